@@ -1,0 +1,33 @@
+"""The transformations as users call them: functions of containers in, functions of containers out."""
+
+from tinyjax.api.arrays import block_until_ready, device_get, device_put
+from tinyjax.api.derivatives import (
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from tinyjax.api.mapping import vmap
+from tinyjax.api.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
+
+__all__ = [
+    "ShapeDtypeStruct",
+    "block_until_ready",
+    "device_get",
+    "device_put",
+    "eval_shape",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "make_jaxpr",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

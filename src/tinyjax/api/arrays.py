@@ -1,0 +1,50 @@
+"""Moving data between host and device."""
+
+from typing import Any, TypeVar
+
+from tinyjax import tree
+from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.xla.backend import backend, buffer_of
+
+T = TypeVar("T")
+
+
+def device_put(x: T) -> T:
+    """Return a tree with its leaves as arrays whose data is on the device.
+
+    Args:
+        x: a tree of arrays, NumPy arrays or numbers; NumPy data is copied.
+
+    Returns:
+        The same tree with every leaf an ``Array``.
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> tinyjax.device_put({"x": np.arange(3)})
+        {'x': Array([0, 1, 2], dtype=int64)}
+    """
+
+    def put(leaf: Any) -> Array:
+        array = as_array(leaf)
+        if isinstance(array, ConcreteArray):
+            buffer_of(array, backend())
+        return array
+
+    moved: T = tree.map(put, x)
+    return moved
+
+
+def device_get(x: Any) -> Any:
+    """Return a tree with its arrays as read-only NumPy arrays."""
+    return tree.map(lambda leaf: leaf.__array__() if isinstance(leaf, Array) else leaf, x)
+
+
+def block_until_ready(x: T) -> T:
+    """Wait until every array in a tree has been computed, and return the tree.
+
+    Compiled functions return at once and compute in the background; time them with this.
+    """
+    for leaf in tree.leaves(x):
+        if isinstance(leaf, Array):
+            leaf.block_until_ready()
+    return x

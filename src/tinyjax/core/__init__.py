@@ -1,0 +1,1 @@
+"""The model and its one mechanism: values, types, primitives, traces, and jaxprs."""

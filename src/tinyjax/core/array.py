@@ -1,0 +1,725 @@
+"""Arrays: the values that programs compute with.
+
+``Array`` is what user code is written against: a shape, a dtype, operators and methods. A
+``ConcreteArray`` holds data, on the host, on a device, or both; a tracer (``core.trace``) stands for
+data while a transformation runs. Both are immutable.
+
+The operators and methods do what the function of the same name in ``tinyjax.numpy`` does. That
+package is built on this one, so it is handed in (``install_namespace``) rather than imported.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from types import EllipsisType
+from typing import Any, Protocol, TypeAlias, Union
+
+import numpy as np
+
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import ALL, DType, DTypeLike, default_complex, default_float, default_int
+from tinyjax.errors import ArgumentError, AxisError, DtypeError
+
+ArrayLike: TypeAlias = Union["Array", HostArray, np.generic, bool, int, float, complex]
+Axis: TypeAlias = int | Sequence[int] | None
+Index: TypeAlias = int | slice | EllipsisType | ArrayLike | None
+Indices: TypeAlias = Index | tuple[Index, ...]
+
+_ALL = frozenset(ALL)
+
+
+class ArrayNamespace(Protocol):
+    """What the methods of ``Array`` need of ``tinyjax.numpy``."""
+
+    def add(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def subtract(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def multiply(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def true_divide(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def floor_divide(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def remainder(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def power(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def matmul(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def bitwise_and(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def bitwise_or(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def bitwise_xor(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def left_shift(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def right_shift(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def equal(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def not_equal(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def less(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def less_equal(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def greater(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def greater_equal(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
+    def negative(self, x: ArrayLike, /) -> "Array": ...
+    def positive(self, x: ArrayLike, /) -> "Array": ...
+    def abs(self, x: ArrayLike, /) -> "Array": ...
+    def invert(self, x: ArrayLike, /) -> "Array": ...
+    def real(self, x: ArrayLike, /) -> "Array": ...
+    def imag(self, x: ArrayLike, /) -> "Array": ...
+    def conj(self, x: ArrayLike, /) -> "Array": ...
+    def getitem(self, x: "Array", index: Indices, /) -> "Array": ...
+    def update_at(self, x: "Array", index: Indices, value: ArrayLike, kind: str, /) -> "Array": ...
+    def astype(self, x: ArrayLike, dtype: DTypeLike, /) -> "Array": ...
+    def reshape(self, a: ArrayLike, shape: int | Sequence[int]) -> "Array": ...
+    def transpose(self, a: ArrayLike, axes: Sequence[int] | None = None) -> "Array": ...
+    def matrix_transpose(self, x: ArrayLike, /) -> "Array": ...
+    def swapaxes(self, a: ArrayLike, axis1: int, axis2: int) -> "Array": ...
+    def squeeze(self, a: ArrayLike, axis: Axis = None) -> "Array": ...
+    def ravel(self, a: ArrayLike) -> "Array": ...
+    def sum(self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> "Array": ...
+    def prod(self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> "Array": ...
+    def mean(self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> "Array": ...
+    def var(self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, ddof: int = 0, *, keepdims: bool = False) -> "Array": ...
+    def std(self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, ddof: int = 0, *, keepdims: bool = False) -> "Array": ...
+    def max(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> "Array": ...
+    def min(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> "Array": ...
+    def any(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> "Array": ...
+    def all(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> "Array": ...
+    def argmax(self, a: ArrayLike, axis: int | None = None, *, keepdims: bool = False) -> "Array": ...
+    def argmin(self, a: ArrayLike, axis: int | None = None, *, keepdims: bool = False) -> "Array": ...
+    def cumsum(self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None) -> "Array": ...
+    def cumprod(self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None) -> "Array": ...
+    def sort(self, a: ArrayLike, axis: int | None = -1) -> "Array": ...
+    def argsort(self, a: ArrayLike, axis: int | None = -1) -> "Array": ...
+    def clip(self, x: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None) -> "Array": ...
+    def round(self, a: ArrayLike, decimals: int = 0) -> "Array": ...
+    def dot(self, a: ArrayLike, b: ArrayLike) -> "Array": ...
+    def repeat(self, a: ArrayLike, repeats: int, axis: int | None = None) -> "Array": ...
+    def take(self, a: ArrayLike, indices: ArrayLike, axis: int | None = None) -> "Array": ...
+
+
+_namespace: ArrayNamespace
+
+
+def install_namespace(namespace: ArrayNamespace) -> None:
+    """Hand in the functions that the operators and methods of ``Array`` call."""
+    global _namespace
+    _namespace = namespace
+
+
+class Array:
+    """An immutable n-dimensional array: data, or a tracer that stands for it.
+
+    Annotate with this class; make arrays with ``tinyjax.numpy``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.arange(3.0)
+        >>> x.at[0].set(5.0) + 1
+        Array([6., 2., 3.], dtype=float32)
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000
+
+    # What a subclass supplies
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The value's type."""
+        raise NotImplementedError
+
+    def concrete(self, wanted: str) -> HostArray:
+        """The data on the host; raises where only the type is known. ``wanted`` says what for."""
+        raise NotImplementedError
+
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
+        raise NotImplementedError
+
+    # Attributes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def T(self) -> "Array":
+        return _namespace.transpose(self)
+
+    @property
+    def mT(self) -> "Array":
+        return _namespace.matrix_transpose(self)
+
+    @property
+    def real(self) -> "Array":
+        return _namespace.real(self)
+
+    @property
+    def imag(self) -> "Array":
+        return _namespace.imag(self)
+
+    @property
+    def at(self) -> "IndexUpdater":
+        """Functional updates: ``x.at[index].set(value)`` is a changed copy of ``x``."""
+        return IndexUpdater(self)
+
+    # Python protocols
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentError("len() of an array without axes.")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator["Array"]:
+        if not self.shape:
+            raise ArgumentError("iteration over an array without axes.")
+        return (_namespace.getitem(self, i) for i in range(self.shape[0]))
+
+    def __bool__(self) -> bool:
+        return bool(self._scalar("a Python bool", "use jnp.where, jnp.any or jnp.all"))
+
+    def __int__(self) -> int:
+        return int(self._scalar("a Python int", "use .astype(int)"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("a Python float", "use .astype(float)"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("a Python complex", "use .astype(complex)"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" or self.shape:
+            raise ArgumentError(f"only an integer scalar can be an index, but this is {self.aval}.")
+        return int(self.concrete("a Python index"))
+
+    def _scalar(self, kind: str, advice: str) -> Any:
+        if self.size != 1:
+            raise ArgumentError(f"an array of type {self.aval} is not {kind}: {advice}.")
+        return self.concrete(kind).reshape(())[()]
+
+    def __hash__(self) -> int:
+        raise ArgumentError(
+            "arrays are not hashable. Use id(x) for identity, or x.tobytes() with x.shape and x.dtype."
+        )
+
+    def __getitem__(self, index: Indices) -> "Array":
+        return _namespace.getitem(self, index)
+
+    def __setitem__(self, index: Indices, value: object) -> None:
+        raise ArgumentError(
+            "arrays are immutable: instead of x[index] = value write x = x.at[index].set(value)."
+        )
+
+    # Operators
+
+    def __add__(self, other: ArrayLike) -> "Array":
+        return _namespace.add(self, other)
+
+    def __radd__(self, other: ArrayLike) -> "Array":
+        return _namespace.add(other, self)
+
+    def __sub__(self, other: ArrayLike) -> "Array":
+        return _namespace.subtract(self, other)
+
+    def __rsub__(self, other: ArrayLike) -> "Array":
+        return _namespace.subtract(other, self)
+
+    def __mul__(self, other: ArrayLike) -> "Array":
+        return _namespace.multiply(self, other)
+
+    def __rmul__(self, other: ArrayLike) -> "Array":
+        return _namespace.multiply(other, self)
+
+    def __truediv__(self, other: ArrayLike) -> "Array":
+        return _namespace.true_divide(self, other)
+
+    def __rtruediv__(self, other: ArrayLike) -> "Array":
+        return _namespace.true_divide(other, self)
+
+    def __floordiv__(self, other: ArrayLike) -> "Array":
+        return _namespace.floor_divide(self, other)
+
+    def __rfloordiv__(self, other: ArrayLike) -> "Array":
+        return _namespace.floor_divide(other, self)
+
+    def __mod__(self, other: ArrayLike) -> "Array":
+        return _namespace.remainder(self, other)
+
+    def __rmod__(self, other: ArrayLike) -> "Array":
+        return _namespace.remainder(other, self)
+
+    def __divmod__(self, other: ArrayLike) -> tuple["Array", "Array"]:
+        return _namespace.floor_divide(self, other), _namespace.remainder(self, other)
+
+    def __pow__(self, other: ArrayLike) -> "Array":
+        return _namespace.power(self, other)
+
+    def __rpow__(self, other: ArrayLike) -> "Array":
+        return _namespace.power(other, self)
+
+    def __matmul__(self, other: ArrayLike) -> "Array":
+        return _namespace.matmul(self, other)
+
+    def __rmatmul__(self, other: ArrayLike) -> "Array":
+        return _namespace.matmul(other, self)
+
+    def __and__(self, other: ArrayLike) -> "Array":
+        return _namespace.bitwise_and(self, other)
+
+    def __rand__(self, other: ArrayLike) -> "Array":
+        return _namespace.bitwise_and(other, self)
+
+    def __or__(self, other: ArrayLike) -> "Array":
+        return _namespace.bitwise_or(self, other)
+
+    def __ror__(self, other: ArrayLike) -> "Array":
+        return _namespace.bitwise_or(other, self)
+
+    def __xor__(self, other: ArrayLike) -> "Array":
+        return _namespace.bitwise_xor(self, other)
+
+    def __rxor__(self, other: ArrayLike) -> "Array":
+        return _namespace.bitwise_xor(other, self)
+
+    def __lshift__(self, other: ArrayLike) -> "Array":
+        return _namespace.left_shift(self, other)
+
+    def __rlshift__(self, other: ArrayLike) -> "Array":
+        return _namespace.left_shift(other, self)
+
+    def __rshift__(self, other: ArrayLike) -> "Array":
+        return _namespace.right_shift(self, other)
+
+    def __rrshift__(self, other: ArrayLike) -> "Array":
+        return _namespace.right_shift(other, self)
+
+    def __neg__(self) -> "Array":
+        return _namespace.negative(self)
+
+    def __pos__(self) -> "Array":
+        return _namespace.positive(self)
+
+    def __abs__(self) -> "Array":
+        return _namespace.abs(self)
+
+    def __invert__(self) -> "Array":
+        return _namespace.invert(self)
+
+    def __round__(self, decimals: int = 0) -> "Array":
+        return _namespace.round(self, decimals)
+
+    def __lt__(self, other: ArrayLike) -> "Array":
+        return _namespace.less(self, other)
+
+    def __le__(self, other: ArrayLike) -> "Array":
+        return _namespace.less_equal(self, other)
+
+    def __gt__(self, other: ArrayLike) -> "Array":
+        return _namespace.greater(self, other)
+
+    def __ge__(self, other: ArrayLike) -> "Array":
+        return _namespace.greater_equal(self, other)
+
+    # NumPy's meaning of == is elementwise, which no signature of object.__eq__ allows; what cannot
+    # be compared is NotImplemented, as for any class.
+    def __eq__(self, other: object) -> Any:
+        if not is_array_like(other):
+            return NotImplemented
+        return _namespace.equal(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        if not is_array_like(other):
+            return NotImplemented
+        return _namespace.not_equal(self, other)
+
+    # Methods
+
+    def astype(self, dtype: DTypeLike) -> "Array":
+        return _namespace.astype(self, dtype)
+
+    def reshape(self, *shape: int | Sequence[int]) -> "Array":
+        if len(shape) == 1:
+            return _namespace.reshape(self, shape[0])
+        return _namespace.reshape(self, [_integer(n) for n in shape])
+
+    def transpose(self, *axes: int | Sequence[int]) -> "Array":
+        if not axes:
+            return _namespace.transpose(self)
+        if len(axes) == 1 and not isinstance(axes[0], int):
+            return _namespace.transpose(self, axes[0])
+        return _namespace.transpose(self, [_integer(n) for n in axes])
+
+    def swapaxes(self, axis1: int, axis2: int) -> "Array":
+        return _namespace.swapaxes(self, axis1, axis2)
+
+    def squeeze(self, axis: Axis = None) -> "Array":
+        return _namespace.squeeze(self, axis)
+
+    def ravel(self) -> "Array":
+        return _namespace.ravel(self)
+
+    def flatten(self) -> "Array":
+        return _namespace.ravel(self)
+
+    def sum(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> "Array":
+        return _namespace.sum(self, axis, dtype, keepdims=keepdims)
+
+    def prod(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> "Array":
+        return _namespace.prod(self, axis, dtype, keepdims=keepdims)
+
+    def mean(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> "Array":
+        return _namespace.mean(self, axis, dtype, keepdims=keepdims)
+
+    def var(
+        self, axis: Axis = None, dtype: DTypeLike = None, ddof: int = 0, *, keepdims: bool = False
+    ) -> "Array":
+        return _namespace.var(self, axis, dtype, ddof, keepdims=keepdims)
+
+    def std(
+        self, axis: Axis = None, dtype: DTypeLike = None, ddof: int = 0, *, keepdims: bool = False
+    ) -> "Array":
+        return _namespace.std(self, axis, dtype, ddof, keepdims=keepdims)
+
+    def max(self, axis: Axis = None, *, keepdims: bool = False) -> "Array":
+        return _namespace.max(self, axis, keepdims=keepdims)
+
+    def min(self, axis: Axis = None, *, keepdims: bool = False) -> "Array":
+        return _namespace.min(self, axis, keepdims=keepdims)
+
+    def any(self, axis: Axis = None, *, keepdims: bool = False) -> "Array":
+        return _namespace.any(self, axis, keepdims=keepdims)
+
+    def all(self, axis: Axis = None, *, keepdims: bool = False) -> "Array":
+        return _namespace.all(self, axis, keepdims=keepdims)
+
+    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> "Array":
+        return _namespace.argmax(self, axis, keepdims=keepdims)
+
+    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> "Array":
+        return _namespace.argmin(self, axis, keepdims=keepdims)
+
+    def cumsum(self, axis: int | None = None, dtype: DTypeLike = None) -> "Array":
+        return _namespace.cumsum(self, axis, dtype)
+
+    def cumprod(self, axis: int | None = None, dtype: DTypeLike = None) -> "Array":
+        return _namespace.cumprod(self, axis, dtype)
+
+    def sort(self, axis: int | None = -1) -> "Array":
+        return _namespace.sort(self, axis)
+
+    def argsort(self, axis: int | None = -1) -> "Array":
+        return _namespace.argsort(self, axis)
+
+    def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> "Array":
+        return _namespace.clip(self, min, max)
+
+    def round(self, decimals: int = 0) -> "Array":
+        return _namespace.round(self, decimals)
+
+    def conj(self) -> "Array":
+        return _namespace.conj(self)
+
+    def dot(self, other: ArrayLike) -> "Array":
+        return _namespace.dot(self, other)
+
+    def repeat(self, repeats: int, axis: int | None = None) -> "Array":
+        return _namespace.repeat(self, repeats, axis)
+
+    def take(self, indices: ArrayLike, axis: int | None = None) -> "Array":
+        return _namespace.take(self, indices, axis)
+
+    def copy(self) -> "Array":
+        return self
+
+    def item(self) -> bool | int | float | complex:
+        found: bool | int | float | complex = self._scalar("a Python scalar", "use x[index].item()").item()
+        return found
+
+    def tolist(self) -> Any:
+        return self.concrete("a list").tolist()
+
+    def tobytes(self) -> bytes:
+        return self.concrete("bytes").tobytes()
+
+    def block_until_ready(self) -> "Array":
+        """Wait until the data has been computed, and return the array itself."""
+        return self
+
+
+class IndexUpdater:
+    """``x.at``: indexing it gives the functional updates of that part of ``x``."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, index: Indices) -> "IndexUpdate":
+        return IndexUpdate(self._array, index)
+
+
+class IndexUpdate:
+    """``x.at[index]``: each method returns a copy of ``x`` changed at the index.
+
+    An index out of bounds is dropped; where indices repeat, ``add``, ``multiply``, ``min`` and
+    ``max`` apply every update.
+    """
+
+    __slots__ = ("_array", "_index")
+
+    def __init__(self, array: Array, index: Indices) -> None:
+        self._array = array
+        self._index = index
+
+    def get(self) -> Array:
+        return _namespace.getitem(self._array, self._index)
+
+    def set(self, value: ArrayLike) -> Array:
+        return _namespace.update_at(self._array, self._index, value, "set")
+
+    def add(self, value: ArrayLike) -> Array:
+        return _namespace.update_at(self._array, self._index, value, "add")
+
+    def subtract(self, value: ArrayLike) -> Array:
+        return _namespace.update_at(self._array, self._index, _namespace.negative(value), "add")
+
+    def multiply(self, value: ArrayLike) -> Array:
+        return _namespace.update_at(self._array, self._index, value, "mul")
+
+    mul = multiply
+
+    def divide(self, value: ArrayLike) -> Array:
+        return _namespace.update_at(self._array, self._index, _namespace.true_divide(1, value), "mul")
+
+    def min(self, value: ArrayLike) -> Array:
+        return _namespace.update_at(self._array, self._index, value, "min")
+
+    def max(self, value: ArrayLike) -> Array:
+        return _namespace.update_at(self._array, self._index, value, "max")
+
+
+class DeviceBuffer(Protocol):
+    """Data on a device: what ``tinyjax.xla`` puts behind an array."""
+
+    def _single_device_array_to_np_array_did_copy(self) -> tuple[HostArray, bool]: ...
+    def block_until_ready(self) -> object: ...
+    def is_deleted(self) -> bool: ...
+    def delete(self) -> None: ...
+
+
+class ConcreteArray(Array):
+    """An array that has its data: on the host, in a device buffer, or both.
+
+    Each side is made from the other when first needed; on CPU that copies nothing. The host array
+    is never the user's own memory and is handed out read-only.
+    """
+
+    __slots__ = ("__weakref__", "_aval", "_buffer", "_host")
+
+    def __init__(
+        self,
+        host: HostArray | None,
+        aval: ShapedArray | None = None,
+        buffer: DeviceBuffer | None = None,
+    ) -> None:
+        self._host = host
+        self._aval = aval
+        self._buffer = buffer
+
+    @property
+    def aval(self) -> ShapedArray:
+        aval = self._aval
+        if aval is None:
+            host = self.host
+            aval = self._aval = ShapedArray(host.shape, host.dtype)
+        return aval
+
+    @property
+    def host(self) -> HostArray:
+        """The data as a NumPy array; not to be written to."""
+        host = self._host
+        if host is None:
+            host = self._host = self._fetch()
+        return host
+
+    def _fetch(self) -> HostArray:
+        buffer = self._buffer
+        assert buffer is not None, "an array holds a host array or a buffer"
+        if buffer.is_deleted():
+            raise ArgumentError(
+                f"this array ({self.aval}) was donated to a compiled function, which has reused its "
+                "memory. Use the function's result, or do not donate the argument."
+            )
+        return buffer._single_device_array_to_np_array_did_copy()[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        host = self._host
+        return self.aval.shape if host is None else host.shape
+
+    @property
+    def dtype(self) -> DType:
+        host = self._host
+        return self.aval.dtype if host is None else host.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self._aval is not None and self._aval.weak_type
+
+    def concrete(self, wanted: str) -> HostArray:
+        return self.host
+
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
+        host = self.host
+        if (dtype is not None and np.dtype(dtype) != host.dtype) or copy:
+            return np.array(host, dtype=dtype, copy=True)
+        view = host.view()
+        view.flags.writeable = False
+        return view
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.host.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        kind, number = self.host.__dlpack_device__()
+        return int(kind), int(number)
+
+    def is_deleted(self) -> bool:
+        """Say whether the array was donated and its memory reused."""
+        return self._host is None and self._buffer is not None and self._buffer.is_deleted()
+
+    def block_until_ready(self) -> Array:
+        if self._buffer is not None:
+            self._buffer.block_until_ready()
+        return self
+
+    def __repr__(self) -> str:
+        text = np.array2string(self.host, separator=", ", prefix="Array(")
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"Array({text}, dtype={self.dtype.name}{weak})"
+
+    def __str__(self) -> str:
+        return str(self.host)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.host[()] if not self.shape else self.host, spec)
+
+    def __reduce__(self) -> tuple[Callable[..., Array], tuple[HostArray, bool]]:
+        return (_rebuild, (self.host, self.weak_type))
+
+    def __deepcopy__(self, memo: object) -> Array:
+        return self
+
+
+def _rebuild(host: HostArray, weak_type: bool) -> Array:
+    return ConcreteArray(host, ShapedArray(host.shape, host.dtype, weak_type))
+
+
+def _integer(value: int | Sequence[int]) -> int:
+    if isinstance(value, Sequence):
+        raise ArgumentError(f"expected an int, but got {value!r}.")
+    return int(value)
+
+
+_PYTHON_SCALARS = (bool, int, float, complex)
+
+
+def is_array_like(x: object) -> bool:
+    """Say whether ``x`` is an array, a NumPy array or scalar, or a Python number."""
+    return isinstance(x, (Array, np.ndarray, np.generic, *_PYTHON_SCALARS))
+
+
+def scalar(value: bool | int | float | complex, dtype: DType, weak_type: bool = False) -> ConcreteArray:
+    """Make a scalar array of a given type from a Python number."""
+    try:
+        host = np.array(value, dtype)
+    except OverflowError:
+        raise ArgumentError(
+            f"{value} does not fit in {dtype.name}. Give a wider dtype, for instance "
+            f"jnp.asarray({value}, dtype=jnp.int64)."
+        ) from None
+    return ConcreteArray(host, ShapedArray((), dtype, weak_type))
+
+
+def as_array(x: object) -> Array:
+    """Return ``x`` as an array: arrays unchanged, Python numbers weakly typed, NumPy data copied.
+
+    Raises:
+        ArgumentError: ``x`` is not an array or a number.
+        DtypeError: ``x`` is a NumPy array of a type that arrays cannot have.
+    """
+    if isinstance(x, Array):
+        return x
+    match x:
+        case np.ndarray() | np.generic():
+            if x.dtype not in _ALL:
+                raise DtypeError(
+                    f"a NumPy array of dtype {x.dtype} cannot be an array: it must hold numbers or bools."
+                )
+            # The user may write into their array later; nothing computed from it may change.
+            return ConcreteArray(np.array(x))
+        case bool():
+            return scalar(x, np.dtype(np.bool_))
+        case int():
+            return scalar(x, default_int(), True)
+        case float():
+            return scalar(x, default_float(), True)
+        case complex():
+            return scalar(x, default_complex(), True)
+        case _ if hasattr(x, "__jax_array__"):
+            return as_array(x.__jax_array__())
+        case _:
+            raise ArgumentError(
+                f"expected an array or a number, but got {type(x).__name__}: {_shorten(repr(x))}. "
+                "Convert it with jnp.asarray(...)."
+            )
+
+
+def _shorten(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def canonical_axis(axis: int, ndim: int, what: str = "axis") -> int:
+    """Return ``axis`` counted from the front.
+
+    Raises:
+        AxisError: it is out of range.
+    """
+    if not -ndim <= axis < ndim:
+        raise AxisError(
+            f"{what} {axis} is out of range for an array with {ndim} axes: it must be in "
+            f"[{-ndim}, {ndim}).",
+            axis,
+            ndim,
+        )
+    return axis + ndim if axis < 0 else axis
+
+
+def canonical_axes(axis: Axis, ndim: int, what: str = "axis") -> tuple[int, ...]:
+    """Return sorted axes counted from the front; None means all of them.
+
+    Raises:
+        AxisError: one is out of range or repeated.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = tuple(sorted(canonical_axis(int(a), ndim, what) for a in given))
+    for a, b in zip(axes, axes[1:], strict=False):
+        if a == b:
+            raise AxisError(f"{what} {a} is repeated in {axis}.", a, ndim)
+    return axes

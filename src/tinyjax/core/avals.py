@@ -1,0 +1,91 @@
+"""Abstract values: what is known of an array before its data is."""
+
+from math import prod
+from typing import Final
+
+import attrs
+
+from tinyjax.dtypes import DType, float0, is_inexact
+
+_interned: dict[tuple[tuple[int, ...], DType, bool], "ShapedArray"] = {}
+_MOST_INTERNED: Final = 1 << 16
+
+
+@attrs.frozen(init=False, eq=False, slots=True, repr=False)
+class ShapedArray:
+    """A shape, a dtype, and whether the dtype is weak: the type of a value in a jaxpr.
+
+    Equal types are usually one object (construction looks them up), so comparing them is mostly an
+    identity test. The table is emptied when it grows past a bound; equality does not rest on it.
+    """
+
+    shape: tuple[int, ...]
+    dtype: DType
+    weak_type: bool
+    _hash: int
+
+    def __new__(cls, shape: tuple[int, ...], dtype: DType, weak_type: bool = False) -> "ShapedArray":
+        key = (shape, dtype, weak_type)
+        found = _interned.get(key)
+        if found is not None:
+            return found
+        self = object.__new__(cls)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "weak_type", weak_type)
+        object.__setattr__(self, "_hash", hash(key))
+        if len(_interned) >= _MOST_INTERNED:
+            _interned.clear()
+        _interned[key] = self
+        return self
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def strip_weak(self) -> "ShapedArray":
+        """The same type without weakness."""
+        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+
+    def with_shape(self, shape: tuple[int, ...]) -> "ShapedArray":
+        return ShapedArray(shape, self.dtype, self.weak_type)
+
+    def with_dtype(self, dtype: DType, weak_type: bool = False) -> "ShapedArray":
+        return ShapedArray(self.shape, dtype, weak_type)
+
+    def tangent(self) -> "ShapedArray":
+        """The type of a tangent of this value: itself, or float0 where there is no derivative."""
+        if is_inexact(self.dtype):
+            return self
+        return ShapedArray(self.shape, float0)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, ShapedArray)
+            and self.shape == other.shape
+            and self.dtype == other.dtype
+            and self.weak_type == other.weak_type
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type["ShapedArray"], tuple[tuple[int, ...], DType, bool]]:
+        return (ShapedArray, (self.shape, self.dtype, self.weak_type))
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray(shape={self.shape}, dtype={self.dtype.name}{weak})"

@@ -1,0 +1,133 @@
+"""Calling user functions: from nested containers to flat lists of arrays and back.
+
+Transformations know functions of arrays only. ``FlatFunction`` makes one of a user's function: it
+rebuilds the containers, calls, and takes the result apart again, remembering its structure.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tinyjax import tree
+from tinyjax.core.array import Array, as_array
+from tinyjax.errors import ArgumentError, TinyjaxError
+from tinyjax.frames import describe_function
+from tinyjax.tree import PyTreeDef
+
+
+class FlatFunction:
+    """A user's function of containers as a function of arrays.
+
+    Attributes:
+        fun: the user's function.
+        in_tree: the structure of ``(args, kwargs)``.
+        out_tree: the structure of the result of the last call.
+        aux: where ``has_aux``, the second part of that result.
+    """
+
+    __slots__ = ("_aux", "_has_aux", "_out_tree", "fun", "in_tree")
+
+    def __init__(self, fun: Callable[..., Any], in_tree: PyTreeDef, has_aux: bool = False) -> None:
+        self.fun = fun
+        self.in_tree = in_tree
+        self._has_aux = has_aux
+        self._out_tree: PyTreeDef | None = None
+        self._aux: Any = None
+
+    def __call__(self, *leaves: Array) -> list[Array]:
+        args, kwargs = tree.unflatten(self.in_tree, leaves)
+        out = self.fun(*args, **kwargs)
+        if self._has_aux:
+            out, self._aux = split_aux(self.fun, out)
+        found, self._out_tree = tree.flatten(out)
+        return [x if isinstance(x, Array) else self._convert(x, i) for i, x in enumerate(found)]
+
+    def _convert(self, leaf: object, position: int) -> Array:
+        try:
+            return as_array(leaf)
+        except TinyjaxError as error:
+            path = leaf_path("result", self.out_tree, position)
+            raise type(error)(
+                f"{describe_function(self.fun)} returned at {path} what is not an array: {error.message}"
+            ) from None
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        assert self._out_tree is not None, "the function has not been called yet"
+        return self._out_tree
+
+    @property
+    def aux(self) -> Any:
+        return self._aux
+
+
+def split_aux(fun: Callable[..., Any], out: Any) -> tuple[Any, Any]:
+    """Take apart the result of a function with auxiliary data.
+
+    Raises:
+        ArgumentError: it is not a pair.
+    """
+    if not (isinstance(out, tuple) and len(out) == 2):
+        raise ArgumentError(
+            f"with has_aux=True, {describe_function(fun)} must return a pair (output, auxiliary data), "
+            f"but it returned {type(out).__name__}."
+        )
+    return out
+
+
+def leaf_path(name: str, treedef: PyTreeDef, position: int) -> str:
+    """Name a leaf by its place in a tree, such as ``params['w'][0]``."""
+    numbered = tree.unflatten(treedef, range(treedef.num_leaves))
+    path, _ = tree.leaves_with_path(numbered)[position]
+    return tree.path_str(name, path)
+
+
+def argument_path(fun: Callable[..., Any], in_tree: PyTreeDef, position: int) -> str:
+    """Name a leaf of ``(args, kwargs)`` by the parameter it belongs to, such as ``params['w'][0]``."""
+    numbered = tree.unflatten(in_tree, range(in_tree.num_leaves))
+    path, _ = tree.leaves_with_path(numbered)[position]
+    if len(path) < 2:  # only positional arguments were flattened
+        return tree.path_str("args", path)
+    kind, which, *rest = path
+    if getattr(kind, "idx", None) == 1:
+        return tree.path_str(str(getattr(which, "key", which)), rest)
+    index = int(getattr(which, "idx", 0))
+    return tree.path_str(parameter_name(fun, index), rest)
+
+
+def parameter_name(fun: Callable[..., Any], index: int) -> str:
+    """The name of a function's positional parameter, or its number where it has no name."""
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return f"argument {index}"
+    positional = [
+        p
+        for p in parameters
+        if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    if index < len(positional):
+        return positional[index].name
+    for p in parameters:
+        if p.kind is inspect.Parameter.VAR_POSITIONAL:
+            return f"{p.name}[{index - len(positional)}]"
+    return f"argument {index}"
+
+
+def as_arrays(leaves: Sequence[Any], fun: Callable[..., Any], in_tree: PyTreeDef) -> list[Array]:
+    """Convert the leaves of ``(args, kwargs)`` to arrays.
+
+    Raises:
+        ArgumentError: one is not an array or a number; the message names its path.
+    """
+    return [
+        x if isinstance(x, Array) else _as_argument(x, fun, in_tree, i) for i, x in enumerate(leaves)
+    ]
+
+
+def _as_argument(x: object, fun: Callable[..., Any], in_tree: PyTreeDef, position: int) -> Array:
+    try:
+        return as_array(x)
+    except TinyjaxError as error:
+        path = argument_path(fun, in_tree, position)
+        raise type(error)(f"{path} of {describe_function(fun)}: {error.message}") from None

@@ -1,0 +1,242 @@
+"""Jaxprs: typed, first-order programs in A-normal form.
+
+A jaxpr is closed: what its equations mention is bound by ``in_binders`` or by an earlier equation,
+once. Two jaxprs are equal when they are the same up to the names of their variables; the equality
+and the hash go through a digest that is the same in every process (``core.digest``).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import attrs
+
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import Primitive
+from tinyjax.core.trace import current_trace
+from tinyjax.errors import ArgumentError, JaxprTypeError
+from tinyjax.frames import Source
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@attrs.frozen(eq=False, repr=False)
+class Var:
+    """A variable: a type, and an identity."""
+
+    aval: ShapedArray
+
+    def __repr__(self) -> str:
+        return f"Var({self.aval})"
+
+
+@attrs.frozen(eq=False, repr=False)
+class Lit:
+    """A scalar constant that stands in the program itself."""
+
+    value: ConcreteArray
+
+    @property
+    def aval(self) -> ShapedArray:
+        return self.value.aval
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return str(self.value.host.tolist())
+
+
+Atom: TypeAlias = Var | Lit
+
+
+@attrs.frozen(eq=False, repr=False)
+class JaxprEqn:
+    """One equation: ``out_binders = primitive[params] inputs``."""
+
+    primitive: Primitive[Any]
+    inputs: tuple[Atom, ...]
+    params: Any
+    out_binders: tuple[Var, ...]
+    source: Source | None = None
+
+    def __repr__(self) -> str:
+        from tinyjax.core.printing import print_eqn  # printing reads jaxprs; a method must reach it
+
+        return print_eqn(self)
+
+
+@attrs.frozen
+class JaxprType:
+    """The type of a jaxpr: the types it takes and the types it gives."""
+
+    in_types: tuple[ShapedArray, ...]
+    out_types: tuple[ShapedArray, ...]
+
+    def __str__(self) -> str:
+        ins = ", ".join(map(str, self.in_types))
+        outs = ", ".join(map(str, self.out_types))
+        return f"({ins}) -> ({outs})"
+
+
+@attrs.frozen(eq=False, repr=False)
+class Jaxpr:
+    """A program: parameters, equations in order, results."""
+
+    in_binders: tuple[Var, ...]
+    eqns: tuple[JaxprEqn, ...]
+    outs: tuple[Atom, ...]
+    _derived: dict[Any, Any] = attrs.field(init=False, factory=dict)
+
+    @property
+    def in_avals(self) -> tuple[ShapedArray, ...]:
+        return tuple(v.aval for v in self.in_binders)
+
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]:
+        return tuple(x.aval for x in self.outs)
+
+    @property
+    def type(self) -> JaxprType:
+        return JaxprType(self.in_avals, self.out_avals)
+
+    @property
+    def digest(self) -> bytes:
+        """16 bytes that agree for two jaxprs exactly when they are equal up to renaming."""
+        from tinyjax.core.digest import digest_jaxpr  # the digest reads jaxprs; likewise
+
+        return self.derive("digest", lambda: digest_jaxpr(self))
+
+    def derive(self, key: K, make: Callable[[], V]) -> V:
+        """Return what ``make`` computes from this jaxpr, computed once per key.
+
+        Transformed versions of a jaxpr live and die with it, so transforming a nested program
+        costs time linear in its size.
+        """
+        try:
+            found: V = self._derived[key]
+        except KeyError:
+            found = self._derived[key] = make()
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Jaxpr) and self.digest == other.digest)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        from tinyjax.core.printing import print_jaxpr
+
+        return print_jaxpr(self)
+
+
+@attrs.frozen(eq=False, repr=False)
+class ClosedJaxpr:
+    """A jaxpr with the values of its first parameters: the arrays that the function closed over."""
+
+    jaxpr: Jaxpr
+    consts: tuple[Array, ...]
+
+    @property
+    def in_avals(self) -> tuple[ShapedArray, ...]:
+        return self.jaxpr.in_avals[len(self.consts) :]
+
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]:
+        return self.jaxpr.out_avals
+
+    @property
+    def eqns(self) -> tuple[JaxprEqn, ...]:
+        return self.jaxpr.eqns
+
+    def __call__(self, *args: Array) -> Sequence[Array]:
+        return eval_jaxpr(self.jaxpr, (*self.consts, *args))
+
+    def __repr__(self) -> str:
+        return repr(self.jaxpr)
+
+
+def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
+    """Evaluate a jaxpr by binding its equations under the current trace, one by one.
+
+    Whatever the current trace does with primitives it does with the jaxpr's: an evaluated jaxpr can
+    be differentiated, batched, or staged again.
+
+    Args:
+        jaxpr: the program.
+        args: one array per parameter.
+
+    Returns:
+        One array per result.
+    """
+    if len(args) != len(jaxpr.in_binders):
+        raise ArgumentError(
+            f"this jaxpr takes {len(jaxpr.in_binders)} arguments, but got {len(args)}: its type is "
+            f"{jaxpr.type}."
+        )
+    env: dict[Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
+    trace = current_trace()
+    for eqn in jaxpr.eqns:
+        operands = [x.value if isinstance(x, Lit) else env[x] for x in eqn.inputs]
+        outs = trace.process(eqn.primitive, operands, eqn.params)
+        for var, out in zip(eqn.out_binders, outs, strict=True):
+            env[var] = out
+    return [env[x] if isinstance(x, Var) else x.value for x in jaxpr.outs]
+
+
+def typecheck_jaxpr(jaxpr: Jaxpr) -> JaxprType:
+    """Check that a jaxpr is well-formed, and return its type.
+
+    Every variable is bound once and before it is used, and every equation's binders have the types
+    that the primitive's typing rule gives for its inputs.
+
+    Raises:
+        JaxprTypeError: one of these does not hold; the message shows the equation.
+    """
+    bound: set[Var] = set()
+
+    def bind_var(var: Var, where: str) -> None:
+        if var in bound:
+            raise JaxprTypeError(f"a variable of type {var.aval} is bound twice, the second time in {where}.")
+        bound.add(var)
+
+    def check_atom(atom: Atom, where: str) -> ShapedArray:
+        if isinstance(atom, Var) and atom not in bound:
+            raise JaxprTypeError(f"a variable of type {atom.aval} is used but not bound in {where}.")
+        return atom.aval
+
+    for var in jaxpr.in_binders:
+        bind_var(var, "the parameters")
+    for eqn in jaxpr.eqns:
+        where = f"the equation '{eqn}'"
+        in_types = [check_atom(x, where) for x in eqn.inputs]
+        if not isinstance(eqn.params, eqn.primitive.params):
+            raise JaxprTypeError(
+                f"{where} has parameters of type {type(eqn.params).__name__}, but '{eqn.primitive}' "
+                f"takes {eqn.primitive.params.__name__}."
+            )
+        expected = list(eqn.primitive.rules.abstract_eval(in_types, eqn.params))
+        given = [v.aval for v in eqn.out_binders]
+        if expected != given:
+            raise JaxprTypeError(
+                f"{where} binds types ({', '.join(map(repr, given))}), but its primitive gives "
+                f"({', '.join(map(repr, expected))})."
+            )
+        for var in eqn.out_binders:
+            bind_var(var, where)
+    for atom in jaxpr.outs:
+        check_atom(atom, "the results")
+    return jaxpr.type
+
+
+def subjaxprs(params: Any) -> list[Jaxpr]:
+    """The jaxprs that an equation's parameters hold."""
+    found = []
+    for field in attrs.fields(type(params)):
+        value = getattr(params, field.name)
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, Jaxpr):
+                found.append(item)
+    return found

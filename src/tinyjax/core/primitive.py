@@ -1,0 +1,290 @@
+"""Primitives and their rules.
+
+A primitive is a name, a class of parameters, and the rules registered on it. Rules all have one
+shape: operands first, as a sequence, then the parameters; results come as a sequence too. The rules
+of the built-in transformations are typed by the primitive's parameter class; a third party's
+transformation brings its own typed ``RuleKey``.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, TypeAlias, TypeVar, Union
+
+import attrs
+import numpy as np
+
+from tinyjax.core.avals import ShapedArray
+from tinyjax.errors import ArgumentError, MissingRuleError
+
+if TYPE_CHECKING:  # the types of rules mention what is built on primitives
+    from tinyjax.core.array import Array
+    from tinyjax.core.jaxpr import Var
+    from tinyjax.core.stablehlo import Lowering
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+HostArray = np.ndarray[Any, np.dtype[Any]]
+
+
+class SymbolicZero(Enum):
+    """The tangent or cotangent that is known to be zero, and is therefore never computed."""
+
+    ZERO = 0
+
+
+ZERO: Final = SymbolicZero.ZERO
+Tangent: TypeAlias = Union["Array", Literal[SymbolicZero.ZERO]]
+
+@attrs.frozen
+class MappedAxis:
+    """The axis that ``vmap`` maps over: its size, and its name for collectives."""
+
+    size: int
+    name: Hashable | None = None
+
+
+#: NumPy arrays in, NumPy arrays out: eager evaluation, and the oracle for the compiled one.
+ImplRule = Callable[[Sequence[HostArray], P], Sequence[HostArray]]
+#: Values in, values out: evaluation of primitives that are themselves programs.
+EvaluateRule = Callable[[Sequence["Array"], P], Sequence["Array"]]
+#: Types of the operands to types of the results; raises where the operands do not fit.
+AbstractEvalRule = Callable[[Sequence[ShapedArray], P], Sequence[ShapedArray]]
+#: Writes StableHLO and returns the names of the results.
+LoweringRule = Callable[["Lowering", Sequence[str], P], Sequence[str]]
+#: Primals and tangents to primals and tangents.
+JvpRule = Callable[
+    [Sequence["Array"], Sequence[Tangent], P],
+    tuple[Sequence["Array"], Sequence[Tangent]],
+]
+#: Primals, and which have tangents, to primals, which results have tangents, and the tangent map.
+#: The map takes and returns the tangents that are there, and only those.
+LinearizeRule = Callable[
+    [Sequence["Array"], Sequence[bool], P],
+    tuple[Sequence["Array"], Sequence[bool], Callable[[Sequence["Array"]], Sequence["Array"]]],
+]
+#: Cotangents of the results to cotangents of the operands. An operand the primitive is linear in
+#: comes as its variable, since it has no value; the others come as values and get None.
+TransposeRule = Callable[
+    [Sequence[Tangent], Sequence["Array | Var"], P],
+    Sequence[Tangent | None],
+]
+#: The mapped axis, operands and their batch axes to results and theirs.
+BatchRule = Callable[
+    [MappedAxis, Sequence["Array"], Sequence[int | None], P],
+    tuple[Sequence["Array"], Sequence[int | None]],
+]
+#: The same for a primitive that names the axis being batched.
+CollectiveRule = Callable[
+    [MappedAxis, Sequence["Array"], Sequence[int | None], P],
+    tuple[Sequence["Array"], Sequence[int | None]],
+]
+
+
+@attrs.frozen
+class NoParams:
+    """The parameters of a primitive that has none."""
+
+
+NO_PARAMS: Final = NoParams()
+
+
+@attrs.frozen(eq=False)
+class RuleKey(Generic[R]):
+    """A transformation's own kind of rule, of type ``R``; two keys are never the same.
+
+    Example:
+        >>> from collections.abc import Callable
+        >>> from tinyjax.core.primitive import NoParams, Primitive, RuleKey
+        >>> COST: RuleKey[Callable[[], int]] = RuleKey("cost")
+        >>> double_p = Primitive("double", NoParams)
+        >>> @double_p.def_rule(COST)
+        ... def double_cost() -> int:
+        ...     return 1
+        >>> double_p.rule(COST)()
+        1
+    """
+
+    name: str
+
+
+class Rules(Generic[P]):
+    """The rules of one primitive; each field is a rule, or one that raises ``MissingRuleError``."""
+
+    __slots__ = (
+        "abstract_eval",
+        "batch",
+        "collective",
+        "evaluate",
+        "extensions",
+        "impl",
+        "jvp",
+        "linearize",
+        "lowering",
+        "registered",
+        "transpose",
+    )
+
+    impl: ImplRule[P]
+    evaluate: EvaluateRule[P] | None
+    abstract_eval: AbstractEvalRule[P]
+    lowering: LoweringRule[P]
+    jvp: JvpRule[P]
+    linearize: LinearizeRule[P] | None
+    transpose: TransposeRule[P]
+    batch: BatchRule[P]
+    collective: CollectiveRule[P] | None
+    extensions: dict[RuleKey[Any], Any]
+    registered: list[str]
+
+    def __init__(self, primitive: str) -> None:
+        self.registered = []
+        self.extensions = {}
+        self.evaluate = self.linearize = self.collective = None
+
+        def missing(rule: str) -> Callable[..., NoReturn]:
+            def raise_missing(*_args: object) -> NoReturn:
+                raise MissingRuleError(primitive, rule, self.registered)
+
+            return raise_missing
+
+        self.impl = missing("impl")
+        self.abstract_eval = missing("abstract_eval")
+        self.lowering = missing("lowering")
+        self.jvp = missing("jvp")
+        self.transpose = missing("transpose")
+        self.batch = missing("batch")
+
+
+#: Every primitive that exists in this process, by name; the tests hold their table against it.
+registry: dict[str, "Primitive[Any]"] = {}
+
+
+@attrs.frozen(eq=False, repr=False)
+class Primitive(Generic[P]):
+    """An operation that transformations interpret, compared by identity.
+
+    Attributes:
+        name: what a jaxpr prints.
+        params: the attrs class of its parameters.
+        rules: the rules registered on it; use the ``def_`` methods to add to them.
+
+    Example:
+        >>> from tinyjax.core.primitive import NoParams, Primitive
+        >>> half_p = Primitive("half", NoParams)
+        >>> @half_p.def_impl
+        ... def half_impl(operands, params):
+        ...     (x,) = operands
+        ...     return (x / 2,)
+        >>> half_p.rule_names
+        ('impl',)
+    """
+
+    name: str = attrs.field(validator=attrs.validators.instance_of(str))
+    params: type[P] = attrs.field()
+    rules: Rules[P] = attrs.field(init=False, default=attrs.Factory(lambda p: Rules(p.name), takes_self=True))
+
+    @params.validator
+    def _check_params(self, _attribute: object, value: type[P]) -> None:
+        if not (isinstance(value, type) and attrs.has(value)):
+            raise ArgumentError(
+                f"primitive '{self.name}' needs an attrs class for its parameters, but got {value!r}. "
+                "Use NoParams if it has none."
+            )
+
+    def __attrs_post_init__(self) -> None:
+        registry[self.name] = self
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @property
+    def rule_names(self) -> tuple[str, ...]:
+        """The names of the rules this primitive has."""
+        return tuple(self.rules.registered)
+
+    def has_rule(self, name: str) -> bool:
+        """Say whether a rule of this name is registered."""
+        return name in self.rules.registered
+
+    def def_impl(self, rule: ImplRule[P]) -> ImplRule[P]:
+        """Register how NumPy evaluates it: ``rule(operands, params) -> results``."""
+        self._register("impl", rule)
+        self.rules.impl = rule
+        return rule
+
+    def def_evaluate(self, rule: EvaluateRule[P]) -> EvaluateRule[P]:
+        """Register how it is evaluated on values, in place of ``impl``."""
+        self._register("evaluate", rule)
+        self.rules.evaluate = rule
+        return rule
+
+    def def_abstract_eval(self, rule: AbstractEvalRule[P]) -> AbstractEvalRule[P]:
+        """Register its typing rule: ``rule(avals, params) -> avals``."""
+        self._register("abstract_eval", rule)
+        self.rules.abstract_eval = rule
+        return rule
+
+    def def_lowering(self, rule: LoweringRule[P]) -> LoweringRule[P]:
+        """Register how it is written in StableHLO: ``rule(lowering, operands, params) -> results``."""
+        self._register("lowering", rule)
+        self.rules.lowering = rule
+        return rule
+
+    def def_jvp(self, rule: JvpRule[P]) -> JvpRule[P]:
+        """Register its derivative: ``rule(primals, tangents, params) -> primals, tangents``."""
+        self._register("jvp", rule)
+        self.rules.jvp = rule
+        return rule
+
+    def def_linearize(self, rule: LinearizeRule[P]) -> LinearizeRule[P]:
+        """Register its derivative as results and a separate tangent map, in place of ``jvp``."""
+        self._register("linearize", rule)
+        self.rules.linearize = rule
+        return rule
+
+    def def_transpose(self, rule: TransposeRule[P]) -> TransposeRule[P]:
+        """Register the transpose: ``rule(cotangents, operands, params) -> cotangents``."""
+        self._register("transpose", rule)
+        self.rules.transpose = rule
+        return rule
+
+    def def_batch(self, rule: BatchRule[P]) -> BatchRule[P]:
+        """Register its batched form: ``rule(mapped, operands, axes, params) -> results, axes``."""
+        self._register("batch", rule)
+        self.rules.batch = rule
+        return rule
+
+    def def_collective(self, rule: CollectiveRule[P]) -> CollectiveRule[P]:
+        """Register what it does to the batch axis that its ``axis_name`` parameter names."""
+        self._register("collective", rule)
+        self.rules.collective = rule
+        return rule
+
+    def def_rule(self, key: RuleKey[R]) -> Callable[[R], R]:
+        """Register a third party's rule under its key."""
+
+        def register(rule: R) -> R:
+            self._register(key.name, rule)
+            self.rules.extensions[key] = rule
+            return rule
+
+        return register
+
+    def rule(self, key: RuleKey[R]) -> R:
+        """Return the rule registered under a key.
+
+        Raises:
+            MissingRuleError: there is none.
+        """
+        try:
+            found: R = self.rules.extensions[key]
+        except KeyError:
+            raise MissingRuleError(self.name, key.name, self.rules.registered) from None
+        return found
+
+    def _register(self, name: str, rule: object) -> None:
+        if not callable(rule):
+            raise ArgumentError(f"the {name} rule of '{self.name}' must be callable, but got {rule!r}.")
+        if name not in self.rules.registered:
+            self.rules.registered.append(name)

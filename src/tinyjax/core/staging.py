@@ -1,0 +1,151 @@
+"""Staging: running a function on types to record the jaxpr it stands for.
+
+A recorder writes down the equations it is asked to process. ``StagingTrace`` hands nothing to its
+parent (it knows it only for the names of the axes around it) and records everything, operations on constants too; the trace behind ``linearize`` records only what
+depends on its own tracers (``transforms.linearize``).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import attrs
+
+from tinyjax.config import settings
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
+from tinyjax.core.primitive import Primitive
+from tinyjax.core.trace import (
+    Trace,
+    Tracer,
+    current_trace,
+    raise_leaked,
+    raise_not_concrete,
+    running,
+)
+from tinyjax.frames import Source, user_frame
+
+P = TypeVar("P")
+
+
+class StagingTracer(Tracer):
+    """A value in a jaxpr under construction: a type, and the variable that holds it."""
+
+    __slots__ = ("aval", "var")
+
+    aval: ShapedArray
+    var: Var
+
+    def __init__(self, trace: Trace, var: Var) -> None:
+        self._trace = trace
+        self.var = var
+        self.aval = var.aval
+
+
+class Recorder(Trace):
+    """A trace that writes equations down.
+
+    Attributes:
+        in_binders: the parameters made with ``new_input``.
+        eqns: the equations so far.
+        consts: by identity, every array from outside that they mention, with its variable.
+    """
+
+    __slots__ = ("consts", "eqns", "in_binders")
+
+    def __init__(self, parent: Trace | None, fun: Callable[..., object] | None = None) -> None:
+        super().__init__(parent, fun)
+        self.in_binders: list[Var] = []
+        self.eqns: list[JaxprEqn] = []
+        self.consts: dict[int, tuple[Var, Array]] = {}
+
+    def new_input(self, aval: ShapedArray) -> StagingTracer:
+        """Add a parameter."""
+        var = Var(aval)
+        self.in_binders.append(var)
+        return StagingTracer(self, var)
+
+    def atom(self, value: Array) -> Atom:
+        """Return what stands for a value: its variable, a literal, or a constant's variable."""
+        if type(value) is StagingTracer and value._trace is self:
+            return value.var
+        if type(value) is ConcreteArray:
+            if not value.shape:
+                return Lit(value)
+        elif not isinstance(value, Tracer):
+            raise_not_concrete(value)
+        elif not value._trace.live:
+            raise_leaked(value)
+        found = self.consts.get(id(value))
+        if found is None:
+            found = self.consts[id(value)] = (Var(value.aval), value)
+        return found[0]
+
+    def record(
+        self,
+        primitive: Primitive[P],
+        args: Sequence[Array],
+        params: P,
+        source: Source | None,
+    ) -> list[Array]:
+        """Add an equation and return its results."""
+        atom = self.atom
+        inputs = tuple([atom(arg) for arg in args])
+        avals = primitive.rules.abstract_eval([x.aval for x in inputs], params)
+        binders = tuple([Var(aval) for aval in avals])
+        self.eqns.append(JaxprEqn(primitive, inputs, params, binders, source))
+        return [StagingTracer(self, var) for var in binders]
+
+    def build(self, outs: Sequence[Array]) -> "Staged":
+        """Close the recording: constants become the first parameters."""
+        atoms = tuple([self.atom(out) for out in outs])
+        const_vars = [var for var, _ in self.consts.values()]
+        jaxpr = Jaxpr((*const_vars, *self.in_binders), tuple(self.eqns), atoms)
+        if settings().check_jaxprs:
+            typecheck_jaxpr(jaxpr)
+        return Staged(jaxpr, tuple([value for _, value in self.consts.values()]))
+
+
+class StagingTrace(Recorder):
+    """Records everything that is bound under it."""
+
+    __slots__ = ()
+
+    transformation = "staging"
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        frame = user_frame(2)
+        source = None if frame is None else Source(frame.f_code, frame.f_lasti)
+        return self.record(primitive, args, params, source)
+
+
+@attrs.frozen(eq=False)
+class Staged:
+    """A jaxpr, and the values of its first parameters: what the function closed over."""
+
+    jaxpr: Jaxpr
+    consts: tuple[Array, ...]
+
+
+def stage(
+    fun: Callable[..., Sequence[Array]],
+    avals: Sequence[ShapedArray],
+    user_fun: Callable[..., object] | None = None,
+) -> Staged:
+    """Record a function of arrays.
+
+    Args:
+        fun: takes one array per type, positionally, and returns a sequence of arrays.
+        avals: the types of its arguments.
+        user_fun: the function to name in messages.
+
+    Returns:
+        The jaxpr, whose first parameters stand for the arrays that ``fun`` closed over, and those.
+    """
+    trace = StagingTrace(current_trace(), user_fun)
+    with running(trace):
+        args = [trace.new_input(aval) for aval in avals]
+        outs = fun(*args)
+        return trace.build(outs)
+
+

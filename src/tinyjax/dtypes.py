@@ -1,0 +1,247 @@
+"""Element types and how they are promoted.
+
+All of NumPy's numeric types up to 64 bits exist, with bfloat16 and the float8 types from ml_dtypes;
+nothing is ever narrowed silently. A type may be *weak*: it then came from a Python scalar and gives
+way to any other type of its kind. Promotion follows JAX's lattice, in which the weak int, float and
+complex (``i*``, ``f*``, ``c*``) are nodes between the integers, the floats and the complex types.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from tinyjax.config import settings
+from tinyjax.errors import DtypeError, PromotionError
+
+DType = np.dtype[Any]
+DTypeLike = Any  # NumPy's own meaning: a dtype, a scalar type, or a name
+
+bool_ = np.dtype(np.bool_)
+int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
+float16, float32, float64 = (np.dtype(f"float{n}") for n in (16, 32, 64))
+complex64, complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
+bfloat16: Final = np.dtype(ml_dtypes.bfloat16)
+float8_e4m3fn: Final = np.dtype(ml_dtypes.float8_e4m3fn)
+float8_e5m2: Final = np.dtype(ml_dtypes.float8_e5m2)
+float8_e4m3b11fnuz: Final = np.dtype(ml_dtypes.float8_e4m3b11fnuz)
+float8_e4m3fnuz: Final = np.dtype(ml_dtypes.float8_e4m3fnuz)
+float8_e5m2fnuz: Final = np.dtype(ml_dtypes.float8_e5m2fnuz)
+
+#: The type of the tangent of an integer or a boolean: there is only one, and it holds nothing.
+float0: Final = np.dtype([("float0", np.void, 0)])
+
+FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz)
+SIGNED = (int8, int16, int32, int64)
+UNSIGNED = (uint8, uint16, uint32, uint64)
+INTEGERS = SIGNED + UNSIGNED
+FLOATS = (*FLOAT8, bfloat16, float16, float32, float64)
+COMPLEXES = (complex64, complex128)
+INEXACT = FLOATS + COMPLEXES
+ALL = (bool_, *INTEGERS, *INEXACT)
+
+_ALL = frozenset(ALL)
+_INEXACT = frozenset(INEXACT)
+_FLOATS = frozenset(FLOATS)
+_INTEGERS = frozenset(INTEGERS)
+_NARROW_FLOATS = frozenset((*FLOAT8, bfloat16, float16))
+
+
+def is_inexact(dtype: DType) -> bool:
+    """Say whether a type is a float or complex: one that has derivatives."""
+    return dtype in _INEXACT
+
+
+def is_float(dtype: DType) -> bool:
+    """Say whether a type is a real floating-point type."""
+    return dtype in _FLOATS
+
+
+def is_complex(dtype: DType) -> bool:
+    """Say whether a type is complex."""
+    return dtype.kind == "c"
+
+
+def is_integer(dtype: DType) -> bool:
+    """Say whether a type is a signed or unsigned integer (not bool)."""
+    return dtype in _INTEGERS
+
+
+def is_narrow_float(dtype: DType) -> bool:
+    """Say whether a type is a float of at most 16 bits, whose sums are kept in float32."""
+    return dtype in _NARROW_FLOATS
+
+
+def kind(dtype: DType) -> str:
+    """Return ``b``, ``i``, ``u``, ``f`` or ``c``: NumPy's kind, with bfloat16 and float8 as floats."""
+    return "f" if dtype in _FLOATS else dtype.kind
+
+
+def check(dtype: DTypeLike) -> DType:
+    """Return the NumPy dtype meant, or raise.
+
+    ``float``, ``int`` and ``complex`` mean the default type of their kind.
+
+    Raises:
+        DtypeError: the type is not one that arrays can have.
+    """
+    if dtype is float:
+        return default_float()
+    if dtype is int:
+        return default_int()
+    if dtype is complex:
+        return default_complex()
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        raise DtypeError(f"{dtype!r} is not a dtype.") from None
+    if found not in _ALL and found != float0:
+        raise DtypeError(
+            f"arrays cannot have dtype {found}. The types are: {', '.join(d.name for d in ALL)}."
+        )
+    return found
+
+
+def default_float() -> DType:
+    """Return the type of a Python float: float32 unless ``default_dtypes`` says float64."""
+    return float32 if settings().default_dtypes == "float32" else float64
+
+
+def default_int() -> DType:
+    """Return the type of a Python int: int32, or int64 with 64-bit defaults."""
+    return int32 if settings().default_dtypes == "float32" else int64
+
+
+def default_complex() -> DType:
+    """Return the type of a Python complex: complex64, or complex128 with 64-bit defaults."""
+    return complex64 if settings().default_dtypes == "float32" else complex128
+
+
+def scalar_dtype(kind: type) -> DType:
+    """Return the dtype that a Python scalar type stands for."""
+    if kind is bool:
+        return bool_
+    if kind is int:
+        return default_int()
+    if kind is float:
+        return default_float()
+    return default_complex()
+
+
+def real_part(dtype: DType) -> DType:
+    """Return the real type of the same precision as a complex one; real types are unchanged."""
+    if dtype == complex64:
+        return float32
+    if dtype == complex128:
+        return float64
+    return dtype
+
+
+def to_complex(dtype: DType) -> DType:
+    """Return the complex type that holds a real one."""
+    if dtype.kind == "c":
+        return dtype
+    return complex128 if dtype == float64 else complex64
+
+
+def to_inexact(dtype: DType) -> DType:
+    """Return the type itself when it is a float or complex, else the default float."""
+    return dtype if dtype in _INEXACT else default_float()
+
+
+# The lattice. An edge leads from a node to the nodes just above it.
+_Node = DType | str
+_ABOVE: dict[_Node, tuple[_Node, ...]] = {
+    bool_: ("i*",),
+    "i*": (uint8, int8),
+    uint8: (int16, uint16),
+    uint16: (int32, uint32),
+    uint32: (int64, uint64),
+    uint64: ("f*",),
+    int8: (int16,),
+    int16: (int32,),
+    int32: (int64,),
+    int64: ("f*",),
+    "f*": (*FLOAT8, bfloat16, float16, "c*"),
+    **dict.fromkeys(FLOAT8, ()),
+    bfloat16: (float32,),
+    float16: (float32,),
+    float32: (float64, complex64),
+    float64: (complex128,),
+    "c*": (complex64,),
+    complex64: (complex128,),
+    complex128: (),
+}
+
+
+@lru_cache(maxsize=None)
+def _at_or_above(node: _Node) -> frozenset[_Node]:
+    return frozenset([node]).union(*(_at_or_above(n) for n in _ABOVE[node]))
+
+
+@lru_cache(maxsize=None)
+def _join(nodes: frozenset[_Node]) -> _Node:
+    common = frozenset.intersection(*(_at_or_above(node) for node in nodes))
+    for node in common:
+        if _at_or_above(node) == common:
+            return node
+    names = sorted(str(node) for node in nodes)
+    raise PromotionError(
+        f"dtypes {' and '.join(names)} have no common type to promote to. "
+        "Convert one of them with .astype(...)."
+    )
+
+
+def _node(dtype: DType, weak: bool) -> _Node:
+    if not weak or dtype == bool_:
+        return dtype
+    if dtype.kind in "iu":
+        return "i*"
+    return "c*" if dtype.kind == "c" else "f*"
+
+
+_WEAK_TYPES = {"i*": int, "f*": float, "c*": complex}
+
+
+@lru_cache(maxsize=None)
+def _promote(types: tuple[tuple[DType, bool], ...], defaults: str) -> tuple[DType, bool]:
+    joined = _join(frozenset(_node(dtype, weak) for dtype, weak in types))
+    if isinstance(joined, str):
+        # Only weak operands give a weak result its own width: two strong 64-bit integers that
+        # meet in f* get the default float.
+        return scalar_dtype(_WEAK_TYPES[joined]), True
+    return joined, False
+
+
+def promote(types: Sequence[tuple[DType, bool]]) -> tuple[DType, bool]:
+    """Join ``(dtype, weak_type)`` pairs in JAX's promotion lattice.
+
+    Returns:
+        The common dtype, and whether it is weak: whether only Python scalars took part.
+
+    Raises:
+        PromotionError: there is no common type, as for float8 and float16.
+    """
+    first = types[0]
+    if all(t == first for t in types[1:]):
+        return first
+    return _promote(tuple(types), settings().default_dtypes)
+
+
+def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
+    """Return the smallest dtype that holds values of both, by JAX's lattice.
+
+    Example:
+        >>> from tinyjax import dtypes
+        >>> dtypes.promote_types("int32", "bfloat16")
+        dtype(bfloat16)
+        >>> dtypes.promote_types("int32", "uint32")
+        dtype('int64')
+
+    Raises:
+        PromotionError: there is no common type.
+    """
+    return promote([(check(a), a in (int, float, complex)), (check(b), b in (int, float, complex))])[0]

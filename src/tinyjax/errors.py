@@ -1,0 +1,104 @@
+"""The errors a user can meet: one class per cause, each carrying its data.
+
+Every message says what was expected, what came, and what to do; the base class adds the user's line.
+"""
+
+from collections.abc import Sequence
+
+from tinyjax.frames import Location, user_location
+
+
+class TinyjaxError(Exception):
+    """Base of all errors raised on purpose by tinyjax.
+
+    Attributes:
+        message: the text without the location.
+        location: the innermost line outside the package when the error was made, if any.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.location: Location | None = user_location()
+
+    def __str__(self) -> str:
+        if self.location is None:
+            return self.message
+        return f"{self.message}\n  at {self.location}: {self.location.text}"
+
+
+class ArgumentError(TinyjaxError, TypeError):
+    """An argument has a type or a value that the function does not take."""
+
+
+class DtypeError(TinyjaxError, TypeError):
+    """An operand's dtype is not one the operation is defined on."""
+
+
+class ShapeError(TinyjaxError, ValueError):
+    """Operand shapes do not fit each other or the parameters."""
+
+
+class AxisError(TinyjaxError, ValueError, IndexError):
+    """An axis is out of range or repeated.
+
+    Attributes:
+        axis: the offending axis.
+        ndim: the number of axes there are.
+    """
+
+    def __init__(self, message: str, axis: int, ndim: int) -> None:
+        super().__init__(message)
+        self.axis = axis
+        self.ndim = ndim
+
+
+class PromotionError(TinyjaxError, TypeError):
+    """Two dtypes have no common type to promote to."""
+
+
+class ConcretizationError(TinyjaxError, TypeError):
+    """A value that is only known abstractly was asked for its data."""
+
+
+class LeakedTracerError(TinyjaxError, RuntimeError):
+    """A tracer was used after the transformation that made it had ended."""
+
+
+class MissingRuleError(TinyjaxError, NotImplementedError):
+    """A primitive lacks the rule that a transformation needs.
+
+    Attributes:
+        primitive: the primitive's name.
+        rule: the rule's name.
+        registered: the names of the rules that the primitive has.
+    """
+
+    def __init__(self, primitive: str, rule: str, registered: Sequence[str]) -> None:
+        super().__init__(
+            f"primitive '{primitive}' has no {rule} rule. It has: {', '.join(registered) or 'none'}. "
+            f"Register one with @{primitive}_p.def_{rule}."
+        )
+        self.primitive = primitive
+        self.rule = rule
+        self.registered = tuple(registered)
+
+
+class UnboundAxisError(TinyjaxError, NameError):
+    """A collective names an axis that no enclosing ``vmap`` has."""
+
+
+class JaxprTypeError(TinyjaxError, TypeError):
+    """A jaxpr is ill-formed: an unbound or rebound variable, or an equation of the wrong type."""
+
+
+class StaticArgumentError(TinyjaxError, ValueError):
+    """A static argument of ``jit`` is missing, unhashable or an array."""
+
+
+class DifferentiationError(TinyjaxError, TypeError):
+    """A derivative was asked for that does not exist: of an integer, or of a non-scalar."""
+
+
+class BatchSizeError(TinyjaxError, ValueError):
+    """The mapped arguments of ``vmap`` disagree about the size of the mapped axis."""

@@ -1,0 +1,84 @@
+"""Where in the user's program we are.
+
+A frame belongs to the user when its file lies outside this package. Errors and staged equations name
+that frame, so that what a reader sees is a line they wrote.
+"""
+
+import linecache
+import os
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType
+
+import attrs
+
+PACKAGE_DIRECTORY = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+@attrs.frozen
+class Location:
+    """A place in a program: file, line number and the function that holds the line."""
+
+    filename: str
+    lineno: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.lineno} in {self.function}"
+
+    @property
+    def text(self) -> str:
+        """The source line itself, stripped; empty where the file cannot be read."""
+        return linecache.getline(self.filename, self.lineno).strip()
+
+
+def user_frame(depth: int = 1) -> FrameType | None:
+    """Return the innermost frame outside this package, skipping ``depth`` callers first."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE_DIRECTORY):
+        frame = frame.f_back
+    return frame
+
+
+def user_location() -> Location | None:
+    """Return the user's innermost line, or None when no frame is the user's."""
+    frame = user_frame(2)
+    if frame is None:
+        return None
+    return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
+
+
+@attrs.frozen(eq=False)
+class Source:
+    """Where an equation was staged, kept as code and instruction so that staging stays cheap.
+
+    Finding the line number costs 1 us and is needed only when somebody asks.
+    """
+
+    code: CodeType
+    instruction: int
+
+    @property
+    def location(self) -> Location:
+        lines = (
+            line
+            for start, end, line in self.code.co_lines()
+            if start <= self.instruction < end and line is not None
+        )
+        return Location(
+            self.code.co_filename,
+            next(lines, self.code.co_firstlineno),
+            self.code.co_qualname,
+        )
+
+
+def describe_function(fun: Callable[..., object]) -> str:
+    """Name a function and where it is defined, for error messages."""
+    while hasattr(fun, "__wrapped__"):
+        fun = fun.__wrapped__
+    fun = getattr(fun, "func", fun)
+    name = getattr(fun, "__qualname__", None) or type(fun).__qualname__
+    code = getattr(fun, "__code__", None)
+    if not isinstance(code, CodeType):
+        return name
+    return f"{name} ({code.co_filename}:{code.co_firstlineno})"

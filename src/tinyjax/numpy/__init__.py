@@ -1,0 +1,2 @@
+"""NumPy's functions on tinyjax arrays."""
+from tinyjax.numpy.elementwise import *

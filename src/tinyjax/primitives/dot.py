@@ -1,0 +1,245 @@
+"""The general dot product: contraction and batching over any axes."""
+
+from collections.abc import Sequence
+from math import prod
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Var
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind1
+from tinyjax.dtypes import DType
+from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.shape import transpose
+from tinyjax.transforms.transpose import not_linear
+
+Axes = tuple[int, ...]
+
+
+@attrs.frozen
+class DotParams:
+    """Which axes are contracted and which are batched, pairwise, and the result's dtype.
+
+    The result's axes are the batch axes in order, the left operand's other axes, the right's.
+    """
+
+    lhs_contract: Axes
+    rhs_contract: Axes
+    lhs_batch: Axes
+    rhs_batch: Axes
+    dtype: DType
+
+
+dot_general_p: Primitive[DotParams] = Primitive("dot_general", DotParams)
+
+
+def _rest(ndim: int, *used: Axes) -> Axes:
+    return tuple([i for i in range(ndim) if not any(i in axes for axes in used)])
+
+
+@dot_general_p.def_impl
+def _dot_impl(operands: Sequence[HostArray], params: DotParams) -> Sequence[HostArray]:
+    x, y = operands
+    dtype = params.dtype
+    if x.ndim == 2 and y.ndim == 2 and not params.lhs_batch and len(params.lhs_contract) == 1:
+        left = x if params.lhs_contract[0] == 1 else x.T
+        right = y if params.rhs_contract[0] == 0 else y.T
+        if left.dtype == right.dtype == dtype and dtype.kind in "fc":
+            return (left @ right,)
+    else:
+        left = _matrices(x, params.lhs_batch, params.lhs_contract, True)
+        right = _matrices(y, params.rhs_batch, params.rhs_contract, False)
+    wide = np.promote_types(dtype, np.float32) if dtypes.is_narrow_float(dtype) else dtype
+    product = np.matmul(left.astype(wide, copy=False), right.astype(wide, copy=False))
+    shape = (
+        *(x.shape[i] for i in params.lhs_batch),
+        *(x.shape[i] for i in _rest(x.ndim, params.lhs_batch, params.lhs_contract)),
+        *(y.shape[i] for i in _rest(y.ndim, params.rhs_batch, params.rhs_contract)),
+    )
+    return (product.astype(dtype, copy=False).reshape(shape),)
+
+
+def _matrices(x: HostArray, batch: Axes, contract: Axes, is_left: bool) -> HostArray:
+    """Bring an operand to the form of a stack of matrices that ``matmul`` multiplies."""
+    rest = _rest(x.ndim, batch, contract)
+    last = (*rest, *contract) if is_left else (*contract, *rest)
+    rows, columns = (rest, contract) if is_left else (contract, rest)
+    sizes = [prod(x.shape[i] for i in axes) for axes in (batch, rows, columns)]
+    return x.transpose((*batch, *last)).reshape(sizes)
+
+
+@dot_general_p.def_abstract_eval
+def _dot_type(avals: Sequence[ShapedArray], params: DotParams) -> Sequence[ShapedArray]:
+    x, y = avals
+    for lhs, rhs, what in (
+        (params.lhs_contract, params.rhs_contract, "contracted"),
+        (params.lhs_batch, params.rhs_batch, "batched"),
+    ):
+        if len(lhs) != len(rhs):
+            raise ShapeError(f"dot_general needs as many {what} axes of either operand, but got {lhs} and {rhs}.")
+        for i, j in zip(lhs, rhs, strict=True):
+            if not (0 <= i < x.ndim and 0 <= j < y.ndim) or x.shape[i] != y.shape[j]:
+                raise ShapeError(
+                    f"dot_general needs {what} axes of equal size, but axis {i} of {x} and axis {j} of "
+                    f"{y} differ or do not exist."
+                )
+    if x.dtype != y.dtype:
+        raise DtypeError(
+            f"dot_general needs operands of one dtype, but got {x} and {y}. The function of "
+            "tinyjax.numpy promotes; this primitive does not."
+        )
+    shape = (
+        *(x.shape[i] for i in params.lhs_batch),
+        *(x.shape[i] for i in _rest(x.ndim, params.lhs_batch, params.lhs_contract)),
+        *(y.shape[i] for i in _rest(y.ndim, params.rhs_batch, params.rhs_contract)),
+    )
+    weak = x.weak_type and y.weak_type and params.dtype == x.dtype
+    return (ShapedArray(shape, params.dtype, weak),)
+
+
+@dot_general_p.def_lowering
+def _dot_lowering(lowering: Lowering, operands: Sequence[str], params: DotParams) -> Sequence[str]:
+    dims = (
+        "#stablehlo.dot<"
+        f"lhs_batching_dimensions = {list(params.lhs_batch)}, "
+        f"rhs_batching_dimensions = {list(params.rhs_batch)}, "
+        f"lhs_contracting_dimensions = {list(params.lhs_contract)}, "
+        f"rhs_contracting_dimensions = {list(params.rhs_contract)}>"
+    )
+    return lowering.op(
+        "stablehlo.dot_general",
+        operands,
+        {
+            "dot_dimension_numbers": dims,
+            "precision_config": "[#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]",
+        },
+    )
+
+
+@dot_general_p.def_jvp
+def _dot_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: DotParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    (x, y), (tx, ty) = primals, tangents
+    out = bind1(dot_general_p, (x, y), params)
+    total: Tangent = ZERO
+    if tx is not ZERO:
+        total = bind1(dot_general_p, (tx, y), params)
+    if ty is not ZERO:
+        second = bind1(dot_general_p, (x, ty), params)
+        total = second if total is ZERO else add_arrays(total, second)
+    return (out,), (total,)
+
+
+@dot_general_p.def_transpose
+def _dot_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: DotParams
+) -> Sequence[Tangent | None]:
+    (ct,), (x, y) = cotangents, operands
+    if ct is ZERO:
+        return (ZERO, ZERO)
+    if isinstance(x, Var):
+        if isinstance(y, Var):
+            raise not_linear("dot_general", "both operands at once")
+        return (_transpose_left(ct, x.aval, y, params), None)
+    flipped = DotParams(
+        params.rhs_contract, params.lhs_contract, params.rhs_batch, params.lhs_batch, params.dtype
+    )
+    # swap the two groups of free axes, so that the right operand becomes the left one
+    batch = len(params.lhs_batch)
+    left_free = x.ndim - batch - len(params.lhs_contract)
+    perm = (
+        *range(batch),
+        *range(batch + left_free, ct.ndim),
+        *range(batch, batch + left_free),
+    )
+    return (None, _transpose_left(transpose(ct, perm), y.aval, x, flipped))
+
+
+def _transpose_left(ct: Array, x: ShapedArray, y: Array, params: DotParams) -> Array:
+    batch = tuple(range(len(params.lhs_batch)))
+    x_free = _rest(x.ndim, params.lhs_batch, params.lhs_contract)
+    y_free = _rest(y.ndim, params.rhs_batch, params.rhs_contract)
+    ct_y = tuple(range(len(batch) + len(x_free), ct.ndim))
+    if ct.dtype != y.dtype:
+        ct = convert_element_type(ct, y.dtype)
+    product = dot_general(ct, y, (ct_y, y_free), (batch, params.rhs_batch), x.dtype)
+    # the product's axes: batch, x's free ones, then y's contracted ones in y's order
+    order = sorted(range(len(params.rhs_contract)), key=params.rhs_contract.__getitem__)
+    places = (*params.lhs_batch, *x_free, *(params.lhs_contract[i] for i in order))
+    return transpose(product, tuple(sorted(range(x.ndim), key=places.__getitem__)))
+
+
+@dot_general_p.def_batch
+def _dot_batch(
+    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: DotParams
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    x, y = values
+    x_axis, y_axis = axes
+    batch = len(params.lhs_batch)
+    if x_axis is not None and y_axis is not None:
+        moved = attrs.evolve(
+            params,
+            lhs_contract=_past(params.lhs_contract, x_axis),
+            rhs_contract=_past(params.rhs_contract, y_axis),
+            lhs_batch=(x_axis, *_past(params.lhs_batch, x_axis)),
+            rhs_batch=(y_axis, *_past(params.rhs_batch, y_axis)),
+        )
+        return (bind1(dot_general_p, (x, y), moved),), (0,)
+    # With one batched operand its batch axis is one more free axis.
+    if x_axis is not None:
+        lhs_batch, lhs_contract = _past(params.lhs_batch, x_axis), _past(params.lhs_contract, x_axis)
+        moved = attrs.evolve(params, lhs_contract=lhs_contract, lhs_batch=lhs_batch)
+        place = batch + _rest(x.ndim, lhs_batch, lhs_contract).index(x_axis)
+    else:
+        assert y_axis is not None, "a batch rule runs only where an operand is batched"
+        rhs_batch, rhs_contract = _past(params.rhs_batch, y_axis), _past(params.rhs_contract, y_axis)
+        moved = attrs.evolve(params, rhs_contract=rhs_contract, rhs_batch=rhs_batch)
+        x_free = len(_rest(x.ndim, params.lhs_batch, params.lhs_contract))
+        place = batch + x_free + _rest(y.ndim, rhs_batch, rhs_contract).index(y_axis)
+    return (bind1(dot_general_p, (x, y), moved),), (place,)
+
+
+def _past(axes: Axes, inserted: int) -> Axes:
+    """The same axes after one more was inserted."""
+    return tuple([a + (a >= inserted) for a in axes])
+
+
+def dot_general(
+    x: Array,
+    y: Array,
+    contract: tuple[Axes, Axes],
+    batch: tuple[Axes, Axes] = ((), ()),
+    dtype: DType | None = None,
+) -> Array:
+    """Contract and batch two arrays over any axes.
+
+    Args:
+        x: any number.
+        y: of ``x``'s dtype.
+        contract: the axes of ``x`` and of ``y`` that are multiplied and summed, pairwise.
+        batch: the axes of ``x`` and of ``y`` that are aligned, pairwise.
+        dtype: of the result; that of the operands by default.
+
+    Returns:
+        An array with the batch axes, then ``x``'s other axes, then ``y``'s.
+
+    Raises:
+        ShapeError: paired axes differ in size.
+        DtypeError: the operands differ in dtype.
+    """
+    params = DotParams(
+        tuple(contract[0]),
+        tuple(contract[1]),
+        tuple(batch[0]),
+        tuple(batch[1]),
+        x.dtype if dtype is None else dtype,
+    )
+    return bind1(dot_general_p, (x, y), params)

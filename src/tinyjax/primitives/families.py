@@ -1,0 +1,215 @@
+"""Families: whole rule sets for primitives that differ only in a formula.
+
+An elementwise primitive is one declaration: how NumPy computes it, what StableHLO calls it, the kinds
+of dtype it takes (``b`` bool, ``i`` and ``u`` integers, ``f`` floats, ``c`` complex), and the
+derivative. Operands have equal shapes and dtypes; broadcasting and promotion happen before.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    HostArray,
+    MappedAxis,
+    NoParams,
+    Primitive,
+    Tangent,
+)
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind, bind1
+from tinyjax.dtypes import DType, kind
+from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives.shape import move_batch_axis
+
+P = TypeVar("P")
+
+HostFunction = Callable[..., HostArray]
+#: ``(tangent, result, *operands) -> tangent of the result``.
+Derivative = Callable[..., Array]
+
+_KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "float", "c": "complex"}
+
+
+def check_kind(name: str, aval: ShapedArray, kinds: str) -> None:
+    """Raise unless the dtype's kind is one of ``kinds``."""
+    if kind(aval.dtype) not in kinds:
+        raise DtypeError(
+            f"{name} does not take {aval.dtype.name}: it takes "
+            f"{', '.join(_KIND_NAMES[k] for k in kinds)}. Convert the operand with .astype(...)."
+        )
+
+
+def elementwise_type(name: str, avals: Sequence[ShapedArray], kinds: str) -> ShapedArray:
+    """The common type of operands that must have one shape and dtype.
+
+    Raises:
+        ShapeError: the shapes differ.
+        DtypeError: the dtypes differ, or are not of the kinds taken.
+    """
+    first = avals[0]
+    for aval in avals:
+        if aval is first:
+            continue
+        if aval.shape != first.shape:
+            raise ShapeError(
+                f"{name} needs operands of one shape, but got {' and '.join(map(str, avals))}. "
+                f"The function of tinyjax.numpy broadcasts; this primitive does not."
+            )
+        if aval.dtype != first.dtype:
+            raise DtypeError(
+                f"{name} needs operands of one dtype, but got {' and '.join(map(str, avals))}. "
+                "The function of tinyjax.numpy promotes; this primitive does not."
+            )
+    check_kind(name, first, kinds)
+    if first.weak_type and not all(a.weak_type for a in avals):
+        return first.strip_weak()
+    return first
+
+
+def def_elementwise_batch(primitive: Primitive[P]) -> None:
+    """Register the batch rule of a primitive that works element by element, whatever its arity."""
+
+    @primitive.def_batch
+    def elementwise_batch(
+        mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: P
+    ) -> tuple[Sequence[Array], Sequence[int | None]]:
+        axis = next(a for a in axes if a is not None)
+        if len(values) > 1:
+            values = [
+                x if a == axis else move_batch_axis(x, a, axis, mapped.size)
+                for x, a in zip(values, axes, strict=True)
+            ]
+        outs = bind(primitive, values, params)
+        return outs, [axis] * len(outs)
+
+
+def def_elementwise_lowering(primitive: Primitive[Any], hlo: str) -> None:
+    """Register the lowering to one operation without attributes."""
+
+    @primitive.def_lowering
+    def elementwise_lowering(lowering: Lowering, operands: Sequence[str], params: object) -> Sequence[str]:
+        return lowering.op(hlo, operands)
+
+
+def unary(
+    name: str,
+    impl: HostFunction,
+    hlo: str,
+    kinds: str,
+    derivative: Derivative | None,
+    result: Callable[[DType], DType] | None = None,
+) -> Primitive[NoParams]:
+    """Declare an elementwise primitive with one operand.
+
+    Args:
+        name: the primitive's name.
+        impl: the NumPy function.
+        hlo: the StableHLO (or CHLO) operation.
+        kinds: the kinds of dtype it takes.
+        derivative: ``(tangent, out, x) -> tangent``; None where the derivative is zero everywhere.
+        result: the dtype of the result; that of the operand by default.
+    """
+    primitive: Primitive[NoParams] = Primitive(name, NoParams)
+
+    @primitive.def_impl
+    def unary_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+        return (impl(operands[0]),)
+
+    @primitive.def_abstract_eval
+    def unary_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+        (x,) = avals
+        if kind(x.dtype) not in kinds:
+            check_kind(name, x, kinds)
+        if result is None:
+            return (x,)
+        dtype = result(x.dtype)
+        return (ShapedArray(x.shape, dtype, x.weak_type and dtype == x.dtype),)
+
+    def_elementwise_lowering(primitive, hlo)
+
+    @primitive.def_jvp
+    def unary_jvp(
+        primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
+    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        (x,), (t,) = primals, tangents
+        out = bind1(primitive, primals, params)
+        if t is ZERO or derivative is None:
+            return (out,), (ZERO,)
+        return (out,), (derivative(t, out, x),)
+
+    def_elementwise_batch(primitive)
+    return primitive
+
+
+def binary(
+    name: str,
+    impl: HostFunction,
+    hlo: str,
+    kinds: str,
+    derivatives: tuple[Derivative, Derivative] | None,
+) -> Primitive[NoParams]:
+    """Declare an elementwise primitive with two operands of one type.
+
+    Args:
+        name: the primitive's name.
+        impl: the NumPy function.
+        hlo: the StableHLO (or CHLO) operation.
+        kinds: the kinds of dtype it takes.
+        derivatives: for each operand ``(tangent, out, x, y) -> tangent``; None where both are zero.
+    """
+    primitive: Primitive[NoParams] = Primitive(name, NoParams)
+
+    @primitive.def_impl
+    def binary_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+        return (impl(operands[0], operands[1]),)
+
+    @primitive.def_abstract_eval
+    def binary_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+        return (elementwise_type(name, avals, kinds),)
+
+    def_elementwise_lowering(primitive, hlo)
+
+    @primitive.def_jvp
+    def binary_jvp(
+        primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
+    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        (x, y), (tx, ty) = primals, tangents
+        out = bind1(primitive, primals, params)
+        if derivatives is None:
+            return (out,), (ZERO,)
+        total: Tangent = ZERO
+        if tx is not ZERO:
+            total = derivatives[0](tx, out, x, y)
+        if ty is not ZERO:
+            second = derivatives[1](ty, out, x, y)
+            total = second if total is ZERO else add_arrays(total, second)
+        return (out,), (total,)
+
+    def_elementwise_batch(primitive)
+    return primitive
+
+
+_adder: list[Primitive[NoParams]] = []
+
+
+def declare_addition(primitive: Primitive[NoParams]) -> None:
+    """Name the primitive that adds tangents; elementwise.add_p, declared with these families."""
+    _adder.append(primitive)
+
+
+def add_arrays(x: Array, y: Array) -> Array:
+    """Add two tangents of one type."""
+    return bind1(_adder[0], (x, y), NO_PARAMS)
+
+
+def add_tangents(x: Tangent, y: Tangent) -> Tangent:
+    """Add two tangents, either of which may be ``ZERO``."""
+    if x is ZERO:
+        return y
+    if y is ZERO:
+        return x
+    return add_arrays(x, y)

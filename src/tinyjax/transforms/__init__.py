@@ -1,0 +1,1 @@
+"""The transformations: each a trace, in a file of its own, that knows no concrete primitive."""

@@ -1,0 +1,170 @@
+"""Batching: one program that does the work of many.
+
+A ``BatchTracer`` holds an array with one axis more than it shows, and says which axis that is. The
+trace applies each primitive's ``batch`` rule, which moves the computation over the extra axis; a
+value without a batch axis carries no tracer. A primitive that names the axis (a collective) is given
+to its ``collective`` rule by the trace that has that name.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.primitive import MappedAxis, Primitive
+from tinyjax.core.staging import Staged, stage
+from tinyjax.core.trace import Trace, Tracer, current_trace, reset_trace, running, set_trace
+
+P = TypeVar("P")
+BatchAxis = int | None
+
+
+class BatchTracer(Tracer):
+    """An array, and which of its axes is the batch."""
+
+    __slots__ = ("_aval", "axis", "value")
+
+    def __init__(self, trace: Trace, value: Array, axis: int) -> None:
+        self._trace = trace
+        self.value = value
+        self.axis = axis
+        self._aval: ShapedArray | None = None
+
+    @property
+    def aval(self) -> ShapedArray:
+        found = self._aval
+        if found is None:
+            found = self._aval = unbatched_aval(self.value.aval, self.axis)
+        return found
+
+
+def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:
+    """The type without its batch axis."""
+    return aval.with_shape(aval.shape[:axis] + aval.shape[axis + 1 :])
+
+
+def batched_aval(aval: ShapedArray, axis: BatchAxis, size: int) -> ShapedArray:
+    """The type with a batch axis put in; None puts in none."""
+    if axis is None:
+        return aval
+    return aval.with_shape((*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+class BatchTrace(Trace):
+    """Applies ``batch`` rules to the primitives that touch its tracers.
+
+    Attributes:
+        mapped: the axis: its size, and what collectives call it.
+    """
+
+    __slots__ = ("mapped", "parent")
+
+    parent: Trace
+    transformation = "vmap"
+
+    def __init__(
+        self,
+        parent: Trace,
+        mapped: MappedAxis,
+        fun: Callable[..., object] | None = None,
+    ) -> None:
+        super().__init__(parent, fun)
+        self.mapped = mapped
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        values: list[Array] = []
+        axes: list[BatchAxis] = []
+        active = False
+        for arg in args:
+            if type(arg) is BatchTracer and arg._trace is self:
+                active = True
+                values.append(arg.value)
+                axes.append(arg.axis)
+            else:
+                values.append(arg)
+                axes.append(None)
+        rule = primitive.rules.batch
+        if primitive.rules.collective is not None and self.mapped.name is not None:
+            if getattr(params, "axis_name", None) == self.mapped.name:
+                rule = primitive.rules.collective
+                active = True
+        if not active:
+            return self.parent.process(primitive, args, params)
+        token = set_trace(self.parent)
+        try:
+            outs, out_axes = rule(self.mapped, values, axes, params)
+        finally:
+            reset_trace(token)
+        return [
+            out if axis is None else BatchTracer(self, out, axis)
+            for out, axis in zip(outs, out_axes, strict=True)
+        ]
+
+    def split(self, value: Array) -> tuple[Array, BatchAxis]:
+        """Return the array and batch axis of a value, which may be a constant to this trace."""
+        if type(value) is BatchTracer and value._trace is self:
+            return value.value, value.axis
+        return value, None
+
+
+def batch_flat(
+    fun: Callable[..., Sequence[Array]],
+    mapped: MappedAxis,
+    args: Sequence[Array],
+    axes: Sequence[BatchAxis],
+    user_fun: Callable[..., object] | None = None,
+) -> tuple[list[Array], list[BatchAxis]]:
+    """Apply a function of arrays to every slice of its arguments at once.
+
+    Args:
+        fun: takes the arguments positionally and returns a sequence of arrays.
+        mapped: the axis.
+        args: the arguments.
+        axes: which axis of each is the batch; None where there is none.
+        user_fun: the function to name in messages.
+
+    Returns:
+        The results, and which axis of each is the batch.
+    """
+    trace = BatchTrace(current_trace(), mapped, user_fun)
+    with running(trace):
+        outs = fun(
+            *[
+                arg if axis is None else BatchTracer(trace, arg, axis)
+                for arg, axis in zip(args, axes, strict=True)
+            ]
+        )
+        pairs = [trace.split(out) for out in outs]
+    return [value for value, _ in pairs], [axis for _, axis in pairs]
+
+
+def batch_jaxpr(
+    jaxpr: Jaxpr,
+    mapped: MappedAxis,
+    axes: tuple[BatchAxis, ...],
+) -> tuple[Staged, tuple[BatchAxis, ...]]:
+    """Stage the batched form of a jaxpr, and say which axis of each result is the batch."""
+
+    def make() -> tuple[Staged, tuple[BatchAxis, ...]]:
+        found: list[tuple[BatchAxis, ...]] = []
+
+        def run(*args: Array) -> list[Array]:
+            outs, out_axes = batch_flat(lambda *xs: eval_jaxpr(jaxpr, xs), mapped, args, axes)
+            found.append(tuple(out_axes))
+            return outs
+
+        avals = [batched_aval(a, axis, mapped.size) for a, axis in zip(jaxpr.in_avals, axes, strict=True)]
+        return stage(run, avals), found[0]
+
+    return jaxpr.derive(("batch", mapped, axes), make)
+
+
+def enclosing_axis_size(axis_name: Hashable) -> int | None:
+    """The length of the named axis of the enclosing ``vmap``; None where there is none."""
+    trace: Trace | None = current_trace()
+    while trace is not None:
+        if isinstance(trace, BatchTrace) and trace.mapped.name == axis_name:
+            return trace.mapped.size
+        trace = trace.parent
+    return None

@@ -1,0 +1,134 @@
+"""Forward-mode differentiation: every value carries its tangent.
+
+A ``JVPTracer`` pairs a primal with a tangent; the trace applies each primitive's ``jvp`` rule to the
+pairs, running the rule under its parent, so that derivatives nest. A tangent known to be zero is
+``ZERO`` and is never computed with: a value without a tangent carries no tracer at all.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.primitive import ZERO, HostArray, Primitive, Tangent
+from tinyjax.core.staging import Staged, stage
+from tinyjax.core.trace import Trace, Tracer, current_trace, reset_trace, running, set_trace
+
+P = TypeVar("P")
+
+
+class JVPTracer(Tracer):
+    """A primal and its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: Trace, primal: Array, tangent: Array) -> None:
+        self._trace = trace
+        self.primal = primal
+        self.tangent = tangent
+
+    @property
+    def aval(self) -> ShapedArray:
+        return self.primal.aval
+
+    def concrete(self, wanted: str) -> HostArray:
+        return self.primal.concrete(wanted)
+
+
+class JVPTrace(Trace):
+    """Applies ``jvp`` rules to the primitives that touch its tracers."""
+
+    __slots__ = ("parent",)
+
+    parent: Trace
+    transformation = "jvp"
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        primals: list[Array] = []
+        tangents: list[Tangent] = []
+        active = False
+        for arg in args:
+            if type(arg) is JVPTracer and arg._trace is self:
+                active = True
+                primals.append(arg.primal)
+                tangents.append(arg.tangent)
+            else:
+                primals.append(arg)
+                tangents.append(ZERO)
+        if not active:
+            return self.parent.process(primitive, args, params)
+        token = set_trace(self.parent)
+        try:
+            primals_out, tangents_out = primitive.rules.jvp(primals, tangents, params)
+        finally:
+            reset_trace(token)
+        return [
+            primal if tangent is ZERO else JVPTracer(self, primal, tangent)
+            for primal, tangent in zip(primals_out, tangents_out, strict=True)
+        ]
+
+    def split(self, value: Array) -> tuple[Array, Tangent]:
+        """Return the primal and tangent of a value, which may be a constant to this trace."""
+        if type(value) is JVPTracer and value._trace is self:
+            return value.primal, value.tangent
+        return value, ZERO
+
+
+def jvp_flat(
+    fun: Callable[..., Sequence[Array]],
+    primals: Sequence[Array],
+    tangents: Sequence[Tangent],
+    user_fun: Callable[..., object] | None = None,
+) -> tuple[list[Array], list[Tangent]]:
+    """Push tangents through a function of arrays.
+
+    Args:
+        fun: takes the primals positionally and returns a sequence of arrays.
+        primals: where to differentiate.
+        tangents: one per primal, of the same type, or ``ZERO``.
+        user_fun: the function to name in messages.
+
+    Returns:
+        The results and their tangents, each of which may be ``ZERO``.
+    """
+    trace = JVPTrace(current_trace(), user_fun)
+    with running(trace):
+        outs = fun(
+            *[
+                primal if tangent is ZERO else JVPTracer(trace, primal, tangent)
+                for primal, tangent in zip(primals, tangents, strict=True)
+            ]
+        )
+        pairs = [trace.split(out) for out in outs]
+    return [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
+
+
+def jvp_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
+    """Stage the jvp of a jaxpr.
+
+    Args:
+        jaxpr: the program.
+        nonzero: which parameters have tangents.
+
+    Returns:
+        A jaxpr that takes the parameters and then the tangents there are, and returns the results
+        and then their tangents; and which results have one.
+    """
+
+    def make() -> tuple[Staged, tuple[bool, ...]]:
+        present: list[tuple[bool, ...]] = []
+
+        def run(*args: Array) -> list[Array]:
+            primals, rest = args[: len(nonzero)], iter(args[len(nonzero) :])
+            tangents = [next(rest) if has else ZERO for has in nonzero]
+            outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, xs), primals, tangents)
+            present.append(tuple(t is not ZERO for t in out_tangents))
+            return [*outs, *(t for t in out_tangents if t is not ZERO)]
+
+        avals = jaxpr.in_avals
+        tangent_avals = [a.tangent() for a, has in zip(avals, nonzero, strict=True) if has]
+        staged = stage(run, [*avals, *tangent_avals])
+        return staged, present[0]
+
+    return jaxpr.derive(("jvp", nonzero), make)

@@ -1,0 +1,176 @@
+"""Linearization: the results now, and the tangent map as a jaxpr to be applied later.
+
+It is jvp with half of it put off. Below the ``JVPTrace`` lies a ``LinearTrace``, which hands every
+primitive to its own parent unless an operand depends on a tangent; those it records. So primals are
+computed at once, and Python control flow on them works, while the tangent computation, linear by
+construction, becomes a jaxpr whose constants are the residuals.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import attrs
+
+from tinyjax.core.array import Array
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.primitive import ZERO, LinearizeRule, Primitive, Tangent
+from tinyjax.core.staging import Recorder, Staged, StagingTracer, stage
+from tinyjax.core.trace import Trace, current_trace, reset_trace, running, set_trace
+from tinyjax.dtypes import is_inexact
+from tinyjax.transforms.jvp import JVPTrace, JVPTracer
+
+P = TypeVar("P")
+
+
+class LinearTrace(Recorder):
+    """Records what depends on its tracers, and passes everything else on."""
+
+    __slots__ = ("parent",)
+
+    parent: Trace
+    transformation = "linearize"
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        for arg in args:
+            if type(arg) is StagingTracer and arg._trace is self:
+                return self.record(primitive, args, params, None)
+        return self.parent.process(primitive, args, params)
+
+
+class LinearizeTrace(JVPTrace):
+    """A ``JVPTrace`` above a ``LinearTrace``, using ``linearize`` rules where there are any."""
+
+    __slots__ = ()
+
+    parent: LinearTrace
+    transformation = "linearize"
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        rule = primitive.rules.linearize
+        if rule is None:
+            return super().process(primitive, args, params)
+        return self._linearize(rule, primitive, args, params)
+
+    def _linearize(
+        self, rule: LinearizeRule[P], primitive: Primitive[P], args: Sequence[Array], params: P
+    ) -> Sequence[Array]:
+        pairs = [self.split(arg) for arg in args]
+        nonzero = [tangent is not ZERO for _, tangent in pairs]
+        if not any(nonzero):
+            return self.parent.process(primitive, args, params)
+        token = set_trace(self.parent)
+        try:
+            primals_out, nonzero_out, tangent_map = rule([p for p, _ in pairs], nonzero, params)
+            tangents_out = iter(tangent_map([t for _, t in pairs if t is not ZERO]))
+        finally:
+            reset_trace(token)
+        return [
+            JVPTracer(self, primal, next(tangents_out)) if has else primal
+            for primal, has in zip(primals_out, nonzero_out, strict=True)
+        ]
+
+
+@attrs.frozen(eq=False)
+class Linearized:
+    """A function's results at a point, and its tangent map there.
+
+    Attributes:
+        primals_out: the results.
+        jaxpr: the tangent map; its first parameters are the residuals, the others the tangents of
+            the arguments that have one.
+        residuals: the values of those first parameters.
+        nonzero_in: which arguments have a tangent: the floats and complexes asked for.
+        nonzero_out: which results have one; the jaxpr returns only these.
+    """
+
+    primals_out: list[Array]
+    jaxpr: Jaxpr
+    residuals: tuple[Array, ...]
+    nonzero_in: tuple[bool, ...]
+    nonzero_out: tuple[bool, ...]
+
+    def apply(self, tangents: Sequence[Array]) -> list[Tangent]:
+        """Apply the tangent map to the tangents of the arguments that have one."""
+        outs = iter(eval_jaxpr(self.jaxpr, [*self.residuals, *tangents]))
+        return [next(outs) if has else ZERO for has in self.nonzero_out]
+
+
+def linearize_flat(
+    fun: Callable[..., Sequence[Array]],
+    primals: Sequence[Array],
+    wanted: Sequence[bool] | None = None,
+    user_fun: Callable[..., object] | None = None,
+) -> Linearized:
+    """Evaluate a function of arrays and record its tangent map.
+
+    Args:
+        fun: takes the primals positionally and returns a sequence of arrays.
+        primals: where to linearize.
+        wanted: which arguments to differentiate; by default all floats and complexes.
+        user_fun: the function to name in messages.
+    """
+    linear = LinearTrace(current_trace(), user_fun)
+    trace = LinearizeTrace(linear, user_fun)
+    nonzero_in = tuple(
+        is_inexact(primal.dtype) and (wanted is None or wanted[i]) for i, primal in enumerate(primals)
+    )
+    with running(trace):
+        outs = fun(
+            *[
+                JVPTracer(trace, primal, linear.new_input(primal.aval)) if has else primal
+                for primal, has in zip(primals, nonzero_in, strict=True)
+            ]
+        )
+        pairs = [trace.split(out) for out in outs]
+    staged = linear.build([tangent for _, tangent in pairs if tangent is not ZERO])
+    linear.live = False
+    return Linearized(
+        [primal for primal, _ in pairs],
+        staged.jaxpr,
+        staged.consts,
+        nonzero_in,
+        tuple(tangent is not ZERO for _, tangent in pairs),
+    )
+
+
+@attrs.frozen(eq=False)
+class LinearizedJaxpr:
+    """A jaxpr split in two by ``linearize_jaxpr``.
+
+    Attributes:
+        primal: takes the parameters; returns the results and then the residuals it computes.
+        tangent: takes all residuals and then the tangents there are; returns those of the results.
+        forwarded: for each residual, the parameter that it is, or None where it is computed.
+        nonzero_out: which results have a tangent.
+    """
+
+    primal: Staged
+    tangent: Jaxpr
+    forwarded: tuple[int | None, ...]
+    nonzero_out: tuple[bool, ...]
+
+    def residuals(self, args: Sequence[Array], computed: Sequence[Array]) -> list[Array]:
+        """Put the residuals together from the parameters and from what ``primal`` computed."""
+        rest = iter(computed)
+        return [next(rest) if i is None else args[i] for i in self.forwarded]
+
+
+def linearize_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> LinearizedJaxpr:
+    """Split a jaxpr into its primal half, which also returns residuals, and its tangent map."""
+
+    def make() -> LinearizedJaxpr:
+        found: list[tuple[Linearized, tuple[int | None, ...]]] = []
+
+        def run(*args: Array) -> list[Array]:
+            linearized = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, xs), args, nonzero)
+            places = {id(arg): i for i, arg in enumerate(args)}
+            forwarded = tuple(places.get(id(r)) for r in linearized.residuals)
+            found.append((linearized, forwarded))
+            computed = [r for r in linearized.residuals if id(r) not in places]
+            return [*linearized.primals_out, *computed]
+
+        staged = stage(run, jaxpr.in_avals)
+        ((linearized, forwarded),) = found
+        return LinearizedJaxpr(staged, linearized.jaxpr, forwarded, linearized.nonzero_out)
+
+    return jaxpr.derive(("linearize", nonzero), make)

@@ -1,0 +1,141 @@
+"""Transposition: a linear map, as a jaxpr, applied backwards.
+
+The equations are visited last to first. Each has cotangents of its results and gives cotangents of
+the operands it is linear in, through its primitive's ``transpose`` rule; cotangents that meet at a
+variable are added. How arrays are added is handed in: this file knows no primitive.
+"""
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from tinyjax.core.array import Array
+from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var
+from tinyjax.core.primitive import ZERO, Tangent
+from tinyjax.core.staging import Staged, stage
+from tinyjax.core.trace import current_trace
+from tinyjax.errors import DifferentiationError
+
+Add = Callable[[Array, Array], Array]
+
+
+def backward_pass(
+    jaxpr: Jaxpr,
+    residuals: Sequence[Array],
+    cotangents: Sequence[Tangent],
+    add: Add,
+) -> list[Tangent]:
+    """Apply the transpose of a jaxpr that is linear in its last parameters.
+
+    Args:
+        jaxpr: the program.
+        residuals: the values of the first parameters, in which it need not be linear.
+        cotangents: one per result.
+        add: adds two arrays of one type.
+
+    Returns:
+        The cotangents of the remaining parameters.
+
+    Raises:
+        DifferentiationError: an equation is not linear.
+    """
+    known: dict[Var, Array] = dict(zip(jaxpr.in_binders, residuals, strict=False))
+    linear_inputs = jaxpr.in_binders[len(residuals) :]
+    linear_eqns = _evaluate_known(jaxpr, known, linear_inputs)
+
+    totals: dict[Var, Array] = {}
+
+    def accumulate(var: Var, cotangent: Array) -> None:
+        before = totals.get(var)
+        totals[var] = cotangent if before is None else add(before, cotangent)
+
+    for atom, cotangent in zip(jaxpr.outs, cotangents, strict=True):
+        if cotangent is not ZERO and isinstance(atom, Var) and atom not in known:
+            accumulate(atom, cotangent)
+
+    for eqn in reversed(linear_eqns):
+        found = [totals.pop(var, ZERO) for var in eqn.out_binders]
+        if all(cotangent is ZERO for cotangent in found):
+            continue
+        operands: list[Array | Var] = []
+        for x in eqn.inputs:
+            if isinstance(x, Lit):
+                operands.append(x.value)
+            else:
+                operands.append(known.get(x, x))
+        results = eqn.primitive.rules.transpose(found, operands, eqn.params)
+        for operand, result in zip(operands, results, strict=True):
+            if isinstance(operand, Var) and result is not None and result is not ZERO:
+                accumulate(operand, result)
+    return [totals.pop(var, ZERO) for var in linear_inputs]
+
+
+def _evaluate_known(
+    jaxpr: Jaxpr, known: dict[Var, Array], linear_inputs: Sequence[Var]
+) -> Sequence[JaxprEqn]:
+    """Evaluate the equations that do not depend on the linear inputs; return the others."""
+    linear = set(linear_inputs)
+    rest: list[JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        if any(x in linear for x in eqn.inputs):
+            linear.update(eqn.out_binders)
+            rest.append(eqn)
+        else:
+            operands = [x.value if isinstance(x, Lit) else known[x] for x in eqn.inputs]
+            outs = current_trace().process(eqn.primitive, operands, eqn.params)
+            known.update(zip(eqn.out_binders, outs, strict=True))
+    return rest
+
+
+@attrs.frozen(eq=False)
+class Transposed:
+    """A transposed jaxpr.
+
+    Attributes:
+        staged: takes the residuals and then the cotangents there are; returns those of the linear
+            parameters that have one.
+        nonzero_out: which linear parameters have one.
+    """
+
+    staged: Staged
+    nonzero_out: tuple[bool, ...]
+
+
+def transpose_jaxpr(
+    jaxpr: Jaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...], add: Add
+) -> Transposed:
+    """Stage the transpose of a jaxpr.
+
+    Args:
+        jaxpr: the program.
+        linear: the parameters in which it is linear.
+        nonzero: which results have a cotangent.
+        add: adds two arrays of one type.
+    """
+
+    def make() -> Transposed:
+        present: list[tuple[bool, ...]] = []
+        known = [v for v, is_linear in zip(jaxpr.in_binders, linear, strict=True) if not is_linear]
+        unknown = [v for v, is_linear in zip(jaxpr.in_binders, linear, strict=True) if is_linear]
+        ordered = Jaxpr((*known, *unknown), jaxpr.eqns, jaxpr.outs)
+
+        def run(*args: Array) -> list[Array]:
+            residuals, rest = args[: len(known)], iter(args[len(known) :])
+            cotangents = [next(rest) if has else ZERO for has in nonzero]
+            outs = backward_pass(ordered, residuals, cotangents, add)
+            present.append(tuple(out is not ZERO for out in outs))
+            return [out for out in outs if out is not ZERO]
+
+        out_avals = [aval for aval, has in zip(jaxpr.out_avals, nonzero, strict=True) if has]
+        staged = stage(run, [*(v.aval for v in known), *out_avals])
+        return Transposed(staged, present[0])
+
+    return jaxpr.derive(("transpose", linear, nonzero), make)
+
+
+def not_linear(primitive: str, operand: str) -> DifferentiationError:
+    """The error of a transpose rule that is asked about an operand it is not linear in."""
+    return DifferentiationError(
+        f"'{primitive}' is not linear in {operand}, so it has no transpose there. A function given to "
+        "a transposition must be linear in the arguments that are transposed."
+    )

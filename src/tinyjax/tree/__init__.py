@@ -1,0 +1,93 @@
+"""Pytrees: nested containers as the arguments and results of transformations.
+
+A tree is a *node* (tuple, list, dict, None, OrderedDict, defaultdict, named tuple, ``Partial`` or a
+registered class) or a *leaf* (anything else). ``flatten`` takes a tree apart into a list of leaves
+and a ``PyTreeDef``, ``unflatten`` puts them together; so a transformation needs to know flat lists
+only. Names, argument orders and meanings are those of ``jax.tree`` and ``jax.tree_util``.
+"""
+
+from tinyjax.tree.errors import (
+    LeafCountError,
+    MetadataError,
+    RegistrationError,
+    TreeDepthError,
+    TreeMismatchError,
+    UnsortableKeysError,
+)
+from tinyjax.tree.keys import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    SequenceKey,
+    keystr,
+    path_str,
+)
+from tinyjax.tree.node import Leaf, PyTree
+from tinyjax.tree.ops import (
+    flatten,
+    flatten_with_path,
+    leaves,
+    leaves_with_path,
+    map_with_path,
+    reduce,
+    structure,
+    transpose,
+    unflatten,
+)
+from tinyjax.tree.ops import tree_all as all
+from tinyjax.tree.ops import tree_map as map
+from tinyjax.tree.partial import Partial
+from tinyjax.tree.prefix import broadcast, flatten_prefix
+from tinyjax.tree.registry import (
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+)
+from tinyjax.tree.treedef import LEAF, PyTreeDef, treedef_tuple
+
+__all__ = [
+    "LEAF",
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
+    "Leaf",
+    "LeafCountError",
+    "MetadataError",
+    "Partial",
+    "PyTree",
+    "PyTreeDef",
+    "RegistrationError",
+    "SequenceKey",
+    "TreeDepthError",
+    "TreeMismatchError",
+    "UnsortableKeysError",
+    "all",
+    "broadcast",
+    "flatten",
+    "flatten_prefix",
+    "flatten_with_path",
+    "keystr",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "path_str",
+    "reduce",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "structure",
+    "transpose",
+    "treedef_tuple",
+    "unflatten",
+]

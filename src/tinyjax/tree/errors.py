@@ -1,0 +1,103 @@
+"""What can go wrong with pytrees: one class per cause, each carrying its data."""
+
+from textwrap import shorten
+
+from tinyjax.errors import TinyjaxError
+
+
+class TreeMismatchError(TinyjaxError, ValueError):
+    """A tree does not have the structure that another tree or a treedef asks for.
+
+    Attributes:
+        path: where, as an expression such as ``params['w'][0]``.
+        expected: the node that was expected there, in words.
+        got: what was there instead, in words.
+        hint: what to do about it.
+    """
+
+    def __init__(self, path: str, expected: str, got: str, hint: str) -> None:
+        super().__init__(f"trees differ at {path}: expected {expected}, but got {got}. {hint}")
+        self.path = path
+        self.expected = expected
+        self.got = got
+        self.hint = hint
+
+
+class LeafCountError(TinyjaxError, ValueError):
+    """``unflatten`` was given too few or too many leaves.
+
+    Attributes:
+        expected: the number of leaves that the treedef has.
+        got: the number of leaves that came.
+    """
+
+    def __init__(self, treedef: str, expected: int, got: int) -> None:
+        super().__init__(
+            f"unflatten needs {expected} {'leaf' if expected == 1 else 'leaves'}, but got {got}. "
+            f"Each * takes one, in this order: {shorten(treedef, 400, placeholder='...')}."
+        )
+        self.expected = expected
+        self.got = got
+
+
+class UnsortableKeysError(TinyjaxError, ValueError):
+    """A dictionary's keys cannot be sorted, so its leaves have no order.
+
+    Attributes:
+        path: where the dictionary is, as an expression such as ``tree['w'][0]``.
+        keys: the keys.
+    """
+
+    def __init__(self, path: str, keys: tuple[object, ...]) -> None:
+        types = ", ".join(sorted({type(key).__name__ for key in keys}))
+        super().__init__(
+            f"the keys of the dict at {path} cannot be sorted: they have types {types}. Leaves are "
+            "ordered by key: use keys that compare with <, or a collections.OrderedDict, whose "
+            "order is that of insertion."
+        )
+        self.path = path
+        self.keys = keys
+
+
+class TreeDepthError(TinyjaxError, ValueError):
+    """A tree is nested without end, or nearly so.
+
+    Attributes:
+        path: the start of the path down, as an expression such as ``tree[0][0]``.
+        depth: the number of levels at which flattening stopped.
+    """
+
+    def __init__(self, path: str, depth: int) -> None:
+        super().__init__(
+            f"a tree is more than {depth} levels deep: {path}... Probably a container holds "
+            "itself; take it out, or make it a leaf with is_leaf."
+        )
+        self.path = path
+        self.depth = depth
+
+
+class RegistrationError(TinyjaxError, ValueError):
+    """A class cannot be registered as a node: it already is, or its fields do not add up.
+
+    Attributes:
+        node_type: the class.
+    """
+
+    def __init__(self, node_type: type, message: str) -> None:
+        super().__init__(message)
+        self.node_type = node_type
+
+
+class MetadataError(TinyjaxError, TypeError):
+    """A node's metadata cannot be compared or hashed, so neither can its treedef.
+
+    Attributes:
+        node_type: the node's class.
+    """
+
+    def __init__(self, node_type: type, verb: str, cause: BaseException) -> None:
+        super().__init__(
+            f"the metadata of {node_type.__name__} nodes cannot be {verb} ({cause}). Metadata "
+            "must have == and hash: make arrays and mutable values data (children) instead."
+        )
+        self.node_type = node_type

@@ -1,0 +1,101 @@
+"""Paths into a pytree: a path is a tuple of keys, and prints as the expression that follows it.
+
+``keystr(path)`` is what one would write after a variable to reach the subtree, so that an error can
+point at ``params['w'][0].bias``.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import TypeAlias
+
+import attrs
+
+
+@attrs.frozen
+class SequenceKey:
+    """The place of a child in a tuple or list: ``[idx]``."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx}]"
+
+
+@attrs.frozen
+class DictKey:
+    """The key of a child in a dictionary: ``[key]``."""
+
+    key: Hashable
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+@attrs.frozen
+class GetAttrKey:
+    """The field that holds a child: ``.name``."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
+@attrs.frozen
+class FlattenedIndexKey:
+    """The place of a child among the children of a node that was registered without keys."""
+
+    key: int
+
+    def __str__(self) -> str:
+        return f"[<flat index {self.key}>]"
+
+
+KeyEntry: TypeAlias = SequenceKey | DictKey | GetAttrKey | FlattenedIndexKey
+KeyPath: TypeAlias = tuple[KeyEntry, ...]
+
+
+def keystr(keys: Sequence[KeyEntry], *, simple: bool = False, separator: str = "") -> str:
+    """Write a path as the expression that follows it.
+
+    Args:
+        keys: the path, outermost key first.
+        simple: write the bare index, key or name of each step instead (``w/0/bias``).
+        separator: what to put between steps.
+
+    Returns:
+        The text; empty for the root.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> path = (tree.DictKey("w"), tree.SequenceKey(0), tree.GetAttrKey("bias"))
+        >>> tree.keystr(path)
+        "['w'][0].bias"
+        >>> tree.keystr(path, simple=True, separator="/")
+        'w/0/bias'
+    """
+    return separator.join(_bare(key) if simple else str(key) for key in keys)
+
+
+def _bare(key: object) -> str:
+    match key:
+        case SequenceKey(idx):
+            return str(idx)
+        case DictKey(name) | GetAttrKey(name) | FlattenedIndexKey(name):
+            return str(name)
+        case _:  # registration lets a class bring its own kind of key
+            return str(key)
+
+
+def path_str(name: str, path: Sequence[KeyEntry]) -> str:
+    """Write a path as an expression that starts from a variable, as error messages do.
+
+    Args:
+        name: the variable that holds the tree.
+        path: the path, outermost key first.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> tree.path_str("params", (tree.DictKey("w"), tree.SequenceKey(0)))
+        "params['w'][0]"
+    """
+    return name + keystr(path)

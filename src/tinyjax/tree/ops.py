@@ -1,0 +1,302 @@
+"""Taking trees apart and putting them together; all else on trees is built from these two."""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, Final, TypeAlias, TypeVar, overload
+
+from tinyjax.errors import ArgumentError
+from tinyjax.tree.errors import TreeDepthError, UnsortableKeysError
+from tinyjax.tree.keys import KeyEntry, KeyPath, path_str
+from tinyjax.tree.node import KINDS, LEAF_TYPES, TUPLE, Leaf, NodeKind, PyTree
+from tinyjax.tree.treedef import LEAF, PyTreeDef, flat_treedef, make_treedef, walk_up_to
+
+T = TypeVar("T")
+IsLeaf: TypeAlias = Callable[[Any], bool]
+
+_NOT_GIVEN: Final = object()
+_DEEPEST: Final = 10_000  # a tree deeper than this is taken to hold itself
+
+# A node that is being flattened: the node, its kind (None above the root), its metadata, the
+# children still to come, and the structures of the children before them.
+_Frame: TypeAlias = tuple[Any, NodeKind | None, Any, Iterator[Any], list[PyTreeDef]]
+
+
+def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], PyTreeDef]:
+    """Take a tree apart into its leaves and its structure.
+
+    Args:
+        tree: any nesting of nodes. What is not a node is a leaf; None is a node without children.
+        is_leaf: asked of each node; where it is true, the node is a leaf instead.
+
+    Returns:
+        The leaves, from left to right (those of a dictionary by sorted key), and the structure.
+
+    Raises:
+        UnsortableKeysError: a dictionary's keys have no order.
+        TreeDepthError: a container holds itself.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> tree.flatten({"b": [1, 2], "a": (3, None)})
+        ([3, 1, 2], PyTreeDef({'a': (*, None), 'b': [*, *]}))
+        >>> tree.flatten((3, None), is_leaf=lambda x: x is None)
+        ([3, None], PyTreeDef((*, *)))
+    """
+    # Arguments are mostly a flat tuple: for a pair these lines take 0.33 us, the loop 0.55 us.
+    if type(tree) is tuple and is_leaf is None and LEAF_TYPES.issuperset(map(type, tree)):
+        return list(tree), flat_treedef(TUPLE, None, len(tree))
+    leaves: list[Any] = []
+    stack: list[_Frame] = []
+    root: _Frame = (None, None, None, iter((tree,)), [])
+    node, kind, metadata, children, done = root
+    while True:
+        for child in children:
+            child_kind = KINDS[type(child)]
+            if child_kind is None or (is_leaf is not None and is_leaf(child)):
+                leaves.append(child)
+                done.append(LEAF)
+                continue
+            try:
+                parts, child_metadata = child_kind.flatten(child)
+            except UnsortableKeysError as error:
+                path = _path_of((*stack, (node, kind, metadata, children, done)))
+                raise UnsortableKeysError(path_str("tree", path), error.keys) from None
+            # One C call asks of all the children, which is faster than a turn of the loop for each.
+            if is_leaf is None and LEAF_TYPES.issuperset(map(type, parts)):
+                leaves.extend(parts)
+                done.append(flat_treedef(child_kind, child_metadata, len(parts)))
+                continue
+            stack.append((node, kind, metadata, children, done))
+            if len(stack) > _DEEPEST:
+                raise TreeDepthError(path_str("tree", _path_of(stack[:8])), _DEEPEST)
+            node, kind, metadata = child, child_kind, child_metadata
+            children, done = iter(parts), []
+            break
+        else:
+            if kind is None:
+                return leaves, done[0]
+            treedef = make_treedef(kind, metadata, tuple(done))
+            node, kind, metadata, children, done = stack.pop()
+            done.append(treedef)
+
+
+def _path_of(frames: Iterable[_Frame]) -> KeyPath:
+    """Return the path to the child that the innermost frame is at."""
+    path: list[KeyEntry] = []
+    for node, kind, metadata, _, done in frames:
+        if kind is not None:
+            path.extend(islice(kind.keys(node, metadata), len(done), len(done) + 1))
+    return tuple(path)
+
+
+def unflatten(treedef: PyTreeDef, leaves: Iterable[Leaf]) -> PyTree:
+    """Build the tree that has this structure and these leaves: the inverse of ``flatten``.
+
+    Args:
+        treedef: the structure.
+        leaves: as many values as the structure has leaves. They may be any objects.
+
+    Raises:
+        LeafCountError: there are too few or too many leaves.
+        ArgumentError: the first argument is not a ``PyTreeDef``.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> leaves, treedef = tree.flatten({"a": 1, "b": (2, None)})
+        >>> tree.unflatten(treedef, [10 * leaf for leaf in leaves])
+        {'a': 10, 'b': (20, None)}
+    """
+    if not isinstance(treedef, PyTreeDef):
+        raise ArgumentError(
+            f"unflatten takes a PyTreeDef and then the leaves, but got a {type(treedef).__name__} "
+            "first."
+        )
+    return treedef.unflatten(leaves)
+
+
+def leaves(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[Leaf]:
+    """Return the leaves of a tree, as ``flatten`` orders them.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> tree.leaves({"b": 2, "a": [1, None]})
+        [1, 2]
+    """
+    return flatten(tree, is_leaf)[0]
+
+
+def structure(tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTreeDef:
+    """Return the structure of a tree.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> tree.structure({"b": 2, "a": [1, None]})
+        PyTreeDef({'a': [*, None], 'b': *})
+    """
+    return flatten(tree, is_leaf)[1]
+
+
+def tree_map(
+    f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf | None = None
+) -> PyTree:
+    """Apply a function to each leaf, and build a tree of the same structure from the results.
+
+    Args:
+        f: called with a leaf of ``tree`` and what each tree of ``rest`` has in its place.
+        tree: the tree whose structure counts.
+        rest: trees with at least the structure of ``tree``; they may go deeper below its leaves.
+        is_leaf: asked of each node of ``tree``; where it is true, the node is a leaf instead.
+
+    Raises:
+        TreeMismatchError: a tree of ``rest`` differs in structure.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> tree.map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
+        {'a': 11, 'b': (22,)}
+    """
+    firsts, treedef = flatten(tree, is_leaf)
+    if not rest:
+        return treedef.unflatten(map(f, firsts))
+    others = [treedef.flatten_up_to(other, f"rest[{i}]") for i, other in enumerate(rest)]
+    return treedef.unflatten(map(f, firsts, *others))
+
+
+def tree_all(tree: PyTree, *, is_leaf: IsLeaf | None = None) -> bool:
+    """Return whether every leaf is true; so for a tree without leaves.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> tree.all({"a": True, "b": [True, None]})
+        True
+    """
+    return all(flatten(tree, is_leaf)[0])
+
+
+@overload
+def reduce(
+    function: Callable[[T, Any], T], tree: PyTree, initializer: T, is_leaf: IsLeaf | None = None
+) -> T: ...
+
+
+@overload
+def reduce(
+    function: Callable[[Any, Any], Any], tree: PyTree, *, is_leaf: IsLeaf | None = None
+) -> Any: ...
+
+
+def reduce(
+    function: Callable[[Any, Any], Any],
+    tree: PyTree,
+    initializer: Any = _NOT_GIVEN,
+    is_leaf: IsLeaf | None = None,
+) -> Any:
+    """Combine the leaves of a tree, from left to right, by a function of two arguments.
+
+    Args:
+        function: (result so far, leaf) -> result.
+        tree: the tree.
+        initializer: the first result; by default the first leaf.
+        is_leaf: asked of each node; where it is true, the node is a leaf instead.
+
+    Raises:
+        ArgumentError: the tree has no leaves and there is no initializer.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> tree.reduce(lambda total, x: total + x, {"a": 1, "b": (2, 3)}, 0)
+        6
+    """
+    values, treedef = flatten(tree, is_leaf)
+    if initializer is not _NOT_GIVEN:
+        return functools.reduce(function, values, initializer)
+    if not values:
+        raise ArgumentError(f"reduce: {treedef} has no leaves, so it needs an initializer.")
+    return functools.reduce(function, values)
+
+
+def transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: PyTree
+) -> PyTree:
+    """Turn a tree of trees inside out.
+
+    Args:
+        outer_treedef: the structure of the tree of trees.
+        inner_treedef: the structure that each of its leaves has; None to take that of the first.
+        pytree_to_transpose: a tree that has the structure ``outer_treedef.compose(inner_treedef)``.
+
+    Returns:
+        The tree with the structure ``inner_treedef.compose(outer_treedef)`` and the same leaves.
+
+    Raises:
+        TreeMismatchError: the tree does not have that structure.
+        ArgumentError: the inner structure is to be inferred, but there is no leaf.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> pairs = [(1, 2), (3, 4), (5, 6)]
+        >>> tree.transpose(tree.structure([0, 0, 0]), tree.structure((0, 0)), pairs)
+        ([1, 3, 5], [2, 4, 6])
+    """
+    if inner_treedef is None:
+        subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
+        if not subtrees:
+            raise ArgumentError("transpose: the outer tree has no leaves, so pass inner_treedef.")
+        inner_treedef = structure(subtrees[0])
+    flat = outer_treedef.compose(inner_treedef).flatten_up_to(pytree_to_transpose)
+    step = inner_treedef.num_leaves
+    return inner_treedef.unflatten(outer_treedef.unflatten(flat[i::step]) for i in range(step))
+
+
+def flatten_with_path(
+    tree: PyTree, is_leaf: IsLeaf | None = None
+) -> tuple[list[tuple[KeyPath, Leaf]], PyTreeDef]:
+    """Take a tree apart as ``flatten`` does, with the path of each leaf.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> pairs, treedef = tree.flatten_with_path({"w": [1, 2]})
+        >>> [(tree.keystr(path), leaf) for path, leaf in pairs]
+        [("['w'][0]", 1), ("['w'][1]", 2)]
+    """
+    values, treedef = flatten(tree, is_leaf)
+    paths = (path for path, _ in walk_up_to(treedef, tree, "tree"))
+    return list(zip(paths, values, strict=True)), treedef
+
+
+def leaves_with_path(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[tuple[KeyPath, Leaf]]:
+    """Return the leaves of a tree, each with its path.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> tree.leaves_with_path([5])
+        [((SequenceKey(idx=0),), 5)]
+    """
+    return flatten_with_path(tree, is_leaf)[0]
+
+
+def map_with_path(
+    f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf | None = None
+) -> PyTree:
+    """Apply a function to the path and the value of each leaf; otherwise as ``map``.
+
+    Args:
+        f: called with a path, a leaf of ``tree``, and what each tree of ``rest`` has in its place.
+        tree: the tree whose structure counts.
+        rest: trees that have at least the structure of ``tree``.
+        is_leaf: asked of each node of ``tree``; where it is true, the node is a leaf instead.
+
+    Raises:
+        TreeMismatchError: a tree of ``rest`` differs in structure.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> tree.map_with_path(lambda path, x: f"{tree.keystr(path)} = {x}", {"w": [1]})
+        {'w': ["['w'][0] = 1"]}
+    """
+    pairs, treedef = flatten_with_path(tree, is_leaf)
+    others = [treedef.flatten_up_to(other, f"rest[{i}]") for i, other in enumerate(rest)]
+    return treedef.unflatten(
+        f(path, leaf, *more) for (path, leaf), *more in zip(pairs, *others, strict=True)
+    )

@@ -1,0 +1,92 @@
+"""``Partial``: a function with some arguments bound, as a tree of those arguments."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from tinyjax.tree.keys import GetAttrKey
+from tinyjax.tree.node import NodeKind, add_kind, check_callable, show_call
+
+R = TypeVar("R")
+
+
+@attrs.frozen(repr=False)
+class _Whole:
+    """A ``functools.partial`` taken as one function.
+
+    Python merges a partial of a partial, which would make leaves of arguments that somebody bound
+    with ``functools`` so that they are none.
+    """
+
+    func: "functools.partial[Any]" = attrs.field(eq=id)
+
+    def __repr__(self) -> str:
+        return repr(self.func)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.func(*args, **kwargs)
+
+
+class Partial(functools.partial[R]):
+    """``functools.partial`` as a node: the bound arguments are children, the function is metadata.
+
+    So a function can pass through a transformation as an argument, and its bound arrays are traced
+    and differentiated like any others. Two are of equal structure if their functions are equal. A
+    ``functools.partial`` within is one function, and what it binds is no leaf; a ``Partial`` within
+    is merged.
+
+    Args:
+        func: the function.
+        args: its first arguments.
+        keywords: its keyword arguments.
+
+    Raises:
+        ArgumentError: ``func`` cannot be called.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> scale = tree.Partial(pow, 3)
+        >>> tree.map(lambda x: x + 1, scale)(2)
+        16
+        >>> tree.structure(scale)
+        PyTreeDef(Partial(pow, (*,), {}))
+    """
+
+    # The underscores leave every keyword to the function, as "/" would; typeguard cannot instrument
+    # a __new__ that has the slash.
+    def __new__(cls, __func: Callable[..., R], *args: Any, **keywords: Any) -> "Partial[R]":
+        func = __func
+        check_callable("Partial", "its first argument", func)
+        if isinstance(func, Partial):
+            args, keywords = func.args + args, {**func.keywords, **keywords}
+            func = func.func
+        elif isinstance(func, functools.partial):
+            func = _Whole(func)
+        return super().__new__(cls, func, *args, **keywords)
+
+
+def _name(func: object) -> str:
+    return getattr(func, "__qualname__", None) or repr(func)
+
+
+def _unflatten(func: Callable[..., R], children: tuple[Any, ...]) -> Partial[R]:
+    args, keywords = children
+    return Partial(func, *args, **keywords)
+
+
+def _show(func: object, parts: Sequence[str]) -> str:
+    return show_call("Partial", [_name(func), *parts])
+
+
+add_kind(
+    NodeKind(
+        Partial,
+        flatten=lambda partial: ((partial.args, partial.keywords), partial.func),
+        unflatten=_unflatten,
+        show=_show,
+        describe=lambda func, size: f"Partial of {_name(func)}",
+        keys=lambda partial, func: (GetAttrKey("args"), GetAttrKey("keywords")),
+    )
+)

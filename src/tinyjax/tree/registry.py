@@ -1,0 +1,448 @@
+"""Registration: how a class of one's own becomes a node.
+
+Each function takes a class once; after that every transformation sees through its instances. What
+is not a child is metadata: it is compared with ``==`` and hashed as part of the structure.
+"""
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar, overload
+
+import attrs
+
+from tinyjax.errors import ArgumentError
+from tinyjax.tree.errors import RegistrationError
+from tinyjax.tree.keys import GetAttrKey, KeyEntry
+from tinyjax.tree.node import NodeKind, add_kind, check_callable, check_class, show_call
+
+T = TypeVar("T")
+A = TypeVar("A", bound=Hashable)
+
+
+class FlattensItself(Protocol):
+    """A class that says itself how it is taken apart and put together."""
+
+    def tree_flatten(self) -> tuple[Iterable[Any], Any]: ...
+
+    @classmethod
+    def tree_unflatten(cls, metadata: Any, children: Any, /) -> Any: ...
+
+
+class FlattensItselfWithKeys(FlattensItself, Protocol):
+    """As ``FlattensItself``, with a key for each child."""
+
+    def tree_flatten_with_keys(self) -> tuple[Iterable[tuple[Any, Any]], Any]: ...
+
+
+F = TypeVar("F", bound=FlattensItself)
+K = TypeVar("K", bound=FlattensItselfWithKeys)
+
+
+def register_pytree_node(
+    nodetype: type[T],
+    flatten_func: Callable[[T], tuple[Iterable[Any], A]],
+    unflatten_func: Callable[[A, tuple[Any, ...]], T],
+    flatten_with_keys_func: Callable[[T], tuple[Iterable[tuple[Any, Any]], A]] | None = None,
+) -> None:
+    """Make a class a node by two functions.
+
+    Args:
+        nodetype: the class. Its subclasses are not registered with it.
+        flatten_func: instance -> (children, metadata). Metadata must have ``==`` and ``hash``.
+        unflatten_func: (metadata, children) -> instance. The children may be any objects.
+        flatten_with_keys_func: instance -> (pairs of key and child, metadata), for paths.
+
+    Raises:
+        ArgumentError: an argument is not a class or not a function.
+        RegistrationError: the class is a node already.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> class Interval:
+        ...     def __init__(self, low, high):
+        ...         self.low, self.high = low, high
+        >>> tree.register_pytree_node(
+        ...     Interval, lambda i: ((i.low, i.high), None), lambda _, children: Interval(*children)
+        ... )
+        >>> tree.leaves([Interval(1, 2), 3])
+        [1, 2, 3]
+    """
+    check_class("register_pytree_node", nodetype)
+    check_callable("register_pytree_node", "flatten_func", flatten_func)
+    check_callable("register_pytree_node", "unflatten_func", unflatten_func)
+    if flatten_with_keys_func is not None:
+        check_callable("register_pytree_node", "flatten_with_keys_func", flatten_with_keys_func)
+    _add(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+
+
+def register_pytree_with_keys(
+    nodetype: type[T],
+    flatten_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], A]],
+    unflatten_func: Callable[[A, tuple[Any, ...]], T],
+    flatten_func: Callable[[T], tuple[Iterable[Any], A]] | None = None,
+) -> None:
+    """Make a class a node whose children have keys, so that paths and errors can name them.
+
+    Args:
+        nodetype: the class. Its subclasses are not registered with it.
+        flatten_with_keys: instance -> (pairs of key and child, metadata). A key is a
+            ``GetAttrKey``, ``DictKey``, ``SequenceKey`` or ``FlattenedIndexKey``.
+        unflatten_func: (metadata, children) -> instance. The children may be any objects.
+        flatten_func: instance -> (children, metadata), if there is a faster way without keys.
+
+    Raises:
+        ArgumentError: an argument is not a class or not a function.
+        RegistrationError: the class is a node already.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> class Box:
+        ...     def __init__(self, content):
+        ...         self.content = content
+        >>> tree.register_pytree_with_keys(
+        ...     Box,
+        ...     lambda box: (((tree.GetAttrKey("content"), box.content),), None),
+        ...     lambda _, children: Box(*children),
+        ... )
+        >>> [(path, leaf)] = tree.leaves_with_path({"b": Box(1)})
+        >>> tree.keystr(path)
+        "['b'].content"
+    """
+    check_class("register_pytree_with_keys", nodetype)
+    check_callable("register_pytree_with_keys", "flatten_with_keys", flatten_with_keys)
+    check_callable("register_pytree_with_keys", "unflatten_func", unflatten_func)
+
+    def flatten_without_keys(x: T) -> tuple[Iterable[Any], A]:
+        pairs, metadata = flatten_with_keys(x)
+        return [child for _, child in pairs], metadata
+
+    if flatten_func is not None:
+        check_callable("register_pytree_with_keys", "flatten_func", flatten_func)
+    _add(nodetype, flatten_func or flatten_without_keys, unflatten_func, flatten_with_keys)
+
+
+def _add(
+    cls: type[T],
+    flatten_func: Callable[[T], tuple[Iterable[Any], A]],
+    unflatten_func: Callable[[A, tuple[Any, ...]], T],
+    flatten_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], A]] | None,
+) -> None:
+    name = cls.__name__
+
+    def flatten(x: T) -> tuple[tuple[Any, ...], A]:
+        result: object = flatten_func(x)
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise RegistrationError(
+                cls,
+                f"the flatten function of {cls.__qualname__} must return a pair of children and "
+                f"metadata, but it returned {result!r}.",
+            )
+        children, metadata = result
+        return tuple(children), metadata
+
+    def describe(metadata: A, size: int) -> str:
+        return f"{_bracketed(name, metadata)} with {size} children"
+
+    def show(metadata: A, parts: Sequence[str]) -> str:
+        return show_call(_bracketed(name, metadata), parts)
+
+    if flatten_with_keys is None:
+        add_kind(NodeKind(cls, flatten, unflatten_func, show, describe))
+        return
+
+    def keys(x: T, metadata: A) -> Iterable[KeyEntry]:
+        return [key for key, _ in flatten_with_keys(x)[0]]
+
+    add_kind(NodeKind(cls, flatten, unflatten_func, show, describe, keys))
+
+
+def _bracketed(name: str, metadata: object) -> str:
+    return name if metadata is None or metadata == () else f"{name}[{metadata!r}]"
+
+
+def register_pytree_node_class(cls: type[F]) -> type[F]:
+    """Make a class a node by its methods ``tree_flatten`` and ``tree_unflatten``. A decorator.
+
+    Args:
+        cls: a class with a method ``tree_flatten()`` that returns (children, metadata), and a class
+            method ``tree_unflatten(metadata, children)`` that returns an instance.
+
+    Returns:
+        The class itself.
+
+    Raises:
+        ArgumentError: this is not a class, or it lacks a method.
+        RegistrationError: the class is a node already.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> @tree.register_pytree_node_class
+        ... class Pair:
+        ...     def __init__(self, a, b):
+        ...         self.a, self.b = a, b
+        ...     def tree_flatten(self):
+        ...         return (self.a, self.b), None
+        ...     @classmethod
+        ...     def tree_unflatten(cls, metadata, children):
+        ...         return cls(*children)
+        >>> tree.map(lambda x: 10 * x, Pair(1, 2)).b
+        20
+    """
+    _check_methods("register_pytree_node_class", cls, "tree_flatten", "tree_unflatten")
+    _add(cls, cls.tree_flatten, cls.tree_unflatten, None)
+    return cls
+
+
+def register_pytree_with_keys_class(cls: type[K]) -> type[K]:
+    """Make a class a node whose children have keys, by its methods. A decorator.
+
+    Args:
+        cls: as for ``register_pytree_node_class``, with a further method
+            ``tree_flatten_with_keys()`` that returns (pairs of key and child, metadata).
+
+    Returns:
+        The class itself.
+
+    Raises:
+        ArgumentError: this is not a class, or it lacks a method.
+        RegistrationError: the class is a node already.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> @tree.register_pytree_with_keys_class
+        ... class Crate:
+        ...     def __init__(self, content):
+        ...         self.content = content
+        ...     def tree_flatten(self):
+        ...         return (self.content,), None
+        ...     def tree_flatten_with_keys(self):
+        ...         return ((tree.GetAttrKey("content"), self.content),), None
+        ...     @classmethod
+        ...     def tree_unflatten(cls, metadata, children):
+        ...         return cls(*children)
+        >>> tree.leaves_with_path(Crate(1))
+        [((GetAttrKey(name='content'),), 1)]
+    """
+    methods = ("tree_flatten", "tree_unflatten", "tree_flatten_with_keys")
+    _check_methods("register_pytree_with_keys_class", cls, *methods)
+    _add(cls, cls.tree_flatten, cls.tree_unflatten, cls.tree_flatten_with_keys)
+    return cls
+
+
+def _check_methods(function: str, cls: object, *methods: str) -> None:
+    check_class(function, cls)
+    missing = [method for method in methods if not callable(getattr(cls, method, None))]
+    if missing:
+        raise ArgumentError(f"{function}: {cls!r} lacks the method {' and '.join(missing)}.")
+
+
+@overload
+def register_dataclass(
+    nodetype: type[T],
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> type[T]: ...
+
+
+@overload
+def register_dataclass(
+    nodetype: None = None,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> Callable[[type[T]], type[T]]: ...
+
+
+def register_dataclass(
+    nodetype: type[T] | None = None,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> type[T] | Callable[[type[T]], type[T]]:
+    """Make a dataclass or an attrs class a node by its fields. A decorator.
+
+    Args:
+        nodetype: the class; left out where the decorator is given fields. It is rebuilt by calling
+            it, so its initialiser, validators and converters must take any objects in the data
+            fields.
+        data_fields: the fields that are children, in the order of their leaves. By default all
+            fields of the initialiser that are not named elsewhere.
+        meta_fields: the fields that are metadata; they must have ``==`` and ``hash``. By default
+            those that were made with ``metadata={"static": True}``, or, where ``data_fields`` is
+            given, all others.
+        drop_fields: fields that are forgotten, and get their default when rebuilt.
+
+    Returns:
+        The class itself, or a decorator where no class is given.
+
+    Raises:
+        ArgumentError: this is neither a dataclass nor an attrs class.
+        RegistrationError: the class is a node already, or the names do not cover its fields.
+
+    Example:
+        >>> import attrs
+        >>> from tinyjax import tree
+        >>> @tree.register_dataclass(meta_fields=["name"])
+        ... @attrs.frozen
+        ... class Layer:
+        ...     weight: float
+        ...     bias: float
+        ...     name: str
+        >>> tree.map(lambda x: 2 * x, Layer(1.0, 2.0, "dense"))
+        Layer(weight=2.0, bias=4.0, name='dense')
+        >>> tree.structure(Layer(1.0, 2.0, "dense"))
+        PyTreeDef(Layer(weight=*, bias=*, name='dense'))
+    """
+    if nodetype is None:
+        return lambda cls: register_dataclass(cls, data_fields, meta_fields, drop_fields)
+    check_class("register_dataclass", nodetype)
+    fields = _init_fields(nodetype)
+    data, meta = _split_fields(nodetype, fields, data_fields, meta_fields, drop_fields)
+    _add_dataclass(nodetype, data, meta, {name: fields[name].argument for name in data + meta})
+    return nodetype
+
+
+@attrs.frozen
+class _Field:
+    argument: str  # what the initialiser calls it; attrs drops a leading underscore
+    static: bool
+
+
+def _init_fields(cls: type) -> dict[str, _Field]:
+    if attrs.has(cls):
+        return {
+            field.name: _Field(field.alias or field.name, bool(field.metadata.get("static")))
+            for field in attrs.fields(cls)
+            if field.init
+        }
+    if dataclasses.is_dataclass(cls):
+        return {
+            field.name: _Field(field.name, bool(field.metadata.get("static")))
+            for field in dataclasses.fields(cls)
+            if field.init
+        }
+    raise ArgumentError(
+        f"register_dataclass takes a dataclass or an attrs class, but got {cls!r}. Put the "
+        "decorator above @dataclass, or use register_pytree_node for other classes."
+    )
+
+
+def _split_fields(
+    cls: type,
+    fields: dict[str, _Field],
+    data_fields: Sequence[str] | None,
+    meta_fields: Sequence[str] | None,
+    drop_fields: Sequence[str],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    drop = tuple(drop_fields)
+    if meta_fields is not None:
+        meta = tuple(meta_fields)
+    elif data_fields is not None:
+        meta = tuple(name for name in fields if name not in (*data_fields, *drop))
+    else:
+        meta = tuple(name for name in fields if fields[name].static and name not in drop)
+    if data_fields is not None:
+        data = tuple(data_fields)
+    else:
+        data = tuple(name for name in fields if name not in (*meta, *drop))
+    named = data + meta + drop
+    problems = {
+        "in none of data_fields, meta_fields, drop_fields": [n for n in fields if n not in named],
+        "not fields of its initialiser": [n for n in data + meta if n not in fields],
+        "named twice": sorted({n for n in named if named.count(n) > 1}),
+    }
+    wrong = [f"{', '.join(names)} ({problem})" for problem, names in problems.items() if names]
+    if wrong:
+        raise RegistrationError(
+            cls,
+            f"the fields of {cls.__qualname__} do not add up: {'; '.join(wrong)}. Its initialiser "
+            f"takes: {', '.join(fields) or 'nothing'}.",
+        )
+    return data, meta
+
+
+def _add_dataclass(
+    cls: type[T], data: tuple[str, ...], meta: tuple[str, ...], arguments: dict[str, str]
+) -> None:
+    get_data, get_meta = _getter(data), _getter(meta)
+    names = tuple(arguments[name] for name in data + meta)
+    keys = tuple(map(GetAttrKey, data))
+
+    def unflatten(metadata: tuple[Any, ...], children: tuple[Any, ...]) -> T:
+        return cls(**dict(zip(names, children + metadata)))  # noqa: B905 as for dict
+
+    def show(metadata: tuple[Any, ...], parts: Sequence[str]) -> str:
+        values = (*parts, *map(repr, metadata))
+        pairs = zip(data + meta, values, strict=True)
+        return show_call(cls.__name__, [f"{name}={value}" for name, value in pairs])
+
+    def describe(metadata: tuple[Any, ...], size: int) -> str:
+        statics = [f"{name}={value!r}" for name, value in zip(meta, metadata, strict=True)]
+        return f"{cls.__name__} with static {', '.join(statics)}" if meta else cls.__name__
+
+    add_kind(
+        NodeKind(
+            cls,
+            flatten=lambda x: (get_data(x), get_meta(x)),
+            unflatten=unflatten,
+            show=show,
+            describe=describe,
+            keys=lambda x, metadata: keys,
+        )
+    )
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that reads these attributes as a tuple."""
+    match names:
+        case ():
+            return lambda x: ()
+        case (name,):
+            return lambda x: (getattr(x, name),)
+        case _:
+            return attrgetter(*names)
+
+
+def register_static(cls: type[T]) -> type[T]:
+    """Make a class a node without children: its instances are metadata as a whole. A decorator.
+
+    Instances are then part of a tree's structure, so that ``jit`` compiles anew for each other one.
+
+    Args:
+        cls: a class whose instances have ``==`` and ``hash``.
+
+    Returns:
+        The class itself.
+
+    Raises:
+        ArgumentError: this is not a class, or its instances cannot be hashed.
+        RegistrationError: the class is a node already.
+
+    Example:
+        >>> import attrs
+        >>> from tinyjax import tree
+        >>> @tree.register_static
+        ... @attrs.frozen
+        ... class Mode:
+        ...     name: str
+        >>> tree.flatten((Mode("train"), 1))
+        ([1], PyTreeDef((Mode(name='train'), *)))
+    """
+    check_class("register_static", cls)
+    if cls.__hash__ is None:
+        raise ArgumentError(
+            f"register_static: instances of {cls.__qualname__} cannot be hashed. Freeze the class, "
+            "with @attrs.frozen or @dataclass(frozen=True)."
+        )
+    add_kind(
+        NodeKind(
+            cls,
+            flatten=lambda x: ((), x),
+            unflatten=lambda metadata, children: metadata,
+            show=lambda metadata, parts: repr(metadata),
+            describe=lambda metadata, size: repr(metadata),
+        )
+    )
+    return cls

@@ -1,0 +1,476 @@
+"""``PyTreeDef``: the structure of a tree without its leaves.
+
+Treedefs compare and hash by structure. Most equal ones are also one object, because
+``make_treedef`` keeps those whose metadata is plain, so the usual comparison is an identity test;
+equality does not rest on it. Every method walks with its own stack, so that depth is bounded by
+memory and not by Python's limit on recursion.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import islice
+from types import NoneType
+from typing import Any, Final, NoReturn, TypeVar
+
+import attrs
+
+from tinyjax.errors import ArgumentError
+from tinyjax.tree.errors import (
+    LeafCountError,
+    MetadataError,
+    RegistrationError,
+    TreeMismatchError,
+)
+from tinyjax.tree.keys import DictKey, KeyPath, path_str
+from tinyjax.tree.node import KINDS, TUPLE, Leaf, NodeKind, PyTree, StrKeys, show_keys
+
+T = TypeVar("T")
+
+
+@attrs.frozen(eq=False, repr=False)
+class PyTreeDef:
+    """The structure of a tree: a leaf, or a node with its metadata and its children's structures.
+
+    Made by ``flatten``, ``structure``, ``treedef_tuple``, ``compose``. A leaf is always ``LEAF``.
+
+    Attributes:
+        kind: how the node is taken apart and put together; None for a leaf.
+        metadata: what the node holds besides its children, such as a dictionary's keys.
+        num_leaves: the number of leaves in the whole tree.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> tree.structure({"a": 1, "b": [2, (3, None)]})
+        PyTreeDef({'a': *, 'b': [*, (*, None)]})
+    """
+
+    kind: NodeKind | None
+    metadata: Any
+    _children: "tuple[PyTreeDef, ...]"
+    num_leaves: int
+    _flat: bool  # a node all of whose children are leaves
+    _shared: bool  # kept in the table of make_treedef
+    _hash: int | None = attrs.field(default=None, init=False)
+
+    @property
+    def node_type(self) -> type | None:
+        """The type of the node; None for a leaf."""
+        return None if self.kind is None else self.kind.node_type
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes in the whole tree; leaves and None count.
+
+        Example:
+            >>> from tinyjax import tree
+            >>> tree.structure((1, [2, None])).num_nodes
+            5
+        """
+        return len(self._postorder())
+
+    def children(self) -> "list[PyTreeDef]":
+        """Return the structure of each child; empty for a leaf.
+
+        Example:
+            >>> from tinyjax import tree
+            >>> tree.structure((1, [2])).children()
+            [PyTreeDef(*), PyTreeDef([*])]
+        """
+        return list(self._children)
+
+    def node_data(self) -> tuple[type, Any] | None:
+        """Return the node's type and metadata, or None for a leaf.
+
+        Example:
+            >>> from tinyjax import tree
+            >>> tree.structure({"b": 1, "a": 2}).node_data()
+            (<class 'dict'>, ('a', 'b'))
+        """
+        return None if self.kind is None else (self.kind.node_type, self.metadata)
+
+    def unflatten(self, leaves: Iterable[Leaf]) -> PyTree:
+        """Build the tree that has this structure and these leaves.
+
+        Args:
+            leaves: as many values as the structure has leaves. They may be any objects.
+
+        Raises:
+            LeafCountError: there are too few or too many leaves.
+
+        Example:
+            >>> from tinyjax import tree
+            >>> tree.structure({"a": 0, "b": [0, None]}).unflatten([1, 2])
+            {'a': 1, 'b': [2, None]}
+        """
+        values = tuple(leaves)
+        if len(values) != self.num_leaves:
+            raise LeafCountError(repr(self), self.num_leaves, len(values))
+        if self.kind is None:
+            return values[0]
+        if self._flat:
+            return self.kind.unflatten(self.metadata, values)
+        return _build(self, values)
+
+    def flatten_up_to(self, tree: PyTree, name: str = "tree") -> list[Any]:
+        """Take a tree apart that has at least this structure: return what it has at each leaf.
+
+        Args:
+            tree: a tree of which this structure is a prefix. It may go deeper below the leaves.
+            name: the variable that holds the tree, for the path in an error.
+
+        Returns:
+            The subtrees, one for each leaf of this structure.
+
+        Raises:
+            TreeMismatchError: this structure is not a prefix of the tree.
+
+        Example:
+            >>> from tinyjax import tree
+            >>> tree.structure((0, {"a": 0})).flatten_up_to(([1, 2], {"a": 3}))
+            [[1, 2], 3]
+        """
+        subtrees: list[Any] = []
+        treedefs: list[PyTreeDef] = [self]
+        trees = [tree]
+        while treedefs:
+            treedef, x = treedefs.pop(), trees.pop()
+            kind = treedef.kind
+            if kind is None:
+                subtrees.append(x)
+                continue
+            parts = _open(treedef, kind, x)
+            if parts is None:
+                raise_mismatch(self, tree, name)
+            if treedef._flat:
+                subtrees.extend(parts)
+            else:
+                treedefs.extend(reversed(treedef._children))
+                trees.extend(reversed(parts))
+        return subtrees
+
+    def compose(self, inner: "PyTreeDef") -> "PyTreeDef":
+        """Put a structure in the place of every leaf.
+
+        Example:
+            >>> from tinyjax import tree
+            >>> tree.structure([0, 0]).compose(tree.structure((0, 0)))
+            PyTreeDef([(*, *), (*, *)])
+        """
+        return self._fold(inner, make_treedef)
+
+    def same_node(self, other: "PyTreeDef") -> bool:
+        """Whether the outermost nodes agree, whatever their children are."""
+        if self is other:
+            return True
+        return (
+            self.kind is not None
+            and other.kind is not None
+            and self.kind.node_type is other.kind.node_type
+            and len(self._children) == len(other._children)
+            and _same_metadata(self.kind, self.metadata, other.metadata)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, PyTreeDef):
+            return NotImplemented
+        stack: list[tuple[PyTreeDef, PyTreeDef]] = [(self, other)]
+        while stack:
+            a, b = stack.pop()
+            if a is b:
+                continue
+            if a.num_leaves != b.num_leaves or not a.same_node(b):
+                return False
+            stack.extend(zip(a._children, b._children, strict=True))
+        return True
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            object.__setattr__(self, "_hash", self._structural_hash())
+            assert self._hash is not None, "the line above sets it"
+        return self._hash
+
+    def _structural_hash(self) -> int:
+        entries: list[int] = []
+        for node in self._postorder():
+            try:
+                entries.append(hash((node.node_type, node.metadata, len(node._children))))
+            except TypeError as error:
+                assert node.kind is not None, "a leaf's metadata is None, which has a hash"
+                raise MetadataError(node.kind.node_type, "hashed", error) from error
+        return hash(tuple(entries))
+
+    def __repr__(self) -> str:
+        return f"PyTreeDef({self._fold('*', lambda kind, data, parts: kind.show(data, parts))})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A kind holds functions, which cannot be pickled; its type finds it again.
+        return _restore, (self.node_type, self.metadata, self._children)
+
+    def _postorder(self) -> "list[PyTreeDef]":
+        """List all nodes, children before their parent and from left to right."""
+        order: list[PyTreeDef] = []
+        stack: list[PyTreeDef] = [self]
+        while stack:
+            node = stack.pop()
+            order.append(node)
+            stack.extend(node._children)
+        order.reverse()
+        return order
+
+    def _fold(self, leaf: T, join: Callable[[NodeKind, Any, tuple[T, ...]], T]) -> T:
+        """Compute a value for each node from the values of its children."""
+        done: list[T] = []
+        for node in self._postorder():
+            if node.kind is None:
+                done.append(leaf)
+                continue
+            first = len(done) - len(node._children)
+            joined = join(node.kind, node.metadata, tuple(done[first:]))
+            del done[first:]
+            done.append(joined)
+        return done.pop()
+
+
+LEAF: Final = PyTreeDef(None, None, (), 1, False, True)
+"""The structure of a leaf."""
+
+
+def _same_metadata(kind: NodeKind, a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError) as error:  # arrays have no one truth value
+        raise MetadataError(kind.node_type, "compared", error) from error
+
+
+def _build(treedef: PyTreeDef, leaves: tuple[Any, ...]) -> PyTree:
+    """Unflatten a node whose children are not all leaves."""
+    used = 0
+    stack: list[tuple[PyTreeDef, Iterator[PyTreeDef], list[Any]]] = []
+    node, children, done = treedef, iter(treedef._children), []
+    while True:
+        for child in children:
+            if child.kind is None:
+                done.append(leaves[used])
+                used += 1
+            elif child._flat:
+                end = used + child.num_leaves
+                done.append(child.kind.unflatten(child.metadata, leaves[used:end]))
+                used = end
+            else:
+                stack.append((node, children, done))
+                node, children, done = child, iter(child._children), []
+                break
+        else:
+            assert node.kind is not None, "only nodes are put on the stack"
+            built = node.kind.unflatten(node.metadata, tuple(done))
+            if not stack:
+                return built
+            node, children, done = stack.pop()
+            done.append(built)
+
+
+# Making treedefs. A treedef's key in the table holds the identities of its children: the entry
+# keeps them alive, so an identity in the table cannot come to mean another object.
+
+_PLAIN: Final = frozenset({NoneType, bool, int, str, StrKeys})
+_TABLE_BOUND: Final = 1 << 14
+_table: dict[tuple[Hashable, ...], PyTreeDef] = {}
+_flat_table: dict[tuple[Hashable, ...], PyTreeDef] = {}
+
+
+def _is_plain(metadata: Any) -> bool:
+    """Whether metadata is safe to keep: immutable, cheap to compare, and holding nothing alive."""
+    cls = type(metadata)
+    return cls in _PLAIN or (cls is tuple and _PLAIN.issuperset(map(type, metadata)))
+
+
+def _interchangeable(a: Any, b: Any) -> bool:
+    """Whether equal plain metadata is the same in type as well: ``1 == True``, but they differ."""
+    return (
+        a is b
+        or type(a) is StrKeys
+        or (type(a) is type(b) and (type(a) is not tuple or [*map(type, a)] == [*map(type, b)]))
+    )
+
+
+def make_treedef(kind: NodeKind, metadata: Any, children: tuple[PyTreeDef, ...]) -> PyTreeDef:
+    """Return the structure of a node, the same object as last time where its metadata is plain."""
+    if not _is_plain(metadata):
+        return _new_treedef(kind, metadata, children, False)
+    key = (kind, metadata, *map(id, children))
+    found = _table.get(key)
+    if found is not None and _interchangeable(found.metadata, metadata):
+        return found
+    if all(child is LEAF for child in children):
+        made = flat_treedef(kind, metadata, len(children))
+    else:
+        shared = found is None and all(child._shared for child in children)
+        made = _new_treedef(kind, metadata, children, shared)
+    return _keep(_table, key, made)
+
+
+def flat_treedef(kind: NodeKind, metadata: Any, size: int) -> PyTreeDef:
+    """Return the structure of a node with so many leaves as its children."""
+    if not _is_plain(metadata):
+        return _new_treedef(kind, metadata, (LEAF,) * size, False)
+    key = (kind, metadata, size)
+    found = _flat_table.get(key)
+    if found is not None and _interchangeable(found.metadata, metadata):
+        return found
+    return _keep(_flat_table, key, _new_treedef(kind, metadata, (LEAF,) * size, found is None))
+
+
+def _new_treedef(
+    kind: NodeKind, metadata: Any, children: tuple[PyTreeDef, ...], shared: bool
+) -> PyTreeDef:
+    num_leaves = sum(child.num_leaves for child in children)
+    flat = all(child is LEAF for child in children)
+    return PyTreeDef(kind, metadata, children, num_leaves, flat, shared)
+
+
+def _keep(
+    table: dict[tuple[Hashable, ...], PyTreeDef], key: tuple[Hashable, ...], made: PyTreeDef
+) -> PyTreeDef:
+    if made._shared:
+        if len(table) >= _TABLE_BOUND:
+            table.clear()
+        table[key] = made
+    return made
+
+
+def _restore(node_type: type | None, metadata: Any, children: tuple[PyTreeDef, ...]) -> PyTreeDef:
+    if node_type is None:
+        return LEAF
+    kind = KINDS[node_type]
+    if kind is None:
+        raise ArgumentError(
+            f"{node_type.__qualname__} is not a pytree node here: register it before unpickling."
+        )
+    return make_treedef(kind, metadata, children)
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """Return the structure of a tuple from the structures of its items.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> tree.treedef_tuple([tree.structure(0), tree.structure([0])])
+        PyTreeDef((*, [*]))
+    """
+    return make_treedef(TUPLE, None, tuple(treedefs))
+
+
+# Holding a tree against a treedef.
+
+
+def _open(treedef: PyTreeDef, kind: NodeKind, x: Any) -> Sequence[Any] | None:
+    """Return the node's children, or None if it is not a node of this structure."""
+    if type(x) is not kind.node_type:
+        return None
+    parts, metadata = kind.flatten(x)
+    if len(parts) == len(treedef._children) and _same_metadata(kind, metadata, treedef.metadata):
+        return parts
+    return None
+
+
+def raise_mismatch(
+    treedef: PyTreeDef, tree: PyTree, name: str, *, stop_at: PyTreeDef | None = None
+) -> NoReturn:
+    """Raise the error for a tree that is known to differ from a structure.
+
+    Whoever found out did so without paths, which cost more than the rest; so go down again.
+    """
+    for _ in walk_up_to(treedef, tree, name, stop_at=stop_at):
+        pass
+    raise RegistrationError(
+        type(tree),
+        f"{name} did not have the structure {treedef}, and a moment later it had. A registered "
+        "flatten function must give the same result when it is called again.",
+    )
+
+
+def walk_up_to(
+    treedef: PyTreeDef, tree: PyTree, name: str, *, stop_at: PyTreeDef | None = None
+) -> Iterator[tuple[KeyPath, Any]]:
+    """Yield the path and the subtree at each leaf of a structure.
+
+    Args:
+        treedef: the structure that the tree must have.
+        tree: the tree.
+        name: the variable that holds the tree, for the error.
+        stop_at: the tree's own structure where the tree may also be shallower than ``treedef``, as
+            a prefix is: then its leaves are where the walk ends.
+
+    Raises:
+        TreeMismatchError: at the first node that differs.
+    """
+    end = treedef if stop_at is None else stop_at
+    stack: list[tuple[PyTreeDef, PyTreeDef, Any, KeyPath]] = [(treedef, end, tree, ())]
+    while stack:
+        expected, own, x, path = stack.pop()
+        if own.kind is None:
+            yield path, x
+            continue
+        kind = expected.kind
+        parts = None if kind is None else _open(expected, kind, x)
+        if kind is None or parts is None:
+            raise _mismatch(expected, x, path_str(name, path))
+        keys = tuple(islice(kind.keys(x, expected.metadata), len(parts)))
+        if len(keys) != len(parts):
+            raise RegistrationError(
+                kind.node_type,
+                f"a {kind.node_type.__qualname__} has {len(parts)} children but {len(keys)} keys: "
+                "its flatten functions with and without keys must agree.",
+            )
+        below = [
+            (child, end, part, (*path, key))
+            for child, end, part, key in zip(
+                expected._children, own._children, parts, keys, strict=True
+            )
+        ]
+        stack.extend(reversed(below))
+
+
+def _mismatch(expected: PyTreeDef, x: Any, path: str) -> TreeMismatchError:
+    kind, got_kind = expected.kind, KINDS[type(x)]
+    parts, metadata = ((), None) if got_kind is None else got_kind.flatten(x)
+    if got_kind is None:
+        got = f"a leaf of type {type(x).__qualname__}"
+    else:
+        got = got_kind.describe(metadata, len(parts))
+    wanted = "a leaf" if kind is None else kind.describe(expected.metadata, len(expected._children))
+    if x is None or (kind is not None and kind.node_type is NoneType):
+        hint = (
+            "None is a node without leaves: have it in both trees, or make it a leaf with "
+            "is_leaf=lambda x: x is None."
+        )
+    elif kind is None:
+        hint = "The tree it belongs to has a leaf here: give one value."
+    elif got_kind is None:
+        hint = f"Give a whole {kind.node_type.__name__} here."
+    elif got_kind.node_type is not kind.node_type:
+        hint = f"Give a {kind.node_type.__name__} here: containers must be of the same type."
+    else:
+        same_size = len(parts) == len(expected._children)
+        hint = _difference(kind, expected.metadata, metadata, same_size)
+    return TreeMismatchError(path, wanted, got, hint)
+
+
+def _difference(kind: NodeKind, expected: Any, got: Any, same_size: bool) -> str:
+    """Say what is to be done about two nodes of one type."""
+    if issubclass(kind.node_type, dict):
+        wanted, came = (list(kind.keys(None, metadata)) for metadata in (expected, got))
+        missing = [key.key for key in wanted if key not in came if isinstance(key, DictKey)]
+        unknown = [key.key for key in came if key not in wanted if isinstance(key, DictKey)]
+        words = (("missing", missing), ("unknown", unknown))
+        parts = [f"{word} {show_keys(keys)}" for word, keys in words if keys]
+        if parts:
+            return f"Give both the same keys: {' and '.join(parts)}."
+        if wanted != came:
+            return "Give both the same keys in the same order."
+    elif not same_size:
+        return "Give both the same number of children."
+    return "What they hold besides their children (metadata) must be equal, too."

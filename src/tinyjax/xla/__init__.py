@@ -1,0 +1,1 @@
+"""XLA: devices, compiled programs and their caches. The only room that imports jaxlib."""

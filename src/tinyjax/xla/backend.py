@@ -1,0 +1,120 @@
+"""The device: a client of XLA on this machine, and buffers in its memory.
+
+jaxlib's process-wide settings are shared with jax, so none is set here: the one a transfer would
+need is passed with each call. Data goes to the device without a copy where its memory is aligned,
+which is why only memory that nobody writes to may be sent.
+"""
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+# XLA would greet every process on standard error.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+import numpy as np
+from jaxlib import xla_client
+from jaxlib.xla_client import (
+    ArrayImpl,
+    Client,
+    Device,
+    DeviceList,
+    HloSharding,
+    SingleDeviceSharding,
+    batched_device_put,
+)
+
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import HostArray
+
+ALIGNMENT: Final = 64
+
+
+class _Placement(SingleDeviceSharding):
+    """A sharding on one device, with the few things that jaxlib asks a sharding for."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._devices = DeviceList((device,))
+
+    @property
+    def memory_kind(self) -> None:
+        return None
+
+    @property
+    def _internal_device_list(self) -> DeviceList:
+        return self._devices
+
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> HloSharding:
+        return HloSharding.replicate()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class Backend:
+    """One client with its first device, on which programs run.
+
+    Attributes:
+        client: XLA's client.
+        device: the device.
+        devices: the same as a list, as compiling wants it.
+        placement: the sharding of every buffer.
+    """
+
+    def __init__(self) -> None:
+        self.client: Client = xla_client.make_cpu_client()
+        self.device: Device = self.client.devices()[0]
+        self.devices = DeviceList((self.device,))
+        self.placement = _Placement(self.device)
+
+    @property
+    def identity(self) -> str:
+        """What a compiled program depends on besides its text."""
+        return f"{self.client.platform}:{self.client.platform_version}:{self.device.id}"
+
+    def put(self, host: HostArray, aval: ShapedArray) -> ArrayImpl:
+        """Send data that nobody will write to; aligned memory is not copied."""
+        return batched_device_put(
+            aval, self.placement, [host], [self.device], enable_x64=True
+        )
+
+
+@lru_cache(maxsize=1)
+def backend() -> Backend:
+    """Return the backend, made when first needed (3 ms)."""
+    return Backend()
+
+
+def buffer_of(array: Array, on: Backend) -> Any:
+    """Return an array's device buffer, made from its host data when first needed."""
+    assert isinstance(array, ConcreteArray), "only data can be sent to a device"
+    buffer = array._buffer
+    if buffer is None:
+        host = array.host
+        if not host.flags.c_contiguous:
+            host = np.ascontiguousarray(host)
+        buffer = array._buffer = on.put(host, array.aval)
+    elif array._host is None and buffer.is_deleted():
+        array.concrete("data")  # raises, saying that the array was donated
+    return buffer
+
+
+def aligned_copy(host: HostArray) -> HostArray:
+    """Copy data into memory that can be sent to the device without another copy."""
+    memory = np.empty(host.nbytes + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    out = memory[start : start + host.nbytes].view(host.dtype).reshape(host.shape)
+    out[...] = host
+    return out
+
+
+def wait(arrays: Sequence[Array]) -> None:
+    """Wait until the data of all arrays has been computed."""
+    for array in arrays:
+        array.block_until_ready()

@@ -1,0 +1,153 @@
+"""Compiled programs, one for each distinct program in the process.
+
+The cache is keyed on the structural digest of the jaxpr (which holds the types of its parameters),
+the device and the options, so that a fresh lambda which expresses a program seen before compiles
+nothing. It is bounded; what was not used for longest is dropped first.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any, Final
+
+import attrs
+from jaxlib.xla_client import CompileOptions, LoadedExecutable, array_result_handler
+
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.stablehlo import module_text
+from tinyjax.xla.backend import Backend, backend, buffer_of
+
+
+class Executable:
+    """A compiled program.
+
+    Attributes:
+        loaded: XLA's executable.
+        in_avals: the types of its parameters.
+        out_avals: the types of its results.
+        donated: the parameters whose memory is given up, by position.
+    """
+
+    __slots__ = ("_backend", "_handlers", "donated", "in_avals", "loaded", "out_avals")
+
+    def __init__(
+        self,
+        on: Backend,
+        loaded: LoadedExecutable,
+        in_avals: tuple[ShapedArray, ...],
+        out_avals: tuple[ShapedArray, ...],
+        donated: tuple[int, ...],
+    ) -> None:
+        self._backend = on
+        self.loaded = loaded
+        self.in_avals = in_avals
+        self.out_avals = out_avals
+        self.donated = donated
+        self._handlers = [array_result_handler(a, on.placement, True, True) for a in out_avals]
+
+    def __call__(self, args: Sequence[Array]) -> list[Array]:
+        """Run the program; the results may still be under way when this returns."""
+        on = self._backend
+        buffers = [buffer_of(arg, on) for arg in args]
+        outs = self.loaded.execute_sharded(buffers).consume_with_handlers(self._handlers)
+        for i in self.donated:
+            _give_up(args[i])
+        return [
+            ConcreteArray(None, aval, out) for aval, out in zip(self.out_avals, outs, strict=True)
+        ]
+
+
+def _give_up(array: Array) -> None:
+    """Forget the host copy of a donated array, whose memory the program has reused."""
+    if isinstance(array, ConcreteArray) and array._buffer is not None and array._buffer.is_deleted():
+        array._aval = array.aval
+        array._host = None
+
+
+@attrs.frozen
+class CompileKey:
+    """What an executable depends on."""
+
+    digest: bytes
+    device: str
+    donated: tuple[int, ...]
+
+
+@attrs.define
+class CacheInfo:
+    """How the cache of compiled programs has served.
+
+    Attributes:
+        hits: programs found.
+        misses: programs compiled.
+        size: programs held.
+        capacity: programs held at most.
+    """
+
+    hits: int = 0
+    misses: int = 0
+    size: int = 0
+    capacity: int = 1024
+
+
+_cache: OrderedDict[CompileKey, Executable] = OrderedDict()
+_info: Final = CacheInfo()
+_lock = Lock()
+
+
+def executable_for(jaxpr: Jaxpr, name: str, donated: tuple[int, ...] = ()) -> Executable:
+    """Return the compiled form of a jaxpr, compiling it where the process has not done so."""
+    on = backend()
+    key = CompileKey(jaxpr.digest, on.identity, donated)
+    with _lock:
+        found = _cache.get(key)
+        if found is not None:
+            _cache.move_to_end(key)
+            _info.hits += 1
+            return found
+    compiled = compile_jaxpr(on, jaxpr, name, donated)
+    with _lock:
+        _info.misses += 1
+        _cache[key] = compiled
+        while len(_cache) > _info.capacity:
+            _cache.popitem(last=False)
+        _info.size = len(_cache)
+    return compiled
+
+
+def compile_jaxpr(on: Backend, jaxpr: Jaxpr, name: str, donated: tuple[int, ...]) -> Executable:
+    """Compile a jaxpr, whether or not this was done before."""
+    aliases = match_donations(jaxpr, donated)
+    text = module_text(jaxpr, name, aliases)
+    loaded = on.client.compile_and_load(text.encode(), on.devices, CompileOptions())
+    used = tuple(i for i, alias in enumerate(aliases) if alias is not None)
+    return Executable(on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)
+
+
+def match_donations(jaxpr: Jaxpr, donated: tuple[int, ...]) -> tuple[int | None, ...]:
+    """For each parameter, which result may take over its memory: the next of the same type."""
+    free: dict[tuple[Any, ...], list[int]] = {}
+    for i, aval in enumerate(jaxpr.out_avals):
+        free.setdefault((aval.shape, aval.dtype), []).append(i)
+    aliases: list[int | None] = [None] * len(jaxpr.in_binders)
+    for i in donated:
+        aval = jaxpr.in_avals[i]
+        candidates = free.get((aval.shape, aval.dtype))
+        if candidates:
+            aliases[i] = candidates.pop(0)
+    return tuple(aliases)
+
+
+def cache_info() -> CacheInfo:
+    """Return how often programs were found and compiled."""
+    with _lock:
+        return attrs.evolve(_info)
+
+
+def cache_clear() -> None:
+    """Drop every compiled program, and count from zero."""
+    with _lock:
+        _cache.clear()
+        _info.hits = _info.misses = _info.size = 0

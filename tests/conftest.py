@@ -1,0 +1,22 @@
+"""Settings that every test shares."""
+
+import os
+
+import hypothesis
+
+# XLA prints what it thinks of the machine; read when jaxlib is first imported.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+# The suite takes the same examples in every run, so that a failure is the change's and no dice's.
+hypothesis.settings.register_profile(
+    "suite", deadline=None, derandomize=True, database=None, print_blob=True
+)
+# `nox -s fuzz` takes new ones each time, and remembers in .hypothesis/ those that failed.
+hypothesis.settings.register_profile(
+    "fuzz",
+    deadline=None,
+    max_examples=int(os.environ.get("TINYJAX_FUZZ_EXAMPLES") or 200),
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("suite")

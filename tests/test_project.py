@@ -1,0 +1,125 @@
+"""The repository itself: what lies where, what depends on what, and that the versions agree."""
+
+import ast
+import fnmatch
+import os
+import tomllib
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tinyjax
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "tinyjax"
+FILES = sorted(SOURCE.rglob("*.py"))
+PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+TOP_LEVEL = {
+    ".ci",
+    ".gitignore",
+    "LICENSE",
+    "README.md",
+    "benchmarks",
+    "docs",
+    "examples",
+    "mypy.ini",
+    "noxfile.py",
+    "pyproject.toml",
+    "src",
+    "tests",
+    "typings",
+}
+
+
+def name_of(file: Path) -> str:
+    return file.relative_to(ROOT).as_posix()
+
+
+def ignored_at_top() -> list[str]:
+    lines = (ROOT / ".gitignore").read_text().split()
+    return [line.strip("/") for line in lines if not line.startswith("#")]
+
+
+def imports_of(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        match node:
+            case ast.Import(names=aliases):
+                yield from (alias.name for alias in aliases)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module
+            case _:
+                pass
+
+
+def packages_imported(file: Path) -> set[str]:
+    return {module.partition(".")[0] for module in imports_of(file)}
+
+
+def test_top_level_holds_what_it_should_and_nothing_else() -> None:
+    patterns = [".git", *ignored_at_top()]
+    present = {
+        entry.name
+        for entry in ROOT.iterdir()
+        if not any(fnmatch.fnmatch(entry.name, pattern) for pattern in patterns)
+    }
+    assert present == TOP_LEVEL
+    assert [entry.name for entry in (ROOT / "src").iterdir()] == ["tinyjax"]
+    assert [entry.name for entry in (ROOT / ".ci").iterdir()] == ["run"]
+
+
+def test_dependencies_are_four() -> None:
+    names = {dependency.partition(">")[0] for dependency in PYPROJECT["project"]["dependencies"]}
+    assert names == {"numpy", "jaxlib", "attrs", "typeguard"}
+    assert "optional-dependencies" not in PYPROJECT["project"]
+
+
+def test_jax_for_comparison_is_the_one_of_jaxlib() -> None:
+    expected = f"jax=={metadata.version('jaxlib')}"
+    for group in ("test", "bench"):
+        assert expected in PYPROJECT["dependency-groups"][group]
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_imports(file: Path) -> None:
+    packages = packages_imported(file)
+    assert "jax" not in packages
+    if SOURCE / "xla" not in file.parents and file != SOURCE / "xla.py":
+        assert "jaxlib" not in packages, "only tinyjax.xla imports jaxlib"
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_no_type_is_ignored(file: Path) -> None:
+    text = file.read_text()
+    assert "type: ignore" not in text
+    assert "pyright: ignore" not in text
+
+
+def test_versions_agree() -> None:
+    declared = PYPROJECT["project"]["version"]
+    assert tinyjax.__version__ == declared
+    assert metadata.version("tinyjax") == declared
+
+
+def test_package_says_that_it_is_typed() -> None:
+    assert (SOURCE / "py.typed").read_text() == ""
+
+
+def test_licence_is_the_one_declared() -> None:
+    assert PYPROJECT["project"]["license"] == "Apache-2.0"
+    text = (ROOT / "LICENSE").read_text()
+    assert "Apache License" in text
+    assert "Version 2.0, January 2004" in text
+
+
+def test_readme_has_both_commands() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert "pip install nox && nox -s demo\n" in text
+    assert "pip install nox && nox\n" in text
+
+
+def test_ci_can_be_run() -> None:
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)

@@ -1,0 +1,56 @@
+import enum
+
+from jaxlib import _hlo, _jax
+from jaxlib._hlo import HloSharding as HloSharding
+from jaxlib._hlo import Layout as Layout
+from jaxlib._hlo import OpSharding as OpSharding
+from jaxlib._jax import Array as Array
+from jaxlib._jax import ArrayCopySemantics as ArrayCopySemantics
+from jaxlib._jax import ArrayImpl as ArrayImpl
+from jaxlib._jax import Client as Client
+from jaxlib._jax import CompileOptions as CompileOptions
+from jaxlib._jax import Device as Device
+from jaxlib._jax import DeviceAssignment as DeviceAssignment
+from jaxlib._jax import DeviceList as DeviceList
+from jaxlib._jax import HostBufferSemantics as HostBufferSemantics
+from jaxlib._jax import LoadedExecutable as LoadedExecutable
+from jaxlib._jax import Memory as Memory
+from jaxlib._jax import PjRtLayout as PjRtLayout
+from jaxlib._jax import Sharding as Sharding
+from jaxlib._jax import SingleDeviceSharding as SingleDeviceSharding
+from jaxlib._jax import array_result_handler as array_result_handler
+from jaxlib._jax import batched_block_until_ready as batched_block_until_ready
+from jaxlib._jax import batched_device_put as batched_device_put
+from jaxlib._jax import custom_call_targets as custom_call_targets
+from typing_extensions import CapsuleType
+
+_xla = _jax
+hlo = _hlo
+
+XlaRuntimeError = _jax.JaxRuntimeError
+
+_version: int
+_ifrt_version: int
+
+class CustomCallTargetTraits(enum.IntFlag):
+    DEFAULT = 0
+    COMMAND_BUFFER_COMPATIBLE = 1
+
+def make_cpu_client(
+    asynchronous: bool = ...,
+    distributed_client: None = ...,
+    node_id: int = ...,
+    num_nodes: int = ...,
+    collectives: None = ...,
+    num_devices: int | None = ...,
+    get_local_topology_timeout_minutes: int | None = ...,
+    get_global_topology_timeout_minutes: int | None = ...,
+    transfer_server_factory: None = ...,
+) -> Client: ...
+def register_custom_call_target(
+    name: str,
+    fn: CapsuleType,
+    platform: str = ...,
+    api_version: int = ...,
+    traits: CustomCallTargetTraits = ...,
+) -> None: ...
