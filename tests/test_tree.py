@@ -51,6 +51,9 @@ class Interval:
     def __init__(self, low: Any, high: Any, tag: Any = None) -> None:
         self.low, self.high, self.tag = low, high, tag
 
+    def __repr__(self) -> str:  # also names tests, which must be the same in each process
+        return f"Interval({self.low}, {self.high}, {self.tag!r})"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Interval) and vars(self) == vars(other)
 

@@ -71,19 +71,26 @@ def _from_environment() -> Settings:
     return Settings(**found)
 
 
-_base: Settings = _from_environment()
+class _Process:
+    """What holds for the whole process."""
+
+    settings: Settings = _from_environment()
+
+
 _local: ContextVar[Settings | None] = ContextVar("tinyjax_settings", default=None)
 
 
 def settings() -> Settings:
     """Return the settings in force here."""
-    return _local.get() or _base
+    return _local.get() or _Process.settings
 
 
 def _evolve(current: Settings, changes: dict[str, Any]) -> Settings:
     for name in changes:
         if name not in _NAMES:
-            raise ArgumentError(f"there is no setting '{name}'. The settings are: {', '.join(_NAMES)}.")
+            raise ArgumentError(
+                f"there is no setting '{name}'. The settings are: {', '.join(_NAMES)}."
+            )
     return attrs.evolve(current, **changes)
 
 
@@ -97,8 +104,7 @@ def update(name: str, value: object) -> None:
     Raises:
         ArgumentError: there is no such setting, or it does not take this value.
     """
-    global _base
-    _base = _evolve(_base, {name: value})
+    _Process.settings = _evolve(_Process.settings, {name: value})
     local = _local.get()
     if local is not None:
         _local.set(_evolve(local, {name: value}))

@@ -7,12 +7,12 @@ complex (``i*``, ``f*``, ``c*``) are nodes between the integers, the floats and 
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any, Final
 
 import ml_dtypes
-import numpy as np
 
+import numpy as np
 from tinyjax.config import settings
 from tinyjax.errors import DtypeError, PromotionError
 
@@ -76,7 +76,7 @@ def is_narrow_float(dtype: DType) -> bool:
 
 
 def kind(dtype: DType) -> str:
-    """Return ``b``, ``i``, ``u``, ``f`` or ``c``: NumPy's kind, with bfloat16 and float8 as floats."""
+    """Return NumPy's kind, one of ``b i u f c``, with bfloat16 and float8 as floats."""
     return "f" if dtype in _FLOATS else dtype.kind
 
 
@@ -177,12 +177,12 @@ _ABOVE: dict[_Node, tuple[_Node, ...]] = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def _at_or_above(node: _Node) -> frozenset[_Node]:
     return frozenset([node]).union(*(_at_or_above(n) for n in _ABOVE[node]))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _join(nodes: frozenset[_Node]) -> _Node:
     common = frozenset.intersection(*(_at_or_above(node) for node in nodes))
     for node in common:
@@ -206,7 +206,7 @@ def _node(dtype: DType, weak: bool) -> _Node:
 _WEAK_TYPES = {"i*": int, "f*": float, "c*": complex}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _promote(types: tuple[tuple[DType, bool], ...], defaults: str) -> tuple[DType, bool]:
     joined = _join(frozenset(_node(dtype, weak) for dtype, weak in types))
     if isinstance(joined, str):
@@ -244,4 +244,6 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
     Raises:
         PromotionError: there is no common type.
     """
-    return promote([(check(a), a in (int, float, complex)), (check(b), b in (int, float, complex))])[0]
+    return promote(
+        [(check(a), a in (int, float, complex)), (check(b), b in (int, float, complex))]
+    )[0]

@@ -1,6 +1,7 @@
 """The errors a user can meet: one class per cause, each carrying its data.
 
-Every message says what was expected, what came, and what to do; the base class adds the user's line.
+Every message says what was expected, what came, and what to do; the base class adds the user's
+line.
 """
 
 from collections.abc import Sequence
@@ -76,7 +77,8 @@ class MissingRuleError(TinyjaxError, NotImplementedError):
 
     def __init__(self, primitive: str, rule: str, registered: Sequence[str]) -> None:
         super().__init__(
-            f"primitive '{primitive}' has no {rule} rule. It has: {', '.join(registered) or 'none'}. "
+            f"primitive '{primitive}' has no {rule} rule. It has: "
+            f"{', '.join(registered) or 'none'}. "
             f"Register one with @{primitive}_p.def_{rule}."
         )
         self.primitive = primitive

@@ -1,9 +1,10 @@
 """Where in the user's program we are.
 
-A frame belongs to the user when its file lies outside this package. Errors and staged equations name
-that frame, so that what a reader sees is a line they wrote.
+A frame belongs to the user when its file lies outside this package. Errors and staged equations
+name that frame, so that what a reader sees is a line they wrote.
 """
 
+import contextlib
 import linecache
 import os
 import sys
@@ -13,6 +14,17 @@ from types import CodeType, FrameType
 import attrs
 
 PACKAGE_DIRECTORY = os.path.dirname(os.path.abspath(__file__)) + os.sep
+# Nor is a frame the user's that lies between theirs and ours: the body of a context manager, of an
+# attrs class's constructor.
+_PASSED_OVER = (
+    PACKAGE_DIRECTORY,
+    contextlib.__file__,
+    attrs.evolve.__code__.co_filename,
+    "<attrs generated",
+)
+
+
+_ours: set[str] = set()
 
 
 @attrs.frozen
@@ -35,9 +47,14 @@ class Location:
 def user_frame(depth: int = 1) -> FrameType | None:
     """Return the innermost frame outside this package, skipping ``depth`` callers first."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE_DIRECTORY):
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if filename not in _ours:  # staging passes here at every equation
+            if not filename.startswith(_PASSED_OVER):
+                return frame
+            _ours.add(filename)
         frame = frame.f_back
-    return frame
+    return None
 
 
 def user_location() -> Location | None:

@@ -1,4 +1,4 @@
-"""The transformations as users call them: functions of containers in, functions of containers out."""
+"""The transformations as users call them: functions of containers in, and out."""
 
 from tinyjax.api.arrays import block_until_ready, device_get, device_put
 from tinyjax.api.derivatives import (

@@ -2,9 +2,8 @@
 
 from typing import Any, TypeVar
 
-from tinyjax import tree
+from tinyjax import tree, xla
 from tinyjax.core.array import Array, ConcreteArray, as_array
-from tinyjax.xla.backend import backend, buffer_of
 
 T = TypeVar("T")
 
@@ -27,7 +26,7 @@ def device_put(x: T) -> T:
     def put(leaf: Any) -> Array:
         array = as_array(leaf)
         if isinstance(array, ConcreteArray):
-            buffer_of(array, backend())
+            xla.to_device(array)
         return array
 
     moved: T = tree.map(put, x)

@@ -1,7 +1,7 @@
 """Derivatives: jvp, linearize, vjp, grad, jacobians and hessians.
 
-All are thin: they take containers apart, run a transformation of ``tinyjax.transforms`` on functions
-of arrays, and put containers together.
+All are thin: they take containers apart, run a transformation of ``tinyjax.transforms`` on
+functions of arrays, and put containers together.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +9,6 @@ from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
-
 from tinyjax import tree
 from tinyjax.api.mapping import vmap
 from tinyjax.core.array import Array, ConcreteArray
@@ -20,6 +19,7 @@ from tinyjax.core.calling import (
     leaf_path,
     parameter_name,
 )
+from tinyjax.core.checking import checked
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.dtypes import float0, is_complex, is_float, is_inexact, kind
 from tinyjax.errors import ArgumentError, DifferentiationError
@@ -28,8 +28,7 @@ from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.families import add_arrays
 from tinyjax.primitives.shape import full_like, reshape, zeros_like
 from tinyjax.transforms.jvp import JVPTracer, jvp_flat
-from tinyjax.transforms.linearize import Linearized, linearize_flat
-from tinyjax.transforms.transpose import backward_pass
+from tinyjax.transforms.linearize import linearize_flat
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
@@ -52,12 +51,14 @@ def _check_tangent(
             return ZERO
         raise DifferentiationError(
             f"the {what} of {path} of {describe_function(fun)} must be of dtype float0, since "
-            f"{primal.aval} has no derivative, but it is {tangent.aval}. Leave integer arguments out, "
+            f"{primal.aval} has no derivative, but it is {tangent.aval}. Leave integer arguments "
+            "out, "
             "or give np.zeros(shape, tinyjax.float0)."
         )
     if tangent.shape != primal.shape or tangent.dtype != primal.dtype:
         raise DifferentiationError(
-            f"the {what} of {path} of {describe_function(fun)} must be of its type {primal.aval}, but it "
+            f"the {what} of {path} of {describe_function(fun)} must be of its type {primal.aval}, "
+            "but it "
             f"is {tangent.aval}."
         )
     return tangent
@@ -67,19 +68,19 @@ def _as_tangents(
     values: Any,
     treedef: PyTreeDef,
     likes: Sequence[Array],
-    what: str,
+    name: str,
     fun: Callable[..., Any],
     path: Callable[[int], str],
 ) -> list[Tangent]:
     """Flatten a tree of tangents that must match the tree of the primals."""
-    leaves = treedef.flatten_up_to(values)
+    leaves = treedef.flatten_up_to(values, name)
     tangents: list[Tangent] = []
     for i, (leaf, like) in enumerate(zip(leaves, likes, strict=True)):
         array = _as_tangent(leaf, like)
         tangents.append(
             array
             if array.shape == like.shape and array.dtype == like.dtype and is_inexact(like.dtype)
-            else _check_tangent(like, array, what, path(i), fun)
+            else _check_tangent(like, array, name.removesuffix("s"), path(i), fun)
         )
     return tangents
 
@@ -100,7 +101,10 @@ def _as_tangent(leaf: Any, like: Array) -> Array:
 
 @overload
 def jvp(
-    fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[False] = ...
+    fun: Callable[..., R],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = ...,
 ) -> tuple[R, R]: ...
 @overload
 def jvp(
@@ -145,10 +149,10 @@ def jvp(
     leaves, in_tree = tree.flatten((tuple(primals), {}))
     args = as_arrays(leaves, fun, in_tree)
     directions = _as_tangents(
-        (tuple(tangents), {}),
-        in_tree,
+        tuple(tangents),
+        in_tree.children()[0],
         args,
-        "tangent",
+        "tangents",
         fun,
         lambda i: argument_path(fun, in_tree, i),
     )
@@ -173,9 +177,7 @@ def _primal(leaf: Any) -> Any:
     return leaf
 
 
-def linearize(
-    fun: Callable[..., R], *primals: Any, has_aux: bool = False
-) -> tuple[Any, ...]:
+def linearize(fun: Callable[..., R], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Evaluate a function and return its derivative there as a linear function.
 
     The tangent map can be applied many times without repeating the work at the point; it keeps the
@@ -187,8 +189,8 @@ def linearize(
         has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
 
     Returns:
-        ``(value, tangent_map)``, or ``(value, tangent_map, aux)``. ``tangent_map`` takes one tangent
-        per argument and returns the tangent of the value.
+        ``(value, tangent_map)``, or ``(value, tangent_map, aux)``. ``tangent_map`` takes one
+        tangent per argument and returns the tangent of the value.
 
     Raises:
         TreeMismatchError: when the map is applied to tangents of another structure.
@@ -208,10 +210,10 @@ def linearize(
 
     def tangent_map(*tangents: Any) -> Any:
         given = _as_tangents(
-            (tangents, {}),
-            in_tree,
+            tangents,
+            in_tree.children()[0],
             args,
-            "tangent",
+            "tangents",
             fun,
             lambda i: argument_path(fun, in_tree, i),
         )
@@ -231,13 +233,6 @@ def linearize(
     return value, tangent_map
 
 
-def _pull_back(linearized: Linearized, cotangents: Sequence[Tangent]) -> list[Tangent]:
-    """The cotangents of all arguments, ``ZERO`` for those that have none."""
-    given = [ct for ct, has in zip(cotangents, linearized.nonzero_out, strict=True) if has]
-    found = iter(backward_pass(linearized.jaxpr, linearized.residuals, given, add_arrays))
-    return [next(found) if has else ZERO for has in linearized.nonzero_in]
-
-
 def vjp(fun: Callable[..., R], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Evaluate a function and return the map that pulls cotangents back to its arguments.
 
@@ -247,9 +242,10 @@ def vjp(fun: Callable[..., R], *primals: Any, has_aux: bool = False) -> tuple[An
         has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
 
     Returns:
-        ``(value, pull_back)``, or ``(value, pull_back, aux)``. ``pull_back`` takes a cotangent of the
-        value and returns a tuple with a cotangent for each argument, of dtype ``float0`` for
-        integers. The work is a small multiple of that of ``fun``, whatever the number of arguments.
+        ``(value, pull_back)``, or ``(value, pull_back, aux)``. ``pull_back`` takes a cotangent of
+        the value and returns a tuple with a cotangent for each argument, of dtype ``float0`` for
+        integers. The work is a small multiple of that of ``fun``, whatever the number of
+        arguments.
 
     Raises:
         TreeMismatchError: when the map is applied to a cotangent of another structure.
@@ -276,7 +272,7 @@ def vjp(fun: Callable[..., R], *primals: Any, has_aux: bool = False) -> tuple[An
             fun,
             lambda i: leaf_path("result", out_tree, i),
         )
-        found = _pull_back(linearized, given)
+        found = linearized.pull_back(given, add_arrays)
         cotangents, _ = tree.unflatten(
             in_tree,
             [_zero_tangent(x) if ct is ZERO else ct for x, ct in zip(args, found, strict=True)],
@@ -290,6 +286,7 @@ def vjp(fun: Callable[..., R], *primals: Any, has_aux: bool = False) -> tuple[An
     return value, pull_back
 
 
+@checked
 def value_and_grad(
     fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,
@@ -304,7 +301,8 @@ def value_and_grad(
         argnums: which positional arguments to differentiate; an int, or several.
         has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
-        allow_int: whether integer arguments may be differentiated; their gradient is of dtype float0.
+        allow_int: whether integer arguments may be differentiated; their gradient is of dtype
+        float0.
 
     Returns:
         A function of the same signature that returns ``(value, gradient)``, where ``value`` is what
@@ -332,8 +330,6 @@ def _value_and_grad(
     allow_int: bool,
     name: str,
 ) -> Callable[P, tuple[R, Any]]:
-    if not callable(fun):
-        raise ArgumentError(f"{name} takes a function, but got {type(fun).__name__}: {fun!r}.")
     several = not isinstance(argnums, int)
     numbers = tuple(argnums) if not isinstance(argnums, int) else (argnums,)
 
@@ -344,7 +340,9 @@ def _value_and_grad(
         primals = as_arrays(leaves, fun, in_tree)
         for i, x in enumerate(primals):
             if not is_float(x.dtype) or holomorphic:
-                _check_differentiable(x, holomorphic, allow_int, fun, _chosen_path(fun, numbers, in_tree, i), name)
+                _check_differentiable(
+                    x, holomorphic, allow_int, fun, _chosen_path(fun, numbers, in_tree, i), name
+                )
 
         def of_chosen(*values: Any) -> Any:
             full: list[Any] = list(args)
@@ -352,18 +350,19 @@ def _value_and_grad(
                 full[i] = value
             return fun(*full, **kwargs)
 
-        flat = FlatFunction(of_chosen, in_tree, has_aux)
+        flat = FlatFunction(of_chosen, in_tree, has_aux, fun)
         linearized = linearize_flat(flat, primals, None, fun)
         (out,) = linearized.primals_out if len(linearized.primals_out) == 1 else (None,)
         if out is None or out.shape or flat.out_tree is not tree.LEAF:
             raise DifferentiationError(
                 f"{name} needs a scalar result, but {describe_function(fun)} returned "
-                f"{_describe_result(linearized.primals_out, flat.out_tree)}. Reduce it, for instance "
+                f"{_describe_result(linearized.primals_out, flat.out_tree)}. Reduce it, for "
+                "instance "
                 "with jnp.sum, or use tinyjax.jacrev or tinyjax.vjp."
             )
         _check_scalar_result(out, holomorphic, fun, name)
         if linearized.nonzero_out[0]:
-            found = _pull_back(linearized, [full_like(out, 1)])
+            found = linearized.pull_back([full_like(out, 1)], add_arrays)
         else:
             found = [ZERO] * len(primals)
         gradient, _ = tree.unflatten(
@@ -379,7 +378,8 @@ def _value_and_grad(
 def _argument(fun: Callable[..., Any], args: Sequence[Any], i: int, name: str) -> Any:
     if not -len(args) <= i < len(args):
         raise ArgumentError(
-            f"{name} of {describe_function(fun)} differentiates positional argument {i}, but it was "
+            f"{name} of {describe_function(fun)} differentiates positional argument {i}, but it "
+            "was "
             f"called with {len(args)} positional arguments."
         )
     return args[i]
@@ -405,7 +405,8 @@ def _check_differentiable(
         return
     if kind(x.dtype) in "iub" and not allow_int:
         raise DifferentiationError(
-            f"{name} differentiates floats, but {which} is {x.aval}. Convert it with .astype(float), or "
+            f"{name} differentiates floats, but {which} is {x.aval}. Convert it with "
+            ".astype(float), or "
             "differentiate another argument with argnums."
         )
 
@@ -414,7 +415,8 @@ def _check_scalar_result(out: Array, holomorphic: bool, fun: Callable[..., Any],
     if holomorphic:
         if not is_complex(out.dtype):
             raise DifferentiationError(
-                f"{name} with holomorphic=True needs a complex result, but {describe_function(fun)} "
+                f"{name} with holomorphic=True needs a complex result, but "
+                f"{describe_function(fun)} "
                 f"returned {out.aval}."
             )
     elif not is_float(out.dtype):
@@ -434,6 +436,7 @@ def _describe_result(outs: Sequence[Array], out_tree: PyTreeDef) -> str:
     return f"{out_tree}"
 
 
+@checked
 def grad(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -448,7 +451,8 @@ def grad(
         argnums: which positional arguments to differentiate; an int, or several.
         has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
-        allow_int: whether integer arguments may be differentiated; their gradient is of dtype float0.
+        allow_int: whether integer arguments may be differentiated; their gradient is of dtype
+        float0.
 
     Returns:
         A function of the same signature that returns the gradient: a tree like the argument, or a
@@ -481,6 +485,7 @@ def _pair(value: Any) -> tuple[Any, Any]:
     return first, second
 
 
+@checked
 def jacfwd(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -518,7 +523,9 @@ def jacfwd(
     def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
         of_chosen, chosen, primals, in_tree = _choose(fun, args, kwargs, numbers, "jacfwd")
         for i, x in enumerate(primals):
-            _check_jacobian_input(x, holomorphic, fun, _chosen_path(fun, numbers, in_tree, i), "jacfwd", False)
+            _check_jacobian_input(
+                x, holomorphic, fun, _chosen_path(fun, numbers, in_tree, i), "jacfwd", False
+            )
         aux: list[Any] = []
 
         def push(direction: Any) -> Any:
@@ -530,12 +537,15 @@ def jacfwd(
 
         basis = _basis(primals, in_tree)[0]
         columns = vmap(push, out_axes=-1)(basis)
-        jacobian = tree.map(lambda column: _split_inputs(column, primals, in_tree, several), columns)
+        jacobian = tree.map(
+            lambda column: _split_inputs(column, primals, in_tree, several), columns
+        )
         return (jacobian, aux[0]) if has_aux else jacobian
 
     return computed
 
 
+@checked
 def jacrev(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -583,7 +593,13 @@ def jacrev(
                 raise DifferentiationError(
                     f"jacrev needs {'complex' if holomorphic else 'real float'} results, but "
                     f"{describe_function(fun)} returned {out.aval}."
-                    + ("" if holomorphic else " For a holomorphic function pass holomorphic=True.")
+                    + (
+                        " For a holomorphic function pass holomorphic=True."
+                        if is_complex(out.dtype)
+                        else " Convert it with .astype(complex)."
+                        if holomorphic
+                        else " Convert it with .astype(float)."
+                    )
                 )
         rows = vmap(pull_back)(_basis(outs, out_tree))
         split = [
@@ -598,6 +614,7 @@ def jacrev(
     return computed
 
 
+@checked
 def hessian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -622,9 +639,7 @@ def hessian(
         Array([[ 6.,  0.],
                [ 0., 12.]], dtype=float32)
     """
-    return jacfwd(
-        jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic
-    )
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
 def _numbers(argnums: int | Sequence[int]) -> tuple[int, ...]:
@@ -660,12 +675,14 @@ def _check_jacobian_input(
     which = f"{path} of {describe_function(fun)}"
     if holomorphic != is_complex(x.dtype) and not (reverse and not holomorphic):
         raise DifferentiationError(
-            f"{name} needs {'complex' if holomorphic else 'real'} arguments, but {which} is {x.aval}."
+            f"{name} needs {'complex' if holomorphic else 'real'} arguments, but {which} is "
+            f"{x.aval}."
             + ("" if holomorphic else " For a holomorphic function pass holomorphic=True.")
         )
     if not is_inexact(x.dtype):
         raise DifferentiationError(
-            f"{name} differentiates floats, but {which} is {x.aval}. Convert it with .astype(float), or "
+            f"{name} differentiates floats, but {which} is {x.aval}. Convert it with "
+            ".astype(float), or "
             "differentiate another argument with argnums."
         )
 

@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 from tinyjax import tree
 from tinyjax.core.array import Array, canonical_axis
 from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, leaf_path
+from tinyjax.core.checking import checked
 from tinyjax.core.primitive import MappedAxis
 from tinyjax.errors import ArgumentError, BatchSizeError
 from tinyjax.frames import describe_function
@@ -22,6 +23,7 @@ def _is_none(x: object) -> bool:
     return x is None
 
 
+@checked
 def vmap(
     fun: Callable[P, R],
     in_axes: Any = 0,
@@ -55,8 +57,6 @@ def vmap(
         >>> tinyjax.vmap(jnp.dot, in_axes=(0, None))(xs, y)
         Array([ 2.,  8., 14.], dtype=float32)
     """
-    if not callable(fun):
-        raise ArgumentError(f"vmap takes a function, but got {type(fun).__name__}: {fun!r}.")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
@@ -67,7 +67,11 @@ def vmap(
         axes = _argument_axes(fun, in_axes, args, kwargs, in_tree)
         for i, (array, axis) in enumerate(zip(arrays, axes, strict=True)):
             if axis is not None:
-                name = f"in_axes of {argument_path(fun, in_tree, i)}" if array.ndim <= abs(axis) else ""
+                name = (
+                    f"in_axes of {argument_path(fun, in_tree, i)}"
+                    if array.ndim <= abs(axis)
+                    else ""
+                )
                 axes[i] = canonical_axis(axis, array.ndim, name)
         size = _mapped_size(fun, arrays, axes, in_tree, axis_size)
         flat = FlatFunction(fun, in_tree)
@@ -95,7 +99,8 @@ def _argument_axes(
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ArgumentError(
             f"in_axes has {len(in_axes)} entries, but {describe_function(fun)} was called with "
-            f"{len(args)} positional arguments. Give an axis (or None) for each, or one int for all."
+            f"{len(args)} positional arguments. Give an axis (or None) for each, or one int for "
+            "all."
         )
     axes: list[int | None] = tree.flatten_prefix(in_axes, tree.structure(args), _is_none, "in_axes")
     for axis in axes:
@@ -129,7 +134,9 @@ def _mapped_size(
     if axis_size is not None:
         lines.append(f"  axis_size is {axis_size}")
     raise BatchSizeError(
-        f"vmap of {describe_function(fun)} needs mapped axes of one size:\n" + "\n".join(lines) + "\n"
+        f"vmap of {describe_function(fun)} needs mapped axes of one size:\n"
+        + "\n".join(lines)
+        + "\n"
         "Make the sizes equal, or give None in in_axes for arguments that all examples share."
     )
 
@@ -148,7 +155,8 @@ def _place(
             return out
         path = leaf_path("result", out_tree, position)
         raise ArgumentError(
-            f"out_axes is None for {path} of {describe_function(fun)}, but that differs from example to "
+            f"out_axes is None for {path} of {describe_function(fun)}, but that differs from "
+            "example to "
             "example. Give the axis where the examples should go."
         )
     ndim = out.ndim + (axis is None)

@@ -1,6 +1,6 @@
 """``make_jaxpr`` and ``eval_shape``: a function's program and types, without running it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
@@ -10,6 +10,7 @@ from tinyjax import tree
 from tinyjax.core.array import as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, argument_path
+from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import ClosedJaxpr
 from tinyjax.core.staging import Staged, stage
 from tinyjax.dtypes import DType, check
@@ -20,11 +21,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def _shape(dims: Iterable[int]) -> tuple[int, ...]:
+    return tuple(dims)
+
+
 @attrs.frozen
 class ShapeDtypeStruct:
     """A shape and a dtype, in place of an array where only its type matters."""
 
-    shape: tuple[int, ...] = attrs.field(converter=tuple)
+    shape: tuple[int, ...] = attrs.field(converter=_shape)
     dtype: DType = attrs.field(converter=check)
     weak_type: bool = False
 
@@ -49,6 +54,8 @@ def abstractify(x: object) -> ShapedArray:
 def _stage_call(
     fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], static: tuple[int, ...]
 ) -> tuple[Staged, FlatFunction]:
+    user_fun = fun
+    chosen: dict[int, Any] = {}
     if static:
         chosen = {i if i >= 0 else i + len(args): args[i] for i in static}
         full, original = list(args), fun
@@ -66,10 +73,10 @@ def _stage_call(
         try:
             avals.append(abstractify(leaf))
         except TinyjaxError as error:
-            path = argument_path(fun, in_tree, i)
-            raise type(error)(f"{path} of {describe_function(fun)}: {error.message}") from None
-    flat = FlatFunction(fun, in_tree)
-    return stage(flat, avals, fun), flat
+            path = argument_path(user_fun, in_tree, i, chosen)
+            raise type(error)(f"{path} of {describe_function(user_fun)}: {error.message}") from None
+    flat = FlatFunction(fun, in_tree, user_fun=user_fun)
+    return stage(flat, avals, user_fun), flat
 
 
 @overload
@@ -86,6 +93,7 @@ def make_jaxpr(
     *,
     return_shape: Literal[True],
 ) -> Callable[P, tuple[ClosedJaxpr, Any]]: ...
+@checked
 def make_jaxpr(
     fun: Callable[P, Any],
     static_argnums: int | tuple[int, ...] = (),
@@ -145,5 +153,3 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     staged, flat = _stage_call(fun, args, kwargs, ())
     return tree.unflatten(flat.out_tree, _structs(staged))
-
-

@@ -1,8 +1,8 @@
 """Arrays: the values that programs compute with.
 
 ``Array`` is what user code is written against: a shape, a dtype, operators and methods. A
-``ConcreteArray`` holds data, on the host, on a device, or both; a tracer (``core.trace``) stands for
-data while a transformation runs. Both are immutable.
+``ConcreteArray`` holds data, on the host, on a device, or both; a tracer (``core.trace``) stands
+for data while a transformation runs. Both are immutable.
 
 The operators and methods do what the function of the same name in ``tinyjax.numpy`` does. That
 package is built on this one, so it is handed in (``install_namespace``) rather than imported.
@@ -10,8 +10,9 @@ package is built on this one, so it is handed in (``install_namespace``) rather 
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from types import EllipsisType
-from typing import Any, Protocol, TypeAlias, Union
+from typing import Any, ClassVar, Protocol, TypeAlias, TypedDict, TypeGuard, Union, Unpack
 
 import numpy as np
 
@@ -57,8 +58,31 @@ class ArrayNamespace(Protocol):
     def real(self, x: ArrayLike, /) -> "Array": ...
     def imag(self, x: ArrayLike, /) -> "Array": ...
     def conj(self, x: ArrayLike, /) -> "Array": ...
-    def getitem(self, x: "Array", index: Indices, /) -> "Array": ...
-    def update_at(self, x: "Array", index: Indices, value: ArrayLike, kind: str, /) -> "Array": ...
+    def getitem(
+        self,
+        x: "Array",
+        index: Indices,
+        /,
+        *,
+        mode: Any = None,
+        fill_value: ArrayLike | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        wrap_negative_indices: bool = True,
+    ) -> "Array": ...
+    def update_at(
+        self,
+        x: "Array",
+        index: Indices,
+        value: ArrayLike,
+        kind: str,
+        /,
+        *,
+        mode: Any = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        wrap_negative_indices: bool = True,
+    ) -> "Array": ...
     def astype(self, x: ArrayLike, dtype: DTypeLike, /) -> "Array": ...
     def reshape(self, a: ArrayLike, shape: int | Sequence[int]) -> "Array": ...
     def transpose(self, a: ArrayLike, axes: Sequence[int] | None = None) -> "Array": ...
@@ -66,35 +90,56 @@ class ArrayNamespace(Protocol):
     def swapaxes(self, a: ArrayLike, axis1: int, axis2: int) -> "Array": ...
     def squeeze(self, a: ArrayLike, axis: Axis = None) -> "Array": ...
     def ravel(self, a: ArrayLike) -> "Array": ...
-    def sum(self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> "Array": ...
-    def prod(self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> "Array": ...
-    def mean(self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> "Array": ...
-    def var(self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, ddof: int = 0, *, keepdims: bool = False) -> "Array": ...
-    def std(self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, ddof: int = 0, *, keepdims: bool = False) -> "Array": ...
+    def sum(
+        self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
+    ) -> "Array": ...
+    def prod(
+        self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
+    ) -> "Array": ...
+    def mean(
+        self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
+    ) -> "Array": ...
+    def var(
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        dtype: DTypeLike = None,
+        *,
+        ddof: int = 0,
+        keepdims: bool = False,
+    ) -> "Array": ...
+    def std(
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        dtype: DTypeLike = None,
+        *,
+        ddof: int = 0,
+        keepdims: bool = False,
+    ) -> "Array": ...
     def max(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> "Array": ...
     def min(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> "Array": ...
     def any(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> "Array": ...
     def all(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> "Array": ...
-    def argmax(self, a: ArrayLike, axis: int | None = None, *, keepdims: bool = False) -> "Array": ...
-    def argmin(self, a: ArrayLike, axis: int | None = None, *, keepdims: bool = False) -> "Array": ...
+    def argmax(
+        self, a: ArrayLike, axis: int | None = None, *, keepdims: bool = False
+    ) -> "Array": ...
+    def argmin(
+        self, a: ArrayLike, axis: int | None = None, *, keepdims: bool = False
+    ) -> "Array": ...
     def cumsum(self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None) -> "Array": ...
-    def cumprod(self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None) -> "Array": ...
+    def cumprod(
+        self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None
+    ) -> "Array": ...
     def sort(self, a: ArrayLike, axis: int | None = -1) -> "Array": ...
     def argsort(self, a: ArrayLike, axis: int | None = -1) -> "Array": ...
-    def clip(self, x: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None) -> "Array": ...
+    def clip(
+        self, x: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None
+    ) -> "Array": ...
     def round(self, a: ArrayLike, decimals: int = 0) -> "Array": ...
     def dot(self, a: ArrayLike, b: ArrayLike) -> "Array": ...
     def repeat(self, a: ArrayLike, repeats: int, axis: int | None = None) -> "Array": ...
     def take(self, a: ArrayLike, indices: ArrayLike, axis: int | None = None) -> "Array": ...
-
-
-_namespace: ArrayNamespace
-
-
-def install_namespace(namespace: ArrayNamespace) -> None:
-    """Hand in the functions that the operators and methods of ``Array`` call."""
-    global _namespace
-    _namespace = namespace
 
 
 class Array:
@@ -111,6 +156,14 @@ class Array:
 
     __slots__ = ()
     __array_priority__ = 1000
+
+    #: The functions behind the operators and methods.
+    _numpy: ClassVar[ArrayNamespace]
+
+    # The host data, and the type where it is remembered; a tracer has no data.
+    _host: HostArray | None
+    _aval: ShapedArray | None
+    _buffer: "DeviceBuffer | None"
 
     # What a subclass supplies
 
@@ -158,19 +211,19 @@ class Array:
 
     @property
     def T(self) -> "Array":
-        return _namespace.transpose(self)
+        return self._numpy.transpose(self)
 
     @property
     def mT(self) -> "Array":
-        return _namespace.matrix_transpose(self)
+        return self._numpy.matrix_transpose(self)
 
     @property
     def real(self) -> "Array":
-        return _namespace.real(self)
+        return self._numpy.real(self)
 
     @property
     def imag(self) -> "Array":
-        return _namespace.imag(self)
+        return self._numpy.imag(self)
 
     @property
     def at(self) -> "IndexUpdater":
@@ -187,7 +240,7 @@ class Array:
     def __iter__(self) -> Iterator["Array"]:
         if not self.shape:
             raise ArgumentError("iteration over an array without axes.")
-        return (_namespace.getitem(self, i) for i in range(self.shape[0]))
+        return (self._numpy.getitem(self, i) for i in range(self.shape[0]))
 
     def __bool__(self) -> bool:
         return bool(self._scalar("a Python bool", "use jnp.where, jnp.any or jnp.all"))
@@ -213,11 +266,12 @@ class Array:
 
     def __hash__(self) -> int:
         raise ArgumentError(
-            "arrays are not hashable. Use id(x) for identity, or x.tobytes() with x.shape and x.dtype."
+            "arrays are not hashable. Use id(x) for identity, or x.tobytes() with x.shape and "
+            "x.dtype."
         )
 
     def __getitem__(self, index: Indices) -> "Array":
-        return _namespace.getitem(self, index)
+        return self._numpy.getitem(self, index)
 
     def __setitem__(self, index: Indices, value: object) -> None:
         raise ArgumentError(
@@ -227,226 +281,232 @@ class Array:
     # Operators
 
     def __add__(self, other: ArrayLike) -> "Array":
-        return _namespace.add(self, other)
+        return self._numpy.add(self, other)
 
     def __radd__(self, other: ArrayLike) -> "Array":
-        return _namespace.add(other, self)
+        return self._numpy.add(other, self)
 
     def __sub__(self, other: ArrayLike) -> "Array":
-        return _namespace.subtract(self, other)
+        return self._numpy.subtract(self, other)
 
     def __rsub__(self, other: ArrayLike) -> "Array":
-        return _namespace.subtract(other, self)
+        return self._numpy.subtract(other, self)
 
     def __mul__(self, other: ArrayLike) -> "Array":
-        return _namespace.multiply(self, other)
+        return self._numpy.multiply(self, other)
 
     def __rmul__(self, other: ArrayLike) -> "Array":
-        return _namespace.multiply(other, self)
+        return self._numpy.multiply(other, self)
 
     def __truediv__(self, other: ArrayLike) -> "Array":
-        return _namespace.true_divide(self, other)
+        return self._numpy.true_divide(self, other)
 
     def __rtruediv__(self, other: ArrayLike) -> "Array":
-        return _namespace.true_divide(other, self)
+        return self._numpy.true_divide(other, self)
 
     def __floordiv__(self, other: ArrayLike) -> "Array":
-        return _namespace.floor_divide(self, other)
+        return self._numpy.floor_divide(self, other)
 
     def __rfloordiv__(self, other: ArrayLike) -> "Array":
-        return _namespace.floor_divide(other, self)
+        return self._numpy.floor_divide(other, self)
 
     def __mod__(self, other: ArrayLike) -> "Array":
-        return _namespace.remainder(self, other)
+        return self._numpy.remainder(self, other)
 
     def __rmod__(self, other: ArrayLike) -> "Array":
-        return _namespace.remainder(other, self)
+        return self._numpy.remainder(other, self)
 
     def __divmod__(self, other: ArrayLike) -> tuple["Array", "Array"]:
-        return _namespace.floor_divide(self, other), _namespace.remainder(self, other)
+        return self._numpy.floor_divide(self, other), self._numpy.remainder(self, other)
 
     def __pow__(self, other: ArrayLike) -> "Array":
-        return _namespace.power(self, other)
+        return self._numpy.power(self, other)
 
     def __rpow__(self, other: ArrayLike) -> "Array":
-        return _namespace.power(other, self)
+        return self._numpy.power(other, self)
 
     def __matmul__(self, other: ArrayLike) -> "Array":
-        return _namespace.matmul(self, other)
+        return self._numpy.matmul(self, other)
 
     def __rmatmul__(self, other: ArrayLike) -> "Array":
-        return _namespace.matmul(other, self)
+        return self._numpy.matmul(other, self)
 
     def __and__(self, other: ArrayLike) -> "Array":
-        return _namespace.bitwise_and(self, other)
+        return self._numpy.bitwise_and(self, other)
 
     def __rand__(self, other: ArrayLike) -> "Array":
-        return _namespace.bitwise_and(other, self)
+        return self._numpy.bitwise_and(other, self)
 
     def __or__(self, other: ArrayLike) -> "Array":
-        return _namespace.bitwise_or(self, other)
+        return self._numpy.bitwise_or(self, other)
 
     def __ror__(self, other: ArrayLike) -> "Array":
-        return _namespace.bitwise_or(other, self)
+        return self._numpy.bitwise_or(other, self)
 
     def __xor__(self, other: ArrayLike) -> "Array":
-        return _namespace.bitwise_xor(self, other)
+        return self._numpy.bitwise_xor(self, other)
 
     def __rxor__(self, other: ArrayLike) -> "Array":
-        return _namespace.bitwise_xor(other, self)
+        return self._numpy.bitwise_xor(other, self)
 
     def __lshift__(self, other: ArrayLike) -> "Array":
-        return _namespace.left_shift(self, other)
+        return self._numpy.left_shift(self, other)
 
     def __rlshift__(self, other: ArrayLike) -> "Array":
-        return _namespace.left_shift(other, self)
+        return self._numpy.left_shift(other, self)
 
     def __rshift__(self, other: ArrayLike) -> "Array":
-        return _namespace.right_shift(self, other)
+        return self._numpy.right_shift(self, other)
 
     def __rrshift__(self, other: ArrayLike) -> "Array":
-        return _namespace.right_shift(other, self)
+        return self._numpy.right_shift(other, self)
 
     def __neg__(self) -> "Array":
-        return _namespace.negative(self)
+        return self._numpy.negative(self)
 
     def __pos__(self) -> "Array":
-        return _namespace.positive(self)
+        return self._numpy.positive(self)
 
     def __abs__(self) -> "Array":
-        return _namespace.abs(self)
+        return self._numpy.abs(self)
 
     def __invert__(self) -> "Array":
-        return _namespace.invert(self)
+        return self._numpy.invert(self)
 
     def __round__(self, decimals: int = 0) -> "Array":
-        return _namespace.round(self, decimals)
+        return self._numpy.round(self, decimals)
 
     def __lt__(self, other: ArrayLike) -> "Array":
-        return _namespace.less(self, other)
+        return self._numpy.less(self, other)
 
     def __le__(self, other: ArrayLike) -> "Array":
-        return _namespace.less_equal(self, other)
+        return self._numpy.less_equal(self, other)
 
     def __gt__(self, other: ArrayLike) -> "Array":
-        return _namespace.greater(self, other)
+        return self._numpy.greater(self, other)
 
     def __ge__(self, other: ArrayLike) -> "Array":
-        return _namespace.greater_equal(self, other)
+        return self._numpy.greater_equal(self, other)
 
     # NumPy's meaning of == is elementwise, which no signature of object.__eq__ allows; what cannot
     # be compared is NotImplemented, as for any class.
     def __eq__(self, other: object) -> Any:
         if not is_array_like(other):
             return NotImplemented
-        return _namespace.equal(self, other)
+        return self._numpy.equal(self, other)
 
     def __ne__(self, other: object) -> Any:
         if not is_array_like(other):
             return NotImplemented
-        return _namespace.not_equal(self, other)
+        return self._numpy.not_equal(self, other)
 
     # Methods
 
     def astype(self, dtype: DTypeLike) -> "Array":
-        return _namespace.astype(self, dtype)
+        return self._numpy.astype(self, dtype)
 
     def reshape(self, *shape: int | Sequence[int]) -> "Array":
         if len(shape) == 1:
-            return _namespace.reshape(self, shape[0])
-        return _namespace.reshape(self, [_integer(n) for n in shape])
+            return self._numpy.reshape(self, shape[0])
+        return self._numpy.reshape(self, [_integer(n) for n in shape])
 
     def transpose(self, *axes: int | Sequence[int]) -> "Array":
         if not axes:
-            return _namespace.transpose(self)
+            return self._numpy.transpose(self)
         if len(axes) == 1 and not isinstance(axes[0], int):
-            return _namespace.transpose(self, axes[0])
-        return _namespace.transpose(self, [_integer(n) for n in axes])
+            return self._numpy.transpose(self, axes[0])
+        return self._numpy.transpose(self, [_integer(n) for n in axes])
 
     def swapaxes(self, axis1: int, axis2: int) -> "Array":
-        return _namespace.swapaxes(self, axis1, axis2)
+        return self._numpy.swapaxes(self, axis1, axis2)
 
     def squeeze(self, axis: Axis = None) -> "Array":
-        return _namespace.squeeze(self, axis)
+        return self._numpy.squeeze(self, axis)
 
     def ravel(self) -> "Array":
-        return _namespace.ravel(self)
+        return self._numpy.ravel(self)
 
     def flatten(self) -> "Array":
-        return _namespace.ravel(self)
+        return self._numpy.ravel(self)
 
     def sum(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> "Array":
-        return _namespace.sum(self, axis, dtype, keepdims=keepdims)
+        return self._numpy.sum(self, axis, dtype, keepdims=keepdims)
 
-    def prod(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> "Array":
-        return _namespace.prod(self, axis, dtype, keepdims=keepdims)
+    def prod(
+        self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
+    ) -> "Array":
+        return self._numpy.prod(self, axis, dtype, keepdims=keepdims)
 
-    def mean(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> "Array":
-        return _namespace.mean(self, axis, dtype, keepdims=keepdims)
+    def mean(
+        self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
+    ) -> "Array":
+        return self._numpy.mean(self, axis, dtype, keepdims=keepdims)
 
     def var(
         self, axis: Axis = None, dtype: DTypeLike = None, ddof: int = 0, *, keepdims: bool = False
     ) -> "Array":
-        return _namespace.var(self, axis, dtype, ddof, keepdims=keepdims)
+        return self._numpy.var(self, axis, dtype, ddof=ddof, keepdims=keepdims)
 
     def std(
         self, axis: Axis = None, dtype: DTypeLike = None, ddof: int = 0, *, keepdims: bool = False
     ) -> "Array":
-        return _namespace.std(self, axis, dtype, ddof, keepdims=keepdims)
+        return self._numpy.std(self, axis, dtype, ddof=ddof, keepdims=keepdims)
 
     def max(self, axis: Axis = None, *, keepdims: bool = False) -> "Array":
-        return _namespace.max(self, axis, keepdims=keepdims)
+        return self._numpy.max(self, axis, keepdims=keepdims)
 
     def min(self, axis: Axis = None, *, keepdims: bool = False) -> "Array":
-        return _namespace.min(self, axis, keepdims=keepdims)
+        return self._numpy.min(self, axis, keepdims=keepdims)
 
     def any(self, axis: Axis = None, *, keepdims: bool = False) -> "Array":
-        return _namespace.any(self, axis, keepdims=keepdims)
+        return self._numpy.any(self, axis, keepdims=keepdims)
 
     def all(self, axis: Axis = None, *, keepdims: bool = False) -> "Array":
-        return _namespace.all(self, axis, keepdims=keepdims)
+        return self._numpy.all(self, axis, keepdims=keepdims)
 
     def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> "Array":
-        return _namespace.argmax(self, axis, keepdims=keepdims)
+        return self._numpy.argmax(self, axis, keepdims=keepdims)
 
     def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> "Array":
-        return _namespace.argmin(self, axis, keepdims=keepdims)
+        return self._numpy.argmin(self, axis, keepdims=keepdims)
 
     def cumsum(self, axis: int | None = None, dtype: DTypeLike = None) -> "Array":
-        return _namespace.cumsum(self, axis, dtype)
+        return self._numpy.cumsum(self, axis, dtype)
 
     def cumprod(self, axis: int | None = None, dtype: DTypeLike = None) -> "Array":
-        return _namespace.cumprod(self, axis, dtype)
+        return self._numpy.cumprod(self, axis, dtype)
 
     def sort(self, axis: int | None = -1) -> "Array":
-        return _namespace.sort(self, axis)
+        return self._numpy.sort(self, axis)
 
     def argsort(self, axis: int | None = -1) -> "Array":
-        return _namespace.argsort(self, axis)
+        return self._numpy.argsort(self, axis)
 
     def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> "Array":
-        return _namespace.clip(self, min, max)
+        return self._numpy.clip(self, min, max)
 
     def round(self, decimals: int = 0) -> "Array":
-        return _namespace.round(self, decimals)
+        return self._numpy.round(self, decimals)
 
     def conj(self) -> "Array":
-        return _namespace.conj(self)
+        return self._numpy.conj(self)
 
     def dot(self, other: ArrayLike) -> "Array":
-        return _namespace.dot(self, other)
+        return self._numpy.dot(self, other)
 
     def repeat(self, repeats: int, axis: int | None = None) -> "Array":
-        return _namespace.repeat(self, repeats, axis)
+        return self._numpy.repeat(self, repeats, axis)
 
     def take(self, indices: ArrayLike, axis: int | None = None) -> "Array":
-        return _namespace.take(self, indices, axis)
+        return self._numpy.take(self, indices, axis)
 
     def copy(self) -> "Array":
         return self
 
     def item(self) -> bool | int | float | complex:
-        found: bool | int | float | complex = self._scalar("a Python scalar", "use x[index].item()").item()
+        found: bool | int | float | complex = self._scalar(
+            "a Python scalar", "use x[index].item()"
+        ).item()
         return found
 
     def tolist(self) -> Any:
@@ -458,6 +518,15 @@ class Array:
     def block_until_ready(self) -> "Array":
         """Wait until the data has been computed, and return the array itself."""
         return self
+
+    def is_deleted(self) -> bool:
+        """Say whether the array was donated and its memory reused."""
+        return False
+
+
+def install_namespace(namespace: ArrayNamespace) -> None:
+    """Hand in the functions that the operators and methods of ``Array`` call."""
+    Array._numpy = namespace
 
 
 class IndexUpdater:
@@ -475,8 +544,13 @@ class IndexUpdater:
 class IndexUpdate:
     """``x.at[index]``: each method returns a copy of ``x`` changed at the index.
 
-    An index out of bounds is dropped; where indices repeat, ``add``, ``multiply``, ``min`` and
-    ``max`` apply every update.
+    Where an index comes several times, every update counts, but of ``set`` only the last one, and
+    ``apply`` applies its function once.
+
+    All methods have these options. ``mode``: an index out of bounds changes nothing by default
+    (``"drop"``), and the nearest element with ``"clip"``. ``indices_are_sorted`` and
+    ``unique_indices``: promises that may make an update faster, and differentiable where it is not
+    otherwise. ``wrap_negative_indices``: whether an index below zero counts from the end.
     """
 
     __slots__ = ("_array", "_index")
@@ -485,31 +559,80 @@ class IndexUpdate:
         self._array = array
         self._index = index
 
-    def get(self) -> Array:
-        return _namespace.getitem(self._array, self._index)
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        fill_value: ArrayLike | None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Return ``x[index]``; with ``mode="fill"`` an index out of bounds gives ``fill_value``."""
+        return self._array._numpy.getitem(
+            self._array,
+            self._index,
+            mode=mode,
+            fill_value=fill_value,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            wrap_negative_indices=wrap_negative_indices,
+        )
 
-    def set(self, value: ArrayLike) -> Array:
-        return _namespace.update_at(self._array, self._index, value, "set")
+    def _update(self, value: ArrayLike, kind: str, options: "UpdateOptions") -> Array:
+        return self._array._numpy.update_at(self._array, self._index, value, kind, **options)
 
-    def add(self, value: ArrayLike) -> Array:
-        return _namespace.update_at(self._array, self._index, value, "add")
+    def set(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+        """Replace what is there."""
+        return self._update(values, "set", options)
 
-    def subtract(self, value: ArrayLike) -> Array:
-        return _namespace.update_at(self._array, self._index, _namespace.negative(value), "add")
+    def add(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+        """Add to what is there."""
+        return self._update(values, "add", options)
 
-    def multiply(self, value: ArrayLike) -> Array:
-        return _namespace.update_at(self._array, self._index, value, "mul")
+    def subtract(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+        """Subtract from what is there."""
+        return self._update(values, "sub", options)
+
+    def multiply(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+        """Multiply what is there."""
+        return self._update(values, "mul", options)
 
     mul = multiply
 
-    def divide(self, value: ArrayLike) -> Array:
-        return _namespace.update_at(self._array, self._index, _namespace.true_divide(1, value), "mul")
+    def divide(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+        """Divide what is there; integers become floats."""
+        return self._update(values, "div", options)
 
-    def min(self, value: ArrayLike) -> Array:
-        return _namespace.update_at(self._array, self._index, value, "min")
+    def power(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+        """Raise what is there to a power."""
+        return self._update(values, "pow", options)
 
-    def max(self, value: ArrayLike) -> Array:
-        return _namespace.update_at(self._array, self._index, value, "max")
+    def min(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+        """Take the minimum with what is there."""
+        return self._update(values, "min", options)
+
+    def max(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+        """Take the maximum with what is there."""
+        return self._update(values, "max", options)
+
+    def apply(self, func: Callable[[Array], Array], **options: Unpack["UpdateOptions"]) -> Array:
+        """Replace what is there by a function of it, which works element by element."""
+        there = self._array._numpy.getitem(
+            self._array,
+            self._index,
+            wrap_negative_indices=options.get("wrap_negative_indices", True),
+        )
+        return self._update(func(there), "set", options)
+
+
+class UpdateOptions(TypedDict, total=False):
+    """The keyword arguments of the methods of ``x.at[index]``."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+    mode: Any
+    wrap_negative_indices: bool
 
 
 class DeviceBuffer(Protocol):
@@ -529,6 +652,9 @@ class ConcreteArray(Array):
     """
 
     __slots__ = ("__weakref__", "_aval", "_buffer", "_host")
+
+    _host: HostArray | None
+    _aval: ShapedArray | None
 
     def __init__(
         self,
@@ -561,7 +687,8 @@ class ConcreteArray(Array):
         assert buffer is not None, "an array holds a host array or a buffer"
         if buffer.is_deleted():
             raise ArgumentError(
-                f"this array ({self.aval}) was donated to a compiled function, which has reused its "
+                f"this array ({self.aval}) was donated to a compiled function, which has reused "
+                "its "
                 "memory. Use the function's result, or do not donate the argument."
             )
         return buffer._single_device_array_to_np_array_did_copy()[0]
@@ -599,7 +726,6 @@ class ConcreteArray(Array):
         return int(kind), int(number)
 
     def is_deleted(self) -> bool:
-        """Say whether the array was donated and its memory reused."""
         return self._host is None and self._buffer is not None and self._buffer.is_deleted()
 
     def block_until_ready(self) -> Array:
@@ -638,12 +764,14 @@ def _integer(value: int | Sequence[int]) -> int:
 _PYTHON_SCALARS = (bool, int, float, complex)
 
 
-def is_array_like(x: object) -> bool:
+def is_array_like(x: object) -> TypeGuard[ArrayLike]:
     """Say whether ``x`` is an array, a NumPy array or scalar, or a Python number."""
     return isinstance(x, (Array, np.ndarray, np.generic, *_PYTHON_SCALARS))
 
 
-def scalar(value: bool | int | float | complex, dtype: DType, weak_type: bool = False) -> ConcreteArray:
+def scalar(
+    value: bool | int | float | complex, dtype: DType, weak_type: bool = False
+) -> ConcreteArray:
     """Make a scalar array of a given type from a Python number."""
     try:
         host = np.array(value, dtype)
@@ -653,6 +781,28 @@ def scalar(value: bool | int | float | complex, dtype: DType, weak_type: bool = 
             f"jnp.asarray({value}, dtype=jnp.int64)."
         ) from None
     return ConcreteArray(host, ShapedArray((), dtype, weak_type))
+
+
+def splat(value: bool | int | float | complex, aval: ShapedArray) -> ConcreteArray:
+    """Make an array that holds one value everywhere: one element, seen through strides of zero.
+
+    Such an array is a literal when it is staged, whatever its shape: ``x * 2.0`` is one equation.
+
+    Raises:
+        OverflowError: the value does not fit the dtype.
+    """
+    host = np.array(value, aval.dtype)
+    if aval.shape:
+        host = np.ndarray(aval.shape, aval.dtype, host, 0, (0,) * len(aval.shape))
+    return ConcreteArray(host, aval)
+
+
+def is_splat(x: Array) -> bool:
+    """Say whether an array is known to hold one value everywhere: a scalar, or a ``splat``."""
+    if type(x) is not ConcreteArray:
+        return False
+    host = x._host
+    return not x.shape if host is None else not any(host.strides)
 
 
 def as_array(x: object) -> Array:
@@ -668,7 +818,8 @@ def as_array(x: object) -> Array:
         case np.ndarray() | np.generic():
             if x.dtype not in _ALL:
                 raise DtypeError(
-                    f"a NumPy array of dtype {x.dtype} cannot be an array: it must hold numbers or bools."
+                    f"a NumPy array of dtype {x.dtype} cannot be an array: it must hold numbers "
+                    "or bools."
                 )
             # The user may write into their array later; nothing computed from it may change.
             return ConcreteArray(np.array(x))
@@ -719,7 +870,7 @@ def canonical_axes(axis: Axis, ndim: int, what: str = "axis") -> tuple[int, ...]
         return tuple(range(ndim))
     given = (axis,) if isinstance(axis, int) else tuple(axis)
     axes = tuple(sorted(canonical_axis(int(a), ndim, what) for a in given))
-    for a, b in zip(axes, axes[1:], strict=False):
+    for a, b in pairwise(axes):
         if a == b:
             raise AxisError(f"{what} {a} is repeated in {axis}.", a, ndim)
     return axes

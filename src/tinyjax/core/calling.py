@@ -5,7 +5,7 @@ rebuilds the containers, calls, and takes the result apart again, remembering it
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from tinyjax import tree
@@ -19,16 +19,24 @@ class FlatFunction:
     """A user's function of containers as a function of arrays.
 
     Attributes:
-        fun: the user's function.
+        fun: the function to call.
+        user_fun: the function to name in messages, where that is another.
         in_tree: the structure of ``(args, kwargs)``.
         out_tree: the structure of the result of the last call.
         aux: where ``has_aux``, the second part of that result.
     """
 
-    __slots__ = ("_aux", "_has_aux", "_out_tree", "fun", "in_tree")
+    __slots__ = ("_aux", "_has_aux", "_out_tree", "fun", "in_tree", "user_fun")
 
-    def __init__(self, fun: Callable[..., Any], in_tree: PyTreeDef, has_aux: bool = False) -> None:
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        in_tree: PyTreeDef,
+        has_aux: bool = False,
+        user_fun: Callable[..., Any] | None = None,
+    ) -> None:
         self.fun = fun
+        self.user_fun = fun if user_fun is None else user_fun
         self.in_tree = in_tree
         self._has_aux = has_aux
         self._out_tree: PyTreeDef | None = None
@@ -38,7 +46,7 @@ class FlatFunction:
         args, kwargs = tree.unflatten(self.in_tree, leaves)
         out = self.fun(*args, **kwargs)
         if self._has_aux:
-            out, self._aux = split_aux(self.fun, out)
+            out, self._aux = split_aux(self.user_fun, out)
         found, self._out_tree = tree.flatten(out)
         return [x if isinstance(x, Array) else self._convert(x, i) for i, x in enumerate(found)]
 
@@ -48,7 +56,8 @@ class FlatFunction:
         except TinyjaxError as error:
             path = leaf_path("result", self.out_tree, position)
             raise type(error)(
-                f"{describe_function(self.fun)} returned at {path} what is not an array: {error.message}"
+                f"{describe_function(self.user_fun)} returned at {path} what is not an array: "
+                f"{error.message}"
             ) from None
 
     @property
@@ -69,10 +78,18 @@ def split_aux(fun: Callable[..., Any], out: Any) -> tuple[Any, Any]:
     """
     if not (isinstance(out, tuple) and len(out) == 2):
         raise ArgumentError(
-            f"with has_aux=True, {describe_function(fun)} must return a pair (output, auxiliary data), "
-            f"but it returned {type(out).__name__}."
+            f"with has_aux=True, {describe_function(fun)} must return a pair (output, auxiliary "
+            f"data), but it returned {_describe(out)}."
         )
     return out
+
+
+def _describe(value: object) -> str:
+    if isinstance(value, Array):
+        return f"an array of type {value.aval}"
+    if isinstance(value, tuple):
+        return f"a tuple of length {len(value)}"
+    return f"a value of type {type(value).__name__}"
 
 
 def leaf_path(name: str, treedef: PyTreeDef, position: int) -> str:
@@ -82,8 +99,17 @@ def leaf_path(name: str, treedef: PyTreeDef, position: int) -> str:
     return tree.path_str(name, path)
 
 
-def argument_path(fun: Callable[..., Any], in_tree: PyTreeDef, position: int) -> str:
-    """Name a leaf of ``(args, kwargs)`` by the parameter it belongs to, such as ``params['w'][0]``."""
+def argument_path(
+    fun: Callable[..., Any], in_tree: PyTreeDef, position: int, static: Collection[int] = ()
+) -> str:
+    """Name a leaf of ``(args, kwargs)`` by its parameter, such as ``params['w'][0]``.
+
+    Args:
+        fun: the function that has the parameter.
+        in_tree: the structure of ``(args, kwargs)``.
+        position: which of its leaves.
+        static: the positional arguments that were taken out of ``args``.
+    """
     numbered = tree.unflatten(in_tree, range(in_tree.num_leaves))
     path, _ = tree.leaves_with_path(numbered)[position]
     if len(path) < 2:  # only positional arguments were flattened
@@ -92,6 +118,8 @@ def argument_path(fun: Callable[..., Any], in_tree: PyTreeDef, position: int) ->
     if getattr(kind, "idx", None) == 1:
         return tree.path_str(str(getattr(which, "key", which)), rest)
     index = int(getattr(which, "idx", 0))
+    for taken_out in sorted(static):
+        index += taken_out <= index
     return tree.path_str(parameter_name(fun, index), rest)
 
 
@@ -114,20 +142,32 @@ def parameter_name(fun: Callable[..., Any], index: int) -> str:
     return f"argument {index}"
 
 
-def as_arrays(leaves: Sequence[Any], fun: Callable[..., Any], in_tree: PyTreeDef) -> list[Array]:
-    """Convert the leaves of ``(args, kwargs)`` to arrays.
+def as_arrays(
+    leaves: Sequence[Any],
+    fun: Callable[..., Any],
+    in_tree: PyTreeDef,
+    static: Collection[int] = (),
+) -> list[Array]:
+    """Convert the leaves of ``(args, kwargs)``, less the static ones, to arrays.
 
     Raises:
         ArgumentError: one is not an array or a number; the message names its path.
     """
     return [
-        x if isinstance(x, Array) else _as_argument(x, fun, in_tree, i) for i, x in enumerate(leaves)
+        x if isinstance(x, Array) else _as_argument(x, fun, in_tree, i, static)
+        for i, x in enumerate(leaves)
     ]
 
 
-def _as_argument(x: object, fun: Callable[..., Any], in_tree: PyTreeDef, position: int) -> Array:
+def _as_argument(
+    x: object,
+    fun: Callable[..., Any],
+    in_tree: PyTreeDef,
+    position: int,
+    static: Collection[int],
+) -> Array:
     try:
         return as_array(x)
     except TinyjaxError as error:
-        path = argument_path(fun, in_tree, position)
+        path = argument_path(fun, in_tree, position, static)
         raise type(error)(f"{path} of {describe_function(fun)}: {error.message}") from None

@@ -2,8 +2,8 @@
 
 Variables are numbered in the order of their binding, so names do not matter. Parameters are encoded
 field by field from their attrs class; a field declared with ``eq=False`` (a name, for instance) is
-left out. Every encoding starts with a tag and ends where its length says, so different programs have
-different encodings.
+left out. Every encoding starts with a tag and ends where its length says, so different programs
+have different encodings.
 """
 
 import itertools
@@ -15,9 +15,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import attrs
-import numpy as np
 
-from tinyjax.core.array import ConcreteArray
+import numpy as np
+from tinyjax.core.array import ConcreteArray, is_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Lit, Var
 from tinyjax.errors import ArgumentError
@@ -40,7 +40,8 @@ def digest_jaxpr(jaxpr: Jaxpr) -> bytes:
         numbers[var] = len(numbers)
         append(encode_aval(var.aval))
     for eqn in jaxpr.eqns:
-        append(b"E%s;" % eqn.primitive.name.encode())
+        primitive = eqn.primitive
+        append(b"E%s#%d;" % (primitive.name.encode(), primitive.rules.revision))
         for x in eqn.inputs:
             append(b"L" + encode(x.value) if isinstance(x, Lit) else b"V%d" % numbers[x])
         append(encode(eqn.params))
@@ -90,7 +91,10 @@ def encode(value: object) -> bytes:
         case Jaxpr():
             return b"J" + value.digest
         case ConcreteArray():
-            return encode_aval(value.aval) + value.host.tobytes()
+            host = value.host
+            if is_splat(value) and host.size:
+                return b"x" + encode_aval(value.aval) + np.asarray(host.flat[0]).tobytes()
+            return encode_aval(value.aval) + host.tobytes()
         case PyTreeDef():
             return _text(b"T", repr(value))
         case type():
@@ -111,6 +115,7 @@ def _encode_record(value: object) -> bytes:
     kind = type(value)
     names = _field_names.get(kind)
     if names is None:
+        assert attrs.has(kind), "only records are encoded field by field"
         names = _field_names[kind] = tuple(f.name for f in attrs.fields(kind) if f.eq)
     return b"r%s(%s)" % (
         kind.__qualname__.encode(),

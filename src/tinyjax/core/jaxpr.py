@@ -33,7 +33,7 @@ class Var:
 
 @attrs.frozen(eq=False, repr=False)
 class Lit:
-    """A scalar constant that stands in the program itself."""
+    """A constant that stands in the program itself: a scalar, or one repeated over a shape."""
 
     value: ConcreteArray
 
@@ -45,7 +45,8 @@ class Lit:
         return str(self)
 
     def __str__(self) -> str:
-        return str(self.value.host.tolist())
+        host = self.value.host
+        return str((host.flat[0] if host.size else host.dtype.type(0)).tolist())
 
 
 Atom: TypeAlias = Var | Lit
@@ -62,9 +63,7 @@ class JaxprEqn:
     source: Source | None = None
 
     def __repr__(self) -> str:
-        from tinyjax.core.printing import print_eqn  # printing reads jaxprs; a method must reach it
-
-        return print_eqn(self)
+        return printing.print_eqn(self)
 
 
 @attrs.frozen
@@ -104,9 +103,7 @@ class Jaxpr:
     @property
     def digest(self) -> bytes:
         """16 bytes that agree for two jaxprs exactly when they are equal up to renaming."""
-        from tinyjax.core.digest import digest_jaxpr  # the digest reads jaxprs; likewise
-
-        return self.derive("digest", lambda: digest_jaxpr(self))
+        return self.derive("digest", lambda: digest.digest_jaxpr(self))
 
     def derive(self, key: K, make: Callable[[], V]) -> V:
         """Return what ``make`` computes from this jaxpr, computed once per key.
@@ -127,9 +124,7 @@ class Jaxpr:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        from tinyjax.core.printing import print_jaxpr
-
-        return print_jaxpr(self)
+        return printing.print_jaxpr(self)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -181,8 +176,7 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
     for eqn in jaxpr.eqns:
         operands = [x.value if isinstance(x, Lit) else env[x] for x in eqn.inputs]
         outs = trace.process(eqn.primitive, operands, eqn.params)
-        for var, out in zip(eqn.out_binders, outs, strict=True):
-            env[var] = out
+        env.update(zip(eqn.out_binders, outs, strict=True))
     return [env[x] if isinstance(x, Var) else x.value for x in jaxpr.outs]
 
 
@@ -199,12 +193,16 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> JaxprType:
 
     def bind_var(var: Var, where: str) -> None:
         if var in bound:
-            raise JaxprTypeError(f"a variable of type {var.aval} is bound twice, the second time in {where}.")
+            raise JaxprTypeError(
+                f"a variable of type {var.aval} is bound twice, the second time in {where}."
+            )
         bound.add(var)
 
     def check_atom(atom: Atom, where: str) -> ShapedArray:
         if isinstance(atom, Var) and atom not in bound:
-            raise JaxprTypeError(f"a variable of type {atom.aval} is used but not bound in {where}.")
+            raise JaxprTypeError(
+                f"a variable of type {atom.aval} is used but not bound in {where}."
+            )
         return atom.aval
 
     for var in jaxpr.in_binders:
@@ -214,7 +212,8 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> JaxprType:
         in_types = [check_atom(x, where) for x in eqn.inputs]
         if not isinstance(eqn.params, eqn.primitive.params):
             raise JaxprTypeError(
-                f"{where} has parameters of type {type(eqn.params).__name__}, but '{eqn.primitive}' "
+                f"{where} has parameters of type {type(eqn.params).__name__}, but "
+                f"'{eqn.primitive}' "
                 f"takes {eqn.primitive.params.__name__}."
             )
         expected = list(eqn.primitive.rules.abstract_eval(in_types, eqn.params))
@@ -233,10 +232,13 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> JaxprType:
 
 def subjaxprs(params: Any) -> list[Jaxpr]:
     """The jaxprs that an equation's parameters hold."""
-    found = []
+    found: list[Jaxpr] = []
     for field in attrs.fields(type(params)):
         value = getattr(params, field.name)
-        for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, Jaxpr):
-                found.append(item)
+        items = value if isinstance(value, tuple) else (value,)
+        found += [item for item in items if isinstance(item, Jaxpr)]
     return found
+
+
+# At the end, since both read the classes above, whose methods call them.
+from tinyjax.core import digest, printing  # noqa: E402

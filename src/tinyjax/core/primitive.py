@@ -11,8 +11,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, TypeAlias, TypeVar, Union
 
 import attrs
-import numpy as np
 
+import numpy as np
 from tinyjax.core.avals import ShapedArray
 from tinyjax.errors import ArgumentError, MissingRuleError
 
@@ -35,6 +35,7 @@ class SymbolicZero(Enum):
 
 ZERO: Final = SymbolicZero.ZERO
 Tangent: TypeAlias = Union["Array", Literal[SymbolicZero.ZERO]]
+
 
 @attrs.frozen
 class MappedAxis:
@@ -122,6 +123,7 @@ class Rules(Generic[P]):
         "linearize",
         "lowering",
         "registered",
+        "revision",
         "transpose",
     )
 
@@ -136,9 +138,13 @@ class Rules(Generic[P]):
     collective: CollectiveRule[P] | None
     extensions: dict[RuleKey[Any], Any]
     registered: list[str]
+    #: Counts rules replaced and primitives of the same name before this one: a program compiled
+    #: with other rules is another program. (Cells of a notebook are run again.)
+    revision: int
 
     def __init__(self, primitive: str) -> None:
         self.registered = []
+        self.revision = 0
         self.extensions = {}
         self.evaluate = self.linearize = self.collective = None
 
@@ -182,17 +188,23 @@ class Primitive(Generic[P]):
 
     name: str = attrs.field(validator=attrs.validators.instance_of(str))
     params: type[P] = attrs.field()
-    rules: Rules[P] = attrs.field(init=False, default=attrs.Factory(lambda p: Rules(p.name), takes_self=True))
+    rules: Rules[P] = attrs.field(
+        init=False, default=attrs.Factory(lambda p: Rules(p.name), takes_self=True)
+    )
 
     @params.validator
-    def _check_params(self, _attribute: object, value: type[P]) -> None:
-        if not (isinstance(value, type) and attrs.has(value)):
+    def _check_params(self, _attribute: object, value: object) -> None:
+        if not isinstance(value, type) or not attrs.has(value):
             raise ArgumentError(
-                f"primitive '{self.name}' needs an attrs class for its parameters, but got {value!r}. "
+                f"primitive '{self.name}' needs an attrs class for its parameters, but got "
+                f"{value!r}. "
                 "Use NoParams if it has none."
             )
 
     def __attrs_post_init__(self) -> None:
+        before = registry.get(self.name)
+        if before is not None:
+            self.rules.revision = before.rules.revision + 1
         registry[self.name] = self
 
     def __repr__(self) -> str:
@@ -226,7 +238,7 @@ class Primitive(Generic[P]):
         return rule
 
     def def_lowering(self, rule: LoweringRule[P]) -> LoweringRule[P]:
-        """Register how it is written in StableHLO: ``rule(lowering, operands, params) -> results``."""
+        """Register its StableHLO: ``rule(lowering, operands, params) -> results``."""
         self._register("lowering", rule)
         self.rules.lowering = rule
         return rule
@@ -285,6 +297,10 @@ class Primitive(Generic[P]):
 
     def _register(self, name: str, rule: object) -> None:
         if not callable(rule):
-            raise ArgumentError(f"the {name} rule of '{self.name}' must be callable, but got {rule!r}.")
-        if name not in self.rules.registered:
+            raise ArgumentError(
+                f"the {name} rule of '{self.name}' must be callable, but got {rule!r}."
+            )
+        if name in self.rules.registered:
+            self.rules.revision += 1
+        else:
             self.rules.registered.append(name)

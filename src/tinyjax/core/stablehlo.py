@@ -1,16 +1,16 @@
 """Writing StableHLO: from a jaxpr to the text of an MLIR module.
 
-A ``Lowering`` is a function under construction. For each equation it holds the types of the operands
-and results, and the primitive's lowering rule writes operations through ``op``. All operations are
-written in MLIR's generic form, which needs one printer for all of them.
+A ``Lowering`` is a function under construction. For each equation it holds the types of the
+operands and results, and the primitive's lowering rule writes operations through ``op``. All
+operations are written in MLIR's generic form, which needs one printer for all of them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-
 from tinyjax import dtypes
+from tinyjax.core.array import splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Lit, Var
 from tinyjax.core.primitive import HostArray
@@ -98,10 +98,10 @@ def _element(value: HostArray, dtype: DType) -> str:
 def dense(value: HostArray) -> str:
     """Write an array as a dense attribute without its type."""
     dtype = value.dtype
-    if value.ndim == 0:
-        return f"dense<{_element(value, dtype)}>"
     if value.size == 0:
         return "dense<>"
+    if not any(value.strides):  # a scalar, or one repeated
+        return f"dense<{_element(value.flat[0], dtype)}>"
     if dtype == dtypes.bool_:
         return f"dense<{_nested(value)}>"
     return f'dense<"0x{np.ascontiguousarray(value).tobytes().hex().upper()}">'
@@ -129,8 +129,10 @@ class Module:
             self.define(jaxpr, found, "private", ())
         return found
 
-    def define(self, jaxpr: Jaxpr, name: str, visibility: str, aliases: Sequence[int | None]) -> None:
-        """Write a function; ``aliases`` gives, by parameter, the result that may take its memory."""
+    def define(
+        self, jaxpr: Jaxpr, name: str, visibility: str, aliases: Sequence[int | None]
+    ) -> None:
+        """Write a function; ``aliases`` says which result may take a parameter's memory."""
         lowering = Lowering(self)
         operands = [f"%arg{i}" for i in range(len(jaxpr.in_binders))]
         outs = lowering.lower(jaxpr, operands)
@@ -143,7 +145,8 @@ class Module:
         returned = f"func.return {', '.join(outs)} : {out_types}" if outs else "func.return"
         body = "\n".join(f"    {line}" for line in (*lowering.lines, returned))
         self._functions.append(
-            f"  func.func {visibility} @{name}({', '.join(parameters)}) -> ({out_types}) {{\n{body}\n  }}"
+            f"  func.func {visibility} @{name}({', '.join(parameters)}) -> ({out_types}) "
+            f"{{\n{body}\n  }}"
         )
 
     def text(self, name: str) -> str:
@@ -183,7 +186,9 @@ class Lowering:
         env: dict[Var, str] = dict(zip(jaxpr.in_binders, operands, strict=True))
         saved = self.avals_in, self.avals_out
         for eqn in jaxpr.eqns:
-            names = [self.constant(x.value.host) if isinstance(x, Lit) else env[x] for x in eqn.inputs]
+            names = [
+                self.constant(x.value.host) if isinstance(x, Lit) else env[x] for x in eqn.inputs
+            ]
             self.avals_in = [x.aval for x in eqn.inputs]
             self.avals_out = [v.aval for v in eqn.out_binders]
             outs = eqn.primitive.rules.lowering(self, names, eqn.params)
@@ -198,7 +203,9 @@ class Lowering:
         found = self._constants.get((text, kind))
         if found is None:
             found = self._constants[text, kind] = self.fresh()
-            self.lines.append(f'{found} = "stablehlo.constant"() {{value = {text} : {kind}}} : () -> {kind}')
+            self.lines.append(
+                f'{found} = "stablehlo.constant"() {{value = {text} : {kind}}} : () -> {kind}'
+            )
         return found
 
     def scalar(self, value: bool | int | float | complex, dtype: DType) -> str:
@@ -207,7 +214,7 @@ class Lowering:
 
     def full(self, value: bool | int | float | complex, aval: ShapedArray) -> str:
         """Write an array that holds one value everywhere."""
-        return self.broadcast(self.scalar(value, aval.dtype), ShapedArray((), aval.dtype), aval, ())
+        return self.constant(splat(value, aval).host)
 
     def broadcast(
         self, operand: str, aval: ShapedArray, out: ShapedArray, dims: Sequence[int]

@@ -15,11 +15,12 @@ from weakref import ref
 
 import numpy as np
 from numpy import asarray, ndarray
-
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax import tree
+from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import HostArray, Primitive
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, ConcretizationError, LeakedTracerError
+from tinyjax.errors import ArgumentError, ConcretizationError, LeakedTracerError, TinyjaxError
 from tinyjax.frames import describe_function
 
 P = TypeVar("P")
@@ -29,7 +30,7 @@ class Trace:
     """An interpreter of primitives.
 
     Attributes:
-        parent: the trace that this one's rules run under; None only for those that need none.
+        parent: the trace that this one's rules run under; evaluation is its own parent.
         live: whether the transformation still runs; its tracers are of no use afterwards.
         fun: the user's function being transformed, for messages.
     """
@@ -39,8 +40,10 @@ class Trace:
     #: What messages call the transformation.
     transformation = "a transformation"
 
-    def __init__(self, parent: "Trace | None", fun: Callable[..., object] | None = None) -> None:
-        self.parent = parent
+    def __init__(
+        self, parent: "Trace | None" = None, fun: Callable[..., object] | None = None
+    ) -> None:
+        self.parent: Trace = self if parent is None else parent
         self.fun = fun
         self.live = True
 
@@ -61,6 +64,9 @@ class Tracer(Array):
     __slots__ = ("_trace",)
 
     _trace: Trace
+    _host: HostArray | None = None
+    _aval: ShapedArray | None = None
+    _buffer: DeviceBuffer | None = None
 
     def concrete(self, wanted: str) -> HostArray:
         raise ConcretizationError(
@@ -113,25 +119,45 @@ class EvalTrace(Trace):
             return rules.evaluate(args, params)
         hosts: list[HostArray] = []
         weak = True
-        for arg in args:
-            if type(arg) is not ConcreteArray:
-                raise_not_concrete(arg)
-            host = arg._host
-            hosts.append(arg.host if host is None else host)
-            aval = arg._aval
-            weak = weak and aval is not None and aval.weak_type
+        try:
+            for arg in args:
+                host = arg._host
+                if host is None:
+                    host = _host_of(arg)
+                hosts.append(host)
+                if weak:
+                    aval = arg._aval
+                    weak = aval is not None and aval.weak_type
+        except AttributeError:
+            check_concrete(args)
+            raise
         token = _set_errors(_IGNORE)
         try:
             outs = rules.impl(hosts, params)
+        except TinyjaxError:
+            raise
+        except Exception:
+            # The typing rule says more of what is wrong with the operands than NumPy does.
+            rules.abstract_eval([arg.aval for arg in args], params)
+            raise
         finally:
             _reset_errors(token)
         if weak:
             avals = rules.abstract_eval([arg.aval for arg in args], params)
-            return [ConcreteArray(asarray(out), aval) for out, aval in zip(outs, avals, strict=True)]
-        return [
-            ConcreteArray(out if type(out) is ndarray else asarray(out))
-            for out in outs
-        ]
+            return [
+                ConcreteArray(asarray(out), aval) for out, aval in zip(outs, avals, strict=True)
+            ]
+        # a loop runs faster than a comprehension's frame for the one result there usually is
+        results: list[Array] = []
+        for out in outs:
+            results.append(ConcreteArray(out if type(out) is ndarray else asarray(out)))  # noqa: PERF401
+        return results
+
+
+def _host_of(arg: Array) -> HostArray:
+    if type(arg) is not ConcreteArray:
+        raise_not_concrete(arg)
+    return arg.host
 
 
 def check_concrete(args: Sequence[Array]) -> None:
@@ -153,13 +179,14 @@ def raise_not_concrete(arg: object) -> NoReturn:
 def raise_leaked(tracer: Tracer) -> NoReturn:
     """Say which tracer outlived its trace, and how to keep it from doing so."""
     raise LeakedTracerError(
-        f"a value of type {tracer.aval} that was traced by {tracer._trace.describe()} is used after "
+        f"a value of type {tracer.aval} that was traced by {tracer._trace.describe()} is used "
+        "after "
         "that transformation ended. It was probably stored in a global, an attribute or a list by "
         "the function; return it from the function instead."
     )
 
 
-EVAL: Final = EvalTrace(None)
+EVAL: Final = EvalTrace()
 _current: ContextVar[Trace] = ContextVar("tinyjax_trace", default=EVAL)
 
 current_trace = _current.get
@@ -208,21 +235,29 @@ def running(trace: Trace) -> Iterator[None]:
         trace.live = False
 
 
-def check_leaks(reference: "ref[Trace]", description: str) -> None:
-    """Raise if a trace that should be gone is still referred to (setting ``check_leaks``).
+def leak_check(trace: Trace, fun: object) -> Callable[[], None]:
+    """Return a check that no tracer outlives its trace (setting ``check_leaks``).
 
-    Callers drop their own references first, so whatever is left is held by a tracer that the user
-    stored somewhere.
+    Callers drop their own references to the trace and to its tracers before they run the check, so
+    whatever is left was stored somewhere by the user's function. Auxiliary data that ``fun`` keeps
+    is no leak: its tracers are taken off later.
     """
-    gc.collect()
-    trace = reference()
-    if trace is None:
-        return
-    tracers = [r for r in gc.get_referrers(trace) if isinstance(r, Tracer)]
-    if not tracers:
-        return
-    raise LeakedTracerError(
-        f"{description} ended, but {len(tracers)} of its traced values live on, the first of type "
-        f"{tracers[0].aval}. The function probably stored them in a global, an attribute or a list; "
-        "return them instead."
-    )
+    reference, description = ref(trace), trace.describe()
+
+    def check() -> None:
+        gc.collect()
+        left = reference()
+        if left is None:
+            return
+        kept = {id(leaf) for leaf in tree.leaves(getattr(fun, "aux", None))}
+        tracers = [
+            r for r in gc.get_referrers(left) if isinstance(r, Tracer) and id(r) not in kept
+        ]
+        if tracers:
+            raise LeakedTracerError(
+                f"{description} ended, but {len(tracers)} of its traced values live on, the first "
+                f"of type {tracers[0].aval}. The function probably stored them in a global, an "
+                "attribute or a list; return them instead."
+            )
+
+    return check

@@ -1,82 +1,1003 @@
-"""Elementwise functions, with NumPy's broadcasting and JAX's promotion."""
+"""Elementwise functions, with NumPy's broadcasting and JAX's promotion.
+
+A function promotes and broadcasts its operands, and applies primitives. Where a formula divides by
+zero or meets infinity at some point, the operands are replaced there before, not the result after:
+the derivative of what is not chosen must be finite too, since zero times infinity is NaN.
+"""
 
 import builtins
+import math
+from typing import Any
 
-import numpy as np
+import ml_dtypes
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
-from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.numpy.promotion import (
+    array_of,
+    arrays,
     broadcast,
-    broadcast_to_shape,
-    broadcast_shapes,
     convert,
     inexact,
     inexact_operands,
     operands,
-    promote_dtypes,
 )
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.shape import full_like
+from tinyjax.primitives.shape import full, full_like
+
+
+def _integers(x: Array) -> Array:
+    """Convert bools to the default integer; other types stay."""
+    return convert(x, dtypes.default_int()) if x.dtype == dtypes.bool_ else x
+
+
+def _is_integral(x: Array) -> bool:
+    return dtypes.kind(x.dtype) in "biu"
+
+
+def _no_complex(name: str, x: Array) -> Array:
+    if dtypes.is_complex(x.dtype):
+        raise DtypeError(
+            f"{name} does not take complex numbers, but got {x.aval}. Take the real or imaginary "
+            "part, or the absolute value, first."
+        )
+    return x
+
+
+def _false(x: Array) -> Array:
+    return full(x.shape, False, dtypes.bool_)
+
+
+# Arithmetic
 
 
 def add(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return ``x + y``; for bools the logical or."""
+    """Return ``x + y``, elementwise; for bools the logical or.
+
+    Args:
+        x: any dtype.
+        y: of a shape that broadcasts with ``x``'s.
+
+    Returns:
+        An array of the common shape and dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.add(jnp.array([[1], [2]]), jnp.array([10, 20]))
+        Array([[11, 21],
+               [12, 22]], dtype=int32)
+    """
     return ew.add(*operands("add", x, y))
 
 
 def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return ``x - y``."""
+    """Return ``x - y``, elementwise; bools are not taken."""
     return ew.sub(*operands("subtract", x, y))
 
 
 def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return ``x * y``; for bools the logical and."""
+    """Return ``x * y``, elementwise; for bools the logical and."""
     return ew.mul(*operands("multiply", x, y))
 
 
 def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return ``x / y`` as a float."""
-    return ew.div(*inexact_operands("divide", x, y))
+    """Return ``x / y``, elementwise; integers become floats."""
+    return ew.div(*inexact_operands("true_divide", x, y))
 
 
 divide = true_divide
 
 
+def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Return the largest integer not above ``x / y``, elementwise, in the operands' common dtype.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.floor_divide(jnp.array([7, -7]), 2)
+        Array([ 3, -4], dtype=int32)
+    """
+    a, b = operands("floor_divide", x, y)
+    a, b = _integers(a), _integers(b)
+    match dtypes.kind(a.dtype):
+        case "u":
+            return ew.div(a, b)
+        case "i":
+            quotient = ew.div(a, b)
+            below = ew.and_(ew.ne(ew.sign(a), ew.sign(b)), ew.ne(ew.rem(a, b), full_like(a, 0)))
+            return ew.select(below, ew.sub(quotient, full_like(a, 1)), quotient)
+        case "f":
+            return _float_divmod(a, b)[0]
+        case _:
+            _no_complex("floor_divide", a)
+            raise AssertionError("bools were converted to integers")
+
+
+def _float_divmod(a: Array, b: Array) -> tuple[Array, Array]:
+    # from the remainder, which is exact, rather than from the quotient, which is rounded
+    remainder_ = _floor_remainder(a, b)
+    return ew.round_(ew.div(ew.sub(a, remainder_), b)), remainder_
+
+
+def _floor_remainder(a: Array, b: Array) -> Array:
+    """The remainder with the sign of the divisor, from that with the sign of the dividend."""
+    towards_zero = ew.rem(a, b)
+    zero = full_like(a, 0)
+    other_side = ew.and_(
+        ew.ne(ew.lt(towards_zero, zero), ew.lt(b, zero)), ew.ne(towards_zero, zero)
+    )
+    return ew.select(other_side, ew.add(towards_zero, b), towards_zero)
+
+
+def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Return ``x`` modulo ``y`` with the sign of ``y``, elementwise: Python's ``%``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.remainder(jnp.array([7, -7]), 3)
+        Array([1, 2], dtype=int32)
+    """
+    a, b = operands("remainder", x, y)
+    a, b = _integers(_no_complex("remainder", a)), _integers(b)
+    return ew.rem(a, b) if a.dtype.kind == "u" else _floor_remainder(a, b)
+
+
+mod = remainder
+
+
+def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Return the remainder of ``x / y`` with the sign of ``x``, elementwise: C's ``fmod``."""
+    a, b = operands("fmod", x, y)
+    return ew.rem(_integers(_no_complex("fmod", a)), _integers(b))
+
+
+def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
+    """Return ``floor_divide(x, y)`` and ``remainder(x, y)``."""
+    a, b = operands("divmod", x, y)
+    if dtypes.is_float(a.dtype):
+        return _float_divmod(a, b)
+    return floor_divide(a, b), remainder(a, b)
+
+
+def modf(x: ArrayLike, /) -> tuple[Array, Array]:
+    """Return the fractional and the integral part, both with ``x``'s sign, elementwise."""
+    a = inexact(_no_complex("modf", array_of("modf", x)))
+    whole = trunc(a)
+    # an infinity has no fraction, though inf - inf is NaN
+    return ew.select(isinf(a), copysign(full_like(a, 0), a), ew.sub(a, whole)), whole
+
+
 def negative(x: ArrayLike, /) -> Array:
-    """Return ``-x``."""
-    return ew.neg(as_array(x))
+    """Return ``-x``, elementwise; bools are not taken."""
+    return ew.neg(array_of("negative", x))
 
 
-def sin(x: ArrayLike, /) -> Array:
-    """Return the sine."""
-    return ew.sin(inexact(x))
-
-
-def cos(x: ArrayLike, /) -> Array:
-    """Return the cosine."""
-    return ew.cos(inexact(x))
-
-
-def tanh(x: ArrayLike, /) -> Array:
-    """Return the hyperbolic tangent."""
-    return ew.tanh(inexact(x))
-
-
-def exp(x: ArrayLike, /) -> Array:
-    """Return the exponential."""
-    return ew.exp(inexact(x))
-
-
-def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x > y``."""
-    return ew.gt(*operands("greater", x, y))
+def positive(x: ArrayLike, /) -> Array:
+    """Return ``x``."""
+    return array_of("positive", x)
 
 
 def power(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return ``x**y``."""
-    if isinstance(y, int):
-        return ew.integer_pow(as_array(x), y)
-    return ew.pow_(*inexact_operands("power", x, y))
+    """Return ``x`` to the power ``y``, elementwise.
+
+    A Python int as exponent is part of the program: the power is then computed by multiplication,
+    and its derivative is right everywhere. ``0 ** 0`` is 1.
+
+    Raises:
+        DtypeError: ``x`` is an integer and ``y`` a negative Python int.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> jnp.power(jnp.array([1.0, 2.0]), 3)
+        Array([1., 8.], dtype=float32)
+        >>> tinyjax.grad(lambda x: x ** 2)(0.0)
+        Array(0., dtype=float32, weak_type=True)
+    """
+    if isinstance(y, int) and not isinstance(y, bool):
+        a = _integers(array_of("power", x))
+        if y < 0 and not dtypes.is_inexact(a.dtype):
+            raise DtypeError(
+                f"power: integers ({a.aval}) cannot be raised to the negative power {y}. Convert "
+                "them to floats first, or give a float exponent."
+            )
+        return ew.integer_pow(a, y)
+    a, b = operands("power", x, y)
+    a, b = _integers(a), _integers(b)
+    if dtypes.is_inexact(a.dtype):
+        return ew.pow_(a, b)
+    return _integer_power(a, b)
+
+
+pow = power
+
+
+def _integer_power(x: Array, y: Array) -> Array:
+    """Raise integers to integers by squaring, modulo the width of the type.
+
+    Powers that are not integers are 0, as their parts after the point are dropped.
+    """
+    zero, one = full_like(x, 0), full_like(x, 1)
+    # From 64 on only the parity of the exponent matters, other than for what overflows anyway.
+    bits = min(6, x.dtype.itemsize * 8 - 1)
+    odd = ew.and_(y, one)
+    most = full_like(y, (1 << bits) - 2)
+    rest = ew.select(ew.gt(y, most), ew.add(most, odd), y)
+    result, square_ = one, x
+    for _ in range(bits):
+        result = ew.select(ew.ne(ew.and_(rest, one), zero), ew.mul(result, square_), result)
+        square_ = ew.mul(square_, square_)
+        rest = ew.shift_right_logical(rest, one)
+    if x.dtype.kind == "u":
+        return result
+    unit = ew.select(ew.eq(odd, zero), ew.mul(x, x), x)
+    is_unit = ew.eq(ew.abs_(x), one)
+    return ew.select(ew.lt(y, zero), ew.select(is_unit, unit, zero), result)
+
+
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Return ``x`` to the power ``y`` as a float, elementwise."""
+    return ew.pow_(*inexact_operands("float_power", x, y))
+
+
+def square(x: ArrayLike, /) -> Array:
+    """Return ``x * x``, elementwise."""
+    return ew.integer_pow(_integers(array_of("square", x)), 2)
+
+
+def reciprocal(x: ArrayLike, /) -> Array:
+    """Return ``1 / x``, elementwise."""
+    return ew.integer_pow(inexact(x, "reciprocal"), -1)
+
+
+# Signs and rounding
+
+
+def abs(x: ArrayLike, /) -> Array:
+    """Return the absolute value, elementwise; real for complex ``x``. The derivative at 0 is 0.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.abs(jnp.array([-2.0, 3.0]))
+        Array([2., 3.], dtype=float32)
+    """
+    a = array_of("abs", x)
+    return a if dtypes.kind(a.dtype) in "bu" else ew.abs_(a)
+
+
+absolute = abs
+
+
+def fabs(x: ArrayLike, /) -> Array:
+    """Return the absolute value as a float, elementwise."""
+    return ew.abs_(_no_complex("fabs", inexact(x, "fabs")))
+
+
+def sign(x: ArrayLike, /) -> Array:
+    """Return -1, 0 or 1 by sign, and ``x / |x|`` for complex ``x``, elementwise."""
+    a = array_of("sign", x)
+    if a.dtype.kind == "u":
+        return convert(ew.ne(a, full_like(a, 0)), a.dtype, a.weak_type)
+    return ew.sign(a)
+
+
+def floor(x: ArrayLike, /) -> Array:
+    """Return the largest integer not above each element; integers stay as they are."""
+    a = array_of("floor", x)
+    return a if _is_integral(a) else ew.floor(a)
+
+
+def ceil(x: ArrayLike, /) -> Array:
+    """Return the smallest integer not below each element; integers stay as they are."""
+    a = array_of("ceil", x)
+    return a if _is_integral(a) else ew.ceil(a)
+
+
+def trunc(x: ArrayLike, /) -> Array:
+    """Return each element without its fraction, rounded towards zero."""
+    a = array_of("trunc", x)
+    if _is_integral(a):
+        return a
+    return ew.select(ew.lt(a, full_like(a, 0)), ew.ceil(a), ew.floor(a))
+
+
+fix = trunc
+
+
+def rint(x: ArrayLike, /) -> Array:
+    """Return the nearest integer as a float, halves to even, elementwise."""
+    a = inexact(x, "rint")
+    if dtypes.is_complex(a.dtype):
+        return ew.complex_(ew.round_(ew.real(a)), ew.round_(ew.imag(a)))
+    return ew.round_(a)
+
+
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
+    """Round to a number of decimal places, halves to even.
+
+    Args:
+        a: any dtype; integers stay as they are.
+        decimals: how many places are kept; negative ones are before the point.
+        out: only None; arrays are immutable.
+
+    Raises:
+        ArgumentError: ``decimals`` is negative and ``a`` an integer.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.round(jnp.array([1.25, -0.5]), 1)
+        Array([ 1.2, -0.5], dtype=float32)
+    """
+    no_out("round", out)
+    x = array_of("round", a)
+    if _is_integral(x):
+        if decimals < 0:
+            raise ArgumentError(
+                f"round: integers ({x.aval}) cannot be rounded to {decimals} decimals. Convert "
+                "them to floats first."
+            )
+        return x
+    if decimals == 0:
+        return rint(x)
+    factor = full_like(x, 10.0 ** builtins.abs(decimals))
+    # the factor is exact, as one tenth would not be
+    if decimals > 0:
+        return ew.div(rint(ew.mul(x, factor)), factor)
+    return ew.mul(rint(ew.div(x, factor)), factor)
+
+
+around = round
+
+
+def no_out(name: str, out: object) -> None:
+    """Raise where the argument ``out``, which exists for NumPy's sake, is given."""
+    if out is not None:
+        raise ArgumentError(
+            f"{name}: arrays are immutable, so the result cannot be written to out. Use the result."
+        )
+
+
+def signbit(x: ArrayLike, /) -> Array:
+    """Say where the sign is negative, also that of ``-0.0``; False for NaN."""
+    a = _no_complex("signbit", array_of("signbit", x))
+    if dtypes.kind(a.dtype) in "bu":
+        return _false(a)
+    zero = full_like(a, 0)
+    negative_ = ew.lt(a, zero)
+    if a.dtype.kind == "i":
+        return negative_
+    minus_zero = ew.and_(ew.eq(a, zero), ew.lt(ew.div(full_like(a, 1), a), zero))
+    return ew.or_(negative_, minus_zero)
+
+
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return ``x1`` with the sign of ``x2``, elementwise, as a float."""
+    a, b = inexact_operands("copysign", x1, x2)
+    size = ew.abs_(_no_complex("copysign", a))
+    return ew.select(signbit(b), ew.neg(size), size)
+
+
+def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Return the next float after ``x`` in the direction of ``y``, elementwise."""
+    return ew.nextafter(*inexact_operands("nextafter", x, y))
+
+
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return ``x1 * 2**x2``, elementwise; ``x2`` holds integers."""
+    exponent = array_of("ldexp", x2)
+    if not _is_integral(exponent):
+        raise DtypeError(f"ldexp: the exponent must hold integers, but got {exponent.aval}.")
+    a, power_ = inexact_operands("ldexp", x1, exponent)
+    # in two steps, as 2**x2 may overflow where the result does not
+    half = ew.floor(ew.mul(power_, full_like(power_, 0.5)))
+    two = full_like(a, 2)
+    return ew.mul(ew.mul(a, ew.pow_(two, half)), ew.pow_(two, ew.sub(power_, half)))
+
+
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return 0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is zero."""
+    a, b = inexact_operands("heaviside", x1, x2)
+    zero, one = full_like(a, 0), full_like(a, 1)
+    step = ew.select(ew.gt(a, zero), one, b)
+    step = ew.select(ew.lt(a, zero), zero, step)
+    return ew.select(ew.ne(a, a), a, step)
+
+
+# Exponentials, logarithms and roots
+
+
+def exp(x: ArrayLike, /) -> Array:
+    """Return e to the power ``x``, elementwise.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.exp(jnp.array([0, 1]))
+        Array([1.       , 2.7182817], dtype=float32)
+    """
+    return ew.exp(inexact(x, "exp"))
+
+
+def exp2(x: ArrayLike, /) -> Array:
+    """Return 2 to the power ``x``, elementwise."""
+    return ew.exp2(inexact(x, "exp2"))
+
+
+def expm1(x: ArrayLike, /) -> Array:
+    """Return ``exp(x) - 1``, accurate near 0, elementwise."""
+    return ew.expm1(inexact(x, "expm1"))
+
+
+def log(x: ArrayLike, /) -> Array:
+    """Return the natural logarithm, elementwise."""
+    return ew.log(inexact(x, "log"))
+
+
+def _log_to_base(x: Array, base: float) -> Array:
+    y = ew.log(x)
+    return ew.div(y, full_like(y, math.log(base)))
+
+
+def log2(x: ArrayLike, /) -> Array:
+    """Return the logarithm to base 2, elementwise."""
+    return _log_to_base(inexact(x, "log2"), 2)
+
+
+def log10(x: ArrayLike, /) -> Array:
+    """Return the logarithm to base 10, elementwise."""
+    return _log_to_base(inexact(x, "log10"), 10)
+
+
+def log1p(x: ArrayLike, /) -> Array:
+    """Return ``log(1 + x)``, accurate near 0, elementwise."""
+    return ew.log1p(inexact(x, "log1p"))
+
+
+def _larger_first(a: Array, b: Array) -> tuple[Array, Array, Array]:
+    """Order two arrays elementwise, and say where both are the same infinity.
+
+    A choice of operands, unlike ``max``, lets a formula that is smooth across a tie be
+    differentiated there, to any order.
+    """
+    first = ew.ge(a, b)
+    large, small = ew.select(first, a, b), ew.select(first, b, a)
+    return large, small, ew.and_(ew.eq(a, b), isinf(a))
+
+
+def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return ``log(exp(x1) + exp(x2))`` without overflow, elementwise.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.logaddexp(1000.0, 1000.0)
+        Array(1000.6931, dtype=float32, weak_type=True)
+    """
+    a, b = inexact_operands("logaddexp", x1, x2)
+    large, small, infinite = _larger_first(_no_complex("logaddexp", a), b)
+    below = ew.select(infinite, full_like(a, 0), ew.sub(small, large))
+    return ew.add(large, ew.log1p(ew.exp(below)))
+
+
+def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return ``log2(2**x1 + 2**x2)`` without overflow, elementwise."""
+    a, b = inexact_operands("logaddexp2", x1, x2)
+    large, small, infinite = _larger_first(_no_complex("logaddexp2", a), b)
+    below = ew.select(infinite, full_like(a, 0), ew.sub(small, large))
+    excess = ew.div(ew.log1p(ew.exp2(below)), full_like(a, math.log(2)))
+    return ew.add(large, excess)
+
+
+def sqrt(x: ArrayLike, /) -> Array:
+    """Return the square root, elementwise."""
+    return ew.sqrt(inexact(x, "sqrt"))
+
+
+def cbrt(x: ArrayLike, /) -> Array:
+    """Return the cube root, elementwise."""
+    return ew.cbrt(inexact(x, "cbrt"))
+
+
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return ``sqrt(x1**2 + x2**2)`` without overflow, elementwise. The derivative at 0 is 0."""
+    a, b = inexact_operands("hypot", x1, x2)
+    size_a, size_b = ew.abs_(_no_complex("hypot", a)), ew.abs_(b)
+    first = ew.ge(size_a, size_b)
+    large, small = ew.select(first, a, b), ew.select(first, b, a)
+    plain = ew.and_(ew.is_finite(large), ew.ne(large, full_like(large, 0)))
+    one = full_like(a, 1)
+    ratio = ew.div(ew.select(plain, small, one), ew.select(plain, large, one))
+    root = ew.sqrt(ew.add(one, ew.mul(ratio, ratio)))
+    length = ew.abs_(large)
+    result = ew.select(plain, ew.mul(length, root), length)
+    # an infinity outweighs a NaN, as C's hypot has it
+    infinite = ew.or_(isinf(a), isinf(b))
+    return ew.select(infinite, full_like(a, math.inf), result)
+
+
+# Trigonometry
+
+
+def sin(x: ArrayLike, /) -> Array:
+    """Return the sine, elementwise.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.sin(jnp.array([0.0, jnp.pi / 2]))
+        Array([0., 1.], dtype=float32)
+    """
+    return ew.sin(inexact(x, "sin"))
+
+
+def cos(x: ArrayLike, /) -> Array:
+    """Return the cosine, elementwise."""
+    return ew.cos(inexact(x, "cos"))
+
+
+def tan(x: ArrayLike, /) -> Array:
+    """Return the tangent, elementwise."""
+    return ew.tan(inexact(x, "tan"))
+
+
+def arcsin(x: ArrayLike, /) -> Array:
+    """Return the inverse sine, elementwise."""
+    return ew.asin(inexact(x, "arcsin"))
+
+
+def arccos(x: ArrayLike, /) -> Array:
+    """Return the inverse cosine, elementwise."""
+    return ew.acos(inexact(x, "arccos"))
+
+
+def arctan(x: ArrayLike, /) -> Array:
+    """Return the inverse tangent, elementwise."""
+    return ew.atan(inexact(x, "arctan"))
+
+
+def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return the angle of the point ``(x2, x1)`` in the plane, in [-pi, pi], elementwise."""
+    return ew.atan2(*inexact_operands("arctan2", x1, x2))
+
+
+def sinh(x: ArrayLike, /) -> Array:
+    """Return the hyperbolic sine, elementwise."""
+    return ew.sinh(inexact(x, "sinh"))
+
+
+def cosh(x: ArrayLike, /) -> Array:
+    """Return the hyperbolic cosine, elementwise."""
+    return ew.cosh(inexact(x, "cosh"))
+
+
+def tanh(x: ArrayLike, /) -> Array:
+    """Return the hyperbolic tangent, elementwise."""
+    return ew.tanh(inexact(x, "tanh"))
+
+
+def arcsinh(x: ArrayLike, /) -> Array:
+    """Return the inverse hyperbolic sine, elementwise."""
+    return ew.asinh(inexact(x, "arcsinh"))
+
+
+def arccosh(x: ArrayLike, /) -> Array:
+    """Return the inverse hyperbolic cosine, elementwise."""
+    return ew.acosh(inexact(x, "arccosh"))
+
+
+def arctanh(x: ArrayLike, /) -> Array:
+    """Return the inverse hyperbolic tangent, elementwise."""
+    return ew.atanh(inexact(x, "arctanh"))
+
+
+asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
+asinh, acosh, atanh = arcsinh, arccosh, arctanh
+
+
+def sinc(x: ArrayLike, /) -> Array:
+    """Return ``sin(pi x) / (pi x)``, and 1 at 0, elementwise; right at 0 in all derivatives."""
+    a = inexact(x, "sinc")
+    angle_ = ew.mul(a, full_like(a, math.pi))
+    size = ew.abs_(angle_)
+    near = ew.lt(size, full_like(size, 0.3))
+    # Around 0 the Maclaurin series sum (-u)^k / (2k + 1)!, u = angle^2: at 0.3 the first term left
+    # out is 1e-16.
+    u = ew.mul(angle_, angle_)
+    series = full_like(a, 0)
+    for k in reversed(range(6)):
+        term = full_like(a, (-1) ** k / math.factorial(2 * k + 1))
+        series = ew.add(ew.mul(series, u), term)
+    safe = ew.select(near, full_like(a, 1), angle_)
+    return ew.select(near, series, ew.div(ew.sin(safe), safe))
+
+
+def deg2rad(x: ArrayLike, /) -> Array:
+    """Convert degrees to radians, elementwise."""
+    a = inexact(x, "deg2rad")
+    return ew.mul(a, full_like(a, math.pi / 180))
+
+
+def rad2deg(x: ArrayLike, /) -> Array:
+    """Convert radians to degrees, elementwise."""
+    a = inexact(x, "rad2deg")
+    return ew.mul(a, full_like(a, 180 / math.pi))
+
+
+radians, degrees = deg2rad, rad2deg
+
+
+# Comparison and choice
+
+
+def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Say where ``x == y``, elementwise.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.equal(jnp.array([1, 2]), 2)
+        Array([False,  True], dtype=bool)
+    """
+    return ew.eq(*operands("equal", x, y))
+
+
+def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Say where ``x != y``, elementwise."""
+    return ew.ne(*operands("not_equal", x, y))
+
+
+def _complex_order(a: Array, b: Array, strict: bool) -> Array:
+    """Say where ``a < b`` (or ``<=``) for complex numbers: by real part, then imaginary part."""
+    ra, rb, ia, ib = ew.real(a), ew.real(b), ew.imag(a), ew.imag(b)
+    last = ew.lt(ia, ib) if strict else ew.le(ia, ib)
+    return ew.select(ew.eq(ra, rb), last, ew.lt(ra, rb))
+
+
+def less(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Say where ``x < y``, elementwise; complex numbers by real, then by imaginary part."""
+    a, b = operands("less", x, y)
+    return _complex_order(a, b, True) if a.dtype.kind == "c" else ew.lt(a, b)
+
+
+def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Say where ``x <= y``, elementwise; complex numbers by real, then by imaginary part."""
+    a, b = operands("less_equal", x, y)
+    return _complex_order(a, b, False) if a.dtype.kind == "c" else ew.le(a, b)
+
+
+def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Say where ``x > y``, elementwise; complex numbers by real, then by imaginary part."""
+    a, b = operands("greater", x, y)
+    return _complex_order(b, a, True) if a.dtype.kind == "c" else ew.gt(a, b)
+
+
+def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Say where ``x >= y``, elementwise; complex numbers by real, then by imaginary part."""
+    a, b = operands("greater_equal", x, y)
+    return _complex_order(b, a, False) if a.dtype.kind == "c" else ew.ge(a, b)
+
+
+def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Return the larger of two, elementwise; NaN where either is.
+
+    Where the two are equal, each gets half of the derivative.
+    """
+    a, b = operands("maximum", x, y)
+    if a.dtype.kind == "c":
+        return ew.select(_complex_order(b, a, True), a, b)
+    return ew.max_(a, b)
+
+
+def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Return the smaller of two, elementwise; NaN where either is.
+
+    Where the two are equal, each gets half of the derivative.
+    """
+    a, b = operands("minimum", x, y)
+    if a.dtype.kind == "c":
+        return ew.select(_complex_order(a, b, True), a, b)
+    return ew.min_(a, b)
+
+
+def fmax(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return the larger of two, elementwise; where one is NaN the other."""
+    a, b = operands("fmax", x1, x2)
+    return ew.select(ew.or_(greater(a, b), isnan(b)), a, b)
+
+
+def fmin(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return the smaller of two, elementwise; where one is NaN the other."""
+    a, b = operands("fmin", x1, x2)
+    return ew.select(ew.or_(less(a, b), isnan(b)), a, b)
+
+
+def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
+    """Keep each element between ``min`` and ``max``.
+
+    Args:
+        arr: any real dtype.
+        min: the least value; None for no bound.
+        max: the greatest value; None for no bound.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.clip(jnp.arange(5), 1, 3)
+        Array([1, 1, 2, 3, 3], dtype=int32)
+    """
+    x = _no_complex("clip", array_of("clip", arr))
+    if min is not None:
+        x = maximum(min, x)
+    return x if max is None else minimum(max, x)
+
+
+def pick(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
+    """Return ``x`` where the condition holds, ``y`` elsewhere; all three broadcast."""
+    a, b = operands("where", x, y)
+    p = truth(array_of("where", condition))
+    p, a, b = broadcast((p, a, b), "where")
+    return ew.select(p, a, b)
+
+
+def isclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
+    """Say where ``|a - b| <= atol + rtol * |b|``, elementwise; equal infinities are close.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.isclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.1]))
+        Array([ True, False], dtype=bool)
+    """
+    x, y = operands("isclose", a, b)
+    same = ew.eq(x, y)
+    if _is_integral(x):
+        x, y = inexact(x), inexact(y)
+    allowed = add(atol, multiply(rtol, abs(y)))
+    close = logical_and(
+        less_equal(abs(ew.sub(x, y)), allowed), logical_and(isfinite(x), isfinite(y))
+    )
+    result = logical_or(same, close)
+    if equal_nan:
+        result = logical_or(result, logical_and(isnan(x), isnan(y)))
+    return result
+
+
+def isnan(x: ArrayLike, /) -> Array:
+    """Say where ``x`` is not a number, elementwise."""
+    a = array_of("isnan", x)
+    return ew.ne(a, a) if dtypes.is_inexact(a.dtype) else _false(a)
+
+
+def isfinite(x: ArrayLike, /) -> Array:
+    """Say where ``x`` is neither infinite nor NaN, elementwise."""
+    a = array_of("isfinite", x)
+    if dtypes.is_complex(a.dtype):
+        return ew.and_(ew.is_finite(ew.real(a)), ew.is_finite(ew.imag(a)))
+    if _is_integral(a):
+        return full(a.shape, True, dtypes.bool_)
+    return ew.is_finite(a)
+
+
+def isinf(x: ArrayLike, /) -> Array:
+    """Say where ``x`` is infinite, elementwise."""
+    a = array_of("isinf", x)
+    if dtypes.is_complex(a.dtype):
+        return ew.or_(isinf(ew.real(a)), isinf(ew.imag(a)))
+    if _is_integral(a):
+        return _false(a)
+    return ew.eq(ew.abs_(a), full_like(a, math.inf))
+
+
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
+    """Say where ``x`` is plus infinity, elementwise."""
+    no_out("isposinf", out)
+    return _is_infinity("isposinf", x, math.inf)
+
+
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
+    """Say where ``x`` is minus infinity, elementwise."""
+    no_out("isneginf", out)
+    return _is_infinity("isneginf", x, -math.inf)
+
+
+def _is_infinity(name: str, x: ArrayLike, infinity: float) -> Array:
+    a = _no_complex(name, array_of(name, x))
+    return _false(a) if _is_integral(a) else ew.eq(a, full_like(a, infinity))
+
+
+def isreal(x: ArrayLike, /) -> Array:
+    """Say where the imaginary part is zero, elementwise."""
+    return equal(imag(x), 0)
+
+
+def iscomplex(x: ArrayLike, /) -> Array:
+    """Say where the imaginary part is not zero, elementwise."""
+    return not_equal(imag(x), 0)
+
+
+def nan_to_num(
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Array:
+    """Replace NaN by ``nan``, and infinities by the largest and least numbers of the dtype.
+
+    Args:
+        x: any dtype; integers stay as they are.
+        copy: of no effect; arrays are immutable.
+        nan: what stands for NaN.
+        posinf: what stands for plus infinity; the largest number by default.
+        neginf: what stands for minus infinity; the least number by default.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nan_to_num(jnp.array([1.0, jnp.nan]), nan=-1.0)
+        Array([ 1., -1.], dtype=float32)
+    """
+    a = array_of("nan_to_num", x)
+    if _is_integral(a):
+        return a
+    if dtypes.is_complex(a.dtype):
+        parts = [nan_to_num(p, copy, nan, posinf, neginf) for p in (ew.real(a), ew.imag(a))]
+        return ew.complex_(*parts)
+    largest = _largest(a.dtype)
+    a_ = pick(isnan(a), nan, a)
+    a_ = pick(isposinf(a), largest if posinf is None else posinf, a_)
+    return pick(isneginf(a), -largest if neginf is None else neginf, a_)
+
+
+def _largest(dtype: DType) -> float:
+    info: Any = ml_dtypes.finfo
+    return float(info(dtype).max)
+
+
+# Booleans and bits
+
+
+def truth(x: Array) -> Array:
+    """Say where ``x`` is not zero."""
+    return x if x.dtype == dtypes.bool_ else ew.ne(x, full_like(x, 0))
+
+
+def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Say where both are true (not zero), elementwise.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.logical_and(jnp.array([0.0, 2.0]), True)
+        Array([False,  True], dtype=bool)
+    """
+    a, b = arrays("logical_and", x, y)
+    return ew.and_(*operands("logical_and", truth(a), truth(b)))
+
+
+def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Say where at least one is true (not zero), elementwise."""
+    a, b = arrays("logical_or", x, y)
+    return ew.or_(*operands("logical_or", truth(a), truth(b)))
+
+
+def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Say where exactly one is true (not zero), elementwise."""
+    a, b = arrays("logical_xor", x, y)
+    return ew.xor_(*operands("logical_xor", truth(a), truth(b)))
+
+
+def logical_not(x: ArrayLike, /) -> Array:
+    """Say where ``x`` is false (zero), elementwise."""
+    return ew.not_(truth(array_of("logical_not", x)))
+
+
+def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Return the bits that both have, elementwise; for bools the logical and."""
+    return ew.and_(*operands("bitwise_and", x, y))
+
+
+def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Return the bits that either has, elementwise; for bools the logical or."""
+    return ew.or_(*operands("bitwise_or", x, y))
+
+
+def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Return the bits that exactly one has, elementwise; for bools the logical exclusive or."""
+    return ew.xor_(*operands("bitwise_xor", x, y))
+
+
+def bitwise_not(x: ArrayLike, /) -> Array:
+    """Return each element with all bits flipped; for bools the logical not."""
+    return ew.not_(array_of("bitwise_not", x))
+
+
+invert = bitwise_invert = bitwise_not
+
+
+def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Return ``x`` shifted left by ``y`` bits, elementwise; 0 beyond the width of the type."""
+    a, b = operands("left_shift", x, y)
+    return ew.shift_left(_integers(a), _integers(b))
+
+
+def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Return ``x`` shifted right by ``y`` bits, elementwise; signed integers keep their sign."""
+    a, b = operands("right_shift", x, y)
+    a, b = _integers(a), _integers(b)
+    if a.dtype.kind == "u":
+        return ew.shift_right_logical(a, b)
+    return ew.shift_right_arithmetic(a, b)
+
+
+bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+
+
+def bitwise_count(x: ArrayLike, /) -> Array:
+    """Return the number of bits set in the absolute value of each integer, as uint8."""
+    a = _integers(array_of("bitwise_count", x))
+    return convert(ew.population_count(abs(a)), dtypes.uint8)
+
+
+# Complex numbers
+
+
+def real(val: ArrayLike, /) -> Array:
+    """Return the real part, elementwise; real input is returned as it is.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.real(jnp.array([1 + 2j]))
+        Array([1.], dtype=float32)
+    """
+    a = array_of("real", val)
+    return ew.real(a) if dtypes.is_complex(a.dtype) else a
+
+
+def imag(val: ArrayLike, /) -> Array:
+    """Return the imaginary part, elementwise; 0 for real input."""
+    a = array_of("imag", val)
+    return ew.imag(a) if dtypes.is_complex(a.dtype) else full_like(a, 0)
+
+
+def conjugate(x: ArrayLike, /) -> Array:
+    """Return the complex conjugate, elementwise; real input is returned as it is."""
+    a = array_of("conjugate", x)
+    return ew.conj(a) if dtypes.is_complex(a.dtype) else a
+
+
+conj = conjugate
+
+
+def angle(z: ArrayLike, deg: bool = False) -> Array:
+    """Return the angle of complex numbers in [-pi, pi], elementwise; in degrees if ``deg``."""
+    a = inexact(z, "angle")
+    result = ew.atan2(imag(a), real(a))
+    return rad2deg(result) if deg else result
+
+
+# Conversion
+
+
+def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False) -> Array:
+    """Convert to another dtype.
+
+    Floats become integers by truncation, saturating at the ends; complex numbers become real by
+    dropping the imaginary part; anything becomes bool by comparison with zero.
+
+    Args:
+        x: any dtype.
+        dtype: the dtype wanted.
+        copy: of no effect; arrays are immutable.
+
+    Raises:
+        DtypeError: ``dtype`` is not one that arrays can have.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.astype(jnp.array([1.7, -1.7]), jnp.int8)
+        Array([ 1, -1], dtype=int8)
+    """
+    a = array_of("astype", x)
+    return ew.convert_element_type(a, dtypes.check(dtype))

@@ -1,6 +1,7 @@
 """The general dot product: contraction and batching over any axes."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 
 import attrs
@@ -23,7 +24,7 @@ from tinyjax.transforms.transpose import not_linear
 Axes = tuple[int, ...]
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class DotParams:
     """Which axes are contracted and which are batched, pairwise, and the result's dtype.
 
@@ -40,8 +41,10 @@ class DotParams:
 dot_general_p: Primitive[DotParams] = Primitive("dot_general", DotParams)
 
 
-def _rest(ndim: int, *used: Axes) -> Axes:
-    return tuple([i for i in range(ndim) if not any(i in axes for axes in used)])
+@lru_cache(maxsize=1024)
+def _rest(ndim: int, batch: Axes, contract: Axes) -> Axes:
+    """The axes that are neither batched nor contracted."""
+    return tuple([i for i in range(ndim) if i not in batch and i not in contract])
 
 
 @dot_general_p.def_impl
@@ -83,12 +86,14 @@ def _dot_type(avals: Sequence[ShapedArray], params: DotParams) -> Sequence[Shape
         (params.lhs_batch, params.rhs_batch, "batched"),
     ):
         if len(lhs) != len(rhs):
-            raise ShapeError(f"dot_general needs as many {what} axes of either operand, but got {lhs} and {rhs}.")
+            raise ShapeError(
+                f"dot_general needs as many {what} axes of either operand, but got {lhs} and {rhs}."
+            )
         for i, j in zip(lhs, rhs, strict=True):
             if not (0 <= i < x.ndim and 0 <= j < y.ndim) or x.shape[i] != y.shape[j]:
                 raise ShapeError(
-                    f"dot_general needs {what} axes of equal size, but axis {i} of {x} and axis {j} of "
-                    f"{y} differ or do not exist."
+                    f"dot_general needs {what} axes of equal size, but axis {i} of {x} and axis "
+                    f"{j} of {y} differ or do not exist."
                 )
     if x.dtype != y.dtype:
         raise DtypeError(
@@ -171,10 +176,15 @@ def _transpose_left(ct: Array, x: ShapedArray, y: Array, params: DotParams) -> A
     if ct.dtype != y.dtype:
         ct = convert_element_type(ct, y.dtype)
     product = dot_general(ct, y, (ct_y, y_free), (batch, params.rhs_batch), x.dtype)
-    # the product's axes: batch, x's free ones, then y's contracted ones in y's order
+    return transpose(product, _restoring_perm(x.ndim, x_free, params))
+
+
+@lru_cache(maxsize=1024)
+def _restoring_perm(ndim: int, free: Axes, params: DotParams) -> Axes:
+    """What brings the axes back: they stand as batch, free, contracted in the other's order."""
     order = sorted(range(len(params.rhs_contract)), key=params.rhs_contract.__getitem__)
-    places = (*params.lhs_batch, *x_free, *(params.lhs_contract[i] for i in order))
-    return transpose(product, tuple(sorted(range(x.ndim), key=places.__getitem__)))
+    places = (*params.lhs_batch, *free, *(params.lhs_contract[i] for i in order))
+    return tuple(sorted(range(ndim), key=places.__getitem__))
 
 
 @dot_general_p.def_batch
@@ -195,12 +205,18 @@ def _dot_batch(
         return (bind1(dot_general_p, (x, y), moved),), (0,)
     # With one batched operand its batch axis is one more free axis.
     if x_axis is not None:
-        lhs_batch, lhs_contract = _past(params.lhs_batch, x_axis), _past(params.lhs_contract, x_axis)
+        lhs_batch, lhs_contract = (
+            _past(params.lhs_batch, x_axis),
+            _past(params.lhs_contract, x_axis),
+        )
         moved = attrs.evolve(params, lhs_contract=lhs_contract, lhs_batch=lhs_batch)
         place = batch + _rest(x.ndim, lhs_batch, lhs_contract).index(x_axis)
     else:
         assert y_axis is not None, "a batch rule runs only where an operand is batched"
-        rhs_batch, rhs_contract = _past(params.rhs_batch, y_axis), _past(params.rhs_contract, y_axis)
+        rhs_batch, rhs_contract = (
+            _past(params.rhs_batch, y_axis),
+            _past(params.rhs_contract, y_axis),
+        )
         moved = attrs.evolve(params, rhs_contract=rhs_contract, rhs_batch=rhs_batch)
         x_free = len(_rest(x.ndim, params.lhs_batch, params.lhs_contract))
         place = batch + x_free + _rest(y.ndim, rhs_batch, rhs_contract).index(y_axis)

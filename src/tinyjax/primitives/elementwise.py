@@ -47,7 +47,9 @@ def _constant(x: Array, value: float) -> Array:
 
 # Arithmetic
 
-add_p = binary("add", np.add, "stablehlo.add", "biufc", (lambda t, z, x, y: t, lambda t, z, x, y: t))
+add_p = binary(
+    "add", np.add, "stablehlo.add", "biufc", (lambda t, z, x, y: t, lambda t, z, x, y: t)
+)
 declare_addition(add_p)
 sub_p = binary(
     "sub",
@@ -81,7 +83,9 @@ def _remainder(x: HostArray, y: HostArray) -> HostArray:
     if dtypes.kind(x.dtype) not in "iu":
         return np.asarray(np.fmod(x, y))
     zero = y == 0
-    return np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y))).astype(x.dtype, copy=False)
+    return np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y))).astype(
+        x.dtype, copy=False
+    )
 
 
 div_p = binary(
@@ -121,19 +125,19 @@ def _complex_less(x: HostArray, y: HostArray) -> HostArray:
     return np.asarray((x.real < y.real) | ((x.real == y.real) & (x.imag < y.imag)))
 
 
-def _share_of(winner: Callable[[Array, Array], Array]) -> Callable[[Array, Array, Array], Array]:
+def _share(t: Array, won: Array, tied: Array) -> Array:
     """The tangent of an extremum: all to the winner, half to each where they tie."""
-
-    def tangent(t: Array, mine: Array, other: Array) -> Array:
-        half = mul(t, _constant(t, 0.5))
-        won = select(winner(mine, other), t, _constant(t, 0.0))
-        return select(eq(mine, other), half, won)
-
-    return tangent
+    half = mul(t, _constant(t, 0.5))
+    return select(tied, half, select(won, t, _constant(t, 0.0)))
 
 
-_max_share = _share_of(lambda x, y: gt(x, y))
-_min_share = _share_of(lambda x, y: lt(x, y))
+def _max_share(t: Array, mine: Array, other: Array) -> Array:
+    return _share(t, gt(mine, other), eq(mine, other))
+
+
+def _min_share(t: Array, mine: Array, other: Array) -> Array:
+    return _share(t, lt(mine, other), eq(mine, other))
+
 
 max_p = binary(
     "max",
@@ -207,7 +211,9 @@ def _neg_transpose(
 def _sign(x: HostArray) -> HostArray:
     if dtypes.is_complex(x.dtype):
         size = np.abs(x)
-        return np.where(size == 0, np.zeros_like(x), x / np.where(size == 0, np.ones_like(size), size))
+        return np.where(
+            size == 0, np.zeros_like(x), x / np.where(size == 0, np.ones_like(size), size)
+        )
     return np.asarray(np.sign(x))
 
 
@@ -217,14 +223,28 @@ def _sign_derivative(t: Array, z: Array, x: Array) -> Array:
     # z = x / |x|, so dz = (dx - z * Re(conj(z) dx)) / |x|
     along = mul(z, complex_(real(mul(conj(z), t)), _constant(real(t), 0.0)))
     size = abs_(x)
-    return div(sub(t, along), complex_(size, _constant(size, 0.0)))
+    slope = div(sub(t, along), complex_(size, _constant(size, 0.0)))
+    return select(eq(size, _constant(size, 0.0)), _constant(t, 0.0), slope)  # as for real x = 0
 
 
 sign_p = unary("sign", _sign, "stablehlo.sign", "iufc", _sign_derivative)
+
+
+@sign_p.def_lowering
+def _sign_lowering(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
+    (x,) = lowering.avals_in
+    if dtypes.kind(x.dtype) == "u":  # StableHLO has no sign of these
+        one = lowering.full(1, x)
+        return (lowering.op1("stablehlo.minimum", (operands[0], one), (x, x), x),)
+    return lowering.op("stablehlo.sign", operands)
+
+
 floor_p = unary("floor", np.floor, "stablehlo.floor", "f", None)
 ceil_p = unary("ceil", np.ceil, "stablehlo.ceil", "f", None)
 round_p = unary("round", np.rint, "stablehlo.round_nearest_even", "f", None)
-is_finite_p = unary("is_finite", np.isfinite, "stablehlo.is_finite", "f", None, lambda _: dtypes.bool_)
+is_finite_p = unary(
+    "is_finite", np.isfinite, "stablehlo.is_finite", "f", None, lambda _: dtypes.bool_
+)
 not_p = unary("not", np.invert, "stablehlo.not", "biu", None)
 population_count_p = unary(
     "population_count",
@@ -242,14 +262,45 @@ def _abs_derivative(t: Array, z: Array, x: Array) -> Array:
 
 
 abs_p = unary("abs", np.abs, "stablehlo.abs", "iufc", _abs_derivative, dtypes.real_part)
+
+
+@abs_p.def_lowering
+def _abs_lowering(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
+    if dtypes.kind(lowering.avals_in[0].dtype) == "u":  # StableHLO has no abs of these
+        return operands
+    return lowering.op("stablehlo.abs", operands)
+
+
 exp_p = unary("exp", np.exp, "stablehlo.exponential", "fc", lambda t, z, x: mul(t, z))
+
+
+def _exp2(x: HostArray) -> HostArray:
+    if dtypes.is_complex(x.dtype):
+        return np.asarray(np.exp(x * x.real.dtype.type(np.log(2.0))))
+    return np.asarray(np.exp2(x)).astype(x.dtype, copy=False)
+
+
 exp2_p = unary(
     "exp2",
-    lambda x: np.exp2(x).astype(x.dtype, copy=False),
-    "chlo.exp2",
+    _exp2,
+    "stablehlo.power",
     "fc",
     lambda t, z, x: mul(t, mul(z, _constant(z, np.log(2.0)))),
 )
+
+
+@exp2_p.def_lowering
+def _exp2_lowering(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
+    (x,) = lowering.avals_in
+    if dtypes.is_complex(x.dtype):
+        scaled = lowering.op1(
+            "stablehlo.multiply", (operands[0], lowering.full(float(np.log(2.0)), x)), (x, x), x
+        )
+        return lowering.op("stablehlo.exponential", (scaled,))
+    # a power of two, unlike the exponential of a multiple of log 2, is exact for integers
+    return (lowering.op1("stablehlo.power", (lowering.full(2, x), operands[0]), (x, x), x),)
+
+
 expm1_p = unary(
     "expm1",
     np.expm1,
@@ -363,9 +414,7 @@ acosh_p = unary(
     "chlo.acosh",
     "fc",
     # two roots rather than one of x^2 - 1: the branch is right for complex x too
-    lambda t, z, x: mul(
-        t, mul(rsqrt(sub(x, _constant(x, 1.0))), rsqrt(add(x, _constant(x, 1.0))))
-    ),
+    lambda t, z, x: mul(t, mul(rsqrt(sub(x, _constant(x, 1.0))), rsqrt(add(x, _constant(x, 1.0))))),
 )
 atanh_p = unary(
     "atanh", np.arctanh, "chlo.atanh", "fc", lambda t, z, x: div(t, _one_minus_square(x))
@@ -392,10 +441,10 @@ atan2_p = binary(
 
 
 def _pow_in_x(t: Array, z: Array, x: Array, y: Array) -> Array:
-    # y x^(y-1); with y = 0 replaced so that x = 0 gives 0 and not 0 * inf
+    # y x^(y-1), which is 0 for y = 0 whatever x is: 1^1 stands in for what may be infinite
     one = _constant(y, 1.0)
     is_zero = eq(y, _constant(y, 0.0))
-    factor = mul(y, pow_(x, select(is_zero, one, sub(y, one))))
+    factor = mul(y, pow_(select(is_zero, one, x), select(is_zero, one, sub(y, one))))
     return mul(t, factor)
 
 
@@ -421,6 +470,8 @@ def _power_by_squaring(x: T, n: int, times: Callable[[T, T], T], one: Callable[[
 
 @attrs.frozen
 class IntegerPowParams:
+    """The exponent, which may be negative for floats."""
+
     exponent: int
 
 
@@ -432,11 +483,12 @@ def _integer_pow_impl(
     operands: Sequence[HostArray], params: IntegerPowParams
 ) -> Sequence[HostArray]:
     (x,) = operands
-    power = _power_by_squaring(x, abs(params.exponent), lambda a, b: np.asarray(a * b), np.ones_like)
+    power = _power_by_squaring(
+        x, abs(params.exponent), lambda a, b: np.asarray(a * b), np.ones_like
+    )
     if params.exponent < 0:
         power = np.asarray(x.dtype.type(1) / power)
     return (power.astype(x.dtype, copy=False),)
-
 
 
 @integer_pow_p.def_abstract_eval
@@ -506,7 +558,7 @@ def _shift_right_logical(x: HostArray, y: HostArray) -> HostArray:
 def _shift_right_arithmetic(x: HostArray, y: HostArray) -> HostArray:
     signed, by = x.view(f"i{x.dtype.itemsize}"), y.view(f"u{y.dtype.itemsize}")
     most = np.minimum(by, by.dtype.type(_bits(x) - 1)).astype(signed.dtype)
-    return np.right_shift(signed, most).view(x.dtype)
+    return np.asarray(np.right_shift(signed, most)).view(x.dtype)
 
 
 shift_left_p = binary("shift_left", _shift_left, "stablehlo.shift_left", "iu", None)
@@ -526,7 +578,9 @@ nextafter_p = binary("nextafter", np.nextafter, "chlo.next_after", "f", None)
 # Comparison
 
 
-def _comparison(name: str, impl: Callable[..., HostArray], direction: str, kinds: str) -> Primitive[NoParams]:
+def _comparison(
+    name: str, impl: Callable[..., HostArray], direction: str, kinds: str
+) -> Primitive[NoParams]:
     primitive: Primitive[NoParams] = Primitive(name, NoParams)
 
     @primitive.def_impl
@@ -588,7 +642,9 @@ def _select_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[Sha
     if predicate.dtype != dtypes.bool_:
         raise DtypeError(f"select needs a bool predicate, but got {predicate}.")
     if predicate.shape != on_true.shape:
-        raise ShapeError(f"select needs a predicate of the cases' shape, but got {predicate} for {on_true}.")
+        raise ShapeError(
+            f"select needs a predicate of the cases' shape, but got {predicate} for {on_true}."
+        )
     return (elementwise_type("select", (on_true, on_false), "biufc"),)
 
 
@@ -732,6 +788,8 @@ def _conj_transpose(
 
 @attrs.frozen
 class ConvertParams:
+    """The dtype to convert to, and whether the result of a weakly typed operand is one too."""
+
     dtype: DType
     weak_type: bool
 
@@ -743,7 +801,7 @@ convert_element_type_p: Primitive[ConvertParams] = Primitive("convert_element_ty
 def _convert_impl(operands: Sequence[HostArray], params: ConvertParams) -> Sequence[HostArray]:
     (x,) = operands
     dtype = params.dtype
-    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
+    if dtype != dtypes.bool_ and dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
         x = x.real
     if dtypes.is_float(x.dtype) and dtypes.is_integer(dtype):
         return (_float_to_int(x, dtype),)
@@ -763,7 +821,8 @@ def _float_to_int(x: HostArray, dtype: DType) -> HostArray:
 @convert_element_type_p.def_abstract_eval
 def _convert_type(avals: Sequence[ShapedArray], params: ConvertParams) -> Sequence[ShapedArray]:
     (x,) = avals
-    return (ShapedArray(x.shape, params.dtype, params.weak_type),)
+    # strong operands give strong results, as in eager evaluation, which does not look at params
+    return (ShapedArray(x.shape, params.dtype, params.weak_type and x.weak_type),)
 
 
 @convert_element_type_p.def_lowering
@@ -774,14 +833,14 @@ def _convert_lowering(
     (out,) = lowering.avals_out
     if x.dtype == out.dtype:
         return (operand,)
-    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(out.dtype):
-        part = x.with_dtype(dtypes.real_part(x.dtype))
-        operand = lowering.op1("stablehlo.real", (operand,), (x,), part)
-        x = part
     if out.dtype == dtypes.bool_:
         zero = lowering.full(0, x)
         attributes = {"comparison_direction": "#stablehlo<comparison_direction NE>"}
         return (lowering.op1("stablehlo.compare", (operand, zero), (x, x), out, attributes),)
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(out.dtype):
+        part = x.with_dtype(dtypes.real_part(x.dtype))
+        operand = lowering.op1("stablehlo.real", (operand,), (x,), part)
+        x = part
     return (lowering.op1("stablehlo.convert", (operand,), (x,), out),)
 
 
@@ -809,7 +868,7 @@ def _convert_transpose(
 def_elementwise_batch(convert_element_type_p)
 
 
-# The functions: operands of one shape and dtype; see tinyjax.numpy for those that broadcast and promote.
+# The functions: operands of one shape and dtype; those of tinyjax.numpy broadcast and promote.
 
 
 def neg(x: Array) -> Array:

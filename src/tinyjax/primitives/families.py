@@ -14,12 +14,14 @@ from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
     HostArray,
+    LoweringRule,
     MappedAxis,
     NoParams,
     Primitive,
     Tangent,
 )
 from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, kind
 from tinyjax.errors import DtypeError, ShapeError
@@ -31,7 +33,13 @@ HostFunction = Callable[..., HostArray]
 #: ``(tangent, result, *operands) -> tangent of the result``.
 Derivative = Callable[..., Array]
 
-_KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "float", "c": "complex"}
+_KIND_NAMES = {
+    "b": "bool",
+    "i": "signed integer",
+    "u": "unsigned integer",
+    "f": "float",
+    "c": "complex",
+}
 
 
 def check_kind(name: str, aval: ShapedArray, kinds: str) -> None:
@@ -87,18 +95,38 @@ def def_elementwise_batch(primitive: Primitive[P]) -> None:
         return outs, [axis] * len(outs)
 
 
-def def_elementwise_lowering(primitive: Primitive[Any], hlo: str) -> None:
-    """Register the lowering to one operation without attributes."""
+def def_elementwise_lowering(primitive: Primitive[P], hlo: str | LoweringRule[P]) -> None:
+    """Register the lowering to one operation without attributes, or a rule that writes several."""
+    if not isinstance(hlo, str):
+        primitive.def_lowering(hlo)
+        return
 
     @primitive.def_lowering
-    def elementwise_lowering(lowering: Lowering, operands: Sequence[str], params: object) -> Sequence[str]:
+    def elementwise_lowering(
+        lowering: Lowering, operands: Sequence[str], params: P
+    ) -> Sequence[str]:
         return lowering.op(hlo, operands)
+
+
+def composed(fun: Callable[..., Array]) -> LoweringRule[Any]:
+    """A lowering rule that writes what a function does with other primitives.
+
+    Args:
+        fun: takes the operands, and returns the one result.
+    """
+
+    def rule(lowering: Lowering, operands: Sequence[str], params: object) -> Sequence[str]:
+        staged = stage(lambda *xs: [fun(*xs)], lowering.avals_in, fun)
+        assert not staged.consts, "the formula of a lowering holds scalars only"
+        return lowering.lower(staged.jaxpr, operands)
+
+    return rule
 
 
 def unary(
     name: str,
     impl: HostFunction,
-    hlo: str,
+    hlo: str | LoweringRule[NoParams],
     kinds: str,
     derivative: Derivative | None,
     result: Callable[[DType], DType] | None = None,
@@ -108,7 +136,7 @@ def unary(
     Args:
         name: the primitive's name.
         impl: the NumPy function.
-        hlo: the StableHLO (or CHLO) operation.
+        hlo: the StableHLO (or CHLO) operation, or a lowering rule that writes several.
         kinds: the kinds of dtype it takes.
         derivative: ``(tangent, out, x) -> tangent``; None where the derivative is zero everywhere.
         result: the dtype of the result; that of the operand by default.
@@ -148,7 +176,7 @@ def unary(
 def binary(
     name: str,
     impl: HostFunction,
-    hlo: str,
+    hlo: str | LoweringRule[NoParams],
     kinds: str,
     derivatives: tuple[Derivative, Derivative] | None,
 ) -> Primitive[NoParams]:
@@ -157,7 +185,7 @@ def binary(
     Args:
         name: the primitive's name.
         impl: the NumPy function.
-        hlo: the StableHLO (or CHLO) operation.
+        hlo: the StableHLO (or CHLO) operation, or a lowering rule that writes several.
         kinds: the kinds of dtype it takes.
         derivatives: for each operand ``(tangent, out, x, y) -> tangent``; None where both are zero.
     """

@@ -22,7 +22,6 @@ from tinyjax.primitives.elementwise import (
     eq,
     mul,
     select,
-    sub,
 )
 from tinyjax.primitives.families import check_kind
 from tinyjax.primitives.shape import (
@@ -32,6 +31,7 @@ from tinyjax.primitives.shape import (
     broadcast_in_dim_p,
     def_linear,
     full,
+    full_like,
     move_batch_axis,
     pad,
     pad_p,
@@ -98,13 +98,14 @@ def reducer(
         lowering: Lowering, operands: Sequence[str], params: ReduceParams
     ) -> Sequence[str]:
         (x,), (out,) = lowering.avals_in, lowering.avals_out
-        return (
-            lower_reduce(lowering, operands[0], x, out, params.axes, hlo, identity(x.dtype)),
-        )
+        return (lower_reduce(lowering, operands[0], x, out, params.axes, hlo, identity(x.dtype)),)
 
     @primitive.def_batch
     def reduce_batch(
-        mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: ReduceParams
+        mapped: MappedAxis,
+        values: Sequence[Array],
+        axes: Sequence[int | None],
+        params: ReduceParams,
     ) -> tuple[Sequence[Array], Sequence[int | None]]:
         (x,), (axis,) = values, axes
         assert axis is not None, "a batch rule runs only where an operand is batched"
@@ -182,7 +183,9 @@ def highest(dtype: DType) -> bool | int | float:
     return float("inf")
 
 
-def _extremum(ufunc: np.ufunc, start: Callable[[DType], bool | int | float]) -> Callable[..., HostArray]:
+def _extremum(
+    ufunc: np.ufunc, start: Callable[[DType], bool | int | float]
+) -> Callable[..., HostArray]:
     def impl(x: HostArray, axes: tuple[int, ...]) -> HostArray:
         if x.size:
             return np.asarray(ufunc.reduce(x, axis=axes))
@@ -191,18 +194,40 @@ def _extremum(ufunc: np.ufunc, start: Callable[[DType], bool | int | float]) -> 
     return impl
 
 
+def _all_ones(dtype: DType) -> bool | int:
+    if dtype == dtypes.bool_:
+        return True
+    return int(np.iinfo(dtype).max) if dtypes.kind(dtype) == "u" else -1
+
+
 reduce_sum_p = reducer("reduce_sum", _sum, "stablehlo.add", "iufc", lambda _: 0)
 reduce_prod_p = reducer("reduce_prod", _product, "stablehlo.multiply", "iufc", lambda _: 1)
-reduce_max_p = reducer("reduce_max", _extremum(np.maximum, lowest), "stablehlo.maximum", "biuf", lowest)
-reduce_min_p = reducer("reduce_min", _extremum(np.minimum, highest), "stablehlo.minimum", "biuf", highest)
+reduce_max_p = reducer(
+    "reduce_max", _extremum(np.maximum, lowest), "stablehlo.maximum", "biuf", lowest
+)
+reduce_min_p = reducer(
+    "reduce_min", _extremum(np.minimum, highest), "stablehlo.minimum", "biuf", highest
+)
 reduce_and_p = reducer(
-    "reduce_and", np.bitwise_and.reduce, "stablehlo.and", "biu", lambda d: True if d == dtypes.bool_ else -1
+    "reduce_and",
+    np.bitwise_and.reduce,
+    "stablehlo.and",
+    "biu",
+    _all_ones,
 )
 reduce_or_p = reducer(
-    "reduce_or", np.bitwise_or.reduce, "stablehlo.or", "biu", lambda d: False if d == dtypes.bool_ else 0
+    "reduce_or",
+    np.bitwise_or.reduce,
+    "stablehlo.or",
+    "biu",
+    lambda d: False if d == dtypes.bool_ else 0,
 )
 reduce_xor_p = reducer(
-    "reduce_xor", np.bitwise_xor.reduce, "stablehlo.xor", "biu", lambda d: False if d == dtypes.bool_ else 0
+    "reduce_xor",
+    np.bitwise_xor.reduce,
+    "stablehlo.xor",
+    "biu",
+    lambda d: False if d == dtypes.bool_ else 0,
 )
 
 def_linear(reduce_sum_p)
@@ -235,7 +260,7 @@ def _def_extremum_jvp(primitive: Primitive[ReduceParams]) -> None:
     ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         (x,), (t,) = primals, tangents
         out = bind1(primitive, (x,), params)
-        if t is ZERO:
+        if t is ZERO or not x.size:  # of nothing it is a constant
             return (out,), (ZERO,)
         # equal elements share the tangent
         chosen = convert_element_type(eq(x, restore(out, x, params.axes)), x.dtype)
@@ -343,6 +368,8 @@ def reduce_xor(x: Array, axes: tuple[int, ...]) -> Array:
 
 @attrs.frozen
 class ArgParams:
+    """The axis that is searched, and the dtype of the indices."""
+
     axis: int
     dtype: DType
 
@@ -364,7 +391,9 @@ def _arg_reducer(name: str, impl: Callable[..., HostArray], direction: str) -> P
         check_kind(name, x, "biuf")
         shape = _reduced_shape(name, x, (params.axis,))
         if x.shape[params.axis] == 0:
-            raise ShapeError(f"{name} along axis {params.axis} of {x}: there is no element to choose.")
+            raise ShapeError(
+                f"{name} along axis {params.axis} of {x}: there is no element to choose."
+            )
         return (ShapedArray(shape, params.dtype),)
 
     @primitive.def_lowering
@@ -389,10 +418,10 @@ def _arg_reducer(name: str, impl: Callable[..., HostArray], direction: str) -> P
 
         def body(args: list[str]) -> list[str]:
             x0, i0, x1, i1 = args
-            better = both("stablehlo.or", compare(x0, x1, direction, value), compare(x0, x0, "NE", value))
-            tie = both(
-                "stablehlo.and", compare(x0, x1, "EQ", value), compare(i0, i1, "LT", index)
+            better = both(
+                "stablehlo.or", compare(x0, x1, direction, value), compare(x0, x0, "NE", value)
             )
+            tie = both("stablehlo.and", compare(x0, x1, "EQ", value), compare(i0, i1, "LT", index))
             keep_value = better
             keep_index = both("stablehlo.or", better, tie)
             return [
@@ -445,6 +474,11 @@ def argmin(x: Array, axis: int, dtype: DType) -> Array:
 # The rules of pad that need sums and selections
 
 
+def _inside(shape: tuple[int, ...], config: tuple[tuple[int, int, int], ...]) -> Array:
+    """Where, after padding an array of this shape, its own elements are."""
+    return pad(full(shape, True, dtypes.bool_), full((), False, dtypes.bool_), config)
+
+
 @pad_p.def_transpose
 def _pad_transpose(
     cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: PadParams
@@ -461,8 +495,10 @@ def _pad_transpose(
     if isinstance(x, Var):
         into_x = picked
     if isinstance(value, Var):
-        everything = tuple(range(ct.ndim))
-        into_value = sub(reduce_sum(ct, everything), reduce_sum(picked, everything))
+        # a mask rather than the difference of two sums, which would lose digits, and everything
+        # where a cotangent of x is infinite
+        outside = select(_inside(x.aval.shape, params.config), full_like(ct, 0), ct)
+        into_value = reduce_sum(outside, tuple(range(ct.ndim)))
     return (into_x, into_value)
 
 
@@ -478,6 +514,5 @@ def _pad_batch(
         return (pad(x, value, config),), (0,)
     # a value of its own for every lane: pad a mask as well, and select
     padded = pad(x, full((), 0, x.dtype), config)
-    ones = full(x.shape, True, dtypes.bool_)
-    inside = pad(ones, full((), False, dtypes.bool_), config)
+    inside = _inside(x.shape, config)
     return (select(inside, padded, broadcast_in_dim(value, padded.shape, (0,))),), (0,)

@@ -2,19 +2,28 @@
 
 A ``BatchTracer`` holds an array with one axis more than it shows, and says which axis that is. The
 trace applies each primitive's ``batch`` rule, which moves the computation over the extra axis; a
-value without a batch axis carries no tracer. A primitive that names the axis (a collective) is given
-to its ``collective`` rule by the trace that has that name.
+value without a batch axis carries no tracer. A primitive that names the axis (a collective) is
+given to its ``collective`` rule by the trace that has that name.
 """
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
+from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.primitive import MappedAxis, Primitive
 from tinyjax.core.staging import Staged, stage
-from tinyjax.core.trace import Trace, Tracer, current_trace, reset_trace, running, set_trace
+from tinyjax.core.trace import (
+    Trace,
+    Tracer,
+    current_trace,
+    leak_check,
+    reset_trace,
+    running,
+    set_trace,
+)
 
 P = TypeVar("P")
 BatchAxis = int | None
@@ -23,19 +32,19 @@ BatchAxis = int | None
 class BatchTracer(Tracer):
     """An array, and which of its axes is the batch."""
 
-    __slots__ = ("_aval", "axis", "value")
+    __slots__ = ("_example", "axis", "value")
 
     def __init__(self, trace: Trace, value: Array, axis: int) -> None:
         self._trace = trace
         self.value = value
         self.axis = axis
-        self._aval: ShapedArray | None = None
+        self._example: ShapedArray | None = None
 
     @property
     def aval(self) -> ShapedArray:
-        found = self._aval
+        found = self._example
         if found is None:
-            found = self._aval = unbatched_aval(self.value.aval, self.axis)
+            found = self._example = unbatched_aval(self.value.aval, self.axis)
         return found
 
 
@@ -58,9 +67,8 @@ class BatchTrace(Trace):
         mapped: the axis: its size, and what collectives call it.
     """
 
-    __slots__ = ("mapped", "parent")
+    __slots__ = ("mapped",)
 
-    parent: Trace
     transformation = "vmap"
 
     def __init__(
@@ -85,10 +93,10 @@ class BatchTrace(Trace):
                 values.append(arg)
                 axes.append(None)
         rule = primitive.rules.batch
-        if primitive.rules.collective is not None and self.mapped.name is not None:
-            if getattr(params, "axis_name", None) == self.mapped.name:
-                rule = primitive.rules.collective
-                active = True
+        collective = primitive.rules.collective
+        if collective is not None and getattr(params, "axis_name", None) == self.mapped.name:
+            rule = collective
+            active = True
         if not active:
             return self.parent.process(primitive, args, params)
         token = set_trace(self.parent)
@@ -136,6 +144,10 @@ def batch_flat(
             ]
         )
         pairs = [trace.split(out) for out in outs]
+    if settings().check_leaks and user_fun is not None:
+        check = leak_check(trace, fun)
+        del trace, outs
+        check()
     return [value for value, _ in pairs], [axis for _, axis in pairs]
 
 
@@ -154,7 +166,9 @@ def batch_jaxpr(
             found.append(tuple(out_axes))
             return outs
 
-        avals = [batched_aval(a, axis, mapped.size) for a, axis in zip(jaxpr.in_avals, axes, strict=True)]
+        avals = [
+            batched_aval(a, axis, mapped.size) for a, axis in zip(jaxpr.in_avals, axes, strict=True)
+        ]
         return stage(run, avals), found[0]
 
     return jaxpr.derive(("batch", mapped, axes), make)
@@ -162,9 +176,10 @@ def batch_jaxpr(
 
 def enclosing_axis_size(axis_name: Hashable) -> int | None:
     """The length of the named axis of the enclosing ``vmap``; None where there is none."""
-    trace: Trace | None = current_trace()
-    while trace is not None:
+    trace = current_trace()
+    while True:
         if isinstance(trace, BatchTrace) and trace.mapped.name == axis_name:
             return trace.mapped.size
+        if trace.parent is trace:
+            return None
         trace = trace.parent
-    return None

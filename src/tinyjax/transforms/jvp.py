@@ -1,19 +1,28 @@
 """Forward-mode differentiation: every value carries its tangent.
 
-A ``JVPTracer`` pairs a primal with a tangent; the trace applies each primitive's ``jvp`` rule to the
-pairs, running the rule under its parent, so that derivatives nest. A tangent known to be zero is
-``ZERO`` and is never computed with: a value without a tangent carries no tracer at all.
+A ``JVPTracer`` pairs a primal with a tangent; the trace applies each primitive's ``jvp`` rule to
+the pairs, running the rule under its parent, so that derivatives nest. A tangent known to be zero
+is ``ZERO`` and is never computed with: a value without a tangent carries no tracer at all.
 """
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.primitive import ZERO, HostArray, Primitive, Tangent
 from tinyjax.core.staging import Staged, stage
-from tinyjax.core.trace import Trace, Tracer, current_trace, reset_trace, running, set_trace
+from tinyjax.core.trace import (
+    Trace,
+    Tracer,
+    current_trace,
+    leak_check,
+    reset_trace,
+    running,
+    set_trace,
+)
 
 P = TypeVar("P")
 
@@ -39,9 +48,8 @@ class JVPTracer(Tracer):
 class JVPTrace(Trace):
     """Applies ``jvp`` rules to the primitives that touch its tracers."""
 
-    __slots__ = ("parent",)
+    __slots__ = ()
 
-    parent: Trace
     transformation = "jvp"
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
@@ -101,6 +109,10 @@ def jvp_flat(
             ]
         )
         pairs = [trace.split(out) for out in outs]
+    if settings().check_leaks and user_fun is not None:
+        check = leak_check(trace, fun)
+        del trace, outs
+        check()
     return [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
 
 

@@ -11,13 +11,15 @@ from typing import TypeVar
 
 import attrs
 
+from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.primitive import ZERO, LinearizeRule, Primitive, Tangent
 from tinyjax.core.staging import Recorder, Staged, StagingTracer, stage
-from tinyjax.core.trace import Trace, current_trace, reset_trace, running, set_trace
+from tinyjax.core.trace import current_trace, leak_check, reset_trace, running, set_trace
 from tinyjax.dtypes import is_inexact
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer
+from tinyjax.transforms.transpose import Add, pull_back
 
 P = TypeVar("P")
 
@@ -25,9 +27,8 @@ P = TypeVar("P")
 class LinearTrace(Recorder):
     """Records what depends on its tracers, and passes everything else on."""
 
-    __slots__ = ("parent",)
+    __slots__ = ()
 
-    parent: Trace
     transformation = "linearize"
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
@@ -42,13 +43,12 @@ class LinearizeTrace(JVPTrace):
 
     __slots__ = ()
 
-    parent: LinearTrace
     transformation = "linearize"
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         rule = primitive.rules.linearize
         if rule is None:
-            return super().process(primitive, args, params)
+            return JVPTrace.process(self, primitive, args, params)
         return self._linearize(rule, primitive, args, params)
 
     def _linearize(
@@ -94,6 +94,26 @@ class Linearized:
         outs = iter(eval_jaxpr(self.jaxpr, [*self.residuals, *tangents]))
         return [next(outs) if has else ZERO for has in self.nonzero_out]
 
+    def pull_back(self, cotangents: Sequence[Tangent], add: Add) -> list[Tangent]:
+        """Apply the transpose of the tangent map to one cotangent per result.
+
+        Returns:
+            One cotangent per argument; ``ZERO`` for those that have none.
+        """
+        jaxpr, n = self.jaxpr, len(self.residuals)
+        # every equation was recorded because it depends on a tangent
+        found = iter(
+            pull_back(
+                jaxpr.eqns,
+                dict(zip(jaxpr.in_binders, self.residuals, strict=False)),
+                jaxpr.in_binders[n:],
+                jaxpr.outs,
+                [ct for ct, has in zip(cotangents, self.nonzero_out, strict=True) if has],
+                add,
+            )
+        )
+        return [next(found) if has else ZERO for has in self.nonzero_in]
+
 
 def linearize_flat(
     fun: Callable[..., Sequence[Array]],
@@ -112,7 +132,8 @@ def linearize_flat(
     linear = LinearTrace(current_trace(), user_fun)
     trace = LinearizeTrace(linear, user_fun)
     nonzero_in = tuple(
-        is_inexact(primal.dtype) and (wanted is None or wanted[i]) for i, primal in enumerate(primals)
+        is_inexact(primal.dtype) and (wanted is None or wanted[i])
+        for i, primal in enumerate(primals)
     )
     with running(trace):
         outs = fun(
@@ -124,6 +145,10 @@ def linearize_flat(
         pairs = [trace.split(out) for out in outs]
     staged = linear.build([tangent for _, tangent in pairs if tangent is not ZERO])
     linear.live = False
+    if settings().check_leaks and user_fun is not None:
+        check = leak_check(trace, fun)
+        del trace, outs
+        check()
     return Linearized(
         [primal for primal, _ in pairs],
         staged.jaxpr,

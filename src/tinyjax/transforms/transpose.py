@@ -5,12 +5,12 @@ the operands it is linear in, through its primitive's ``transpose`` rule; cotang
 variable are added. How arrays are added is handed in: this file knows no primitive.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from tinyjax.core.array import Array
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import current_trace
@@ -39,34 +39,49 @@ def backward_pass(
     Raises:
         DifferentiationError: an equation is not linear.
     """
-    known: dict[Var, Array] = dict(zip(jaxpr.in_binders, residuals, strict=False))
+    known = dict(zip(jaxpr.in_binders, residuals, strict=False))
     linear_inputs = jaxpr.in_binders[len(residuals) :]
-    linear_eqns = _evaluate_known(jaxpr, known, linear_inputs)
+    eqns = _evaluate_known(jaxpr, known, linear_inputs)
+    return pull_back(eqns, known, linear_inputs, jaxpr.outs, cotangents, add)
 
+
+def pull_back(
+    eqns: Sequence[JaxprEqn],
+    known: Mapping[Var, Array],
+    linear_inputs: Sequence[Var],
+    outs: Sequence[Atom],
+    cotangents: Sequence[Tangent],
+    add: Add,
+) -> list[Tangent]:
+    """Apply the transpose of equations that all depend on the linear inputs.
+
+    Args:
+        eqns: the equations, in order.
+        known: the values of every variable that is not linear.
+        linear_inputs: the variables whose cotangents are wanted.
+        outs: the results.
+        cotangents: one per result.
+        add: adds two arrays of one type.
+    """
     totals: dict[Var, Array] = {}
-
-    def accumulate(var: Var, cotangent: Array) -> None:
-        before = totals.get(var)
-        totals[var] = cotangent if before is None else add(before, cotangent)
-
-    for atom, cotangent in zip(jaxpr.outs, cotangents, strict=True):
+    for atom, cotangent in zip(outs, cotangents, strict=True):
         if cotangent is not ZERO and isinstance(atom, Var) and atom not in known:
-            accumulate(atom, cotangent)
+            before = totals.get(atom)
+            totals[atom] = cotangent if before is None else add(before, cotangent)
 
-    for eqn in reversed(linear_eqns):
-        found = [totals.pop(var, ZERO) for var in eqn.out_binders]
-        if all(cotangent is ZERO for cotangent in found):
+    for eqn in reversed(eqns):
+        found: list[Tangent] = [totals.pop(var, ZERO) for var in eqn.out_binders]
+        # an equation may have no results at all: a compiled program of which none is used
+        if not found or (found[0] is ZERO and all(ct is ZERO for ct in found)):
             continue
         operands: list[Array | Var] = []
         for x in eqn.inputs:
-            if isinstance(x, Lit):
-                operands.append(x.value)
-            else:
-                operands.append(known.get(x, x))
+            operands.append(x.value if isinstance(x, Lit) else known.get(x, x))  # noqa: PERF401
         results = eqn.primitive.rules.transpose(found, operands, eqn.params)
-        for operand, result in zip(operands, results, strict=True):
-            if isinstance(operand, Var) and result is not None and result is not ZERO:
-                accumulate(operand, result)
+        for var, result in zip(operands, results, strict=True):
+            if type(var) is Var and result is not None and result is not ZERO:
+                before = totals.get(var)
+                totals[var] = result if before is None else add(before, result)
     return [totals.pop(var, ZERO) for var in linear_inputs]
 
 
@@ -136,6 +151,7 @@ def transpose_jaxpr(
 def not_linear(primitive: str, operand: str) -> DifferentiationError:
     """The error of a transpose rule that is asked about an operand it is not linear in."""
     return DifferentiationError(
-        f"'{primitive}' is not linear in {operand}, so it has no transpose there. A function given to "
+        f"'{primitive}' is not linear in {operand}, so it has no transpose there. A function "
+        "given to "
         "a transposition must be linear in the arguments that are transposed."
     )

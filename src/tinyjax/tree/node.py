@@ -193,7 +193,7 @@ def _values(x: dict[Any, Any]) -> tuple[Any, ...]:
 
 
 def _flatten_dict(x: dict[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    # For a dict of 4 strings the plan takes 0.3 us; sorting and picking anew would take 0.5 us.
+    # For a dict of 4 strings a known plan takes 0.3 us; sorting and picking anew takes 0.6 us.
     order = tuple(x)
     exact = _STR.issuperset(map(type, order))
     plan = _plans.get(order) if exact else None

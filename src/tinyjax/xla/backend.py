@@ -5,13 +5,8 @@ need is passed with each call. Data goes to the device without a copy where its 
 which is why only memory that nobody writes to may be sent.
 """
 
-import os
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
-
-# XLA would greet every process on standard error.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 import numpy as np
 from jaxlib import xla_client
@@ -80,9 +75,7 @@ class Backend:
 
     def put(self, host: HostArray, aval: ShapedArray) -> ArrayImpl:
         """Send data that nobody will write to; aligned memory is not copied."""
-        return batched_device_put(
-            aval, self.placement, [host], [self.device], enable_x64=True
-        )
+        return batched_device_put(aval, self.placement, [host], [self.device], enable_x64=True)
 
 
 @lru_cache(maxsize=1)
@@ -100,9 +93,12 @@ def buffer_of(array: Array, on: Backend) -> Any:
         if not host.flags.c_contiguous:
             host = np.ascontiguousarray(host)
         buffer = array._buffer = on.put(host, array.aval)
-    elif array._host is None and buffer.is_deleted():
-        array.concrete("data")  # raises, saying that the array was donated
     return buffer
+
+
+def to_device(array: Array) -> None:
+    """Make sure that an array has its data on the device."""
+    buffer_of(array, backend())
 
 
 def aligned_copy(host: HostArray) -> HostArray:
@@ -112,9 +108,3 @@ def aligned_copy(host: HostArray) -> HostArray:
     out = memory[start : start + host.nbytes].view(host.dtype).reshape(host.shape)
     out[...] = host
     return out
-
-
-def wait(arrays: Sequence[Array]) -> None:
-    """Wait until the data of all arrays has been computed."""
-    for array in arrays:
-        array.block_until_ready()

@@ -48,20 +48,46 @@ class Executable:
         self._handlers = [array_result_handler(a, on.placement, True, True) for a in out_avals]
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
-        """Run the program; the results may still be under way when this returns."""
+        """Run the program; the results may still be under way when this returns.
+
+        Args:
+            args: arrays with data, of the types of the parameters.
+
+        Raises:
+            ArgumentError: one was donated to an earlier call.
+        """
         on = self._backend
-        buffers = [buffer_of(arg, on) for arg in args]
-        outs = self.loaded.execute_sharded(buffers).consume_with_handlers(self._handlers)
+        buffers: list[Any] = []
+        for arg in args:
+            buffer = arg._buffer
+            buffers.append(buffer_of(arg, on) if buffer is None else buffer)
+        try:
+            outs = self.loaded.execute_sharded(buffers).consume_with_handlers(self._handlers)
+        except (RuntimeError, ValueError):
+            _check_donated(args)
+            raise
         for i in self.donated:
             _give_up(args[i])
-        return [
-            ConcreteArray(None, aval, out) for aval, out in zip(self.out_avals, outs, strict=True)
-        ]
+        results: list[Array] = []
+        for aval, out in zip(self.out_avals, outs, strict=True):
+            results.append(ConcreteArray(None, aval, out))
+        return results
+
+
+def _check_donated(args: Sequence[Array]) -> None:
+    """Say which argument was given away, if that is why the program would not run."""
+    for arg in args:
+        if isinstance(arg, ConcreteArray) and arg.is_deleted():
+            arg.concrete("data")
 
 
 def _give_up(array: Array) -> None:
     """Forget the host copy of a donated array, whose memory the program has reused."""
-    if isinstance(array, ConcreteArray) and array._buffer is not None and array._buffer.is_deleted():
+    if (
+        isinstance(array, ConcreteArray)
+        and array._buffer is not None
+        and array._buffer.is_deleted()
+    ):
         array._aval = array.aval
         array._host = None
 

@@ -1,0 +1,1 @@
+"""tinyjax beside JAX, autograd, PyTorch and NumPy: what users wait for, measured."""

@@ -1,0 +1,104 @@
+"""Runtime checks of the signatures of public entry points.
+
+The check of a call is derived from the function's annotations. What a cheap test accepts is
+accepted (1 us a call); what it does not is put to typeguard, which decides and says what was
+expected. So typeguard, whose import takes longer than all of ours, is loaded only for a mistake.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from types import NoneType, UnionType
+from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from tinyjax.errors import ArgumentError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Test = Callable[[object], bool]
+
+
+def checked(fun: Callable[P, R]) -> Callable[P, R]:
+    """Check the arguments of every call against the annotations.
+
+    Raises:
+        ArgumentError: when called with an argument of another type; it names the argument.
+
+    Example:
+        >>> from tinyjax.core.checking import checked
+        >>> @checked
+        ... def double(x: int) -> int:
+        ...     return 2 * x
+        >>> double("a")
+        Traceback (most recent call last):
+            ...
+        tinyjax.errors.ArgumentError: x of double must be int, but got 'a' (str)...
+    """
+    names = tuple(inspect.signature(fun).parameters)
+    tests: dict[str, Test] = {}
+
+    @wraps(fun)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if not tests:
+            tests.update(_tests_of(fun))
+        for name, value in zip(names, args, strict=False):
+            if name in tests and not tests[name](value):
+                _judge(fun, name, value)
+        for name, value in kwargs.items():
+            if name in tests and not tests[name](value):
+                _judge(fun, name, value)
+        return fun(*args, **kwargs)
+
+    return call
+
+
+def _tests_of(fun: Callable[..., object]) -> dict[str, Test]:
+    hints = get_type_hints(fun)
+    return {name: _test_of(hint) for name, hint in hints.items() if name != "return"}
+
+
+def _test_of(hint: Any) -> Test:
+    """A cheap test that accepts nothing of another type; it may reject what typeguard accepts."""
+    origin = get_origin(hint)
+    if hint is Any or isinstance(hint, TypeVar):
+        return lambda _: True
+    if hint is None or hint is NoneType:
+        return lambda value: value is None
+    if origin is Callable or hint is Callable:
+        return callable
+    if origin in (Union, UnionType):
+        tests = [_test_of(arg) for arg in get_args(hint)]
+        return lambda value: any(test(value) for test in tests)
+    if origin is Sequence:
+        (item,) = map(_test_of, get_args(hint))
+        return lambda value: isinstance(value, (tuple, list)) and all(map(item, value))
+    if isinstance(hint, type):
+        return lambda value: isinstance(value, hint)
+    return lambda _: False
+
+
+def _judge(fun: Callable[..., object], name: str, value: object) -> None:
+    from typeguard import TypeCheckError, check_type  # noqa: PLC0415, it takes 60 ms to load
+
+    expected = get_type_hints(fun)[name]
+    try:
+        check_type(value, expected)
+    except TypeCheckError:
+        shown = getattr(expected, "__name__", None) if isinstance(expected, type) else None
+        raise ArgumentError(
+            f"{name} of {fun.__qualname__} must be {shown or _readable(expected)}, but got "
+            f"{value!r} "
+            f"({type(value).__name__})."
+        ) from None
+
+
+def _readable(hint: Any) -> str:
+    """An annotation as a user reads it."""
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return " or ".join(_readable(arg) for arg in get_args(hint))
+    if origin is Callable or hint is Callable:
+        return "a function"
+    if origin is Sequence:
+        return "a sequence of " + ", ".join(_readable(arg) for arg in get_args(hint))
+    return "None" if hint is NoneType else getattr(hint, "__name__", str(hint))

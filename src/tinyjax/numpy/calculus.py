@@ -1,0 +1,291 @@
+"""Calculus on samples: gradients, integrals, interpolation; polynomials and cross products."""
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy.elementwise import pick
+from tinyjax.numpy.manipulation import concatenate, moveaxis, stack
+from tinyjax.numpy.promotion import (
+    arrays,
+    broadcast,
+    broadcast_shapes,
+    broadcast_to_shape,
+    convert,
+    inexact,
+    promote_dtypes,
+    promote_inexact,
+    strong,
+)
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.reduce import reduce_sum
+from tinyjax.primitives.shape import full, full_like, reshape, slice_in_dim
+
+
+def _at(x: Array, start: int, limit: int, axis: int) -> Array:
+    """A slice along an axis, counted from the front or (below zero) from the back."""
+    n = x.shape[axis]
+    return slice_in_dim(
+        x, start if start >= 0 else start + n, limit if limit > 0 else limit + n, 1, axis
+    )
+
+
+def gradient(
+    f: ArrayLike,
+    *varargs: ArrayLike,
+    axis: Axis = None,
+    edge_order: int | None = None,
+) -> Array | list[Array]:
+    """Estimate derivatives from samples by central differences, one-sided at the ends.
+
+    Args:
+        f: the samples; at least two along each axis.
+        *varargs: the distance of samples, or their coordinates along the axis: one for all axes, or
+            one for each. 1 by default.
+        axis: along which; all of them by default.
+        edge_order: only 1 or None.
+
+    Returns:
+        An array of ``f``'s shape for each axis; the array itself where there is one axis.
+
+    Raises:
+        ShapeError: an axis has fewer than two samples, or as many coordinates do not fit.
+        ArgumentError: there are distances for some of the axes only.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.gradient(jnp.array([1.0, 2.0, 4.0, 7.0]))
+        Array([1. , 1.5, 2.5, 3. ], dtype=float32)
+    """
+    if edge_order not in (None, 1):
+        raise ArgumentError(f"gradient: edge_order must be 1, but got {edge_order}.")
+    x = inexact(f, "gradient")
+    axes = (
+        canonical_axes(axis, x.ndim)
+        if not isinstance(axis, (list, tuple))
+        else tuple(canonical_axis(i, x.ndim) for i in axis)
+    )
+    spacings = arrays("gradient", *varargs) or arrays("gradient", 1.0)
+    if len(spacings) == 1:
+        spacings *= len(axes)
+    if len(spacings) != len(axes):
+        raise ArgumentError(
+            f"gradient needs one distance, or one for each of {len(axes)} axes, but got "
+            f"{len(varargs)}."
+        )
+    results = [_gradient(x, h, i) for h, i in zip(spacings, axes, strict=True)]
+    return results[0] if len(results) == 1 else results
+
+
+def _gradient(x: Array, spacing: Array, axis: int) -> Array:
+    n = x.shape[axis]
+    if n < 2:
+        raise ShapeError(
+            f"gradient needs at least two samples along axis {axis}, but the shape is {x.shape}."
+        )
+    h = convert(spacing, x.dtype)
+    steps = _at(x, 1, 0, axis) - _at(x, 0, -1, axis)
+    if not h.shape:
+        first, last = _at(steps, 0, 1, axis) / h, _at(steps, -1, 0, axis) / h
+        inner = (_at(x, 2, 0, axis) - _at(x, 0, -2, axis)) / (h * 2) if n > 2 else None
+    else:
+        if h.shape != (n,):
+            raise ShapeError(
+                f"gradient needs {n} coordinates along axis {axis}, but got shape {h.shape}."
+            )
+        widths = reshape(
+            _at(h, 1, 0, 0) - _at(h, 0, -1, 0),
+            tuple([n - 1 if i == axis else 1 for i in range(x.ndim)]),
+        )
+        slopes = steps / widths
+        first, last = _at(slopes, 0, 1, axis), _at(slopes, -1, 0, axis)
+        # the mean of the slopes on either side, each weighted by the width of the other side
+        left, right = _at(widths, 0, -1, axis), _at(widths, 1, 0, axis)
+        inner = (
+            (_at(slopes, 0, -1, axis) * right + _at(slopes, 1, 0, axis) * left) / (left + right)
+            if n > 2
+            else None
+        )
+    return concatenate([first, *([] if inner is None else [inner]), last], axis)
+
+
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
+    """Integrate samples by the trapezoidal rule.
+
+    Args:
+        y: the samples.
+        x: their coordinates, for all of ``y`` or along the axis; None where they are ``dx`` apart.
+        dx: the distance of samples.
+        axis: along which.
+
+    Raises:
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.trapezoid(jnp.array([1.0, 2.0, 3.0]))
+        Array(4., dtype=float32)
+    """
+    if x is None:
+        samples, width = promote_inexact(*arrays("trapezoid", y, dx))
+        place = canonical_axis(axis, samples.ndim)
+    else:
+        samples, points = promote_inexact(*arrays("trapezoid", y, x))
+        place = canonical_axis(axis, samples.ndim)
+        if points.ndim == 1:
+            shape = tuple([-1 if i == place else 1 for i in range(samples.ndim)])
+            points = points.reshape(shape)
+        along = canonical_axis(axis, points.ndim)
+        width = _at(points, 1, 0, along) - _at(points, 0, -1, along)
+    if samples.shape[place] < 1:
+        raise ShapeError(f"trapezoid needs a sample along axis {axis} of shape {samples.shape}.")
+    n = samples.shape[place]
+    pairs = slice_in_dim(samples, 1, n, 1, place) + slice_in_dim(samples, 0, n - 1, 1, place)
+    return strong(reduce_sum(pairs * width * 0.5, (place,)))
+
+
+def interp(
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike | None = None,
+    right: ArrayLike | None = None,
+) -> Array:
+    """Interpolate linearly between points.
+
+    Args:
+        x: where.
+        xp: the points' coordinates, increasing.
+        fp: the points' values.
+        left: the value before the first point; that of the first point by default.
+        right: the value after the last point; that of the last point by default.
+
+    Returns:
+        An array of ``x``'s shape.
+
+    Raises:
+        ShapeError: ``xp`` and ``fp`` have not the same number of points, at least one, on one axis.
+
+    Complexity:
+        The size of ``x`` times the number of points.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.interp(jnp.array([0.5, 3.0]), jnp.array([0.0, 1.0]), jnp.array([10.0, 20.0]))
+        Array([15., 20.], dtype=float32)
+    """
+    at, points, values = [strong(a) for a in promote_inexact(*arrays("interp", x, xp, fp))]
+    if points.ndim != 1 or points.shape != values.shape or not points.size:
+        raise ShapeError(
+            "interp needs points and values with one axis of the same size, at least 1, but got "
+            f"shapes {points.shape} and {values.shape}."
+        )
+    result = _piecewise_linear(at, points, values)
+    below = full_like(at, 0) + (values[0] if left is None else left)
+    above = full_like(at, 0) + (values[-1] if right is None else right)
+    result = pick(at < points[0], below, result)
+    return pick(at > points[-1], above, result)
+
+
+def _piecewise_linear(at: Array, points: Array, values: Array) -> Array:
+    n = points.size
+    if n == 1:
+        return broadcast_to_shape(values, at.shape) if at.ndim else reshape(values, ())
+    shape = (*at.shape, n)
+    wide = broadcast_to_shape(reshape(at, (*at.shape, 1)), shape)
+    passed = ew.convert_element_type(
+        ew.ge(wide, broadcast_to_shape(points, shape)), dtypes.default_int()
+    )
+    # the piece each falls into; the first and last pieces also take what lies beyond
+    piece = reduce_sum(passed, (at.ndim,)) - 1
+    piece = ew.clamp(full_like(piece, 0), piece, full_like(piece, n - 2))
+    low, value = points[piece], values[piece]
+    width, rise = points[piece + 1] - low, values[piece + 1] - value
+    # points may coincide: there the value jumps
+    flat = ew.eq(width, full_like(width, 0))
+    safe = ew.select(flat, full_like(width, 1), width)
+    return ew.select(flat, value, value + (at - low) / safe * rise)
+
+
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
+    """Evaluate a polynomial by Horner's scheme.
+
+    Args:
+        p: the coefficients along the first axis, that of the highest power first.
+        x: where; broadcasts with the other axes of ``p``.
+        unroll: of no effect; the scheme is always written out.
+
+    Raises:
+        ShapeError: ``p`` has no axis, or does not broadcast with ``x``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.polyval(jnp.array([1, 0, 2]), 3)
+        Array(11, dtype=int32)
+    """
+    coefficients, at = promote_dtypes(*arrays("polyval", p, x))
+    if not coefficients.shape:
+        raise ShapeError("polyval needs the coefficients along an axis, but got a scalar.")
+    shape = broadcast_shapes(coefficients.shape[1:], at.shape)
+    at = broadcast_to_shape(at, shape)
+    result: Array = full_like(at, 0)
+    for k in range(coefficients.shape[0]):
+        row = reshape(slice_in_dim(coefficients, k, k + 1), coefficients.shape[1:])
+        row = broadcast_to_shape(row, shape)
+        result = row if k == 0 else ew.add(ew.mul(result, at), row)
+    return result
+
+
+def cross(
+    a: ArrayLike,
+    b: ArrayLike,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
+) -> Array:
+    """Return the cross product of vectors of size 3 or 2.
+
+    Args:
+        a: the vectors along an axis of size 3, or 2 with the third component taken as zero.
+        b: the same; the other axes broadcast with those of ``a``.
+        axisa: the axis of ``a`` that holds the vectors.
+        axisb: that of ``b``.
+        axisc: that of the result.
+        axis: all three of these at once.
+
+    Returns:
+        The vectors; where both ``a`` and ``b`` have size 2, only the third components.
+
+    Raises:
+        ShapeError: the vectors have another size.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+        Array([0, 0, 1], dtype=int32)
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = promote_dtypes(*arrays("cross", a, b))
+    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
+        raise ShapeError(
+            f"cross needs vectors of size 2 or 3, but got {x.shape[-1]} and {y.shape[-1]}."
+        )
+
+    def component(v: Array, i: int) -> Array:
+        if i >= v.shape[-1]:
+            return full(v.shape[:-1], 0, v.dtype)
+        return reshape(slice_in_dim(v, i, i + 1, 1, v.ndim - 1), v.shape[:-1])
+
+    def minor(i: int, j: int) -> Array:
+        x_i, x_j, y_i, y_j = broadcast(
+            [component(x, i), component(x, j), component(y, i), component(y, j)], "cross"
+        )
+        return ew.sub(ew.mul(x_i, y_j), ew.mul(x_j, y_i))
+
+    if x.shape[-1] == y.shape[-1] == 2:
+        return minor(0, 1)
+    return stack([minor(1, 2), minor(2, 0), minor(0, 1)], axis=axisc)

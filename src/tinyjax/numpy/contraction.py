@@ -1,0 +1,716 @@
+"""Products of arrays that sum over axes: ``dot``, ``matmul``, ``tensordot``, ``einsum`` and kin.
+
+All of them become ``dot_general`` with its axes named, so that nothing is transposed or repeated
+before it is multiplied; a product that sums over nothing becomes a broadcast multiplication.
+Integers, floats, complex numbers and bools are promoted to their common dtype, which the result has
+unless ``preferred_element_type`` says otherwise. ``precision`` is taken for the sake of programs
+that give it: products are always computed in the full precision of their dtype.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from math import prod
+from types import EllipsisType
+from typing import Any
+
+import attrs
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, canonical_axis
+from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.errors import ArgumentError, AxisError, ShapeError
+from tinyjax.numpy.promotion import arrays, convert, promote_dtypes
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.dot import dot_general
+from tinyjax.primitives.reduce import reduce_or, reduce_sum
+from tinyjax.primitives.shape import (
+    broadcast_in_dim,
+    moveaxis,
+    reshape,
+    slice_,
+    squeeze,
+    transpose,
+)
+
+Axes = tuple[int, ...]
+
+
+def _prepare(
+    name: str, operands: Sequence[ArrayLike], preferred: DTypeLike
+) -> tuple[list[Array], DType]:
+    """Promote the operands, and say which dtype the result has."""
+    xs = promote_dtypes(*arrays(name, *operands))
+    return xs, xs[0].dtype if preferred is None else dtypes.check(preferred)
+
+
+def _multiply(x: Array, y: Array, dtype: DType) -> Array:
+    """Multiply two arrays of one shape in the result's dtype."""
+    if x.dtype != dtype:
+        x, y = convert(x, dtype), convert(y, dtype)
+    return ew.mul(x, y)
+
+
+def _sum(x: Array, axes: Axes) -> Array:
+    return reduce_or(x, axes) if x.dtype == dtypes.bool_ else reduce_sum(x, axes)
+
+
+def dot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Return the sum of products over the last axis of ``a`` and the last but one of ``b``.
+
+    For vectors that is the inner product, for matrices the matrix product, and a scalar multiplies.
+
+    Args:
+        a: any shape.
+        b: any shape; its last axis but one (the only one of a vector) has the size of ``a``'s last.
+        precision: not used; see the module.
+        preferred_element_type: the dtype of the result.
+
+    Returns:
+        An array with the axes of ``a`` but the last, then those of ``b`` but the one summed over.
+
+    Raises:
+        ShapeError: the axes summed over differ in size.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
+        Array([21, 43], dtype=int32)
+    """
+    (x, y), dtype = _prepare("dot", (a, b), preferred_element_type)
+    if not x.shape or not y.shape:
+        return _outer(x, y, dtype)
+    axis = max(y.ndim - 2, 0)
+    if x.shape[-1] != y.shape[axis]:
+        raise ShapeError(
+            f"dot of shapes {x.shape} and {y.shape}: the last axis of the first has size "
+            f"{x.shape[-1]}, and axis {axis} of the second {y.shape[axis]}; they must be equal."
+        )
+    return dot_general(x, y, ((x.ndim - 1,), (axis,)), dtype=dtype)
+
+
+def _outer(x: Array, y: Array, dtype: DType) -> Array:
+    """Every product of an element of one array with one of the other."""
+    shape = x.shape + y.shape
+    left = broadcast_in_dim(x, shape, tuple(range(x.ndim)))
+    right = broadcast_in_dim(y, shape, tuple(range(x.ndim, len(shape))))
+    return _multiply(left, right, dtype)
+
+
+def matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Return the matrix product over the last two axes, broadcasting over the others.
+
+    Args:
+        a: shape ``(..., n, k)``, or ``(k,)`` for a row vector.
+        b: shape ``(..., k, m)``, or ``(k,)`` for a column vector.
+        precision: not used; see the module.
+        preferred_element_type: the dtype of the result.
+
+    Returns:
+        An array of shape ``(..., n, m)``, without ``n`` or ``m`` where a vector was given.
+
+    Raises:
+        ShapeError: an operand is a scalar, or the sizes do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.matmul(jnp.ones((5, 1, 2, 3)), jnp.ones((4, 3, 2))).shape
+        (5, 4, 2, 2)
+    """
+    (x, y), dtype = _prepare("matmul", (a, b), preferred_element_type)
+    if not x.shape or not y.shape:
+        raise ShapeError(
+            f"matmul needs at least one axis of either operand, but got shapes {x.shape} and "
+            f"{y.shape}. Multiply by a scalar with *."
+        )
+    x_axis, y_axis = x.ndim - 1, max(y.ndim - 2, 0)
+    if x.shape[x_axis] != y.shape[y_axis]:
+        raise ShapeError(
+            f"matmul of shapes {x.shape} and {y.shape}: axis {x_axis} of the first and {y_axis} "
+            "of the second are summed over and must have the same size."
+        )
+    if x.ndim <= 2 and y.ndim <= 2:
+        return dot_general(x, y, ((x_axis,), (y_axis,)), dtype=dtype)
+    return _batched_matmul(x, y, dtype)
+
+
+def _batched_matmul(x: Array, y: Array, dtype: DType) -> Array:
+    # the letters k, n and m stand for the axes of the matrices, others for those before
+    batch = "abcdefgh" if max(x.ndim, y.ndim) <= 10 else _symbols(max(x.ndim, y.ndim))
+    x_batch, y_batch = x.ndim - 2, y.ndim - 2
+    most = max(x_batch, y_batch)
+    x_names = batch[most - x_batch : most] + "nk" if x.ndim > 1 else "k"
+    y_names = batch[most - y_batch : most] + "km" if y.ndim > 1 else "k"
+    out = batch[:most] + ("n" if x.ndim > 1 else "") + ("m" if y.ndim > 1 else "")
+    _sizes("matmul", (x_names, y_names), (x.shape, y.shape))
+    product, names = _contract(x, x_names, y, y_names, out, dtype)
+    return _permute(product, names, out)
+
+
+def vdot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Return the sum of the products of all elements, the first conjugated.
+
+    Args:
+        a: any shape.
+        b: any shape of as many elements.
+        precision: not used; see the module.
+        preferred_element_type: the dtype of the result.
+
+    Returns:
+        A scalar.
+
+    Raises:
+        ShapeError: the numbers of elements differ.
+    """
+    (x, y), dtype = _prepare("vdot", (a, b), preferred_element_type)
+    if x.size != y.size:
+        raise ShapeError(
+            f"vdot needs as many elements of either operand, but got shapes {x.shape} and "
+            f"{y.shape}."
+        )
+    left, right = _conjugate(reshape(x, (x.size,))), reshape(y, (y.size,))
+    return dot_general(left, right, ((0,), (0,)), dtype=dtype)
+
+
+def _conjugate(x: Array) -> Array:
+    return ew.conj(x) if dtypes.is_complex(x.dtype) else x
+
+
+def vecdot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Return the sum of products over one axis, the first conjugated, broadcasting over the others.
+
+    Args:
+        x1: at least one axis.
+        x2: at least one axis.
+        axis: the axis of both that is summed over.
+        precision: not used; see the module.
+        preferred_element_type: the dtype of the result.
+
+    Raises:
+        ShapeError: the axes differ in size, or the others do not broadcast.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
+        Array([21, 43], dtype=int32)
+    """
+    (x, y), dtype = _prepare("vecdot", (x1, x2), preferred_element_type)
+    x = moveaxis(x, canonical_axis(axis, x.ndim), x.ndim - 1)
+    y = moveaxis(y, canonical_axis(axis, y.ndim), y.ndim - 1)
+    return _einsum("vecdot", "...k,...k->...", [_conjugate(x), y], dtype)
+
+
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return the products of matrices ``(..., n, m)`` and vectors ``(..., m)``, broadcasting.
+
+    Raises:
+        ShapeError: the sizes do not fit.
+    """
+    xs, dtype = _prepare("matvec", (x1, x2), None)
+    return _einsum("matvec", "...nm,...m->...n", xs, dtype)
+
+
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return the products of conjugated vectors ``(..., n)`` and matrices ``(..., n, m)``.
+
+    Raises:
+        ShapeError: the sizes do not fit.
+    """
+    (x, y), dtype = _prepare("vecmat", (x1, x2), None)
+    return _einsum("vecmat", "...n,...nm->...m", [_conjugate(x), y], dtype)
+
+
+def inner(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Return the sum of products over the last axis of both; a scalar multiplies.
+
+    Args:
+        a: any shape.
+        b: any shape with a last axis of the same size.
+        precision: not used; see the module.
+        preferred_element_type: the dtype of the result.
+
+    Returns:
+        An array with the axes of ``a`` but the last, then those of ``b`` but the last.
+
+    Raises:
+        ShapeError: the last axes differ in size.
+    """
+    (x, y), dtype = _prepare("inner", (a, b), preferred_element_type)
+    if not x.shape or not y.shape:
+        return _outer(x, y, dtype)
+    if x.shape[-1] != y.shape[-1]:
+        raise ShapeError(
+            f"inner of shapes {x.shape} and {y.shape}: the last axes must have the same size."
+        )
+    return dot_general(x, y, ((x.ndim - 1,), (y.ndim - 1,)), dtype=dtype)
+
+
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
+    """Return all products of an element of ``a`` with one of ``b``.
+
+    Args:
+        a: any shape; its elements are the rows.
+        b: any shape; its elements are the columns.
+        out: must be None: arrays are immutable.
+
+    Returns:
+        An array of shape ``(a.size, b.size)``.
+    """
+    if out is not None:
+        raise ArgumentError("outer cannot write to out: arrays are immutable. Leave it out.")
+    (x, y), dtype = _prepare("outer", (a, b), None)
+    return _outer(reshape(x, (x.size,)), reshape(y, (y.size,)), dtype)
+
+
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
+    """Return the Kronecker product: each element of ``a`` times the whole of ``b``.
+
+    Args:
+        a: any shape.
+        b: any shape; where the numbers of axes differ, axes of size one are put in front.
+
+    Returns:
+        An array whose axes have the products of the sizes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2, 3]))
+        Array([ 1,  2,  3, 10, 20, 30], dtype=int32)
+    """
+    (x, y), dtype = _prepare("kron", (a, b), None)
+    ndim = max(x.ndim, y.ndim)
+    x = reshape(x, (1,) * (ndim - x.ndim) + x.shape)
+    y = reshape(y, (1,) * (ndim - y.ndim) + y.shape)
+    products = _outer(x, y, dtype)
+    interleaved = tuple(axis for i in range(ndim) for axis in (i, ndim + i))
+    shape = tuple(n * m for n, m in zip(x.shape, y.shape, strict=True))
+    return reshape(transpose(products, interleaved), shape)
+
+
+def tensordot(
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: int | Sequence[int] | Sequence[int | Sequence[int]] = 2,
+    *,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Return the sum of products over chosen axes of both operands.
+
+    Args:
+        a: any shape.
+        b: any shape.
+        axes: how many of the last axes of ``a`` and the first of ``b``; or the axes of either, an
+            int or a sequence each, which are paired in order.
+        precision: not used; see the module.
+        preferred_element_type: the dtype of the result.
+
+    Returns:
+        An array with the other axes of ``a``, then those of ``b``.
+
+    Raises:
+        ShapeError: paired axes differ in size.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.tensordot(jnp.ones((2, 3, 4)), jnp.ones((4, 3, 5)), axes=[(1, 2), (1, 0)]).shape
+        (2, 5)
+    """
+    (x, y), dtype = _prepare("tensordot", (a, b), preferred_element_type)
+    match axes:
+        case int():
+            if not 0 <= axes <= min(x.ndim, y.ndim):
+                raise ShapeError(
+                    f"tensordot of shapes {x.shape} and {y.shape} over {axes} axes: there are "
+                    "not as many."
+                )
+            left, right = tuple(range(x.ndim - axes, x.ndim)), tuple(range(axes))
+        case (first, second):
+            left, right = _axes_of(first, x), _axes_of(second, y)
+        case _:
+            raise ArgumentError(
+                f"tensordot takes an int or a pair of axes of either operand, but got {axes!r}."
+            )
+    if len(left) != len(right) or any(
+        x.shape[i] != y.shape[j] for i, j in zip(left, right, strict=True)
+    ):
+        raise ShapeError(
+            f"tensordot of shapes {x.shape} and {y.shape} over axes {left} and {right}: axes are "
+            "paired in order and must have equal sizes."
+        )
+    if not left:
+        return _outer(x, y, dtype)
+    return dot_general(x, y, (left, right), dtype=dtype)
+
+
+def _axes_of(given: int | Sequence[int], x: Array) -> Axes:
+    axes = (given,) if isinstance(given, int) else tuple(given)
+    found = tuple(canonical_axis(a, x.ndim, "axes of tensordot:") for a in axes)
+    if len(set(found)) != len(found):
+        raise AxisError(f"tensordot's axes {axes} repeat one.", found[0], x.ndim)
+    return found
+
+
+# einsum: names are single characters; axes under an ellipsis get characters of their own
+
+
+def _symbols(n: int) -> str:
+    """Characters that no one writes in subscripts, in increasing order."""
+    return "".join(map(chr, range(0xE000, 0xE000 + n)))
+
+
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Return the sum of products that subscripts describe, in Einstein's notation.
+
+    Each letter names an axis. Axes of one name are aligned; those that the output does not name are
+    summed over. A name repeated in one operand takes the diagonal. ``...`` stands for any further
+    axes, which broadcast. Without ``->`` the output has the axes under the ellipsis, then the names
+    that occur once, in alphabetical order.
+
+    Args:
+        subscripts: such as ``"ij,jk->ik"``; or an array, in which case arrays and their lists of
+            names (ints or ``...``) follow by turns, and a list of names for the output may end it.
+        *operands: one array for each term.
+        out: must be None: arrays are immutable.
+        optimize: whether to choose the order of products by their cost; False goes from left to
+            right. A path, that is a list of tuples of positions, is followed: the operands named
+            are replaced by their product at the end of the list.
+        precision: not used; see the module.
+        preferred_element_type: the dtype of the result.
+
+    Returns:
+        An array with the axes that the output names.
+
+    Raises:
+        ArgumentError: the subscripts are malformed, or do not fit the number of operands.
+        ShapeError: a term has more or fewer names than its operand axes, or axes of one name differ
+            in size (and neither is 1).
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.arange(6).reshape(2, 3)
+        >>> jnp.einsum("ij,kj->ik", x, x)
+        Array([[ 5, 14],
+               [14, 50]], dtype=int32)
+        >>> jnp.einsum("ii", jnp.eye(3))
+        Array(3., dtype=float32)
+    """
+    if out is not None:
+        raise ArgumentError("einsum cannot write to out: arrays are immutable. Leave it out.")
+    if not isinstance(subscripts, str):
+        subscripts, operands = _interleaved((subscripts, *operands))
+    if not operands:
+        raise ArgumentError(f"einsum {subscripts!r} needs at least one operand.")
+    xs, dtype = _prepare("einsum", operands, preferred_element_type)
+    path = None
+    if not isinstance(optimize, str | bool):
+        path = tuple(tuple(pair) for pair in optimize)
+    return _einsum("einsum", subscripts, xs, dtype, optimize is not False, path)
+
+
+def _interleaved(given: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+    """Turn arrays and lists of names by turns into subscripts and arrays."""
+
+    def letters(names: Iterable[int | EllipsisType]) -> str:
+        return "".join("..." if n is Ellipsis else chr(0xF000 + int(n)) for n in names)
+
+    count = len(given) // 2
+    terms = ",".join(letters(names) for names in given[1 : 2 * count : 2])
+    if len(given) % 2:
+        terms += "->" + letters(given[-1])
+    return terms, tuple(given[: 2 * count : 2])
+
+
+@lru_cache(maxsize=1024)
+def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
+    """Return the names of each operand's axes and of the output's, ellipses written out."""
+    text = subscripts.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ndims):
+        raise ArgumentError(
+            f"einsum {subscripts!r} has {len(terms)} terms, but got {len(ndims)} operands."
+        )
+    for term in (*terms, right):
+        names = term.replace("...", "", 1)
+        if not all(c.isalpha() or c >= "\ue000" for c in names):
+            raise ArgumentError(
+                f"einsum {subscripts!r}: {term!r} holds something other than letters and one '...'."
+            )
+    hidden = [
+        ndim - len(term.replace("...", "")) if "..." in term else 0
+        for term, ndim in zip(terms, ndims, strict=True)
+    ]
+    ellipsis = _symbols(max(0, *hidden))
+    written = []
+    for i, (term, n, ndim) in enumerate(zip(terms, hidden, ndims, strict=True)):
+        named = term.replace("...", ellipsis[len(ellipsis) - n :] if n > 0 else "")
+        if n < 0 or len(named) != ndim:
+            raise ShapeError(
+                f"einsum {subscripts!r}: the term {term!r} of operand {i} does not name the "
+                f"{ndim} axes that the operand has."
+            )
+        written.append(named)
+    every = "".join(written)
+    if arrow:
+        out = right.replace("...", ellipsis)
+        missing = [c for c in out if c not in every]
+        if missing or len(set(out)) != len(out):
+            raise ArgumentError(
+                f"einsum {subscripts!r}: the output must name axes of the operands, each once."
+            )
+    else:
+        once = sorted(c for c in set(every) if every.count(c) == 1 and c not in ellipsis)
+        out = ellipsis + "".join(once)
+    return tuple(written), out
+
+
+def _sizes(what: str, terms: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+    """The size of each name; 1 gives way to any other."""
+    sizes: dict[str, int] = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        for name, n in zip(term, shape, strict=True):
+            known = sizes.get(name, 1)
+            if known == 1:
+                sizes[name] = n
+            elif n not in (1, known):
+                given = " and ".join(map(str, shapes))
+                raise ShapeError(
+                    f"{what} of shapes {given}: two axes that belong together have sizes {known} "
+                    f"and {n}; they must be equal, or one of them 1."
+                )
+    return sizes
+
+
+def _einsum(
+    what: str,
+    subscripts: str,
+    xs: Sequence[Array],
+    dtype: DType,
+    optimize: bool = True,
+    path: tuple[tuple[int, ...], ...] | None = None,
+) -> Array:
+    shapes = tuple(x.shape for x in xs)
+    terms, out = _parse(subscripts, tuple(map(len, shapes)))
+    sizes = _sizes(what if what != "einsum" else f"einsum {subscripts!r}", terms, shapes)
+    work = [_simplify(x, term, sizes) for x, term in zip(xs, terms, strict=True)]
+    while len(work) > 1:
+        names = tuple(n for _, n in work)
+        if path:
+            first, *others = path
+            chosen, path = first, tuple(others)
+        elif optimize and len(work) > 2:
+            chosen = _cheapest(names, out, tuple(sizes.items()))
+        else:
+            chosen = (0, 1)
+        group = [work[i] for i in chosen]
+        rest = [w for i, w in enumerate(work) if i not in chosen]
+        joined = group[0]
+        for k, other in enumerate(group[1:], start=2):
+            later = [n for _, n in (*group[k:], *rest)]
+            wanted = _wanted(joined[1], other[1], later, out)
+            joined = _contract(*joined, *other, wanted, dtype)
+        # what was multiplied comes last, as in NumPy's paths; left to right it stays first
+        work = [*rest, joined] if path is not None or optimize else [joined, *rest]
+    ((x, names_left),) = work
+    gone = tuple(i for i, n in enumerate(names_left) if n not in out)
+    x = _sum(x, gone)
+    result = _permute(x, "".join(n for n in names_left if n in out), out)
+    return result if result.dtype == dtype else convert(result, dtype)
+
+
+def _simplify(x: Array, names: str, sizes: dict[str, int]) -> tuple[Array, str]:
+    """Drop axes of size one that broadcast, and take diagonals where a name is repeated."""
+    stretched = tuple(
+        i for i, (n, size) in enumerate(zip(names, x.shape, strict=True)) if size != sizes[n]
+    )
+    if stretched:
+        x = squeeze(x, stretched)
+        names = "".join(n for i, n in enumerate(names) if i not in stretched)
+    while len(set(names)) != len(names):
+        name = next(n for n in names if names.count(n) > 1)
+        i, j = [k for k, n in enumerate(names) if n == name][:2]
+        others = [k for k in range(x.ndim) if k not in (i, j)]
+        size = x.shape[i]
+        # the diagonal of a matrix lies every size + 1 elements apart
+        moved = transpose(x, (*others, i, j))
+        flat = reshape(moved, (*moved.shape[:-2], size * size))
+        strides = (*[1] * len(others), size + 1)
+        x = slice_(flat, [0] * flat.ndim, flat.shape, strides)
+        names = "".join(names[k] for k in others) + name
+    return x, names
+
+
+def _wanted(x_names: str, y_names: str, others: Sequence[str], out: str) -> str:
+    """The names of a product that are still needed, those of the output first."""
+    later = set(out).union(*others)
+    first = [n for n in out if n in x_names or n in y_names]
+    return "".join(
+        [*first, *(n for n in dict.fromkeys(x_names + y_names) if n in later - set(out))]
+    )
+
+
+@lru_cache(maxsize=1024)
+def _cheapest(
+    names: tuple[str, ...], out: str, sizes: tuple[tuple[str, int], ...]
+) -> tuple[int, int]:
+    """The pair of operands to multiply next: the one whose product needs the least work.
+
+    Among equals that which leaves the least to do: the smallest result against its operands.
+    """
+    size = dict(sizes)
+
+    def volume(of: Iterable[str]) -> int:
+        return prod(size[n] for n in of)
+
+    def cost(pair: tuple[int, int]) -> tuple[int, int]:
+        i, j = pair
+        rest = [n for k, n in enumerate(names) if k not in pair]
+        product = volume(_wanted(names[i], names[j], rest, out))
+        return (
+            product - volume(names[i]) - volume(names[j]),
+            volume(set(names[i]) | set(names[j])),
+        )
+
+    return min(((i, j) for i in range(len(names)) for j in range(i + 1, len(names))), key=cost)
+
+
+@attrs.frozen
+class _Product:
+    """How two operands are multiplied: which axes are dropped, summed and aligned, and the rest."""
+
+    drop: tuple[Axes, Axes]
+    sums: tuple[Axes, Axes]
+    batch: tuple[Axes, Axes]
+    contract: tuple[Axes, Axes]
+    swap: bool
+    names: tuple[str, str]
+    out: str
+
+
+@lru_cache(maxsize=1024)
+def _product(
+    x_names: str,
+    x_shape: tuple[int, ...],
+    y_names: str,
+    y_shape: tuple[int, ...],
+    wanted: str,
+) -> _Product:
+    x_size = dict(zip(x_names, x_shape, strict=True))
+    y_size = dict(zip(y_names, y_shape, strict=True))
+
+    # an axis of size one that meets a longer one, or that nobody wants, need not be there
+    def dropped(own: dict[str, int], other: dict[str, int]) -> set[str]:
+        return {n for n, size in own.items() if size == 1 and other.get(n, 1) != 1}
+
+    def parts(
+        names: str, own: dict[str, int], other: dict[str, int]
+    ) -> tuple[str, Axes, str, Axes]:
+        gone = dropped(own, other)
+        drop = tuple(i for i, n in enumerate(names) if n in gone)
+        names = "".join(n for n in names if n not in gone)
+        there = set(other) - dropped(other, own)
+        sums = tuple(i for i, n in enumerate(names) if n not in there and n not in wanted)
+        return names, drop, "".join(n for i, n in enumerate(names) if i not in sums), sums
+
+    _, x_drop, x_left, x_sums = parts(x_names, x_size, y_size)
+    _, y_drop, y_left, y_sums = parts(y_names, y_size, x_size)
+    both = [n for n in x_left if n in y_left]
+    batch = "".join(n for n in wanted if n in both)
+    contract = "".join(n for n in both if n not in wanted)
+    x_free = "".join(n for n in x_left if n not in both)
+    y_free = "".join(n for n in y_left if n not in both)
+    swap = batch + x_free + y_free != wanted and batch + y_free + x_free == wanted
+    if not contract:
+        out = "".join(n for n in wanted if n in x_left or n in y_left)
+    else:
+        out = batch + (y_free + x_free if swap else x_free + y_free)
+    return _Product(
+        (x_drop, y_drop),
+        (x_sums, y_sums),
+        (tuple(map(x_left.index, batch)), tuple(map(y_left.index, batch))),
+        (tuple(map(x_left.index, contract)), tuple(map(y_left.index, contract))),
+        swap,
+        (x_left, y_left),
+        out,
+    )
+
+
+def _contract(
+    x: Array, x_names: str, y: Array, y_names: str, wanted: str, dtype: DType
+) -> tuple[Array, str]:
+    """Multiply two operands and sum over the names that are not wanted."""
+    plan = _product(x_names, x.shape, y_names, y.shape, wanted)
+    x, y = (
+        _sum(squeeze(z, drop) if drop else z, sums)
+        for z, drop, sums in zip((x, y), plan.drop, plan.sums, strict=True)
+    )
+    if x.dtype != y.dtype:
+        x, y = promote_dtypes(x, y)
+    if not plan.contract[0]:
+        x, y = _aligned(x, plan.names[0], y, plan.names[1], plan.out)
+        return _multiply(x, y, dtype), plan.out
+    if plan.swap:
+        contract = plan.contract[1], plan.contract[0]
+        batch = plan.batch[1], plan.batch[0]
+        return dot_general(y, x, contract, batch, dtype), plan.out
+    return dot_general(x, y, plan.contract, plan.batch, dtype), plan.out
+
+
+def _aligned(x: Array, x_names: str, y: Array, y_names: str, out: str) -> tuple[Array, Array]:
+    """Broadcast two operands to the axes of the result."""
+    sizes = dict(zip(x_names, x.shape, strict=True)) | dict(zip(y_names, y.shape, strict=True))
+    shape = tuple(sizes[n] for n in out)
+
+    def place(z: Array, names: str) -> Array:
+        ordered = "".join(n for n in out if n in names)
+        dims = tuple(out.index(n) for n in ordered)
+        return broadcast_in_dim(_permute(z, names, ordered), shape, dims)
+
+    return place(x, x_names), place(y, y_names)
+
+
+def _permute(x: Array, names: str, out: str) -> Array:
+    """Bring axes into the order of ``out``, which has the same names."""
+    return x if names == out else transpose(x, tuple(map(names.index, out)))

@@ -1,0 +1,845 @@
+"""Making arrays: from Python values, filled, by ranges, and as matrices of a given form.
+
+Also the questions about dtypes and shapes that need no computation.
+"""
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, overload, runtime_checkable
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import (
+    Array,
+    ArrayLike,
+    ConcreteArray,
+    as_array,
+    canonical_axis,
+    is_array_like,
+)
+from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
+from tinyjax.numpy.elementwise import astype, floor, pick, power
+from tinyjax.numpy.promotion import (
+    array_of,
+    arrays,
+    broadcast,
+    broadcast_to_shape,
+    convert,
+    promote_inexact,
+    strong,
+)
+from tinyjax.numpy.reductions import sum
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.shape import concatenate, iota, pad, reshape, slice_, transpose
+from tinyjax.primitives.shape import full as filled
+from tinyjax.primitives.shape import full_like as like
+
+Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+
+
+@runtime_checkable
+class ConvertibleToNumpy(Protocol):
+    """What ``np.asarray`` takes: data of another array library."""
+
+    def __array__(self) -> HostArray: ...
+
+
+#: What ``array`` takes: array-likes, and lists of them, nested to any depth.
+Nested: TypeAlias = "ArrayLike | ConvertibleToNumpy | Sequence[Nested]"
+
+_PYTHON = (bool, int, float, complex)
+
+
+def canonical_shape(shape: Shape, name: str = "shape") -> tuple[int, ...]:
+    """Return a shape as a tuple of ints.
+
+    Raises:
+        ShapeError: a size is negative.
+        ArgumentError: a size is not an int.
+    """
+    try:
+        given = (shape,) if isinstance(shape, SupportsIndex) else shape
+        sizes = tuple([operator.index(n) for n in given])
+    except TypeError:
+        raise ArgumentError(
+            f"{name} must be an int or a sequence of ints known at trace time, but got {shape!r}."
+        ) from None
+    if any(n < 0 for n in sizes):
+        raise ShapeError(f"{name} must not be negative, but got {sizes}.")
+    return sizes
+
+
+# From Python values
+
+
+def array(
+    object: Nested,
+    dtype: DTypeLike = None,
+    copy: bool = True,
+    order: None = None,
+    ndmin: int = 0,
+) -> Array:
+    """Make an array of numbers, arrays, or nested lists of them.
+
+    Args:
+        object: a number, an array, or a list or tuple of such, nested to any depth but of equal
+            lengths. NumPy data is copied and keeps its dtype.
+        dtype: of the result; by default what the elements promote to, where Python numbers have the
+            default type of their kind.
+        copy: of no effect; arrays are immutable.
+        order: only None; the layout in memory is not part of an array.
+        ndmin: the least number of axes; missing ones are put in front.
+
+    Raises:
+        ShapeError: lists in one place differ in length.
+        ArgumentError: an element is neither a number nor an array, or does not fit the dtype.
+        DtypeError: ``dtype`` is not one that arrays can have.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.array([[1, 2], [3, 4.5]])
+        Array([[1. , 2. ],
+               [3. , 4.5]], dtype=float32)
+        >>> jnp.array(3, dtype=jnp.int8)
+        Array(3, dtype=int8)
+    """
+    wanted = None if dtype is None else dtypes.check(dtype)
+    made = _make(object, wanted)
+    if wanted is not None:
+        made = ew.convert_element_type(made, wanted)
+    if made.ndim < ndmin:
+        made = reshape(made, (1,) * (ndmin - made.ndim) + made.shape)
+    return made
+
+
+def asarray(
+    a: Nested, dtype: DTypeLike = None, order: None = None, *, copy: bool | None = None
+) -> Array:
+    """Return ``a`` as an array: see ``array``."""
+    return array(a, dtype)
+
+
+def copy(a: ArrayLike, order: None = None) -> Array:
+    """Return ``a`` as an array; arrays are immutable, so there is nothing to copy."""
+    return array(a)
+
+
+def _make(x: Any, wanted: DType | None) -> Array:
+    if isinstance(x, Array):
+        return x
+    if type(x) in _PYTHON:
+        return as_array(x) if wanted is None else _of_numbers(x, {type(x)}, wanted)
+    if isinstance(x, (list, tuple)):
+        return _of_list(x, wanted)
+    if not is_array_like(x) and not hasattr(x, "__jax_array__") and hasattr(x, "__array__"):
+        x = np.asarray(x)
+    made = as_array(x)
+    if wanted is not None and isinstance(made, ConcreteArray):
+        # at once, so that no conversion is staged
+        return ConcreteArray(_convert_host(made.host, wanted))
+    return made
+
+
+def _convert_host(host: HostArray, dtype: DType) -> HostArray:
+    with np.errstate(all="ignore"):
+        params = ew.ConvertParams(dtype, False)
+        return ew.convert_element_type_p.rules.impl([host], params)[0]
+
+
+def _flatten(x: Any, leaves: list[Any]) -> None:
+    for element in x:
+        if isinstance(element, (list, tuple)):
+            _flatten(element, leaves)
+        else:
+            leaves.append(element)
+
+
+def _of_list(x: Any, wanted: DType | None) -> Array:
+    leaves: list[Any] = []
+    _flatten(x, leaves)
+    types = set(map(type, leaves))
+    if types.issubset(_PYTHON):
+        return _of_numbers(x, types, wanted)
+    parts = [array_of("array", leaf) for leaf in leaves]
+    dtype = wanted or dtypes.promote([(p.dtype, p.weak_type) for p in parts])[0]
+    if all(isinstance(p, ConcreteArray) for p in parts):
+        hosts = iter([p.concrete("an array") for p in parts])
+        return ConcreteArray(_convert_host(_host_of(_nest(x, hosts), x), dtype))
+    converted = iter([ew.convert_element_type(p, dtype) for p in parts])
+    return _stack(_nest(x, converted), x)
+
+
+def _nest(x: Any, leaves: Any) -> Any:
+    """Put leaves into the places of ``x``'s numbers."""
+    if isinstance(x, (list, tuple)):
+        return [_nest(element, leaves) for element in x]
+    return next(leaves)
+
+
+def _stack(nested: Any, x: object) -> Array:
+    if isinstance(nested, Array):
+        return nested
+    parts: list[Array] = [_stack(element, x) for element in nested]
+    if len({p.shape for p in parts}) > 1:
+        raise _ragged(x)
+    return concatenate([reshape(p, (1, *p.shape)) for p in parts], 0)
+
+
+def _ragged(x: object) -> ShapeError:
+    text = repr(x)
+    return ShapeError(
+        "array: lists (or arrays) in one place must have equal lengths, but those in "
+        f"{text if len(text) < 80 else text[:77] + '...'} differ."
+    )
+
+
+def _host_of(nested: Any, x: object) -> HostArray:
+    try:
+        host = np.array(nested)
+    except ValueError:
+        raise _ragged(x) from None
+    return host
+
+
+def _of_numbers(x: Any, types: set[type], wanted: DType | None) -> Array:
+    """Make an array of Python numbers, of which some have these types."""
+    if wanted is None:
+        joined = [(dtypes.scalar_dtype(t), t is not bool) for t in types]
+        wanted = dtypes.promote(joined)[0] if joined else dtypes.default_float()
+    host = _host_of(x, x)
+    if host.dtype == object or (host.dtype.kind in "iu" and dtypes.is_integer(wanted)):
+        info = np.iinfo(wanted if dtypes.is_integer(wanted) else np.int64)
+        if host.size and not info.min <= host.min() <= host.max() <= info.max:
+            raise ArgumentError(
+                f"array: {host.max() if host.max() > info.max else host.min()} does not fit in "
+                f"{info.dtype}. Give a wider dtype, for instance jnp.array(..., dtype=jnp.int64)."
+            )
+    return ConcreteArray(_convert_host(host, wanted))
+
+
+# Filled with one value
+
+
+def full(shape: Shape, fill_value: Nested, dtype: DTypeLike = None) -> Array:
+    """Return an array filled with a value.
+
+    Args:
+        shape: an int, or several.
+        fill_value: a scalar, or an array that broadcasts to the shape.
+        dtype: of the result; that of the value by default.
+
+    Raises:
+        ShapeError: the shape is negative, or the value does not broadcast to it.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.full((2, 2), 7.0, dtype=jnp.float32)
+        Array([[7., 7.],
+               [7., 7.]], dtype=float32)
+    """
+    sizes = canonical_shape(shape)
+    return broadcast_to(array(fill_value, dtype), sizes)
+
+
+def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
+    """Repeat an array along axes of size one, and along new axes in front, to reach a shape.
+
+    Args:
+        array: any dtype.
+        shape: the shape of the result.
+
+    Raises:
+        ShapeError: the array does not broadcast to the shape.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.broadcast_to(jnp.array([1, 2]), (2, 2))
+        Array([[1, 2],
+               [1, 2]], dtype=int32)
+    """
+    x = array_of("broadcast_to", array)
+    sizes = canonical_shape(shape)
+    offset = len(sizes) - x.ndim
+    if offset < 0 or any(n not in (1, m) for n, m in zip(x.shape, sizes[offset:], strict=True)):
+        raise ShapeError(
+            f"broadcast_to: shape {x.shape} does not broadcast to {sizes}: counted from the last "
+            "axis, each size must be 1 or the size wanted."
+        )
+    return broadcast_to_shape(x, sizes)
+
+
+def zeros(shape: Shape, dtype: DTypeLike = None) -> Array:
+    """Return zeros, of the default float type unless a dtype is given.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.zeros((2, 3))
+        Array([[0., 0., 0.],
+               [0., 0., 0.]], dtype=float32)
+    """
+    return filled(canonical_shape(shape), 0, _float_unless(dtype))
+
+
+def ones(shape: Shape, dtype: DTypeLike = None) -> Array:
+    """Return ones, of the default float type unless a dtype is given."""
+    return filled(canonical_shape(shape), 1, _float_unless(dtype))
+
+
+def empty(shape: Shape, dtype: DTypeLike = None) -> Array:
+    """Return zeros; there are no arrays without values."""
+    return zeros(shape, dtype)
+
+
+def _float_unless(dtype: DTypeLike) -> DType:
+    return dtypes.default_float() if dtype is None else dtypes.check(dtype)
+
+
+def full_like(
+    a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike = None, shape: Shape | None = None
+) -> Array:
+    """Return an array filled with a value, of another array's shape and dtype unless given.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.full_like(jnp.array([1, 2]), 5)
+        Array([5, 5], dtype=int32)
+    """
+    x = array_of("full_like", a)
+    weak = dtype is None and x.weak_type
+    wanted = x.dtype if dtype is None else dtypes.check(dtype)
+    sizes = x.shape if shape is None else canonical_shape(shape)
+    value = _make(fill_value, wanted)
+    return broadcast_to(ew.convert_element_type(value, wanted, weak), sizes)
+
+
+def zeros_like(a: ArrayLike, dtype: DTypeLike = None, shape: Shape | None = None) -> Array:
+    """Return zeros, of another array's shape and dtype unless given."""
+    return full_like(a, 0, dtype, shape)
+
+
+def ones_like(a: ArrayLike, dtype: DTypeLike = None, shape: Shape | None = None) -> Array:
+    """Return ones, of another array's shape and dtype unless given."""
+    return full_like(a, 1, dtype, shape)
+
+
+def empty_like(prototype: ArrayLike, dtype: DTypeLike = None, shape: Shape | None = None) -> Array:
+    """Return zeros, of another array's shape and dtype unless given."""
+    return full_like(prototype, 0, dtype, shape)
+
+
+# Ranges
+
+
+def arange(
+    start: ArrayLike,
+    stop: ArrayLike | None = None,
+    step: ArrayLike | None = None,
+    dtype: DTypeLike = None,
+) -> Array:
+    """Return evenly spaced numbers from ``start`` to before ``stop``.
+
+    Args:
+        start: the first number; with one argument, that is ``stop`` and the first number is 0.
+        stop: the end, which is left out.
+        step: the distance, 1 by default; may be negative.
+        dtype: of the result; that of the arguments by default.
+
+    Raises:
+        ConcretizationError: an argument is traced; the length must be known.
+        ArgumentError: ``step`` is 0.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.arange(3)
+        Array([0, 1, 2], dtype=int32)
+        >>> jnp.arange(0.0, 1.0, 0.25)
+        Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
+    """
+    given = arrays("arange", *[x for x in (start, stop, step) if x is not None])
+    if dtype is None:
+        wanted = dtypes.promote([(x.dtype, x.weak_type) for x in given])[0]
+    else:
+        wanted = dtypes.check(dtype)
+    if wanted == dtypes.bool_:
+        raise DtypeError("arange does not count in bools. Give an integer or float dtype.")
+    first, last = (0, start) if stop is None else (start, stop)
+    first, last, by = _known(first), _known(last), 1 if step is None else _known(step)
+    if by == 0:
+        raise ArgumentError("arange needs a step that is not 0.")
+    if dtypes.is_integer(wanted) and all(isinstance(v, int) for v in (first, last, by)):
+        size = len(range(first, last, by))
+        _fits("arange", first, wanted)
+        counted = iota((size,), wanted, 0)
+        if by != 1:
+            counted = ew.mul(counted, filled((size,), _wrap(by, wanted), wanted))
+        return counted if first == 0 else ew.add(counted, filled((size,), first, wanted))
+    values = np.arange(first, last, by)
+    return ConcreteArray(_convert_host(values, wanted))
+
+
+def _fits(name: str, value: int, dtype: DType) -> None:
+    info = np.iinfo(dtype)
+    if not info.min <= value <= info.max:
+        raise ArgumentError(f"{name}: {value} does not fit in {dtype.name}. Give a wider dtype.")
+
+
+def _wrap(value: int, dtype: DType) -> int:
+    """A step of an unsigned range may be negative: what is added then wraps around."""
+    return value % (1 << 8 * dtype.itemsize) if dtype.kind == "u" else value
+
+
+def _known(x: ArrayLike) -> Any:
+    """The value of a scalar argument that must be known while tracing, as a Python number."""
+    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+        return x
+    a = array_of("arange", x)
+    if a.shape:
+        raise ShapeError(f"arange needs scalars, but got an array of shape {a.shape}.")
+    return a.concrete("the start, stop or step of arange").item()
+
+
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike = None,
+    axis: int = 0,
+) -> Array: ...
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike = None,
+    axis: int = 0,
+) -> tuple[Array, Array]: ...
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike = None,
+    axis: int = 0,
+) -> Array | tuple[Array, Array]:
+    """Return evenly spaced numbers from ``start`` to ``stop``.
+
+    Args:
+        start: the first number, or an array of them.
+        stop: the last one; broadcasts with ``start``.
+        num: how many.
+        endpoint: whether ``stop`` is among them.
+        retstep: return the distance as well.
+        dtype: of the result; floats by default. Integers are rounded down.
+        axis: where in the result the new axis stands.
+
+    Raises:
+        ArgumentError: ``num`` is negative.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linspace(0, 1, 5)
+        Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    count = operator.index(num)
+    if count < 0:
+        raise ArgumentError(f"linspace needs num to be at least 0, but got {num}.")
+    a, b = promote_inexact(*arrays("linspace", start, stop))
+    a, b = broadcast((strong(a), strong(b)), "linspace")
+    wanted = a.dtype if dtype is None else dtypes.check(dtype)
+    parts = count - 1 if endpoint else count
+    shape = (count, *a.shape)
+    position = iota(shape, dtypes.real_part(a.dtype), 0)
+    fraction = ew.div(position, like(position, max(parts, 1)))
+    fraction = convert(fraction, a.dtype)
+    one = like(fraction, 1)
+    low, high = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
+    # so that both ends are met exactly
+    points = ew.add(ew.mul(low, ew.sub(one, fraction)), ew.mul(high, fraction))
+    if dtypes.is_integer(wanted):
+        points = floor(points)
+    points = ew.convert_element_type(points, wanted)
+    if axis:
+        place = canonical_axis(axis, points.ndim)
+        order = [*range(1, points.ndim)]
+        order.insert(place, 0)
+        points = transpose(points, tuple(order))
+    if not retstep:
+        return points
+    if parts <= 0:
+        return points, filled(a.shape, math.nan, a.dtype)
+    return points, ew.div(ew.sub(b, a), like(a, parts))
+
+
+def logspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike = None,
+    axis: int = 0,
+) -> Array:
+    """Return numbers evenly spaced in the logarithm, from ``base**start`` to ``base**stop``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.logspace(0, 2, 3, base=2)
+        Array([1., 2., 4.], dtype=float32)
+    """
+    exponents = linspace(start, stop, num, endpoint, False, None, axis)
+    result = power(convert(array_of("logspace", base), exponents.dtype), exponents)
+    return result if dtype is None else astype(result, dtype)
+
+
+def geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike = None,
+    axis: int = 0,
+) -> Array:
+    """Return numbers of which each is the one before times a constant factor.
+
+    Args:
+        start: the first number; not 0.
+        stop: the last one, of the same sign.
+        num: how many.
+        endpoint: whether ``stop`` is among them.
+        dtype: of the result; floats by default.
+        axis: where in the result the new axis stands.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.round(jnp.geomspace(1, 8, 4))
+        Array([1., 2., 4., 8.], dtype=float32)
+    """
+    a, b = promote_inexact(*arrays("geomspace", start, stop))
+    a, b = broadcast((strong(a), strong(b)), "geomspace")
+    signs = ew.sign(a)
+    exponents = linspace(ew.log(ew.div(a, signs)), ew.log(ew.div(b, signs)), num, endpoint)
+    result = ew.mul(ew.exp(exponents), broadcast_to_shape(signs, exponents.shape))
+    # the ends are exact
+    row = iota(result.shape, dtypes.int32, 0)
+    result = pick(ew.eq(row, like(row, 0)), a, result)
+    if endpoint and num > 1:
+        result = pick(ew.eq(row, like(row, num - 1)), b, result)
+    if axis:
+        order = [*range(1, result.ndim)]
+        order.insert(canonical_axis(axis, result.ndim), 0)
+        result = transpose(result, tuple(order))
+    return result if dtype is None else astype(result, dtype)
+
+
+def meshgrid(
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: Literal["xy", "ij"] = "xy"
+) -> list[Array]:
+    """Return the coordinates of a grid, one array for each of the given lines.
+
+    Args:
+        *xi: arrays with at most one axis.
+        copy: of no effect; arrays are immutable.
+        sparse: leave the other axes of each result at size one.
+        indexing: ``"xy"`` lets the first two lines run along axes 1 and 0, ``"ij"`` along 0 and 1.
+
+    Raises:
+        ArgumentError: there is no such ``indexing``.
+        ShapeError: an argument has more than one axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.meshgrid(jnp.arange(2), jnp.arange(3))[0]
+        Array([[0, 1],
+               [0, 1],
+               [0, 1]], dtype=int32)
+    """
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', but got {indexing!r}.")
+    lines = arrays("meshgrid", *xi)
+    for line in lines:
+        if line.ndim > 1:
+            raise ShapeError(f"meshgrid needs arrays with one axis, but got shape {line.shape}.")
+    places = list(range(len(lines)))
+    if indexing == "xy" and len(lines) >= 2:
+        places[:2] = [1, 0]
+    grid = [
+        reshape(line, tuple([line.size if i == place else 1 for i in range(len(lines))]))
+        for line, place in zip(lines, places, strict=True)
+    ]
+    return grid if sparse or not grid else broadcast(grid)
+
+
+@overload
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike = None, sparse: Literal[False] = False
+) -> Array: ...
+@overload
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike = None, *, sparse: Literal[True]
+) -> tuple[Array, ...]: ...
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike = None, sparse: bool = False
+) -> Array | tuple[Array, ...]:
+    """Return for each axis of a grid the index along it.
+
+    Args:
+        dimensions: the shape of the grid.
+        dtype: of the result; the default integer type if not given.
+        sparse: return one array for each axis, of size one along the others.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.indices((2, 2))[1]
+        Array([[0, 1],
+               [0, 1]], dtype=int32)
+    """
+    shape = canonical_shape(dimensions, "dimensions")
+    wanted = dtypes.default_int() if dtype is None else dtypes.check(dtype)
+    ndim = len(shape)
+    if sparse:
+        return tuple(
+            [
+                iota(tuple([n if i == axis else 1 for i in range(ndim)]), wanted, axis)
+                for axis, n in enumerate(shape)
+            ]
+        )
+    if not shape:
+        return filled((0,), 0, wanted)
+    return concatenate([iota((1, *shape), wanted, axis + 1) for axis in range(ndim)], 0)
+
+
+# Matrices of a given form
+
+
+def _offset_mask(shape: tuple[int, int], k: int, compare: Callable[[Array, Array], Array]) -> Array:
+    """Compare, for each element of a matrix, row + k with the column."""
+    rows, columns = iota(shape, dtypes.int32, 0), iota(shape, dtypes.int32, 1)
+    return compare(ew.add(rows, like(rows, k)) if k else rows, columns)
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Array:
+    """Return a matrix with ones on a diagonal and zeros elsewhere.
+
+    Args:
+        N: the number of rows.
+        M: the number of columns; ``N`` by default.
+        k: which diagonal; above the main one if positive.
+        dtype: of the result; the default float if not given.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.eye(2)
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    (rows, columns) = canonical_shape((N, N if M is None else M))
+    mask = _offset_mask((rows, columns), operator.index(k), ew.eq)
+    return ew.convert_element_type(mask, _float_unless(dtype))
+
+
+def identity(n: int, dtype: DTypeLike = None) -> Array:
+    """Return the identity matrix with ``n`` rows."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Array:
+    """Return a matrix with ones on and below the ``k``-th diagonal and zeros above."""
+    (rows, columns) = canonical_shape((N, N if M is None else M))
+    mask = _offset_mask((rows, columns), operator.index(k), ew.ge)
+    return ew.convert_element_type(mask, _float_unless(dtype))
+
+
+def _matrix_axes(name: str, m: ArrayLike) -> tuple[Array, tuple[int, int]]:
+    x = array_of(name, m)
+    if x.ndim < 2:
+        raise ShapeError(f"{name} needs an array with at least two axes, but got shape {x.shape}.")
+    return x, (x.shape[-2], x.shape[-1])
+
+
+def tril(m: ArrayLike, k: int = 0) -> Array:
+    """Return matrices with zeros above the ``k``-th diagonal.
+
+    Args:
+        m: any dtype; the matrices are the last two axes.
+        k: which diagonal; above the main one if positive.
+
+    Raises:
+        ShapeError: ``m`` has fewer than two axes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.tril(jnp.ones((2, 2)))
+        Array([[1., 0.],
+               [1., 1.]], dtype=float32)
+    """
+    x, shape = _matrix_axes("tril", m)
+    return pick(_offset_mask(shape, k, ew.ge), x, like(x, 0))
+
+
+def triu(m: ArrayLike, k: int = 0) -> Array:
+    """Return matrices with zeros below the ``k``-th diagonal; as ``tril`` otherwise."""
+    x, shape = _matrix_axes("triu", m)
+    return pick(_offset_mask(shape, k - 1, ew.ge), like(x, 0), x)
+
+
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """Return a diagonal of matrices, as the last axis of the result.
+
+    Args:
+        a: any dtype.
+        offset: which diagonal; above the main one if positive.
+        axis1: the axis of rows.
+        axis2: the axis of columns.
+
+    Raises:
+        AxisError: there are no two such axes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
+        Array([1, 4], dtype=int32)
+    """
+    x = array_of("diagonal", a)
+    i, j = canonical_axis(axis1, x.ndim, "axis1"), canonical_axis(axis2, x.ndim, "axis2")
+    if i == j:
+        raise AxisError(f"diagonal needs two different axes, but both are {axis1}.", i, x.ndim)
+    x = transpose(x, (*[n for n in range(x.ndim) if n not in (i, j)], i, j))
+    *batch, rows, columns = x.shape
+    top, left = max(-offset, 0), max(offset, 0)
+    n = max(min(rows - top, columns - left), 0)
+    if n == 0:
+        return filled((*batch, 0), 0, x.dtype)
+    # in a square matrix, laid out row by row, the diagonal is every (n + 1)-th element
+    square = slice_(x, (*[0] * len(batch), top, left), (*batch, top + n, left + n))
+    line = reshape(square, (*batch, n * n))
+    return slice_(line, [0] * line.ndim, line.shape, (*[1] * len(batch), n + 1))
+
+
+def diag(v: ArrayLike, k: int = 0) -> Array:
+    """Return the ``k``-th diagonal of a matrix, or the matrix with a given ``k``-th diagonal.
+
+    Args:
+        v: a matrix, or an array with one axis.
+        k: which diagonal; above the main one if positive.
+
+    Raises:
+        ShapeError: ``v`` has neither one nor two axes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.diag(jnp.array([1, 2]))
+        Array([[1, 0],
+               [0, 2]], dtype=int32)
+    """
+    x = array_of("diag", v)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    if x.ndim != 1:
+        raise ShapeError(f"diag needs an array with one or two axes, but got shape {x.shape}.")
+    n = x.shape[0]
+    zero = filled((), 0, x.dtype)
+    x = reshape(pad(x, zero, ((0, 0, n),)), (n, n)) if n else reshape(x, (0, 0))
+    top, left = max(-k, 0), max(k, 0)
+    return pad(x, zero, ((top, left, 0), (left, top, 0)))
+
+
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
+    """Return the matrix whose ``k``-th diagonal holds the elements of ``v``, flattened."""
+    x = array_of("diagflat", v)
+    return diag(reshape(x, (x.size,)), k)
+
+
+def trace(
+    a: ArrayLike,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike = None,
+    out: None = None,
+) -> Array:
+    """Return the sum of a diagonal; the arguments are those of ``diagonal`` and ``sum``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+        Array(5, dtype=int32)
+    """
+    return sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+
+
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
+    """Return the matrix whose columns are the powers of ``x``.
+
+    Args:
+        x: an array with one axis.
+        N: the number of columns; the length of ``x`` by default.
+        increasing: let the powers increase from left to right.
+
+    Raises:
+        ShapeError: ``x`` has not one axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.vander(jnp.array([1, 2, 3]), 2)
+        Array([[1, 1],
+               [2, 1],
+               [3, 1]], dtype=int32)
+    """
+    a = array_of("vander", x)
+    if a.ndim != 1:
+        raise ShapeError(f"vander needs an array with one axis, but got shape {a.shape}.")
+    n = a.size if N is None else operator.index(N)
+    exponents = range(n) if increasing else range(n - 1, -1, -1)
+    columns = [reshape(power(a, k), (a.size, 1)) for k in exponents]
+    return concatenate(columns, 1) if columns else filled((a.size, 0), 0, a.dtype)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Return the rows and columns of the elements on and below the ``k``-th diagonal.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.tril_indices(2)
+        (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
+    rows, columns = np.tril_indices(n, k, m)
+    return _index_arrays(rows, columns)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Return the rows and columns of the elements on and above the ``k``-th diagonal."""
+    rows, columns = np.triu_indices(n, k, m)
+    return _index_arrays(rows, columns)
+
+
+def _index_arrays(rows: HostArray, columns: HostArray) -> tuple[Array, Array]:
+    dtype = dtypes.default_int()
+    return ConcreteArray(rows.astype(dtype)), ConcreteArray(columns.astype(dtype))
+
+
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
+    """Return the indices of the lower triangle of a matrix: see ``tril_indices``."""
+    _, (rows, columns) = _matrix_axes("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
+    """Return the indices of the upper triangle of a matrix: see ``triu_indices``."""
+    _, (rows, columns) = _matrix_axes("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """Return the indices of the main diagonal of an array with ``ndim`` axes of size ``n``."""
+    return (iota((n,), dtypes.default_int(), 0),) * ndim

@@ -1,0 +1,308 @@
+"""Taking an index apart: what becomes of each axis, and where the arrays' axes go.
+
+An index is first brought to one entry per axis of the array, or per new axis: a slice that is known
+(``Keep``), an int that is known (``Pick``), or an array of integers (``Look``), to which masks are
+converted. Nothing is computed here but the positions where masks hold.
+"""
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ConcreteArray, Index, Indices, as_array, splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.trace import Tracer
+from tinyjax.errors import (
+    ArgumentError,
+    AxisError,
+    ConcretizationError,
+    DtypeError,
+    ShapeError,
+)
+from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
+from tinyjax.primitives.dynamic_slice import same_dtype, wrap_index
+from tinyjax.primitives.shape import concatenate, reshape
+
+
+@attrs.frozen
+class Keep:
+    """An axis that is sliced, with a positive stride; ``is_reversed`` afterwards."""
+
+    axis: int
+    start: int
+    size: int
+    stride: int
+    is_reversed: bool
+
+    @property
+    def limit(self) -> int:
+        """One past the last element taken."""
+        return self.start + (self.size - 1) * self.stride + 1 if self.size else self.start
+
+
+@attrs.frozen
+class Pick:
+    """An axis that one int, known and in bounds, removes."""
+
+    axis: int
+    at: int
+
+
+@attrs.frozen
+class Look:
+    """An axis that an array of integers replaces by its own axes."""
+
+    axis: int
+    indices: Array
+
+
+Entry = Keep | Pick | Look | None  # None is a new axis of size one
+
+
+@attrs.frozen
+class Parsed:
+    """An index, taken apart.
+
+    Attributes:
+        shape: the array's shape, with an axis of size one for each scalar bool of the index.
+        entries: what becomes of the array's axes, and new axes, in the order of the result.
+    """
+
+    shape: tuple[int, ...]
+    entries: tuple[Entry, ...]
+
+    @property
+    def keeps(self) -> list[Keep]:
+        """The axes that are sliced, in order."""
+        return [e for e in self.entries if isinstance(e, Keep)]
+
+    @property
+    def looks(self) -> list[Look]:
+        """The axes that are looked up, in order."""
+        return [e for e in self.entries if isinstance(e, Look)]
+
+
+def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Parsed:
+    """Take an index apart.
+
+    Args:
+        shape: of the array that is indexed.
+        index: the index.
+        wrap: whether an index below zero counts from the end.
+
+    Raises:
+        ArgumentError: an entry is nothing that indexes.
+        AxisError: there are more entries than axes.
+        ShapeError: a mask does not have the shape of the axes it stands for.
+        ConcretizationError: a mask or a slice's bound is not known.
+    """
+    given = index if isinstance(index, tuple) else (index,)
+    expanded: list[Index | ScalarBool] = []
+    consumed = 0
+    ellipsis: int | None = None
+    for entry in given:
+        if entry is Ellipsis:
+            if ellipsis is not None:
+                raise ArgumentError("an index can hold only one '...'.")
+            ellipsis = len(expanded)
+            continue
+        items = _mask_positions(entry, shape, consumed) if _is_mask(entry) else [entry]
+        consumed += sum(item is not None and not isinstance(item, ScalarBool) for item in items)
+        expanded.extend(items)
+    if consumed > len(shape):
+        raise AxisError(
+            f"too many indices: an array of shape {shape} has {len(shape)} axes, but "
+            f"{consumed} are indexed.",
+            consumed - 1,
+            len(shape),
+        )
+    rest: list[Index | ScalarBool] = [slice(None)] * (len(shape) - consumed)
+    place = len(expanded) if ellipsis is None else ellipsis
+    expanded[place:place] = rest
+
+    arrays = any(isinstance(e, ScalarBool) or _is_array(e) for e in expanded)
+    sizes: list[int] = []
+    entries: list[Entry] = []
+    left = list(shape)
+    for item in expanded:
+        axis = len(sizes)
+        if item is None:
+            entries.append(None)
+        elif isinstance(item, ScalarBool):
+            sizes.append(1)
+            entries.append(Look(axis, ConcreteArray(np.zeros(int(item.value), np.int32))))
+        else:
+            sizes.append(left.pop(0))
+            entries.append(_parse_entry(item, axis, sizes[-1], arrays, wrap))
+    if any(isinstance(e, Look) for e in entries):
+        # beside an index that is data the known ones are looked up as well
+        entries = [
+            Look(e.axis, splat(e.at, ShapedArray((), dtypes.int32))) if isinstance(e, Pick) else e
+            for e in entries
+        ]
+    return Parsed(tuple(sizes), tuple(entries))
+
+
+@attrs.frozen
+class ScalarBool:
+    """True or False among the indices: a new axis, taken once or not at all."""
+
+    value: bool
+
+
+def _is_array(entry: object) -> bool:
+    return isinstance(entry, (Array, np.ndarray)) and bool(entry.shape)
+
+
+def _is_mask(entry: object) -> bool:
+    if isinstance(entry, (Array, np.ndarray, np.generic)):
+        return bool(entry.dtype == dtypes.bool_)
+    return isinstance(entry, bool)
+
+
+def _mask_positions(entry: object, shape: tuple[int, ...], axis: int) -> list[Index | ScalarBool]:
+    """The arrays of positions that a mask stands for: one for each of its axes."""
+    if isinstance(entry, Tracer):
+        raise ConcretizationError(
+            f"a mask whose values are not known, {entry.aval}, cannot be an index: the shape of "
+            "the result depends on them. Use jnp.where(mask, x, y) to choose between values, or "
+            "jnp.nonzero(mask, size=n) for a fixed number of positions."
+        )
+    mask = np.asarray(entry)
+    if mask.shape != shape[axis : axis + mask.ndim]:
+        raise ShapeError(
+            f"a mask must have the shape of the axes it stands for: axes {axis} to "
+            f"{axis + mask.ndim - 1} of an array of shape {shape} are "
+            f"{shape[axis : axis + mask.ndim]}, but the mask's shape is {mask.shape}."
+        )
+    if not mask.ndim:
+        return [ScalarBool(bool(mask))]
+    return [ConcreteArray(positions) for positions in np.nonzero(mask)]
+
+
+def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> Entry:
+    if isinstance(entry, slice):
+        return _parse_slice(entry, axis, n)
+    indices: Array
+    if isinstance(entry, (int, np.integer)):
+        at = int(entry)
+        inside = at + n if at < 0 and wrap else at
+        if not arrays and 0 <= inside < n:
+            return Pick(axis, inside)
+        bounded = max(min(inside, 2**31 - 1), -1)
+        indices = splat(bounded, ShapedArray((), dtypes.int32))
+        return Look(axis, indices)
+    if isinstance(entry, (Array, np.ndarray, np.generic)):
+        indices = as_array(entry)
+        if not dtypes.is_integer(indices.dtype):
+            raise DtypeError(
+                f"an index must be integers or bools, but this one is {indices.aval}. Convert it "
+                "with .astype(int) if its values are whole."
+            )
+        if not indices.shape and not arrays and type(indices) is ConcreteArray:
+            return _parse_entry(int(indices.host), axis, n, arrays, wrap)
+        if wrap:
+            indices = wrap_index(indices, n)
+        if type(indices) is ConcreteArray and n < 2**31 and indices.dtype != dtypes.int32:
+            # every index out of bounds stays so
+            indices = ConcreteArray(np.clip(indices.host, -1, n).astype(np.int32))
+        return Look(axis, indices)
+    if isinstance(entry, (list, range)):
+        raise ArgumentError(
+            f"a {type(entry).__name__} cannot be an index: use a tuple for several axes, or "
+            f"jnp.array(...) for an array of indices."
+        )
+    raise ArgumentError(
+        "an index must be made of integers, slices, None, '...', and arrays of integers or bools, "
+        f"but got {type(entry).__name__}: {entry!r}."
+    )
+
+
+def _parse_slice(entry: slice, axis: int, n: int) -> Keep:
+    if any(isinstance(bound, Tracer) for bound in (entry.start, entry.stop, entry.step)):
+        raise ConcretizationError(
+            f"a slice needs bounds that are known, but got {entry}: the result's shape depends on "
+            "them. Use lax.dynamic_slice(x, start, size) for a slice of fixed size that starts "
+            "anywhere."
+        )
+    try:
+        start, stop, step = entry.indices(n)
+    except TypeError:
+        raise ArgumentError(
+            f"the bounds of a slice must be integers or None, but got {entry}."
+        ) from None
+    except ValueError:
+        raise ArgumentError(f"the step of a slice cannot be zero, but got {entry}.") from None
+    size = len(range(start, stop, step))
+    if not size:
+        return Keep(axis, 0, 0, 1, False)
+    if step < 0:
+        return Keep(axis, start + (size - 1) * step, size, -step, size > 1)
+    return Keep(axis, start, size, step if size > 1 else 1, False)
+
+
+@attrs.frozen
+class Lookup:
+    """The arrays of an index, brought to one shape, and where their axes stand in the result.
+
+    Attributes:
+        indices: index vectors in the last axis; one entry for each of ``axes``.
+        axes: the axes of the array they are about.
+        window_dims: the result's axes that come from slices, when new axes are left out.
+        shape: the result's shape, new axes included.
+        plain_shape: the result's shape, new axes left out.
+    """
+
+    indices: Array
+    axes: tuple[int, ...]
+    window_dims: tuple[int, ...]
+    shape: tuple[int, ...]
+    plain_shape: tuple[int, ...]
+
+
+def look_up(parsed: Parsed, starts: Sequence[Keep] = ()) -> Lookup:
+    """Bring the arrays of an index together.
+
+    Args:
+        parsed: the index.
+        starts: slices whose starts become part of the index vectors, behind the arrays.
+    """
+    looks = parsed.looks
+    columns = same_dtype([look.indices for look in looks])
+    batch = broadcast_shapes(*[c.shape for c in columns])
+    dtype = columns[0].dtype
+    columns.extend([splat(keep.start, ShapedArray((), dtype)) for keep in starts])
+    # NumPy's rule: the arrays' axes are where the arrays are if those stand together, or in front.
+    places = [i for i, e in enumerate(parsed.entries) if isinstance(e, Look)]
+    together = places[-1] - places[0] + 1 == len(places)
+    before = parsed.entries[: places[0]] if together else ()
+    after = parsed.entries[len(before) :]
+    front, back = _kept_sizes(before), _kept_sizes(after)
+    offset = len(front) + len(batch)
+    return Lookup(
+        _stack(columns, batch),
+        (*[look.axis for look in looks], *[keep.axis for keep in starts]),
+        (*range(len(front)), *range(offset, offset + len(back))),
+        (*sizes_of(before), *batch, *sizes_of(after)),
+        (*front, *batch, *back),
+    )
+
+
+def sizes_of(entries: Sequence[Entry]) -> list[int]:
+    """The result's axes that do not come from arrays."""
+    return [1 if e is None else e.size for e in entries if e is None or isinstance(e, Keep)]
+
+
+def _kept_sizes(entries: Sequence[Entry]) -> list[int]:
+    return [e.size for e in entries if isinstance(e, Keep)]
+
+
+def _stack(columns: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    """Make index vectors of indices, one after the other in a new last axis."""
+    if all(type(c) is ConcreteArray for c in columns):
+        hosts = [np.broadcast_to(np.asarray(c), shape) for c in columns]
+        return ConcreteArray(np.stack(hosts, -1))
+    widened = [reshape(broadcast_to_shape(c, shape), (*shape, 1)) for c in columns]
+    return concatenate(widened, len(shape))

@@ -1,0 +1,453 @@
+"""Indexing: ``x[index]`` and ``x.at[index]``, by NumPy's rules.
+
+What is known of an index when the program is written (ints, slices, None, ...) becomes slices,
+reversals and reshapes. Integers that are data become one dynamic_slice where they are scalars, and
+one gather or scatter where they are arrays; masks become the positions where they hold, and must
+therefore be known. Negative indices count from the end. As in JAX nothing is raised for an index
+out of bounds: reading moves it to the nearest element, writing drops the update.
+
+Eager indexing is NumPy's own, which has all of these rules but the last: its IndexError sends the
+index the general way.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from types import EllipsisType, NoneType
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import (
+    Array,
+    ArrayLike,
+    ConcreteArray,
+    Indices,
+    is_splat,
+    scalar,
+    splat,
+)
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import NO_PARAMS, HostArray, Primitive
+from tinyjax.core.trace import EVAL, bind1, current_trace
+from tinyjax.errors import (
+    DtypeError,
+    ShapeError,
+    TinyjaxError,
+)
+from tinyjax.numpy.elementwise import power
+from tinyjax.numpy.index_parsing import Keep, Parsed, Pick, look_up, parse_index, sizes_of
+from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.dynamic_slice import (
+    DynamicSliceParams,
+    dynamic_slice_p,
+    dynamic_update_slice_p,
+    same_dtype,
+)
+from tinyjax.primitives.gather import (
+    GatherDimensionNumbers,
+    GatherParams,
+    GatherScatterMode,
+    canonical_fill,
+    gather_p,
+)
+from tinyjax.primitives.scatter import (
+    ScatterDimensionNumbers,
+    ScatterParams,
+    scatter_add_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+)
+from tinyjax.primitives.shape import full_like, pad, reshape, rev, slice_
+
+Mode = str | GatherScatterMode | None
+
+# Reading
+
+#: An entry of an index that NumPy takes; its stubs know no union of them all.
+_HostIndex: TypeAlias = Any
+
+_BASIC: Final = frozenset((int, slice, NoneType, EllipsisType))
+_EAGER: Final = frozenset((*_BASIC, bool, np.ndarray, np.bool_, np.int32, np.int64))
+
+
+def _host_index(index: Indices) -> tuple[_HostIndex, ...] | None:
+    """The index as NumPy takes it, or None where it may mean something else there."""
+    found: list[_HostIndex] = []
+    for entry in index if isinstance(index, tuple) else (index,):
+        if type(entry) in _EAGER:
+            found.append(entry)
+        elif isinstance(entry, ConcreteArray):
+            found.append(entry.host)
+        else:
+            return None
+    return tuple(found)
+
+
+def getitem(
+    x: Array,
+    index: Indices,
+    /,
+    *,
+    mode: Mode = None,
+    fill_value: ArrayLike | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    wrap_negative_indices: bool = True,
+) -> Array:
+    """Return ``x[index]``; ``x.at[index].get(...)`` takes the options.
+
+    Args:
+        x: any dtype.
+        index: what NumPy takes, without lists.
+        mode: of indices out of bounds: ``"clip"`` moves them to the nearest element, as does
+            ``"promise_in_bounds"``, the default; ``"fill"`` gives ``fill_value``.
+        fill_value: by default NaN for floats, the least integer for signed and the greatest for
+            unsigned ones, True for bools.
+        indices_are_sorted: a promise that the indices increase.
+        unique_indices: a promise that no element is taken twice.
+        wrap_negative_indices: whether an index below zero counts from the end.
+
+    Returns:
+        An array of ``x``'s dtype.
+
+    Raises:
+        ArgumentError: an entry of the index is nothing that indexes.
+        AxisError: there are more entries than axes.
+        ShapeError: arrays of indices do not broadcast, or a mask has the wrong shape.
+        DtypeError: an array of indices is of floats.
+        ConcretizationError: a mask or a bound of a slice is not known.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.arange(6).reshape(2, 3)
+        >>> x[:, ::-1]
+        Array([[2, 1, 0],
+               [5, 4, 3]], dtype=int32)
+        >>> x[0, jnp.array([0, 7])]
+        Array([0, 2], dtype=int32)
+        >>> x.at[0, jnp.array([0, 7])].get(mode="fill", fill_value=-1)
+        Array([ 0, -1], dtype=int32)
+    """
+    plain = mode is None and fill_value is None and wrap_negative_indices
+    if plain and type(x) is ConcreteArray and current_trace() is EVAL and not x.weak_type:
+        taken = _eager_getitem(x, index)
+        if taken is not None:
+            return taken
+    parsed = parse_index(x.shape, index, wrap_negative_indices)
+    looks = parsed.looks
+    if not looks:
+        return _slices(x, parsed)
+    wanted = GatherScatterMode.from_any(mode)
+    if mode is None and fill_value is None:
+        wanted = GatherScatterMode.PROMISE_IN_BOUNDS
+    x = reshape(x, parsed.shape)
+    if wanted is not GatherScatterMode.FILL_OR_DROP and not any(k.indices.shape for k in looks):
+        return _dynamic_slices(x, parsed)
+    lookup = look_up(parsed)
+    if not prod(lookup.shape):
+        return splat(0, ShapedArray(lookup.shape, x.dtype))
+    _check_not_empty(parsed)
+    whole = [(0, n, 1, False) for n in parsed.shape]
+    for keep in parsed.keeps:
+        whole[keep.axis] = (keep.start, keep.limit, keep.stride, keep.is_reversed)
+    x = _sliced(x, whole)
+    sizes = list(x.shape)
+    for axis in lookup.axes:
+        sizes[axis] = 1
+    numbers = GatherDimensionNumbers(lookup.window_dims, sorted(lookup.axes), lookup.axes)
+    params = GatherParams(
+        numbers,
+        tuple(sizes),
+        wanted,
+        canonical_fill(fill_value, x.dtype),
+        indices_are_sorted,
+        unique_indices,
+    )
+    return reshape(bind1(gather_p, (x, lookup.indices), params), lookup.shape)
+
+
+def _eager_getitem(x: ConcreteArray, index: Indices) -> Array | None:
+    found = _host_index(index)
+    if found is None:
+        return None
+    try:
+        taken = x.host[found]
+    except (IndexError, TypeError, ValueError, TinyjaxError):
+        return None  # out of bounds, or wrong: the general way knows which
+    return ConcreteArray(np.asarray(taken))
+
+
+def _check_not_empty(parsed: Parsed) -> None:
+    for look in parsed.looks:
+        if not parsed.shape[look.axis]:
+            raise ShapeError(
+                f"axis {look.axis} of an array of shape {parsed.shape} is empty, so there is "
+                "nothing that an index could take of it."
+            )
+
+
+def _sliced(x: Array, bounds: Sequence[tuple[int, int, int, bool]]) -> Array:
+    """Slice, and then reverse, every axis."""
+    starts, limits, strides, is_reversed = zip(*bounds, strict=True) if bounds else ((),) * 4
+    x = slice_(x, starts, limits, strides)
+    axes = tuple([i for i, r in enumerate(is_reversed) if r])
+    return rev(x, axes) if axes else x
+
+
+def _bounds(parsed: Parsed) -> list[tuple[int, int, int, bool]]:
+    """The slice of each axis, for an index that holds no array."""
+    bounds = []
+    for entry in parsed.entries:
+        if isinstance(entry, Keep):
+            bounds.append((entry.start, entry.limit, entry.stride, entry.is_reversed))
+        elif isinstance(entry, Pick):
+            bounds.append((entry.at, entry.at + 1, 1, False))
+    return bounds
+
+
+def _slices(x: Array, parsed: Parsed) -> Array:
+    """Index by what is known."""
+    return reshape(_sliced(x, _bounds(parsed)), tuple(sizes_of(parsed.entries)))
+
+
+def _dynamic_slices(x: Array, parsed: Parsed) -> Array:
+    """Index by scalars that are data, and slices."""
+    _check_not_empty(parsed)
+    looks = parsed.looks
+    starts = same_dtype([look.indices for look in looks])
+    aval = ShapedArray((), starts[0].dtype)
+    by_axis = {look.axis: start for look, start in zip(looks, starts, strict=True)}
+    sizes = [1] * x.ndim
+    inside = [(0, 1, 1, False)] * x.ndim
+    for keep in parsed.keeps:
+        by_axis[keep.axis] = splat(keep.start, aval)
+        sizes[keep.axis] = span = keep.limit - keep.start
+        inside[keep.axis] = (0, span, keep.stride, keep.is_reversed)
+    operands = (x, *[by_axis[i] for i in range(x.ndim)])
+    x = bind1(dynamic_slice_p, operands, DynamicSliceParams(tuple(sizes)))
+    return reshape(_sliced(x, inside), tuple(sizes_of(parsed.entries)))
+
+
+# Writing
+
+_COMBINE: Final[dict[str, Callable[[Array, Array], Array]]] = {
+    "set": lambda _old, new: new,
+    "add": ew.add,
+    "sub": ew.sub,
+    "mul": ew.mul,
+    "min": ew.min_,
+    "max": ew.max_,
+    "div": ew.div,
+    "pow": power,
+}
+_SCATTER: Final[dict[str, Primitive[ScatterParams]]] = {
+    "set": scatter_p,
+    "add": scatter_add_p,
+    "mul": scatter_mul_p,
+    "min": scatter_min_p,
+    "max": scatter_max_p,
+}
+_RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def update_at(
+    x: Array,
+    index: Indices,
+    value: ArrayLike,
+    kind: str,
+    /,
+    *,
+    mode: Mode = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    wrap_negative_indices: bool = True,
+) -> Array:
+    """Return a copy of ``x`` that is changed at an index: what ``x.at[index].set(...)`` does.
+
+    Args:
+        x: any dtype.
+        index: what NumPy takes, without lists.
+        value: broadcasts to the shape of ``x[index]``, and is converted to ``x``'s dtype within its
+            kind: float64 to float32 is, a float to an integer is not.
+        kind: ``"set"``, ``"add"``, ``"sub"``, ``"mul"``, ``"min"``, ``"max"``, ``"div"`` or
+            ``"pow"``. Where an index comes several times, all but ``"set"`` apply every update; of
+            that the last wins.
+        mode: of indices out of bounds: they are dropped by default; ``"clip"`` moves them to the
+            nearest element.
+        indices_are_sorted: a promise that the indices increase.
+        unique_indices: a promise that no element is changed twice.
+        wrap_negative_indices: whether an index below zero counts from the end.
+
+    Returns:
+        An array of ``x``'s shape and dtype (a float for ``"div"``).
+
+    Raises:
+        ArgumentError: an entry of the index is nothing that indexes.
+        AxisError: there are more entries than axes.
+        ShapeError: the value does not broadcast to the shape of ``x[index]``.
+        DtypeError: the value is of a kind that ``x`` cannot hold.
+        ConcretizationError: a mask or a bound of a slice is not known.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.zeros(3).at[jnp.array([0, 0, 7])].add(1.0)
+        Array([2., 0., 0.], dtype=float32)
+    """
+    if kind == "div" and not dtypes.is_inexact(x.dtype):
+        x = convert(x, dtypes.to_inexact(x.dtype))
+    update = _converted(x, value)
+    plain = kind == "set" and mode is None and wrap_negative_indices
+    if plain and type(x) is type(update) is ConcreteArray and current_trace() is EVAL:
+        changed = _eager_set(x, index, update.host)
+        if changed is not None:
+            return changed
+    parsed = parse_index(x.shape, index, wrap_negative_indices)
+    if not parsed.looks:
+        return _update_slices(x, parsed, update, kind)
+    if kind == "sub":
+        kind, update = "add", ew.neg(update)
+    if kind in ("div", "pow"):
+        factors = _update_places(
+            full_like(x, 1), parsed, update, "mul", mode, indices_are_sorted, unique_indices
+        )
+        return _COMBINE[kind](x, factors)
+    return _update_places(x, parsed, update, kind, mode, indices_are_sorted, unique_indices)
+
+
+def _converted(x: Array, value: ArrayLike) -> Array:
+    """The value in ``x``'s dtype."""
+    dtype = x.dtype
+    if isinstance(value, int) and dtypes.is_integer(dtype):
+        return scalar(int(value), dtype)
+    update = array_of("the value of an update", value)
+    if update.dtype == dtype:
+        return update
+    if _RANK[dtypes.kind(update.dtype)] > _RANK[dtypes.kind(dtype)]:
+        raise DtypeError(
+            f"an array of {dtype.name} cannot hold an update of {update.dtype.name} without loss. "
+            f"Convert the value with .astype({dtype.name!r}), or the array beforehand."
+        )
+    if is_splat(update) and isinstance(update, ConcreteArray) and update.size:
+        return splat(update.host.flat[0].astype(dtype), ShapedArray(update.shape, dtype))
+    return convert(update, dtype)
+
+
+def _fitted(update: Array, shape: tuple[int, ...]) -> Array:
+    """Broadcast an update to the shape of what it changes."""
+    given = update.shape
+    if given == shape:
+        return update
+    offset = len(shape) - len(given)
+    if offset < 0 or any(n not in (1, shape[offset + i]) for i, n in enumerate(given)):
+        raise ShapeError(
+            f"an update of shape {given} does not broadcast to {shape}, the shape of what the "
+            "index takes."
+        )
+    if is_splat(update) and isinstance(update, ConcreteArray) and update.size:
+        return splat(update.host.flat[0], ShapedArray(shape, update.dtype))
+    return broadcast_to_shape(update, shape)
+
+
+def _eager_set(x: ConcreteArray, index: Indices, update: HostArray) -> Array | None:
+    found = _host_index(index)
+    if found is None:
+        return None
+    out = np.array(x.host)
+    try:
+        if all(type(entry) in _BASIC for entry in found):
+            view = out[found if Ellipsis in found else (*found, Ellipsis)]
+            if update.ndim > view.ndim:
+                return None
+            view[...] = update
+        elif update.ndim:
+            return None  # NumPy would let leading axes of size one go
+        else:
+            out[found] = update
+    except (IndexError, TypeError, ValueError, TinyjaxError):
+        return None  # out of bounds, or wrong: the general way knows which
+    return ConcreteArray(out)
+
+
+def _update_slices(x: Array, parsed: Parsed, update: Array, kind: str) -> Array:
+    """Update where the index is known."""
+    update = _fitted(update, tuple(sizes_of(parsed.entries)))
+    if not update.size:
+        return x
+    bounds = _bounds(parsed)
+    sizes = [len(range(start, limit, stride)) for start, limit, stride, _ in bounds]
+    update = reshape(update, tuple(sizes))
+    axes = tuple([i for i, (_, _, _, is_reversed) in enumerate(bounds) if is_reversed])
+    if axes:
+        update = rev(update, axes)
+    forward = [(start, limit, stride, False) for start, limit, stride, _ in bounds]
+    if kind != "set":
+        update = _COMBINE[kind](_sliced(x, forward), update)
+    return _put(x, forward, update)
+
+
+def _put(x: Array, bounds: Sequence[tuple[int, int, int, bool]], update: Array) -> Array:
+    """Replace a slice."""
+    shape = x.shape
+    if update.shape == shape:
+        return update
+    if all(stride == 1 for _, _, stride, _ in bounds):
+        dtype = dtypes.int32 if max(shape) < 2**31 else dtypes.int64
+        starts = [splat(start, ShapedArray((), dtype)) for start, _, _, _ in bounds]
+        return bind1(dynamic_update_slice_p, (x, update, *starts), NO_PARAMS)
+    # Spread over the whole array, and chosen where it falls: one pass, where a scatter goes element
+    # by element.
+    config = [
+        (start, n - limit, stride - 1)
+        for n, (start, limit, stride, _) in zip(shape, bounds, strict=True)
+    ]
+    spread = pad(update, splat(0, ShapedArray((), update.dtype)), config)
+    flags = splat(True, ShapedArray(update.shape, dtypes.bool_))
+    chosen = pad(flags, splat(False, ShapedArray((), dtypes.bool_)), config)
+    return ew.select(chosen, spread, x)
+
+
+def _update_places(
+    x: Array,
+    parsed: Parsed,
+    update: Array,
+    kind: str,
+    mode: Mode,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+) -> Array:
+    """Update where the index is data."""
+    given = x.shape
+    x = reshape(x, parsed.shape)
+    bounds = [(0, n, 1, False) for n in parsed.shape]
+    is_strided = False
+    partial: list[Keep] = []
+    for keep in parsed.keeps:
+        if keep.stride != 1:
+            bounds[keep.axis] = (keep.start, keep.limit, keep.stride, False)
+            is_strided = True
+        elif keep.size != parsed.shape[keep.axis]:
+            partial.append(keep)
+    lookup = look_up(parsed, partial)
+    update = reshape(_fitted(update, lookup.shape), lookup.plain_shape)
+    if not update.size or not x.size:
+        return reshape(x, given)
+    axes = [d for d, k in zip(lookup.window_dims, parsed.keeps, strict=True) if k.is_reversed]
+    if axes:
+        update = rev(update, tuple(axes))
+    numbers = ScatterDimensionNumbers(
+        lookup.window_dims, sorted([look.axis for look in parsed.looks]), lookup.axes
+    )
+    is_single = lookup.indices.ndim == 1
+    params = ScatterParams(
+        numbers,
+        GatherScatterMode.from_any(mode),
+        indices_are_sorted or is_single,
+        unique_indices or is_single,
+    )
+    into = _sliced(x, bounds) if is_strided else x
+    changed = bind1(_SCATTER[kind], (into, lookup.indices, update), params)
+    return reshape(_put(x, bounds, changed) if is_strided else changed, given)

@@ -1,0 +1,1057 @@
+"""Rearranging arrays: shapes and axes, joining and splitting, repetition, order, padding.
+
+Everything is made of slices, broadcasts, reshapes, transpositions and concatenations, whose
+derivatives are of the same kind; only repeating by different numbers needs a gather.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any, Literal, SupportsIndex, TypeAlias
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import (
+    Array,
+    ArrayLike,
+    Axis,
+    ConcreteArray,
+    canonical_axes,
+    canonical_axis,
+)
+from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import DTypeLike
+from tinyjax.errors import ArgumentError, AxisError, ShapeError
+from tinyjax.numpy.creation import Nested, Shape, broadcast_to, canonical_shape
+from tinyjax.numpy.creation import array as array_from
+from tinyjax.numpy.elementwise import (
+    astype,
+    floor_divide,
+    not_equal,
+    remainder,
+    subtract,
+)
+from tinyjax.numpy.promotion import (
+    array_of,
+    arrays,
+    broadcast,
+    convert,
+    promote_dtypes,
+)
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import shape as sh
+from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
+from tinyjax.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
+
+Sections: TypeAlias = int | Sequence[int] | Array | HostArray
+
+
+# Shapes and axes
+
+
+def reshape(
+    a: ArrayLike,
+    shape: Shape,
+    order: Literal["C", "F"] = "C",
+    *,
+    copy: bool | None = None,
+) -> Array:
+    """Return the same elements in another shape.
+
+    Args:
+        a: any dtype.
+        shape: an int or several, of which one may be -1: it becomes what is left over.
+        order: whether the last axis (``"C"``) or the first (``"F"``) varies fastest.
+        copy: of no effect; arrays are immutable.
+
+    Raises:
+        ShapeError: the numbers of elements differ, or more than one size is -1.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.reshape(jnp.arange(6), (2, -1))
+        Array([[0, 1, 2],
+               [3, 4, 5]], dtype=int32)
+    """
+    x = array_of("reshape", a)
+    sizes = _fill_in(x, shape)
+    if order == "C":
+        return sh.reshape(x, sizes)
+    if order != "F":
+        raise ArgumentError(f"reshape: order must be 'C' or 'F', but got {order!r}.")
+    return transpose(sh.reshape(transpose(x), sizes[::-1]))
+
+
+def _fill_in(x: Array, shape: Shape) -> tuple[int, ...]:
+    """Replace the -1 in a shape by the size that is left over."""
+    if type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape):
+        sizes = shape
+    else:
+        try:
+            given = (shape,) if isinstance(shape, SupportsIndex) else shape
+            sizes = tuple([operator.index(n) for n in given])
+        except TypeError:
+            raise ArgumentError(
+                f"reshape: the shape must be ints known at trace time, but got {shape!r}."
+            ) from None
+    if -1 in sizes:
+        others = prod([n for n in sizes if n != -1])
+        if sizes.count(-1) > 1 or (others == 0 or x.size % others):
+            raise ShapeError(
+                f"reshape: shape {x.shape} ({x.size} elements) cannot become {sizes}: at most one "
+                "size may be -1, and the others must divide the number of elements."
+            )
+        sizes = tuple([x.size // others if n == -1 else n for n in sizes])
+    if any(n < 0 for n in sizes) or prod(sizes) != x.size:
+        raise ShapeError(
+            f"reshape: shape {x.shape} ({x.size} elements) cannot become {sizes} "
+            f"({prod(sizes)} elements)."
+        )
+    return sizes
+
+
+def ravel(a: ArrayLike, order: Literal["C", "F"] = "C") -> Array:
+    """Return the elements along one axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
+        Array([1, 2, 3, 4], dtype=int32)
+    """
+    x = array_of("ravel", a)
+    return reshape(x, (x.size,), order)
+
+
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
+    """Permute the axes.
+
+    Args:
+        a: any dtype.
+        axes: which axis of ``a`` stands at each place of the result; None reverses them.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+        ShapeError: the number of axes is wrong.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.transpose(jnp.zeros((2, 3, 4)), (1, 2, 0)).shape
+        (3, 4, 2)
+    """
+    x = array_of("transpose", a)
+    if axes is None:
+        return sh.transpose(x, tuple(range(x.ndim - 1, -1, -1)))
+    perm = tuple([canonical_axis(operator.index(i), x.ndim) for i in axes])
+    canonical_axes(perm, x.ndim)
+    if len(perm) != x.ndim:
+        raise ShapeError(
+            f"transpose needs each axis of shape {x.shape} once, but got {tuple(axes)}."
+        )
+    return sh.transpose(x, perm)
+
+
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
+    """Permute the axes: ``transpose`` with axes given."""
+    return transpose(a, axes)
+
+
+def matrix_transpose(x: ArrayLike, /) -> Array:
+    """Swap the last two axes.
+
+    Raises:
+        ShapeError: there are fewer than two.
+    """
+    a = array_of("matrix_transpose", x)
+    if a.ndim < 2:
+        raise ShapeError(f"matrix_transpose needs at least two axes, but got shape {a.shape}.")
+    return swapaxes(a, -1, -2)
+
+
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
+    """Swap two axes.
+
+    Raises:
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.swapaxes(jnp.zeros((2, 3, 4)), 0, 2).shape
+        (4, 3, 2)
+    """
+    x = array_of("swapaxes", a)
+    i, j = canonical_axis(axis1, x.ndim, "axis1"), canonical_axis(axis2, x.ndim, "axis2")
+    perm = list(range(x.ndim))
+    perm[i], perm[j] = j, i
+    return sh.transpose(x, tuple(perm))
+
+
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
+    """Move axes to other places; the rest keep their order.
+
+    Args:
+        a: any dtype.
+        source: an axis, or several.
+        destination: where each of them stands in the result.
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+        ArgumentError: source and destination differ in number.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 0, -1).shape
+        (3, 4, 2)
+    """
+    x = array_of("moveaxis", a)
+    sources = _given_axes(source, x.ndim, "source")
+    places = _given_axes(destination, x.ndim, "destination")
+    if len(sources) != len(places):
+        raise ArgumentError(
+            f"moveaxis needs as many sources as destinations, but got {source} and {destination}."
+        )
+    perm = [i for i in range(x.ndim) if i not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        perm.insert(place, axis)
+    return sh.transpose(x, tuple(perm))
+
+
+def _given_axes(axis: int | Sequence[int], ndim: int, what: str) -> tuple[int, ...]:
+    """Axes counted from the front, in the order given."""
+    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = tuple([canonical_axis(operator.index(i), ndim, what) for i in given])
+    canonical_axes(axes, ndim, what)
+    return axes
+
+
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
+    """Move an axis to before the place ``start``; ``moveaxis`` says the same more clearly."""
+    x = array_of("rollaxis", a)
+    i = canonical_axis(axis, x.ndim)
+    place = canonical_axis(start, x.ndim + 1, "start")
+    return moveaxis(x, i, place - 1 if i < place else place)
+
+
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
+    """Insert axes of size one.
+
+    Args:
+        a: any dtype.
+        axis: where they stand in the result.
+
+    Raises:
+        AxisError: a place is out of range or repeated.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.expand_dims(jnp.zeros(3), (0, -1)).shape
+        (1, 3, 1)
+    """
+    x = array_of("expand_dims", a)
+    count = 1 if isinstance(axis, int) else len(axis)
+    return sh.expand_dims(x, canonical_axes(axis, x.ndim + count))
+
+
+def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
+    """Remove axes of size one.
+
+    Args:
+        a: any dtype.
+        axis: which; None for all of size one.
+
+    Raises:
+        AxisError: there is no such axis, or it is given twice.
+        ShapeError: an axis has another size.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.squeeze(jnp.zeros((1, 3, 1))).shape
+        (3,)
+    """
+    x = array_of("squeeze", a)
+    if axis is None:
+        return sh.squeeze(x, tuple([i for i, n in enumerate(x.shape) if n == 1]))
+    axes = canonical_axes(axis, x.ndim)
+    if any(x.shape[i] != 1 for i in axes):
+        raise ShapeError(
+            f"squeeze needs axes of size one, but axis {axis} of shape {x.shape} is none."
+        )
+    return sh.squeeze(x, axes)
+
+
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
+    """Broadcast arrays to their common shape.
+
+    Raises:
+        ShapeError: they do not broadcast.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((2, 1)), jnp.zeros(3))]
+        [(2, 3), (2, 3)]
+    """
+    return broadcast(arrays("broadcast_arrays", *args), "broadcast_arrays") if args else []
+
+
+def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
+    """Give arrays at least one axis."""
+    found = [sh.reshape(x, (1,)) if x.ndim == 0 else x for x in arrays("atleast_1d", *arys)]
+    return found[0] if len(found) == 1 else found
+
+
+def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
+    """Give arrays at least two axes; new ones come in front.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.atleast_2d(jnp.array([1, 2]))
+        Array([[1, 2]], dtype=int32)
+    """
+    found = [_matrix(x) for x in arrays("atleast_2d", *arys)]
+    return found[0] if len(found) == 1 else found
+
+
+def _matrix(x: Array) -> Array:
+    return x if x.ndim >= 2 else sh.reshape(x, (1, x.size))
+
+
+def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
+    """Give arrays at least three axes; of two, the third comes last."""
+    found = [_solid(x) for x in arrays("atleast_3d", *arys)]
+    return found[0] if len(found) == 1 else found
+
+
+def _solid(x: Array) -> Array:
+    match x.ndim:
+        case 0 | 1:
+            return sh.reshape(x, (1, x.size, 1))
+        case 2:
+            return sh.reshape(x, (*x.shape, 1))
+        case _:
+            return x
+
+
+# Joining
+
+
+def concatenate(
+    arrays: Sequence[ArrayLike] | Array, axis: int | None = 0, dtype: DTypeLike = None
+) -> Array:
+    """Join arrays along an axis.
+
+    Args:
+        arrays: at least one; of one shape but for ``axis``. An array stands for its rows.
+        axis: the axis that becomes longer; None flattens the arrays first.
+        dtype: of the result; what the arrays promote to by default.
+
+    Raises:
+        ShapeError: the shapes do not fit, or there are no axes.
+        AxisError: there is no such axis.
+        ArgumentError: nothing is given.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.concatenate([jnp.array([1, 2]), jnp.array([3.0])])
+        Array([1., 2., 3.], dtype=float32)
+    """
+    xs = _parts("concatenate", arrays, dtype)
+    if axis is None:
+        return sh.concatenate([sh.reshape(x, (x.size,)) for x in xs], 0)
+    first = xs[0]
+    if not first.shape:
+        raise ShapeError("concatenate cannot join arrays without axes. Use stack.")
+    place = canonical_axis(operator.index(axis), first.ndim)
+    rest = first.shape[:place] + first.shape[place + 1 :]
+    for x in xs:
+        if x.ndim != first.ndim or x.shape[:place] + x.shape[place + 1 :] != rest:
+            raise ShapeError(
+                f"concatenate along axis {axis} needs arrays that agree in all other axes, but got "
+                f"shapes {' and '.join(str(y.shape) for y in (first, x))}."
+            )
+    return sh.concatenate(xs, place)
+
+
+concat = concatenate
+
+
+def _parts(name: str, given: Sequence[ArrayLike] | Array, dtype: DTypeLike) -> list[Array]:
+    """The arrays to be joined, of one dtype."""
+    if isinstance(given, (Array, np.ndarray)):
+        x = array_of(name, given)
+        if not x.shape:
+            raise ArgumentError(f"{name} needs a sequence of arrays, but got one without axes.")
+        xs = _unstacked(x, 0)
+    else:
+        try:
+            xs = arrays(name, *given)
+        except TypeError as error:
+            if isinstance(error, ArgumentError):
+                raise
+            raise ArgumentError(
+                f"{name} needs a sequence of arrays, but got {type(given).__name__}."
+            ) from None
+    if not xs:
+        raise ArgumentError(f"{name} needs at least one array.")
+    if dtype is not None:
+        wanted = dtypes.check(dtype)
+        return [ew.convert_element_type(x, wanted) for x in xs]
+    return promote_dtypes(*xs)
+
+
+def _unstacked(x: Array, axis: int) -> list[Array]:
+    return [
+        sh.squeeze(sh.slice_in_dim(x, i, i + 1, 1, axis), (axis,)) for i in range(x.shape[axis])
+    ]
+
+
+def stack(
+    arrays: Sequence[ArrayLike] | Array,
+    axis: int = 0,
+    out: None = None,
+    dtype: DTypeLike = None,
+) -> Array:
+    """Join arrays of one shape along a new axis.
+
+    Args:
+        arrays: at least one; all of one shape.
+        axis: where the new axis stands in the result.
+        out: only None; arrays are immutable.
+        dtype: of the result; what the arrays promote to by default.
+
+    Raises:
+        ShapeError: the shapes differ.
+        AxisError: there is no such place.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
+        Array([[1, 3],
+               [2, 4]], dtype=int32)
+    """
+    xs = _parts("stack", arrays, dtype)
+    shape = xs[0].shape
+    for x in xs:
+        if x.shape != shape:
+            raise ShapeError(f"stack needs arrays of one shape, but got {shape} and {x.shape}.")
+    place = canonical_axis(operator.index(axis), len(shape) + 1)
+    return sh.concatenate([sh.expand_dims(x, (place,)) for x in xs], place)
+
+
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """Split an array along an axis into arrays without that axis; the reverse of ``stack``."""
+    a = array_of("unstack", x)
+    return tuple(_unstacked(a, canonical_axis(axis, a.ndim)))
+
+
+def vstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
+    """Join arrays along the first axis; those with one axis are rows.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
+        Array([[1, 2],
+               [3, 4]], dtype=int32)
+    """
+    return concatenate([_matrix(x) for x in _parts("vstack", tup, dtype)], 0)
+
+
+def hstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
+    """Join arrays along the second axis; those with one axis along the first."""
+    xs = [sh.reshape(x, (1,)) if not x.shape else x for x in _parts("hstack", tup, dtype)]
+    return concatenate(xs, 0 if xs[0].ndim == 1 else 1)
+
+
+def dstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
+    """Join arrays along the third axis."""
+    return concatenate([_solid(x) for x in _parts("dstack", tup, dtype)], 2)
+
+
+def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
+    """Join arrays along the second axis; those with one axis are columns."""
+    xs = _parts("column_stack", tup, None)
+    return concatenate([sh.reshape(x, (x.size, 1)) if x.ndim < 2 else x for x in xs], 1)
+
+
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
+    """Join two arrays along an axis; flattened, without one."""
+    return concatenate([arr, values], axis)
+
+
+def block(arrays: Any) -> Array:
+    """Join nested lists of arrays: the innermost along the last axis, and so on.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> a = jnp.ones((2, 2), jnp.int32)
+        >>> jnp.block([[a, 2 * a]])
+        Array([[1, 1, 2, 2],
+               [1, 1, 2, 2]], dtype=int32)
+    """
+
+    def depth_of(x: Any) -> int:
+        return 1 + max(map(depth_of, x), default=0) if isinstance(x, list) else 0
+
+    def leaves_of(x: Any) -> list[Any]:
+        return [leaf for y in x for leaf in leaves_of(y)] if isinstance(x, list) else [x]
+
+    depth = depth_of(arrays)
+    ndim = max([depth, *[array_of("block", x).ndim for x in leaves_of(arrays)]])
+
+    def join(x: Any, level: int) -> Array:
+        if isinstance(x, list):
+            return concatenate([join(y, level + 1) for y in x], ndim - depth + level)
+        leaf = array_of("block", x)
+        return sh.reshape(leaf, (1,) * (ndim - leaf.ndim) + leaf.shape)
+
+    return join(arrays, 0)
+
+
+# Splitting
+
+
+def _cuts(name: str, sections: Sections) -> list[int] | int:
+    if isinstance(sections, int):
+        return sections
+    known = sections.concrete(f"a place where {name} cuts") if isinstance(sections, Array) else None
+    found = np.asarray(sections if known is None else known)
+    if found.dtype.kind not in "iu" and found.size:
+        raise ArgumentError(f"{name} needs ints to cut at, but got {sections!r}.")
+    return int(found) if found.ndim == 0 else [int(i) for i in found]
+
+
+def _split(
+    name: str, ary: ArrayLike, indices_or_sections: Sections, axis: int, uneven: bool
+) -> list[Array]:
+    x = array_of(name, ary)
+    place = canonical_axis(axis, x.ndim)
+    n = x.shape[place]
+    cuts = _cuts(name, indices_or_sections)
+    if isinstance(cuts, int):
+        if cuts < 1 or (n % cuts and not uneven):
+            raise ShapeError(
+                f"{name}: axis {axis} of shape {x.shape} cannot be cut into {cuts} equal parts. "
+                "Give the places to cut at, or use array_split."
+            )
+        part, longer = divmod(n, cuts)
+        bounds = [i * part + min(i, longer) for i in range(cuts + 1)]
+    else:
+        bounds = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in cuts], n]
+    return [
+        sh.slice_in_dim(x, start, max(start, stop), 1, place) for start, stop in pairwise(bounds)
+    ]
+
+
+def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
+    """Cut an array into parts along an axis.
+
+    Args:
+        ary: any dtype.
+        indices_or_sections: the number of equal parts, or the places to cut at.
+        axis: the axis to cut.
+
+    Raises:
+        ShapeError: the axis does not divide into equal parts.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.split(jnp.arange(4), 2)
+        [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
+    """
+    return _split("split", ary, indices_or_sections, axis, False)
+
+
+def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
+    """Cut an array into parts along an axis; of unequal length where they have to be."""
+    return _split("array_split", ary, indices_or_sections, axis, True)
+
+
+def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
+    """Cut an array into parts along the first axis."""
+    return _split("vsplit", ary, indices_or_sections, 0, False)
+
+
+def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
+    """Cut an array into parts along the second axis, or the first if there is no second."""
+    x = array_of("hsplit", ary)
+    return _split("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1, False)
+
+
+def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
+    """Cut an array into parts along the third axis."""
+    return _split("dsplit", ary, indices_or_sections, 2, False)
+
+
+# Repetition
+
+
+def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
+    """Put copies of an array side by side.
+
+    Args:
+        A: any dtype.
+        reps: how often along each axis, counted from the last.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.tile(jnp.array([1, 2]), (2, 2))
+        Array([[1, 2, 1, 2],
+               [1, 2, 1, 2]], dtype=int32)
+    """
+    x = array_of("tile", A)
+    times = canonical_shape(reps, "reps")
+    ndim = max(x.ndim, len(times))
+    times = (1,) * (ndim - len(times)) + times
+    shape = (1,) * (ndim - x.ndim) + x.shape
+    apart = sh.broadcast_in_dim(
+        sh.reshape(x, shape),
+        tuple([k for pair in zip(times, shape, strict=True) for k in pair]),
+        tuple(range(1, 2 * ndim, 2)),
+    )
+    return sh.reshape(apart, tuple([t * n for t, n in zip(times, shape, strict=True)]))
+
+
+def repeat(
+    a: ArrayLike,
+    repeats: int | ArrayLike | Sequence[int],
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+) -> Array:
+    """Repeat elements, each next to itself.
+
+    Args:
+        a: any dtype.
+        repeats: how often; one number, or one for each element along the axis, which must then be
+            known while tracing.
+        axis: along which; None flattens the array first.
+        total_repeat_length: the size of the result along the axis: what is too long is cut off, and
+            the last element is repeated where it is too short.
+
+    Raises:
+        ShapeError: the numbers do not fit the axis.
+        ConcretizationError: the numbers are traced.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.repeat(jnp.array([1, 2]), 2)
+        Array([1, 1, 2, 2], dtype=int32)
+        >>> jnp.repeat(jnp.array([1, 2]), jnp.array([1, 3]))
+        Array([1, 2, 2, 2], dtype=int32)
+    """
+    x = array_of("repeat", a)
+    if axis is None:
+        x, place = sh.reshape(x, (x.size,)), 0
+    else:
+        place = canonical_axis(axis, x.ndim)
+        if not x.shape:
+            raise AxisError("repeat along an axis of an array without axes.", place, 0)
+    n = x.shape[place]
+    counts = _counts(repeats)
+    if counts.ndim > 1 or counts.size not in (1, n):
+        raise ShapeError(
+            f"repeat needs one number, or one for each of the {n} elements along axis {axis} of "
+            f"shape {x.shape}, but got an array of shape {counts.shape}."
+        )
+    if counts.size == 1 and total_repeat_length is None:
+        times = int(counts.reshape(()))
+        shape = (*x.shape[: place + 1], times, *x.shape[place + 1 :])
+        dims = tuple([i for i in range(x.ndim + 1) if i != place + 1])
+        merged = (*x.shape[:place], n * times, *x.shape[place + 1 :])
+        return sh.reshape(sh.broadcast_in_dim(x, shape, dims), merged)
+    places = np.repeat(np.arange(n), counts)
+    if total_repeat_length is not None:
+        places = places[:total_repeat_length]
+        last = places[-1] if places.size else 0
+        places = np.pad(places, (0, total_repeat_length - places.size), constant_values=last)
+    return _take(x, places, place)
+
+
+def _counts(repeats: int | ArrayLike | Sequence[int]) -> HostArray:
+    if isinstance(repeats, Array):
+        counts = repeats.concrete("the repeats of jnp.repeat")
+    else:
+        counts = np.asarray(repeats)
+    if (counts.dtype.kind not in "iu" and counts.size) or (counts < 0).any():
+        raise ArgumentError(f"repeat needs numbers of at least 0, but got {repeats!r}.")
+    return counts.astype(np.int64)
+
+
+def _take(x: Array, places: HostArray, axis: int) -> Array:
+    """Take the elements at places known while tracing, all of them within bounds."""
+    others = tuple([i for i in range(x.ndim) if i != axis])
+    numbers = GatherDimensionNumbers(others, (axis,), (axis,))
+    sizes = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
+    indices = ConcreteArray(places.astype(np.int32).reshape(-1, 1))
+    return gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+def resize(a: ArrayLike, new_shape: Shape) -> Array:
+    """Return an array of a new shape, repeating the elements as often as needed."""
+    x = ravel(a)
+    shape = canonical_shape(new_shape, "new_shape")
+    size = prod(shape)
+    if not x.size or not size:
+        return sh.full(shape, 0, x.dtype)
+    return sh.reshape(sh.slice_in_dim(tile(x, -(-size // x.size)), 0, size), shape)
+
+
+# Order
+
+
+def flip(m: ArrayLike, axis: Axis = None) -> Array:
+    """Reverse the order of elements along axes; along all of them without one.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.flip(jnp.array([1, 2, 3]))
+        Array([3, 2, 1], dtype=int32)
+    """
+    x = array_of("flip", m)
+    return sh.rev(x, canonical_axes(axis, x.ndim))
+
+
+def fliplr(m: ArrayLike) -> Array:
+    """Reverse the order of elements along the second axis."""
+    return flip(m, 1)
+
+
+def flipud(m: ArrayLike) -> Array:
+    """Reverse the order of elements along the first axis."""
+    return flip(m, 0)
+
+
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+    """Rotate by 90 degrees in the plane of two axes, from the first towards the second.
+
+    Args:
+        m: any dtype; at least two axes.
+        k: how often.
+        axes: the plane.
+
+    Raises:
+        AxisError: the axes are not two different ones.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
+        Array([[2, 4],
+               [1, 3]], dtype=int32)
+    """
+    x = array_of("rot90", m)
+    i, j = _given_axes(axes, x.ndim, "axis")
+    match k % 4:
+        case 0:
+            return x
+        case 1:
+            return swapaxes(flip(x, j), i, j)
+        case 2:
+            return flip(x, (i, j))
+        case _:
+            return flip(swapaxes(x, i, j), j)
+
+
+def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> Array:
+    """Shift elements along axes; what leaves at one end enters at the other.
+
+    Args:
+        a: any dtype.
+        shift: by how many places, for all the axes or for each; may be traced.
+        axis: along which; None shifts the flattened array.
+
+    Raises:
+        AxisError: there is no such axis.
+        ArgumentError: there are more shifts than axes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.roll(jnp.arange(4), 1)
+        Array([3, 0, 1, 2], dtype=int32)
+    """
+    x = array_of("roll", a)
+    if axis is None:
+        return sh.reshape(roll(sh.reshape(x, (x.size,)), shift, 0), x.shape)
+    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = [canonical_axis(i, x.ndim) for i in given]
+    shifts = _shifts(shift)
+    if len(shifts) == 1:
+        shifts *= len(axes)
+    elif len(axes) == 1:
+        axes *= len(shifts)
+    if len(shifts) != len(axes):
+        raise ArgumentError(f"roll needs one shift for each axis, but got {shift} for {axis}.")
+    for by, place in zip(shifts, axes, strict=True):
+        x = _roll(x, by, place)
+    return x
+
+
+def _shifts(shift: ArrayLike | Sequence[int]) -> list[int | Array]:
+    if isinstance(shift, Array) and not isinstance(shift, ConcreteArray):
+        return [shift] if not shift.shape else [*_unstacked(shift, 0)]
+    known = shift.concrete("a shift") if isinstance(shift, Array) else np.asarray(shift)
+    return [int(i) for i in known.reshape(-1)]
+
+
+def _roll(x: Array, by: int | Array, axis: int) -> Array:
+    n = x.shape[axis]
+    if n == 0:
+        return x
+    if isinstance(by, int):
+        cut = -by % n
+        if not cut:
+            return x
+        parts = [sh.slice_in_dim(x, cut, n, 1, axis), sh.slice_in_dim(x, 0, cut, 1, axis)]
+        return sh.concatenate(parts, axis)
+    start = remainder(ew.neg(by), n)
+    return dynamic_slice_in_dim(sh.concatenate([x, x], axis), start, n, axis)
+
+
+# Padding
+
+
+PadWidth: TypeAlias = int | Sequence[int] | Sequence[Sequence[int]] | Array | HostArray
+
+
+def pad(
+    array: ArrayLike,
+    pad_width: PadWidth,
+    mode: str = "constant",
+    *,
+    constant_values: Nested = 0,
+) -> Array:
+    """Put elements before and after an array along each axis.
+
+    Args:
+        array: any dtype.
+        pad_width: how many: one number, or (before, after), or that for each axis.
+        mode: what is put there. ``"constant"``: ``constant_values``; ``"edge"``: the outermost
+            element; ``"reflect"``: the array mirrored at its outermost element, ``"symmetric"``: at
+            its end; ``"wrap"``: the array from its other end; ``"empty"``: zeros.
+        constant_values: one number, or (before, after), or that for each axis.
+
+    Raises:
+        ArgumentError: there is no such mode, or the widths are negative.
+        ShapeError: an empty axis has nothing to be padded with, or the widths do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.pad(jnp.array([1, 2, 3]), (1, 2))
+        Array([0, 1, 2, 3, 0, 0], dtype=int32)
+        >>> jnp.pad(jnp.array([1, 2, 3]), 2, mode="reflect")
+        Array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
+    """
+    x = array_of("pad", array)
+    widths = _pad_widths(pad_width, x.ndim)
+    if mode in ("constant", "empty"):
+        return _pad_constant(x, widths, constant_values if mode == "constant" else 0)
+    if mode not in _EXTENSIONS:
+        raise ArgumentError(
+            f"pad: mode must be 'constant', 'empty', {', '.join(map(repr, _EXTENSIONS))}, but got "
+            f"{mode!r}."
+        )
+    for axis, (before, after) in enumerate(widths):
+        if (before or after) and not x.shape[axis]:
+            raise ShapeError(f"pad: axis {axis} of shape {x.shape} has no element to pad with.")
+        x = _EXTENSIONS[mode](x, before, after, axis)
+    return x
+
+
+def _pad_widths(pad_width: PadWidth, ndim: int) -> list[tuple[int, int]]:
+    given = pad_width.concrete("a pad width") if isinstance(pad_width, Array) else pad_width
+    try:
+        widths = np.asarray(given)
+        pairs = np.broadcast_to(widths, (ndim, 2))
+    except ValueError:
+        raise ShapeError(
+            f"pad: the widths must be a number, (before, after), or that for each of the {ndim} "
+            f"axes, but got {pad_width!r}."
+        ) from None
+    if widths.dtype.kind not in "iu" or (widths < 0).any():
+        raise ArgumentError(f"pad: the widths must be ints of at least 0, but got {pad_width!r}.")
+    return [(int(before), int(after)) for before, after in pairs]
+
+
+def _pad_constant(x: Array, widths: list[tuple[int, int]], values: Nested) -> Array:
+    table = array_from(values)
+    if not table.shape:
+        value = convert(table, x.dtype, x.weak_type)
+        return sh.pad(x, value, [(before, after, 0) for before, after in widths])
+    pairs = broadcast_to(ew.convert_element_type(table, x.dtype), (x.ndim, 2))
+    for axis, (before, after) in enumerate(widths):
+        low, high = _unstacked(sh.reshape(sh.slice_in_dim(pairs, axis, axis + 1), (2,)), 0)
+        none = [(0, 0, 0)] * axis
+        rest = [(0, 0, 0)] * (x.ndim - axis - 1)
+        x = sh.pad(x, low, [*none, (before, 0, 0), *rest])
+        x = sh.pad(x, high, [*none, (0, after, 0), *rest])
+    return x
+
+
+def _extend_edge(x: Array, before: int, after: int, axis: int) -> Array:
+    n = x.shape[axis]
+
+    def copies(place: int, count: int) -> Array:
+        part = sh.slice_in_dim(x, place, place + 1, 1, axis)
+        shape = tuple([count if i == axis else m for i, m in enumerate(x.shape)])
+        return broadcast_to(part, shape)
+
+    first = [copies(0, before)] if before else []
+    last = [copies(n - 1, after)] if after else []
+    return sh.concatenate([*first, x, *last], axis)
+
+
+def _extend_mirrored(x: Array, before: int, after: int, axis: int, skipped: int) -> Array:
+    """Mirror at either end, leaving out the outermost ``skipped`` elements of the image.
+
+    A mirrored array is mirrored again, so a width larger than the array takes several rounds.
+    """
+    if skipped and x.shape[axis] == 1:
+        return _extend_edge(x, before, after, axis)
+    while before or after:
+        n = x.shape[axis]
+        low, high = min(before, n - skipped), min(after, n - skipped)
+        parts = [x]
+        if low:
+            image = sh.slice_in_dim(x, skipped, skipped + low, 1, axis)
+            parts.insert(0, sh.rev(image, (axis,)))
+        if high:
+            image = sh.slice_in_dim(x, n - skipped - high, n - skipped, 1, axis)
+            parts.append(sh.rev(image, (axis,)))
+        x = sh.concatenate(parts, axis)
+        before, after = before - low, after - high
+    return x
+
+
+def _extend_wrapped(x: Array, before: int, after: int, axis: int) -> Array:
+    n = x.shape[axis]
+    if not n or not (before or after):
+        return x
+    left, right = -(-before // n), -(-after // n)
+    copies = sh.concatenate([x] * (left + 1 + right), axis)
+    return sh.slice_in_dim(copies, left * n - before, (left + 1) * n + after, 1, axis)
+
+
+_EXTENSIONS: dict[str, Callable[[Array, int, int, int], Array]] = {
+    "edge": _extend_edge,
+    "reflect": lambda x, before, after, axis: _extend_mirrored(x, before, after, axis, 1),
+    "symmetric": lambda x, before, after, axis: _extend_mirrored(x, before, after, axis, 0),
+    "wrap": _extend_wrapped,
+}
+
+
+# Indices of a shape
+
+
+def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
+    """Convert indices into a flattened array to indices into a shape.
+
+    Args:
+        indices: integers.
+        shape: the shape.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> [int(i) for i in jnp.unravel_index(5, (2, 3))]
+        [1, 2]
+    """
+    rest = array_of("unravel_index", indices)
+    sizes = canonical_shape(shape)
+    total = prod(sizes)
+    # an index out of bounds becomes the last of its side, as with any indexing
+    rest = ew.clamp(
+        sh.full_like(rest, max(-total, -(1 << 8 * rest.dtype.itemsize - 1)))
+        if rest.dtype.kind == "i"
+        else sh.full_like(rest, 0),
+        rest,
+        sh.full_like(rest, min(total - 1, np.iinfo(rest.dtype).max)),
+    )
+    found: list[Array] = []
+    for n in reversed(sizes):
+        found.append(remainder(rest, n))
+        rest = floor_divide(rest, n)
+    return tuple(reversed(found))
+
+
+def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int]) -> Array:
+    """Convert indices into a shape to indices into the flattened array.
+
+    Args:
+        multi_index: integers for each axis; they must lie within bounds.
+        dims: the shape.
+
+    Raises:
+        ShapeError: there are not as many indices as axes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> int(jnp.ravel_multi_index((1, 2), (2, 3)))
+        5
+    """
+    sizes = canonical_shape(dims, "dims")
+    if len(multi_index) != len(sizes):
+        raise ShapeError(
+            f"ravel_multi_index needs an index for each of {sizes}, but got {len(multi_index)}."
+        )
+    flat: Array = sh.full((), 0, dtypes.default_int())
+    for index, n in zip(multi_index, sizes, strict=True):
+        flat = flat * n + array_of("ravel_multi_index", index)
+    return flat
+
+
+# Differences
+
+
+def diff(
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
+) -> Array:
+    """Return the differences of neighbouring elements along an axis.
+
+    Args:
+        a: any dtype; of bools, whether they differ.
+        n: how often this is done.
+        axis: along which.
+        prepend: put before ``a`` first: an array, or a scalar for one element.
+        append: put after ``a`` first.
+
+    Raises:
+        ShapeError: ``a`` has no axes.
+        ArgumentError: ``n`` is negative.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.diff(jnp.array([1, 4, 9]))
+        Array([3, 5], dtype=int32)
+    """
+    x = array_of("diff", a)
+    if n < 0:
+        raise ArgumentError(f"diff: n must be at least 0, but got {n}.")
+    if not x.shape:
+        raise ShapeError("diff needs an array with at least one axis.")
+    place = canonical_axis(axis, x.ndim)
+    ends = [None if e is None else array_of("diff", e) for e in (prepend, append)]
+    one = tuple([1 if i == place else m for i, m in enumerate(x.shape)])
+    before, after = [
+        [] if e is None else [broadcast_to(e, one) if not e.shape else e] for e in ends
+    ]
+    if before or after:
+        x = concatenate([*before, x, *after], place)
+    for _ in range(n):
+        size = x.shape[place]
+        later = sh.slice_in_dim(x, min(1, size), size, 1, place)
+        earlier = sh.slice_in_dim(x, 0, max(size - 1, 0), 1, place)
+        x = (not_equal if x.dtype == dtypes.bool_ else subtract)(later, earlier)
+    return x
+
+
+def ediff1d(
+    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+) -> Array:
+    """Return the differences of neighbours in the flattened array, between given ends."""
+    x = diff(ravel(ary))
+    before = [] if to_begin is None else [astype(ravel(to_begin), x.dtype)]
+    after = [] if to_end is None else [astype(ravel(to_end), x.dtype)]
+    return concatenate([*before, x, *after])

@@ -1,0 +1,711 @@
+"""Reductions: sums, extrema, means and logical ones, over any axes.
+
+All take ``axis`` (an int, several, or None for all), ``keepdims``, and where JAX has them
+``dtype``, ``initial`` (where the reduction starts) and ``where`` (which elements take part).
+"""
+
+import builtins
+import math
+from collections.abc import Callable
+from typing import Literal, overload
+
+import attrs
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy.elementwise import (
+    isclose,
+    isnan,
+    logical_and,
+    logical_not,
+    no_out,
+    pick,
+    truth,
+)
+from tinyjax.numpy.promotion import (
+    array_of,
+    broadcast_to_shape,
+    convert,
+    promote_inexact,
+    strong,
+)
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import reduce as rd
+from tinyjax.primitives.shape import full, full_like, reshape
+
+
+def _keep(out: Array, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    """Put the reduced axes back, with size one, where that is asked for."""
+    if not keepdims:
+        return out
+    return reshape(out, tuple([1 if i in axes else n for i, n in enumerate(x.shape)]))
+
+
+def _accumulator(dtype: DType) -> DType:
+    """The type in which sums and products of this type are returned: no small integers."""
+    default = dtypes.default_int()
+    match dtypes.kind(dtype):
+        case "b":
+            return default
+        case "i" if dtype.itemsize < default.itemsize:
+            return default
+        case "u" if dtype.itemsize < default.itemsize:
+            return dtypes.uint32 if default == dtypes.int32 else dtypes.uint64
+        case _:
+            return dtype
+
+
+def _masked(name: str, x: Array, where: ArrayLike | None, instead: ArrayLike) -> Array:
+    """Replace the elements that do not take part by one that changes nothing."""
+    if where is None:
+        return x
+    mask = truth(array_of(name, where))
+    masked = pick(mask, x, instead)
+    if masked.shape != x.shape:
+        raise ShapeError(
+            f"{name}: where must broadcast to the array's shape {x.shape}, but has {mask.shape}."
+        )
+    return masked
+
+
+@attrs.frozen
+class _Reduction:
+    """What a reduction of some name does: over axes, to two values, and to none at all."""
+
+    name: str
+    reduce: Callable[[Array, tuple[int, ...]], Array]
+    combine: Callable[[Array, Array], Array]
+    identity: Callable[[DType], bool | int | float]
+
+
+_SUM = _Reduction("sum", rd.reduce_sum, ew.add, lambda _: 0)
+_PROD = _Reduction("prod", rd.reduce_prod, ew.mul, lambda _: 1)
+_MAX = _Reduction("max", rd.reduce_max, ew.max_, rd.lowest)
+_MIN = _Reduction("min", rd.reduce_min, ew.min_, rd.highest)
+
+
+def _accumulate(
+    kind: _Reduction,
+    a: ArrayLike,
+    axis: Axis,
+    dtype: DTypeLike,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+    promote_integers: bool,
+) -> Array:
+    name = kind.name
+    x = array_of(name, a)
+    axes = canonical_axes(axis, x.ndim)
+    given = dtypes.check(dtype) if dtype is not None else x.dtype
+    wanted = _accumulator(given) if dtype is None and promote_integers else given
+    if wanted == dtypes.bool_:
+        # counted as integers, and said to be there or not
+        counted = _accumulate(kind, x, axis, dtypes.int32, keepdims, initial, where, False)
+        return convert(counted, wanted)
+    x = convert(x, wanted)
+    out = kind.reduce(_masked(name, x, where, kind.identity(wanted)), axes)
+    if initial is not None:
+        start = convert(array_of(name, initial), wanted)
+        out = kind.combine(out, _scalar(name, start, out.shape))
+    return _keep(out, x, axes, keepdims)
+
+
+def _scalar(name: str, initial: Array, shape: tuple[int, ...]) -> Array:
+    if initial.shape:
+        raise ShapeError(f"{name}: initial must be a scalar, but its shape is {initial.shape}.")
+    return broadcast_to_shape(initial, shape)
+
+
+def sum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
+    """Sum over axes.
+
+    Args:
+        a: any dtype.
+        axis: what is summed over: an axis, several, or None for all.
+        dtype: of the sum and of what is added; small integers and bools are otherwise summed in the
+            default integer type. Sums of 16-bit and smaller floats are kept in float32 meanwhile.
+        out: only None; arrays are immutable.
+        keepdims: keep the axes, with size one.
+        initial: a scalar to start from.
+        where: bools that say which elements take part; broadcast to ``a``'s shape.
+        promote_integers: whether small integers are summed in the default integer type.
+
+    Raises:
+        AxisError: there is no such axis, or it is given twice.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.array([[1, 2], [3, 4]])
+        >>> jnp.sum(x, axis=0)
+        Array([4, 6], dtype=int32)
+        >>> jnp.sum(x, where=x > 1)
+        Array(9, dtype=int32)
+    """
+    no_out("sum", out)
+    return _accumulate(_SUM, a, axis, dtype, keepdims, initial, where, promote_integers)
+
+
+def prod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
+    """Multiply over axes; the arguments are those of ``sum``.
+
+    The derivative is right also where elements are zero.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.prod(jnp.array([1.0, 2.0, 3.0]))
+        Array(6., dtype=float32)
+    """
+    no_out("prod", out)
+    return _accumulate(_PROD, a, axis, dtype, keepdims, initial, where, promote_integers)
+
+
+def _extremum(
+    kind: _Reduction,
+    a: ArrayLike,
+    axis: Axis,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+) -> Array:
+    name = kind.name
+    x = strong(array_of(name, a))
+    axes = canonical_axes(axis, x.ndim)
+    if initial is None:
+        if where is not None:
+            raise ArgumentError(
+                f"{name}: there may be no element where the mask holds, so a mask needs an initial "
+                f"value: {name}(..., initial=..., where=...)."
+            )
+        if builtins.any(x.shape[i] == 0 for i in axes):
+            raise ShapeError(
+                f"{name} over axes {axes} of {x.aval}: there is no element. Give an initial value."
+            )
+        return _keep(kind.reduce(x, axes), x, axes, keepdims)
+    out = kind.reduce(_masked(name, x, where, kind.identity(x.dtype)), axes)
+    start = convert(array_of(name, initial), x.dtype)
+    return _keep(kind.combine(out, _scalar(name, start, out.shape)), x, axes, keepdims)
+
+
+def max(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Return the largest element over axes; NaN where there is one.
+
+    Elements that tie share the derivative equally.
+
+    Args:
+        a: any real dtype.
+        axis: what is reduced: an axis, several, or None for all.
+        out: only None; arrays are immutable.
+        keepdims: keep the axes, with size one.
+        initial: a scalar that takes part as well; needed for an empty array and with ``where``.
+        where: bools that say which elements take part.
+
+    Raises:
+        AxisError: there is no such axis, or it is given twice.
+        ShapeError: there is no element, and no ``initial``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.max(jnp.array([[1, 5], [3, 4]]), axis=1)
+        Array([5, 4], dtype=int32)
+    """
+    no_out("max", out)
+    return _extremum(_MAX, a, axis, keepdims, initial, where)
+
+
+def min(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Return the smallest element over axes; the arguments are those of ``max``."""
+    no_out("min", out)
+    return _extremum(_MIN, a, axis, keepdims, initial, where)
+
+
+amax, amin = max, min
+
+
+def any(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Say whether any element over the axes is true (not zero).
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.any(jnp.array([[0, 1], [0, 0]]), axis=1)
+        Array([ True, False], dtype=bool)
+    """
+    no_out("any", out)
+    x = truth(array_of("any", a))
+    axes = canonical_axes(axis, x.ndim)
+    x = _masked("any", x, where, False)
+    return _keep(rd.reduce_or(x, axes), x, axes, keepdims)
+
+
+def all(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Say whether all elements over the axes are true (not zero)."""
+    no_out("all", out)
+    x = truth(array_of("all", a))
+    axes = canonical_axes(axis, x.ndim)
+    x = _masked("all", x, where, True)
+    return _keep(rd.reduce_and(x, axes), x, axes, keepdims)
+
+
+def _argument(
+    name: str,
+    choose: Callable[[Array, int, DType], Array],
+    a: ArrayLike,
+    axis: int | None,
+    keepdims: bool,
+) -> Array:
+    x = array_of(name, a)
+    along = tuple(range(x.ndim)) if axis is None else (canonical_axis(axis, x.ndim),)
+    if builtins.any(x.shape[i] == 0 for i in along):
+        raise ShapeError(f"{name} along axis {axis} of {x.aval}: there is no element to choose.")
+    flat = reshape(x, (x.size,)) if axis is None else x
+    chosen = choose(flat, 0 if axis is None else along[0], dtypes.default_int())
+    return _keep(chosen, x, along, keepdims)
+
+
+def argmax(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
+) -> Array:
+    """Return the index of the largest element along an axis: of the first, if several tie.
+
+    Args:
+        a: any real dtype; the first NaN, if any, counts as the largest.
+        axis: the axis to search along; None searches the flattened array.
+        out: only None; arrays are immutable.
+        keepdims: keep the axis, with size one.
+
+    Raises:
+        ShapeError: there is no element.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.argmax(jnp.array([1, 5, 5]))
+        Array(1, dtype=int32)
+    """
+    no_out("argmax", out)
+    return _argument("argmax", rd.argmax, a, axis, keepdims)
+
+
+def argmin(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
+) -> Array:
+    """Return the index of the smallest element along an axis; as ``argmax`` otherwise."""
+    no_out("argmin", out)
+    return _argument("argmin", rd.argmin, a, axis, keepdims)
+
+
+# Means
+
+
+def _computation_type(dtype: DType) -> DType:
+    return dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
+
+
+def _result_type(dtype: DTypeLike, x: Array) -> DType:
+    """The type of a mean: the one given, or the array's where that is inexact."""
+    return dtypes.to_inexact(x.dtype) if dtype is None else dtypes.check(dtype)
+
+
+def _count(
+    name: str, x: Array, axes: tuple[int, ...], where: ArrayLike | None, dtype: DType
+) -> Array:
+    """How many elements take part in a reduction; a scalar where all of them do."""
+    if where is None:
+        return full((), math.prod([x.shape[i] for i in axes]), dtype)
+    ones = full(x.shape, 1, dtype)
+    return rd.reduce_sum(_masked(name, ones, where, 0), axes)
+
+
+def mean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Return the arithmetic mean over axes; NaN where there is no element.
+
+    Args:
+        a: any dtype; integers give the default float.
+        axis: what is reduced: an axis, several, or None for all.
+        dtype: of the result.
+        out: only None; arrays are immutable.
+        keepdims: keep the axes, with size one.
+        where: bools that say which elements take part.
+
+    Raises:
+        AxisError: there is no such axis, or it is given twice.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.mean(jnp.array([[1, 2], [3, 5]]), axis=1)
+        Array([1.5, 4. ], dtype=float32)
+    """
+    no_out("mean", out)
+    x = array_of("mean", a)
+    axes = canonical_axes(axis, x.ndim)
+    result = _result_type(dtype, x)
+    inner = _computation_type(dtypes.to_inexact(result))
+    x = convert(x, inner)
+    total = rd.reduce_sum(_masked("mean", x, where, 0), axes)
+    count = _count("mean", x, axes, where, inner)
+    average_ = ew.div(total, broadcast_to_shape(count, total.shape))
+    return convert(_keep(average_, x, axes, keepdims), result)
+
+
+def var(  # noqa: PLR0913 (JAX's signature)
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
+    """Return the variance over axes: the mean of the squared distances from the mean.
+
+    Args:
+        a: any dtype; the variance of complex numbers is real.
+        axis: what is reduced: an axis, several, or None for all.
+        dtype: of the result.
+        out: only None; arrays are immutable.
+        ddof: how much less than the number of elements is divided by.
+        keepdims: keep the axes, with size one.
+        where: bools that say which elements take part.
+        mean: the mean, if it is known already, with the reduced axes kept.
+        correction: another name of ``ddof``, in the array API standard.
+
+    Raises:
+        AxisError: there is no such axis, or it is given twice.
+        ArgumentError: both ``ddof`` and ``correction`` are given.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.var(jnp.array([1.0, 2.0, 3.0, 4.0]))
+        Array(1.25, dtype=float32)
+    """
+    no_out("var", out)
+    if correction is not None and ddof:
+        raise ArgumentError("var: ddof and correction mean the same. Give only one of them.")
+    less = ddof if correction is None else correction
+    x = array_of("var", a)
+    axes = canonical_axes(axis, x.ndim)
+    result = dtypes.real_part(_result_type(dtype, x))
+    inner = _computation_type(dtypes.to_inexact(result))
+    x = convert(x, dtypes.to_complex(inner) if dtypes.is_complex(x.dtype) else inner)
+    center = array_of("var", _mean(x, axes, where) if mean is None else mean)
+    distance = ew.sub(x, broadcast_to_shape(convert(center, x.dtype), x.shape))
+    if dtypes.is_complex(x.dtype):
+        re, im = ew.real(distance), ew.imag(distance)
+        squares = ew.add(ew.mul(re, re), ew.mul(im, im))
+    else:
+        squares = ew.mul(distance, distance)
+    total = rd.reduce_sum(_masked("var", squares, where, 0), axes)
+    count = _count("var", x, axes, where, inner)
+    divisor = ew.sub(count, full_like(count, less))
+    variance = ew.div(total, broadcast_to_shape(divisor, total.shape))
+    return convert(_keep(variance, x, axes, keepdims), result)
+
+
+def _mean(x: Array, axes: tuple[int, ...], where: ArrayLike | None) -> Array:
+    return mean(x, axes, keepdims=True, where=where)
+
+
+def std(  # noqa: PLR0913 (JAX's signature)
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
+    """Return the standard deviation over axes, the root of ``var``; the arguments are its."""
+    no_out("std", out)
+    return ew.sqrt(
+        var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+    )
+
+
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: Literal[False] = False,
+    keepdims: bool = False,
+) -> Array: ...
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    *,
+    returned: Literal[True],
+    keepdims: bool = False,
+) -> tuple[Array, Array]: ...
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Array | tuple[Array, Array]:
+    """Return the weighted mean over axes.
+
+    Args:
+        a: any dtype.
+        axis: what is reduced: an axis, several, or None for all.
+        weights: of ``a``'s shape, or one for each element along a single axis; None for equal ones.
+        returned: return the sum of the weights as well.
+        keepdims: keep the axes, with size one.
+
+    Raises:
+        ShapeError: the weights do not fit ``a``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.average(jnp.array([1.0, 4.0]), weights=jnp.array([2.0, 1.0]))
+        Array(2., dtype=float32)
+    """
+    x = array_of("average", a)
+    axes = canonical_axes(axis, x.ndim)
+    if weights is None:
+        result = mean(x, axes, keepdims=keepdims)
+        total = full_like(result, math.prod([x.shape[i] for i in axes]))
+    else:
+        w = array_of("average", weights)
+        if w.shape != x.shape:
+            if len(axes) != 1 or w.shape != (x.shape[axes[0]],):
+                raise ShapeError(
+                    f"average needs weights of the array's shape {x.shape}, or one for each "
+                    f"element along a single axis, but got shape {w.shape} for axis {axis}."
+                )
+            w = reshape(w, tuple([n if i in axes else 1 for i, n in enumerate(x.shape)]))
+        x, w = promote_inexact(x, w)
+        x = strong(x)
+        w = broadcast_to_shape(strong(w), x.shape)
+        total = sum(w, axes, keepdims=keepdims)
+        result = ew.div(sum(ew.mul(x, w), axes, keepdims=keepdims), total)
+    return (result, total) if returned else result
+
+
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+    """Return the largest element less the smallest, over axes."""
+    no_out("ptp", out)
+    return ew.sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
+
+
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Count the elements over axes that are not zero.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.count_nonzero(jnp.array([0, 3, 0, 1]))
+        Array(2, dtype=int32)
+    """
+    return sum(truth(array_of("count_nonzero", a)), axis, keepdims=keepdims)
+
+
+# Reductions that leave NaN out
+
+
+def _without_nan(name: str, a: ArrayLike, instead: ArrayLike) -> tuple[Array, Array | None]:
+    """Replace NaN by a value, and say where there was one; None for types that have none."""
+    x = strong(array_of(name, a))
+    if not dtypes.is_inexact(x.dtype):
+        return x, None
+    nan = isnan(x)
+    return pick(nan, instead, x), nan
+
+
+def nansum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Sum over axes, taking NaN as zero; the arguments are those of ``sum``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nansum(jnp.array([1.0, jnp.nan, 2.0]))
+        Array(3., dtype=float32)
+    """
+    x, _ = _without_nan("nansum", a, 0)
+    return sum(x, axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Multiply over axes, taking NaN as one; the arguments are those of ``sum``."""
+    x, _ = _without_nan("nanprod", a, 1)
+    return prod(x, axis, dtype, out, keepdims, initial, where)
+
+
+def nanmax(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Return the largest element over axes that is not NaN; NaN where there is none."""
+    x, nan = _without_nan("nanmax", a, -math.inf)
+    result = max(x, axis, out, keepdims, initial, where)
+    return _nan_where_all(result, nan, axis, keepdims) if initial is None else result
+
+
+def nanmin(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Return the smallest element over axes that is not NaN; NaN where there is none."""
+    x, nan = _without_nan("nanmin", a, math.inf)
+    result = min(x, axis, out, keepdims, initial, where)
+    return _nan_where_all(result, nan, axis, keepdims) if initial is None else result
+
+
+def _nan_where_all(result: Array, nan: Array | None, axis: Axis, keepdims: bool) -> Array:
+    if nan is None:
+        return result
+    return pick(all(nan, axis, keepdims=keepdims), math.nan, result)
+
+
+def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, ArrayLike | None]:
+    """The array without NaN, and a mask of what takes part."""
+    x, nan = _without_nan(name, a, 0)
+    if nan is None:
+        return x, where
+    taken = logical_not(nan)
+    return x, taken if where is None else logical_and(taken, where)
+
+
+def nanmean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Return the mean over axes of the elements that are not NaN; NaN where there is none."""
+    x, taken = _numbers("nanmean", a, where)
+    return mean(x, axis, dtype, out, keepdims, where=taken)
+
+
+def nanvar(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Return the variance over axes of the elements that are not NaN."""
+    x, taken = _numbers("nanvar", a, where)
+    return var(x, axis, dtype, out, ddof, keepdims, where=taken)
+
+
+def nanstd(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Return the standard deviation over axes of the elements that are not NaN."""
+    return ew.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where))
+
+
+# Agreement of whole arrays
+
+
+def allclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
+    """Say whether all elements are close: see ``isclose``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.allclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.0 + 1e-7]))
+        Array(True, dtype=bool)
+    """
+    return all(isclose(a, b, rtol, atol, equal_nan))

@@ -1,0 +1,176 @@
+"""Choosing elements by condition: between arrays, or by where a condition holds.
+
+How many elements satisfy a condition is known only from data, while the shape of a traced result
+must not depend on data: the functions that find places take the ``size`` of the result when traced.
+"""
+
+from collections.abc import Sequence
+from typing import overload
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray
+from tinyjax.errors import ArgumentError
+from tinyjax.numpy.elementwise import pick, truth
+from tinyjax.numpy.manipulation import ravel, stack, unravel_index
+from tinyjax.numpy.promotion import array_of, arrays, promote_dtypes
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.reduce import reduce_sum
+from tinyjax.primitives.shape import full, full_like, iota, reshape, slice_in_dim
+from tinyjax.primitives.shape import pad as pad_with
+from tinyjax.primitives.sort import sort
+
+
+@overload
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+@overload
+def where(
+    condition: ArrayLike,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: int | tuple[int, ...] | None = None,
+) -> tuple[Array, ...]: ...
+def where(
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: int | tuple[int, ...] | None = None,
+) -> Array | tuple[Array, ...]:
+    """Return elements of ``x`` where a condition holds, and of ``y`` elsewhere.
+
+    The derivative flows to what is chosen only; but a NaN or infinite derivative of what is not
+    chosen stays NaN, as zero times infinity is. Replace the operand instead where that can happen:
+    ``where(x > 0, log(where(x > 0, x, 1)), 0)``.
+
+    Args:
+        condition: bools; other dtypes hold where they are not zero.
+        x: an array or number. Without ``x`` and ``y``, the result is ``nonzero(condition)``.
+        y: an array or number; all three broadcast with each other.
+        size: with a condition only: see ``nonzero``.
+        fill_value: with a condition only: see ``nonzero``.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ArgumentError: only one of ``x`` and ``y`` is given.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.array([-1, 2, -3])
+        >>> jnp.where(x > 0, x, 0)
+        Array([0, 2, 0], dtype=int32)
+    """
+    if x is not None and y is not None:
+        if size is not None or fill_value is not None:
+            raise ArgumentError("where: size and fill_value go with a condition alone.")
+        return pick(condition, x, y)
+    if x is not None or y is not None:
+        raise ArgumentError("where needs both x and y, or neither.")
+    return nonzero(condition, size=size, fill_value=fill_value)
+
+
+def select(
+    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
+) -> Array:
+    """Return elements of the first choice whose condition holds, and of the default elsewhere.
+
+    Args:
+        condlist: bool arrays.
+        choicelist: as many arrays; all broadcast with each other and with the conditions.
+        default: where no condition holds.
+
+    Raises:
+        ArgumentError: the two lists differ in length, or are empty.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.arange(4)
+        >>> jnp.select([x < 1, x > 2], [x - 1, x * 2])
+        Array([-1,  0,  0,  6], dtype=int32)
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ArgumentError(
+            f"select needs as many choices as conditions, at least one, but got {len(condlist)} "
+            f"conditions and {len(choicelist)} choices."
+        )
+    *choices, result = promote_dtypes(*arrays("select", *choicelist, default))
+    for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
+        result = pick(condition, choice, result)
+    return result
+
+
+def nonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: int | tuple[int, ...] | None = None
+) -> tuple[Array, ...]:
+    """Return the places of the elements that are not zero, an array of indices for each axis.
+
+    Args:
+        a: any dtype.
+        size: how many places are returned: what is too many is left out, what is missing is filled.
+            Needed where ``a`` is traced.
+        fill_value: the index that fills, for all axes or for each; 0 by default.
+
+    Raises:
+        ConcretizationError: ``a`` is traced, and there is no ``size``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nonzero(jnp.array([0, 5, 0, 7]))
+        (Array([1, 3], dtype=int32),)
+        >>> jnp.nonzero(jnp.array([0, 5, 0, 7]), size=3, fill_value=-1)
+        (Array([ 1,  3, -1], dtype=int32),)
+    """
+    x = array_of("nonzero", a)
+    if not x.shape:
+        x = reshape(x, (1,))
+    mask = truth(x)
+    index_type = dtypes.default_int()
+    if size is None:
+        found = np.nonzero(mask.concrete("the number of nonzero elements (or give size=...)"))
+        return tuple([ConcreteArray(places.astype(index_type)) for places in found])
+    flat = ravel(mask)
+    n = flat.shape[0]
+    # a stable sort brings the places where the mask holds to the front, in order
+    _, places = sort([ew.not_(flat), iota((n,), index_type, 0)], 0)
+    if size <= n:
+        places = slice_in_dim(places, 0, size)
+    else:
+        places = pad_with(places, full((), 0, index_type), ((0, size - n, 0),))
+    count = reduce_sum(ew.convert_element_type(flat, index_type), (0,))
+    taken = ew.lt(iota((size,), index_type, 0), pick(True, count, full((size,), 0, index_type)))
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value or 0,) * x.ndim
+    if len(fills) != x.ndim:
+        raise ArgumentError(
+            f"nonzero needs a fill value for each of {x.ndim} axes, but got {fill_value}."
+        )
+    if not n:
+        return tuple([full((size,), fill, index_type) for fill in fills])
+    return tuple(
+        [
+            ew.select(taken, index, full_like(index, fill))
+            for index, fill in zip(unravel_index(places, x.shape), fills, strict=True)
+        ]
+    )
+
+
+def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: int | None = None) -> Array:
+    """Return the places in the flattened array that are not zero: see ``nonzero``."""
+    return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(
+    a: ArrayLike, *, size: int | None = None, fill_value: int | tuple[int, ...] | None = None
+) -> Array:
+    """Return the places of the elements that are not zero, one in each row: see ``nonzero``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.argwhere(jnp.array([[0, 1], [1, 0]]))
+        Array([[0, 1],
+               [1, 0]], dtype=int32)
+    """
+    return stack(nonzero(a, size=size, fill_value=fill_value), axis=1)

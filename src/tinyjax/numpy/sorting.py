@@ -1,0 +1,548 @@
+"""Sorting, running sums and products, and quantiles.
+
+NaN is sorted to the end, both zeros are equal, and complex numbers are ordered by their real part,
+then their imaginary part.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Literal
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.numpy.elementwise import no_out
+from tinyjax.numpy.promotion import array_of, convert, promote_inexact, strong
+from tinyjax.primitives import cumulative as cu
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.gather import index_take
+from tinyjax.primitives.reduce import reduce_or, reduce_sum
+from tinyjax.primitives.shape import (
+    broadcast_in_dim,
+    concatenate,
+    full,
+    full_like,
+    iota,
+    reshape,
+    rev,
+    transpose,
+)
+from tinyjax.primitives.sort import sort as sort_together
+
+Method = Literal["linear", "lower", "higher", "midpoint", "nearest"]
+
+
+def _along(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
+    """The array, flattened where the axis is None, and the axis counted from the front."""
+    x = array_of(name, a)
+    if axis is None:
+        return reshape(x, (x.size,)), 0
+    return x, canonical_axis(axis, x.ndim, f"{name}: axis")
+
+
+def _no_order(name: str, kind: object, order: object) -> None:
+    if kind is not None or order is not None:
+        raise ArgumentError(
+            f"{name} has one algorithm, and arrays have no fields: leave out kind and order. Give "
+            "stable=False where equal elements may change places."
+        )
+
+
+def sort(
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Array:
+    """Return a sorted copy.
+
+    Args:
+        a: any shape and dtype.
+        axis: along which to sort; None sorts all elements into one axis.
+        kind: must be None.
+        order: must be None.
+        stable: whether elements that are equal keep their order.
+        descending: whether the greatest comes first; NaN then comes first too.
+
+    Returns:
+        An array of ``a``'s shape and dtype.
+
+    Raises:
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.sort(jnp.array([3, 1, 2]), descending=True)
+        Array([3, 2, 1], dtype=int32)
+    """
+    _no_order("sort", kind, order)
+    x, along = _along("sort", a, axis)
+    (out,) = sort_together((x,), along, 1, stable)
+    return rev(out, (along,)) if descending else out
+
+
+def argsort(
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: DTypeLike = None,
+) -> Array:
+    """Return the indices that sort an array along an axis.
+
+    Args:
+        a: any shape and dtype.
+        axis: along which to sort; None sorts all elements, flattened.
+        kind: must be None.
+        order: must be None.
+        stable: whether elements that are equal keep their order.
+        descending: whether the greatest comes first.
+        dtype: of the indices; the default int if left out.
+
+    Raises:
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.argsort(jnp.array([3, 1, 2]))
+        Array([1, 2, 0], dtype=int32)
+    """
+    _no_order("argsort", kind, order)
+    x, along = _along("argsort", a, axis)
+    places = iota(x.shape, _index_type(dtype), along)
+    if descending:
+        # reversed before and after, so that equal elements keep their order
+        x, places = rev(x, (along,)), rev(places, (along,))
+    found = sort_together((x, places), along, 1, stable)[1]
+    return rev(found, (along,)) if descending else found
+
+
+def _index_type(dtype: DTypeLike) -> DType:
+    return dtypes.default_int() if dtype is None else dtypes.check(dtype)
+
+
+def lexsort(keys: Array | HostArray | Sequence[ArrayLike], axis: int = -1) -> Array:
+    """Return the indices that sort by several keys, of which the last is the most significant.
+
+    Args:
+        keys: arrays of one shape, or one array whose first axis holds them.
+        axis: along which to sort.
+
+    Raises:
+        ArgumentError: there are no keys.
+        ShapeError: the shapes differ.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> first, second = jnp.array([1, 1, 0]), jnp.array([2, 0, 5])
+        >>> jnp.lexsort((second, first))
+        Array([2, 1, 0], dtype=int32)
+    """
+    arrays = [array_of("lexsort", key) for key in keys]
+    if not arrays:
+        raise ArgumentError("lexsort needs at least one key.")
+    if not arrays[0].shape:
+        return full((), 0, dtypes.default_int())
+    along = canonical_axis(axis, arrays[0].ndim, "lexsort: axis")
+    places = iota(arrays[0].shape, dtypes.default_int(), along)
+    return sort_together((*arrays[::-1], places), along, len(arrays))[-1]
+
+
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
+    """Return a copy in which the element at ``kth`` stands where sorting would put it.
+
+    What is before it is not greater, what is after it not less; here both are sorted as well.
+
+    Raises:
+        ArgumentError: ``kth`` is out of range.
+        AxisError: there is no such axis.
+    """
+    _check_kth("partition", a, kth, axis)
+    return sort(a, axis)
+
+
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
+    """Return the indices that ``partition`` an array.
+
+    Raises:
+        ArgumentError: ``kth`` is out of range.
+        AxisError: there is no such axis.
+    """
+    _check_kth("argpartition", a, kth, axis)
+    return argsort(a, axis)
+
+
+def _check_kth(name: str, a: ArrayLike, kth: int, axis: int) -> None:
+    x, along = _along(name, a, axis)
+    n = x.shape[along]
+    if not -n <= kth < n:
+        raise ArgumentError(
+            f"{name}: kth must be an index of axis {along}, which has size {n}, but got {kth}."
+        )
+
+
+# Running sums and products
+
+_Cumulative = Callable[[Array, int], Array]
+
+
+def _cumulate(
+    name: str, function: _Cumulative, a: ArrayLike, axis: int | None, dtype: DTypeLike
+) -> Array:
+    x, along = _along(name, a, axis)
+    if dtype is not None:
+        x = convert(x, dtypes.check(dtype))
+    if x.dtype == dtypes.bool_:
+        x = convert(x, dtypes.default_int())
+    if not x.shape:
+        raise ArgumentError(f"{name} needs an axis to run along, but got a scalar.")
+    return function(strong(x), along)
+
+
+def cumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+) -> Array:
+    """Return the running sum.
+
+    Args:
+        a: any shape.
+        axis: along which to sum; None runs over all elements, flattened.
+        dtype: in which to sum; ``a``'s if left out, the default int for bools.
+        out: must be None.
+
+    Returns:
+        An array of ``a``'s shape (one axis if ``axis`` is None).
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.cumsum(jnp.array([1, 2, 3]))
+        Array([1, 3, 6], dtype=int32)
+    """
+    no_out("cumsum", out)
+    return _cumulate("cumsum", cu.cumsum, a, axis, dtype)
+
+
+def cumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+) -> Array:
+    """Return the running product; arguments as for ``cumsum``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.cumprod(jnp.array([1, 2, 3]))
+        Array([1, 2, 6], dtype=int32)
+    """
+    no_out("cumprod", out)
+    return _cumulate("cumprod", cu.cumprod, a, axis, dtype)
+
+
+def nancumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+) -> Array:
+    """Return the running sum with NaN counted as zero; arguments as for ``cumsum``."""
+    no_out("nancumsum", out)
+    return _cumulate("nancumsum", cu.cumsum, _replace_nan("nancumsum", a, 0), axis, dtype)
+
+
+def nancumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+) -> Array:
+    """Return the running product with NaN counted as one; arguments as for ``cumsum``."""
+    no_out("nancumprod", out)
+    return _cumulate("nancumprod", cu.cumprod, _replace_nan("nancumprod", a, 1), axis, dtype)
+
+
+def _replace_nan(name: str, a: ArrayLike, value: float) -> Array:
+    x = array_of(name, a)
+    if not dtypes.is_inexact(x.dtype):
+        return x
+    return ew.select(ew.ne(x, x), full_like(x, value), x)
+
+
+def _array_api_cumulate(
+    name: str,
+    function: _Cumulative,
+    x: ArrayLike,
+    axis: int | None,
+    dtype: DTypeLike,
+    include_initial: bool,
+    initial: int,
+) -> Array:
+    array = array_of(name, x)
+    if axis is None:
+        if array.ndim != 1:
+            raise ArgumentError(
+                f"{name} needs axis for an array with {array.ndim} axes: only for one is it plain."
+            )
+        axis = 0
+    along = canonical_axis(axis, array.ndim, f"{name}: axis")
+    if dtype is None and not dtypes.is_inexact(array.dtype):
+        default = dtypes.default_int()
+        if array.dtype == dtypes.bool_ or array.dtype.itemsize < default.itemsize:
+            unsigned = dtypes.uint32 if default == dtypes.int32 else dtypes.uint64
+            dtype = unsigned if array.dtype.kind == "u" else default
+    out = _cumulate(name, function, array, along, dtype)
+    if not include_initial:
+        return out
+    shape = (*out.shape[:along], 1, *out.shape[along + 1 :])
+    return concatenate([full(shape, initial, out.dtype), out], along)
+
+
+def cumulative_sum(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike = None,
+    include_initial: bool = False,
+) -> Array:
+    """Return the running sum, as the array API has it.
+
+    Args:
+        x: any shape.
+        axis: along which to sum; may be left out for one axis.
+        dtype: in which to sum; if left out ``x``'s, and at least as wide as the default int.
+        include_initial: whether to begin with zero, which makes the axis longer by one.
+    """
+    return _array_api_cumulate("cumulative_sum", cu.cumsum, x, axis, dtype, include_initial, 0)
+
+
+def cumulative_prod(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike = None,
+    include_initial: bool = False,
+) -> Array:
+    """Return the running product, as the array API has it; arguments as for ``cumulative_sum``."""
+    return _array_api_cumulate("cumulative_prod", cu.cumprod, x, axis, dtype, include_initial, 1)
+
+
+# Quantiles
+
+
+def quantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: Method = "linear",
+    keepdims: bool = False,
+) -> Array:
+    """Return the values below which given fractions of the elements lie.
+
+    Args:
+        a: real, any shape.
+        q: fractions from 0 to 1: a scalar or one axis.
+        axis: the axis or axes over which to look; None for all.
+        out: must be None.
+        overwrite_input: not used: arrays are immutable.
+        method: how to choose between two elements: ``"linear"`` interpolates.
+        keepdims: whether the axes stay, with size one.
+
+    Returns:
+        An array with ``q``'s axis, then ``a``'s others; NaN where an element is NaN.
+
+    Raises:
+        ArgumentError: the method is not known.
+        DtypeError: ``a`` or ``q`` is complex.
+        ShapeError: ``q`` has two axes or more.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.quantile(jnp.array([1.0, 2.0, 4.0]), jnp.array([0.5, 0.75]))
+        Array([2., 3.], dtype=float32)
+    """
+    no_out("quantile", out)
+    return _quantile("quantile", a, q, axis, method, keepdims, False)
+
+
+def nanquantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: Method = "linear",
+    keepdims: bool = False,
+) -> Array:
+    """Return quantiles of the elements that are not NaN; arguments as for ``quantile``."""
+    no_out("nanquantile", out)
+    return _quantile("nanquantile", a, q, axis, method, keepdims, True)
+
+
+def percentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: Method = "linear",
+    keepdims: bool = False,
+) -> Array:
+    """Return quantiles for fractions given in percent; other arguments as for ``quantile``."""
+    no_out("percentile", out)
+    return _quantile("percentile", a, _hundredths(q), axis, method, keepdims, False)
+
+
+def nanpercentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: Method = "linear",
+    keepdims: bool = False,
+) -> Array:
+    """Return percentiles of the elements that are not NaN; arguments as for ``percentile``."""
+    no_out("nanpercentile", out)
+    return _quantile("nanpercentile", a, _hundredths(q), axis, method, keepdims, True)
+
+
+def _hundredths(q: ArrayLike) -> Array:
+    (fraction,) = promote_inexact(array_of("percentile", q))
+    return ew.div(fraction, full_like(fraction, 100))
+
+
+def median(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """Return the middle element, or the mean of the two in the middle.
+
+    Args:
+        a: real, any shape.
+        axis: the axis or axes over which to look; None for all.
+        out: must be None.
+        overwrite_input: not used: arrays are immutable.
+        keepdims: whether the axes stay, with size one.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.median(jnp.array([1, 10, 2]))
+        Array(2., dtype=float32)
+    """
+    no_out("median", out)
+    return _quantile("median", a, 0.5, axis, "midpoint", keepdims, False)
+
+
+def nanmedian(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """Return the median of the elements that are not NaN; arguments as for ``median``."""
+    no_out("nanmedian", out)
+    return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, True)
+
+
+def _quantile(
+    name: str,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis,
+    method: Method,
+    keepdims: bool,
+    skip_nan: bool,
+) -> Array:
+    if method not in ("linear", "lower", "higher", "midpoint", "nearest"):
+        raise ArgumentError(
+            f"{name}: method must be 'linear', 'lower', 'higher', 'midpoint' or 'nearest', but got "
+            f"{method!r}."
+        )
+    x, fractions = promote_inexact(array_of(name, a), array_of(name, q))
+    if dtypes.is_complex(x.dtype):
+        raise DtypeError(
+            f"{name} needs real arrays, but got {x.aval}: complex numbers have no order."
+        )
+    if fractions.ndim > 1:
+        raise ShapeError(
+            f"{name} takes fractions as a scalar or one axis, but got {fractions.aval}."
+        )
+    axes = canonical_axes(axis, x.ndim)
+    kept = tuple(i for i in range(x.ndim) if i not in axes)
+    # the axes looked over become one, in front
+    line = transpose(x, (*axes, *kept))
+    rest = tuple(x.shape[i] for i in kept)
+    line = reshape(line, (prod(x.shape[i] for i in axes), *rest))
+    if not line.shape[0]:
+        raise ShapeError(f"{name} of {x.aval}: there is no element to choose.")
+    (line,) = sort_together((strong(line),), 0)
+    out = _interpolate(line, reshape(strong(fractions), (fractions.size,)), method, skip_nan)
+    if keepdims:
+        shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+        out = reshape(out, (fractions.size, *shape))
+    return reshape(out, fractions.shape + out.shape[1:])
+
+
+def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array:
+    """Quantiles along the first axis of sorted elements; the fractions' axis comes in front."""
+    n, rest = line.shape[0], line.shape[1:]
+    shape = (q.shape[0], *rest)
+    kept = tuple(range(1, len(shape)))
+    dtype = line.dtype
+    # places are counted in float32 at least: a float16 cannot count to 10^4
+    wide = dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
+    fractions = broadcast_in_dim(convert(q, wide), shape, (0,))
+    missing = ew.ne(line, line)
+    if skip_nan:
+        # NaN stands at the end
+        present = reduce_sum(convert(ew.not_(missing), wide), (0,))
+        last = broadcast_in_dim(ew.sub(present, full_like(present, 1)), shape, kept)
+    else:
+        last = full(shape, n - 1, wide)
+    position = ew.mul(fractions, last)
+    low, high = ew.floor(position), ew.ceil(position)
+    weight = convert(ew.sub(position, low), dtype)
+
+    def at(place: Array) -> Array:
+        zero = full_like(place, 0)
+        inside = ew.min_(ew.max_(place, zero), ew.max_(last, zero))
+        return _take_front(line, convert(inside, dtypes.int32))
+
+    match method:
+        case "lower":
+            out = at(low)
+        case "higher":
+            out = at(high)
+        case "nearest":
+            half = full_like(weight, 0.5)
+            out = ew.select(ew.le(weight, half), at(low), at(high))
+        case _:
+            below, above = at(low), at(high)
+            if method == "midpoint":
+                weight = full_like(weight, 0.5)
+            # equal neighbours need no arithmetic, which would make NaN of two infinities
+            mixed = ew.add(
+                ew.mul(below, ew.sub(full_like(weight, 1), weight)), ew.mul(above, weight)
+            )
+            out = ew.select(ew.eq(below, above), below, mixed)
+    if skip_nan:
+        return out
+    invalid = broadcast_in_dim(reduce_or(missing, (0,)), shape, kept)
+    return ew.select(invalid, full_like(out, float("nan")), out)
+
+
+def _take_front(line: Array, places: Array) -> Array:
+    """For every place the element of its own column."""
+    rest = line.shape[1:]
+    coordinates = [iota(places.shape, dtypes.int32, i) for i in range(1, places.ndim)]
+    flat = [reshape(i, (i.size,)) for i in (places, *coordinates)]
+    found = index_take(line, flat, tuple(range(line.ndim)))
+    return reshape(found, (places.shape[0], *rest))

@@ -1,0 +1,730 @@
+"""Convolution over any number of spatial axes, in any layout, strided, dilated and grouped.
+
+As everywhere in machine learning the kernel is not reversed: this is a correlation. It is linear in
+either operand, and its derivatives are again convolutions: with the roles of batch and feature axes,
+and of strides and dilations, exchanged.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import TypeAlias
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Var
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering, bool_array, int_array, integer, pairs
+from tinyjax.core.trace import bind1
+from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives.families import add_tangents, check_kind
+from tinyjax.primitives.shape import moveaxis, reshape, rev, transpose
+from tinyjax.transforms.transpose import not_linear
+
+Axes: TypeAlias = tuple[int, ...]
+Padding: TypeAlias = str | Sequence[tuple[int, int]]
+
+
+def _axes(given: Iterable[int]) -> Axes:
+    return tuple(int(a) for a in given)
+
+
+def _pairs(given: Iterable[Iterable[int]]) -> tuple[tuple[int, int], ...]:
+    found = []
+    for pair in given:
+        low, high = pair
+        found.append((int(low), int(high)))
+    return tuple(found)
+
+
+@attrs.frozen
+class ConvDimensionNumbers:
+    """Which axis is which.
+
+    Attributes:
+        lhs_spec: the left operand's axes of batch, features, and space.
+        rhs_spec: the kernel's axes of output features, input features, and space.
+        out_spec: the result's axes of batch, features, and space.
+    """
+
+    lhs_spec: Axes = attrs.field(converter=_axes)
+    rhs_spec: Axes = attrs.field(converter=_axes)
+    out_spec: Axes = attrs.field(converter=_axes)
+
+
+@attrs.frozen
+class ConvParams:
+    """How the window moves, how the axes are laid out and grouped, and the result's dtype."""
+
+    strides: Axes
+    padding: tuple[tuple[int, int], ...]
+    lhs_dilation: Axes
+    rhs_dilation: Axes
+    numbers: ConvDimensionNumbers
+    feature_groups: int
+    batch_groups: int
+    dtype: DType
+
+
+conv_general_dilated_p: Primitive[ConvParams] = Primitive("conv_general_dilated", ConvParams)
+
+
+def _dilated(n: int, dilation: int) -> int:
+    return (n - 1) * dilation + 1 if n else 0
+
+
+def _out_sizes(lhs: Axes, rhs: Axes, params: ConvParams) -> Axes:
+    """The spatial sizes of the result, for those of the operands."""
+    sizes = []
+    for i, (n, k) in enumerate(zip(lhs, rhs, strict=True)):
+        padded = _dilated(n, params.lhs_dilation[i]) + sum(params.padding[i])
+        left = padded - _dilated(k, params.rhs_dilation[i])
+        sizes.append(left // params.strides[i] + 1 if left >= 0 else 0)
+    return tuple(sizes)
+
+
+@conv_general_dilated_p.def_impl
+def _conv_impl(operands: Sequence[HostArray], params: ConvParams) -> Sequence[HostArray]:
+    # A product of matrices: the elements under each window in a row, the kernel in columns.
+    numbers = params.numbers
+    wide = np.float32 if dtypes.is_narrow_float(params.dtype) else params.dtype
+    x = operands[0].transpose(numbers.lhs_spec).astype(wide, copy=False)
+    w = operands[1].transpose(numbers.rhs_spec).astype(wide, copy=False)
+    groups = params.feature_groups
+    if params.batch_groups > 1:
+        # each group of the batch has its own output features, so it can as well be features
+        groups = params.batch_groups
+        x = x.reshape(groups, -1, *x.shape[1:]).swapaxes(0, 1)
+        x = x.reshape(x.shape[0], -1, *x.shape[3:])
+    out_sizes = _out_sizes(x.shape[2:], w.shape[2:], params)
+    batch, features, out_features = x.shape[0], x.shape[1] // groups, w.shape[0]
+    sizes, axes = w.shape[2:], tuple(range(2, x.ndim))
+    if 0 in out_sizes or not x.size or not w.size:
+        out = np.zeros((batch, out_features, *out_sizes), wide)
+    else:
+        x = _spread(x, params.lhs_dilation, params.padding)
+        spans = [_dilated(k, d) for k, d in zip(sizes, params.rhs_dilation, strict=True)]
+        windows = np.lib.stride_tricks.sliding_window_view(x, spans, axes)
+        index = (
+            slice(None),
+            slice(None),
+            *(slice(None, None, s) for s in params.strides),
+            *(slice(None, None, d) for d in params.rhs_dilation),
+        )
+        windows = windows[index]
+        ndim = len(axes)
+        # (batch, features, out..., kernel...) to (groups, batch and out, features and kernel)
+        grouped = windows.reshape(batch, groups, features, *windows.shape[2:])
+        places = range(3, 3 + ndim)
+        rows = grouped.transpose((1, 0, *places, 2, *range(3 + ndim, 3 + 2 * ndim)))
+        rows = rows.reshape(groups, batch * prod(out_sizes), features * prod(sizes))
+        columns = w.reshape(groups, out_features // groups, features * prod(sizes))
+        product = np.matmul(rows, columns.swapaxes(1, 2))
+        out = product.reshape(groups, batch, *out_sizes, out_features // groups)
+        out = np.moveaxis(out, (0, -1), (1, 2)).reshape(batch, out_features, *out_sizes)
+    inverse = np.argsort(numbers.out_spec)
+    return (out.astype(params.dtype, copy=False).transpose(inverse),)
+
+
+def _spread(x: HostArray, dilation: Axes, padding: tuple[tuple[int, int], ...]) -> HostArray:
+    """Put zeros between and around the elements of the spatial axes; negative padding cuts off."""
+    spans = [_dilated(n, d) for n, d in zip(x.shape[2:], dilation, strict=True)]
+    before = [max(low, 0) for low, _ in padding]
+    after = [max(high, 0) for _, high in padding]
+    shape = [a + n + b for a, n, b in zip(before, spans, after, strict=True)]
+    if shape == list(x.shape[2:]):
+        out = x
+    else:
+        out = np.zeros((*x.shape[:2], *shape), x.dtype)
+        inside = tuple(slice(a, a + n, d) for a, n, d in zip(before, spans, dilation, strict=True))
+        out[(slice(None), slice(None), *inside)] = x
+    cut = tuple(
+        slice(max(-low, 0), n - max(-high, 0))
+        for n, (low, high) in zip(shape, padding, strict=True)
+    )
+    return out[(slice(None), slice(None), *cut)]
+
+
+@conv_general_dilated_p.def_abstract_eval
+def _conv_type(avals: Sequence[ShapedArray], params: ConvParams) -> Sequence[ShapedArray]:
+    x, w = avals
+    numbers, ndim = params.numbers, x.ndim
+    name = "conv_general_dilated"
+    if x.dtype != w.dtype:
+        raise DtypeError(f"{name} needs operands of one dtype, but got {x} and {w}.")
+    check_kind(name, x, "iufc")
+    if ndim < 2 or w.ndim != ndim:
+        raise ShapeError(
+            f"{name} needs operands with as many axes, two at least, but got {x} and {w}."
+        )
+    for spec in (numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec):
+        if sorted(spec) != list(range(ndim)):
+            raise ShapeError(
+                f"{name} needs dimension numbers that are permutations of the {ndim} axes, but got "
+                f"{spec}."
+            )
+    space = ndim - 2
+    for what, given in (
+        ("window_strides", params.strides),
+        ("lhs_dilation", params.lhs_dilation),
+        ("rhs_dilation", params.rhs_dilation),
+        ("padding", params.padding),
+    ):
+        if len(given) != space:
+            raise ShapeError(
+                f"{name} of {x} and {w} has {space} spatial axes, but {what} has {len(given)} "
+                f"entries: {given}."
+            )
+        if what != "padding" and any(n < 1 for n in given if isinstance(n, int)):
+            raise ShapeError(f"{name} needs positive {what}, but got {given}.")
+    batch, features, *sizes = (x.shape[i] for i in numbers.lhs_spec)
+    out_features, in_features, *window = (w.shape[i] for i in numbers.rhs_spec)
+    groups, batch_groups = params.feature_groups, params.batch_groups
+    if groups < 1 or batch_groups < 1 or (groups > 1 and batch_groups > 1):
+        raise ArgumentError(
+            f"{name} takes groups of features or of the batch, not both, but got "
+            f"feature_group_count={groups} and batch_group_count={batch_groups}."
+        )
+    if features != in_features * groups:
+        raise ShapeError(
+            f"{name} of {x} and {w}: the left operand has {features} features on axis "
+            f"{numbers.lhs_spec[1]}, the kernel takes {in_features} on axis {numbers.rhs_spec[1]} in "
+            f"each of {groups} groups; the products must be equal."
+        )
+    if out_features % (groups * batch_groups) or batch % batch_groups:
+        raise ShapeError(
+            f"{name} of {x} and {w}: the groups must divide the {out_features} output features, and "
+            f"those of the batch its size {batch}, but got {groups} and {batch_groups}."
+        )
+    shape = [0] * ndim
+    every = (batch // batch_groups, out_features, *_out_sizes(tuple(sizes), tuple(window), params))
+    for axis, n in zip(numbers.out_spec, every, strict=True):
+        shape[axis] = n
+    weak = x.weak_type and w.weak_type and params.dtype == x.dtype
+    return (ShapedArray(tuple(shape), params.dtype, weak),)
+
+
+@conv_general_dilated_p.def_lowering
+def _conv_lowering(
+    lowering: Lowering, operands: Sequence[str], params: ConvParams
+) -> Sequence[str]:
+    def layout(spec: Axes, first: str, second: str) -> str:
+        names = {spec[0]: first, spec[1]: second} | {a: str(i) for i, a in enumerate(spec[2:])}
+        return "[" + ", ".join(names[a] for a in range(len(spec))) + "]"
+
+    numbers = params.numbers
+    space = len(params.strides)
+    layouts = (
+        f"#stablehlo.conv<{layout(numbers.lhs_spec, 'b', 'f')}x"
+        f"{layout(numbers.rhs_spec, 'o', 'i')}->{layout(numbers.out_spec, 'b', 'f')}>"
+    )
+    return lowering.op(
+        "stablehlo.convolution",
+        operands,
+        {
+            "dimension_numbers": layouts,
+            "window_strides": int_array(params.strides),
+            "padding": pairs(params.padding),
+            "lhs_dilation": int_array(params.lhs_dilation),
+            "rhs_dilation": int_array(params.rhs_dilation),
+            "window_reversal": bool_array([False] * space),
+            "feature_group_count": integer(params.feature_groups),
+            "batch_group_count": integer(params.batch_groups),
+            "precision_config": "[#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]",
+        },
+    )
+
+
+@conv_general_dilated_p.def_jvp
+def _conv_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: ConvParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    (x, w), (tx, tw) = primals, tangents
+    out = bind1(conv_general_dilated_p, (x, w), params)
+    return (out,), (
+        add_tangents(
+            ZERO if tx is ZERO else bind1(conv_general_dilated_p, (tx, w), params),
+            ZERO if tw is ZERO else bind1(conv_general_dilated_p, (x, tw), params),
+        ),
+    )
+
+
+@conv_general_dilated_p.def_transpose
+def _conv_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: ConvParams
+) -> Sequence[Tangent | None]:
+    (ct,), (x, w) = cotangents, operands
+    if ct is ZERO:
+        return (ZERO, ZERO)
+    if isinstance(x, Var):
+        if isinstance(w, Var):
+            raise not_linear("conv_general_dilated", "both operands at once")
+        return (_transpose_lhs(ct, x.aval, w, params), None)
+    assert isinstance(w, Var), "a transpose rule runs only where an operand is linear"
+    return (None, _transpose_rhs(ct, x, w.aval, params))
+
+
+def _swapped(spec: Axes) -> Axes:
+    return (spec[1], spec[0], *spec[2:])
+
+
+def _spatial(shape: Axes, spec: Axes) -> Axes:
+    return tuple(shape[a] for a in spec[2:])
+
+
+def _transpose_lhs(ct: Array, x: ShapedArray, w: Array, params: ConvParams) -> Array:
+    """Spread the cotangent by the strides and convolve it with the reversed kernel."""
+    numbers = params.numbers
+    padding = []
+    sizes = zip(
+        _spatial(x.shape, numbers.lhs_spec),
+        _spatial(w.shape, numbers.rhs_spec),
+        _spatial(ct.shape, numbers.out_spec),
+        strict=True,
+    )
+    for i, (n, k, m) in enumerate(sizes):
+        n, k, m = (
+            _dilated(n, params.lhs_dilation[i]),
+            _dilated(k, params.rhs_dilation[i]),
+            _dilated(m, params.strides[i]),
+        )
+        low = k - 1 - params.padding[i][0]
+        padding.append((low, n + k - 1 - m - low))
+    groups = params.feature_groups * params.batch_groups
+    kernel = rev(w, numbers.rhs_spec[2:])
+    if groups > 1:
+        # what were groups of output features are now groups of input features
+        kernel = _split(kernel, numbers.rhs_spec[0], groups)
+        target = numbers.rhs_spec[1] - (numbers.rhs_spec[1] > numbers.rhs_spec[0])
+        kernel = _merge(kernel, numbers.rhs_spec[0], target)
+    moved = ConvParams(
+        params.lhs_dilation,
+        tuple(padding),
+        params.strides,
+        params.rhs_dilation,
+        ConvDimensionNumbers(numbers.out_spec, _swapped(numbers.rhs_spec), numbers.lhs_spec),
+        groups,
+        1,
+        x.dtype,
+    )
+    out = bind1(conv_general_dilated_p, (_like(ct, w), kernel), moved)
+    if params.batch_groups > 1:
+        out = _split(out, numbers.lhs_spec[1], params.batch_groups)
+        target = numbers.lhs_spec[0] - (numbers.lhs_spec[0] > numbers.lhs_spec[1])
+        out = _merge(out, numbers.lhs_spec[1], target)
+    return out
+
+
+def _transpose_rhs(ct: Array, x: Array, w: ShapedArray, params: ConvParams) -> Array:
+    """Convolve the left operand with the cotangent, which sums over the batch."""
+    numbers = params.numbers
+    padding = []
+    sizes = zip(
+        _spatial(x.shape, numbers.lhs_spec),
+        _spatial(w.shape, numbers.rhs_spec),
+        _spatial(ct.shape, numbers.out_spec),
+        strict=True,
+    )
+    for i, (n, k, m) in enumerate(sizes):
+        n, k, m = (
+            _dilated(n, params.lhs_dilation[i]),
+            _dilated(k, params.rhs_dilation[i]),
+            _dilated(m, params.strides[i]),
+        )
+        low = params.padding[i][0]
+        padding.append((low, k - 1 + m - n - low))
+    if params.feature_groups > 1:
+        # every group is summed over its own copy of the batch
+        x = _split(x, numbers.lhs_spec[1], params.feature_groups)
+        target = numbers.lhs_spec[0] - (numbers.lhs_spec[0] > numbers.lhs_spec[1])
+        x = _merge(x, numbers.lhs_spec[1], target)
+    moved = ConvParams(
+        params.rhs_dilation,
+        tuple(padding),
+        params.lhs_dilation,
+        params.strides,
+        ConvDimensionNumbers(
+            _swapped(numbers.lhs_spec), _swapped(numbers.out_spec), _swapped(numbers.rhs_spec)
+        ),
+        params.feature_groups * params.batch_groups,
+        1,
+        w.dtype,
+    )
+    return bind1(conv_general_dilated_p, (x, _like(ct, x)), moved)
+
+
+def _like(ct: Array, operand: Array) -> Array:
+    return ct if ct.dtype == operand.dtype else convert_element_type(ct, operand.dtype)
+
+
+def _split(x: Array, axis: int, count: int) -> Array:
+    """Make two axes of one, the first of them of the given size."""
+    shape = (*x.shape[:axis], count, x.shape[axis] // count, *x.shape[axis + 1 :])
+    return reshape(x, shape)
+
+
+def _merge(x: Array, source: int, target: int) -> Array:
+    """Make one axis of two, the source the slower; the target is counted without the source."""
+    x = moveaxis(x, source, target)
+    shape = (*x.shape[:target], x.shape[target] * x.shape[target + 1], *x.shape[target + 2 :])
+    return reshape(x, shape)
+
+
+@conv_general_dilated_p.def_batch
+def _conv_batch(
+    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: ConvParams
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    (x, w), (x_axis, w_axis) = values, axes
+    numbers, size = params.numbers, mapped.size
+    batch, features = numbers.out_spec[:2]
+    if x_axis is not None and w_axis is not None:
+        # every example is a group of its own
+        if params.batch_groups > 1:
+            x = _merge(x, x_axis, numbers.lhs_spec[0])
+            moved = attrs.evolve(params, batch_groups=params.batch_groups * size)
+        else:
+            x = _merge(x, x_axis, numbers.lhs_spec[1])
+            moved = attrs.evolve(params, feature_groups=params.feature_groups * size)
+        w = _merge(w, w_axis, numbers.rhs_spec[0])
+        out = bind1(conv_general_dilated_p, (x, w), moved)
+        return (_split(out, features, size),), (features,)
+    if x_axis is not None:
+        # examples are more batch, within each group of the batch
+        x = _merge_within(x, x_axis, numbers.lhs_spec[0], params.batch_groups)
+        out = bind1(conv_general_dilated_p, (x, w), params)
+        return (_split(out, batch, size),), (batch,)
+    # kernels are more output features, within each group of them
+    assert w_axis is not None, "a batch rule runs only where an operand is batched"
+    groups = params.feature_groups * params.batch_groups
+    w = _merge_within(w, w_axis, numbers.rhs_spec[0], groups)
+    out = bind1(conv_general_dilated_p, (x, w), params)
+    if groups == 1:
+        return (_split(out, features, size),), (features,)
+    out = _split(_split(out, features, groups), features + 1, size)
+    out = moveaxis(out, features + 1, 0)
+    return (_merge(out, features + 1, features + 1),), (0,)
+
+
+def _merge_within(x: Array, source: int, target: int, groups: int) -> Array:
+    """Merge an axis into each of the equal groups that another axis consists of."""
+    if groups == 1:
+        return _merge(x, source, target)
+    x = _split(moveaxis(x, source, 0), target + 1, groups)
+    x = moveaxis(x, 0, target + 1)
+    n, m = x.shape[target + 1 : target + 3]
+    return reshape(x, (*x.shape[:target], groups * n * m, *x.shape[target + 3 :]))
+
+
+# The functions
+
+DimensionNumbers: TypeAlias = ConvDimensionNumbers | tuple[str, str, str] | None
+
+
+def conv_dimension_numbers(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: DimensionNumbers
+) -> ConvDimensionNumbers:
+    """Return which axis is which, from strings that name the axes.
+
+    Args:
+        lhs_shape: of the left operand.
+        rhs_shape: of the kernel.
+        dimension_numbers: three strings: ``N`` and ``C`` for batch and features in the first and the
+            last, ``O`` and ``I`` for output and input features in the second, and the same other
+            letters for space in all. None means ``("NCHW", "OIHW", "NCHW")`` or the like.
+
+    Raises:
+        ArgumentError: the strings do not fit each other or the shapes.
+
+    Example:
+        >>> from tinyjax.primitives.convolution import conv_dimension_numbers
+        >>> conv_dimension_numbers((1, 5, 5, 3), (3, 3, 3, 8), ("NHWC", "HWIO", "NHWC"))
+        ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
+    """
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    ndim = len(lhs_shape)
+    if dimension_numbers is None:
+        plain = tuple(range(ndim))
+        return ConvDimensionNumbers(plain, plain, plain)
+    if len(dimension_numbers) != 3 or not all(isinstance(s, str) for s in dimension_numbers):
+        raise ArgumentError(
+            "dimension_numbers are three strings such as ('NHWC', 'HWIO', 'NHWC'), but got "
+            f"{dimension_numbers!r}."
+        )
+    lhs, rhs, out = dimension_numbers
+    space = [c for c in rhs if c not in "OI"]
+    for spec, shape, first in ((lhs, lhs_shape, "NC"), (rhs, rhs_shape, "OI"), (out, None, "NC")):
+        if sorted(spec) != sorted((*first, *space)) or len(spec) != len(set(spec)):
+            raise ArgumentError(
+                f"dimension_numbers {dimension_numbers!r}: {spec!r} must name {first[0]}, {first[1]} "
+                f"and the spatial axes {', '.join(space)}, each once."
+            )
+        if shape is not None and len(spec) != len(shape):
+            raise ArgumentError(
+                f"dimension_numbers {dimension_numbers!r}: {spec!r} names {len(spec)} axes, but the "
+                f"operand has {len(shape)}: {tuple(shape)}."
+            )
+    return ConvDimensionNumbers(
+        [lhs.index(c) for c in ("N", "C", *space)],
+        [rhs.index(c) for c in ("O", "I", *space)],
+        [out.index(c) for c in ("N", "C", *space)],
+    )
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int],
+    window_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str,
+) -> list[tuple[int, int]]:
+    """Return the padding before and after each axis that a name stands for.
+
+    Args:
+        in_shape: the sizes of the axes.
+        window_shape: those of the window.
+        window_strides: how far it moves.
+        padding: ``"VALID"`` for none; ``"SAME"`` for as much as makes the result ``ceil(size /
+            stride)`` long, the odd one after; ``"SAME_LOWER"`` with the odd one before.
+
+    Raises:
+        ArgumentError: there is no such padding.
+
+    Example:
+        >>> from tinyjax.primitives.convolution import padtype_to_pads
+        >>> padtype_to_pads((5, 5), (2, 3), (1, 2), "SAME")
+        [(0, 1), (1, 1)]
+    """
+    kind = padding.upper()
+    if kind == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if kind not in ("SAME", "SAME_LOWER"):
+        raise ArgumentError(
+            f"padding is 'SAME', 'SAME_LOWER', 'VALID' or pairs of ints, but got {padding!r}."
+        )
+    found = []
+    for n, k, stride in zip(in_shape, window_shape, window_strides, strict=True):
+        total = max((-(-n // stride) - 1) * stride + k - n, 0)
+        less, more = total // 2, total - total // 2
+        found.append((less, more) if kind == "SAME" else (more, less))
+    return found
+
+
+def conv_general_dilated(  # noqa: PLR0913 (JAX's signature)
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: DimensionNumbers = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Convolve an array with a kernel.
+
+    Args:
+        lhs: batch, features and any number of spatial axes.
+        rhs: the kernel, of ``lhs``'s dtype: output features, input features and spatial axes.
+        window_strides: how far the window moves, for each spatial axis.
+        padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"``, or how many zeros go before and after
+            each spatial axis; negative numbers cut off.
+        lhs_dilation: how far apart the elements of ``lhs`` are put, with zeros between.
+        rhs_dilation: the same for the kernel.
+        dimension_numbers: three strings that name the axes, or ``ConvDimensionNumbers``.
+        feature_group_count: into how many groups the features are divided, which do not mix.
+        batch_group_count: into how many groups the batch is divided, each with output features of
+            its own.
+        precision: not used: products are computed in the full precision of their dtype.
+        preferred_element_type: the dtype of the result; that of the operands by default.
+
+    Returns:
+        An array with batch, output features and spatial axes.
+
+    Raises:
+        ShapeError: the shapes do not fit each other or the parameters.
+        DtypeError: the operands differ in dtype.
+        ArgumentError: the padding or the dimension numbers are not understood.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.primitives.convolution import conv_general_dilated
+        >>> image, kernel = jnp.ones((1, 1, 3, 3)), jnp.ones((1, 1, 2, 2))
+        >>> conv_general_dilated(image, kernel, (1, 1), "VALID")
+        Array([[[[4., 4.],
+                 [4., 4.]]]], dtype=float32)
+    """
+    x, w = as_array(lhs), as_array(rhs)
+    numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
+    space = max(x.ndim - 2, 0)
+    strides = _axes(window_strides)
+    left = (1,) * space if lhs_dilation is None else _axes(lhs_dilation)
+    right = (1,) * space if rhs_dilation is None else _axes(rhs_dilation)
+    if isinstance(padding, str):
+        if any(d != 1 for d in left):
+            raise ArgumentError(
+                f"padding {padding!r} is not defined where lhs is dilated: give pairs of ints, or use "
+                "conv_transpose."
+            )
+        if not x.ndim == w.ndim == len(numbers.lhs_spec) or not len(strides) == len(right) == space:
+            ends = tuple((0, 0) for _ in range(space))  # the type rule says what is wrong
+        else:
+            spans = [
+                _dilated(k, d)
+                for k, d in zip(_spatial(w.shape, numbers.rhs_spec), right, strict=True)
+            ]
+            sizes = _spatial(x.shape, numbers.lhs_spec)
+            ends = tuple(padtype_to_pads(sizes, spans, strides, padding))
+    else:
+        ends = _pairs(padding)
+    params = ConvParams(
+        strides,
+        ends,
+        left,
+        right,
+        numbers,
+        feature_group_count,
+        batch_group_count,
+        x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type),
+    )
+    # checked here, where a mistake is the caller's, and not by NumPy
+    conv_general_dilated_p.rules.abstract_eval((x.aval, w.aval), params)
+    return bind1(conv_general_dilated_p, (x, w), params)
+
+
+def conv(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Convolve ``NC...`` with ``OI...``; see ``conv_general_dilated``."""
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, preferred_element_type=preferred_element_type
+    )
+
+
+def conv_with_general_padding(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Convolve ``NC...`` with ``OI...``, with dilations; see ``conv_general_dilated``."""
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+_CHANNELS_LAST = {
+    2: ("NC", "IO", "NC"),
+    3: ("NHC", "HIO", "NHC"),
+    4: ("NHWC", "HWIO", "NHWC"),
+    5: ("NHWDC", "HWDIO", "NHWDC"),
+}
+
+
+def conv_transpose(  # noqa: PLR0913 (JAX's signature)
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    strides: Sequence[int],
+    padding: Padding,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: DimensionNumbers = None,
+    transpose_kernel: bool = False,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+    use_consistent_padding: bool = False,
+) -> Array:
+    """Convolve with a stride of a fraction: the transpose of a strided convolution.
+
+    Args:
+        lhs: batch, features and any number of spatial axes.
+        rhs: the kernel.
+        strides: by how much each spatial axis grows.
+        padding: of the convolution that is transposed, as a string; or, as pairs of ints, of this
+            one.
+        rhs_dilation: how far apart the elements of the kernel are put.
+        dimension_numbers: three strings; the features come last by default.
+        transpose_kernel: whether to reverse the kernel and exchange its features, which makes this
+            the gradient of a convolution with the kernel.
+        precision: not used.
+        preferred_element_type: the dtype of the result.
+        use_consistent_padding: whether pairs of ints too are those of the convolution transposed.
+
+    Raises:
+        ArgumentError: the padding or the dimension numbers are not understood.
+        ShapeError: the shapes do not fit.
+    """
+    x, w = as_array(lhs), as_array(rhs)
+    if dimension_numbers is None:
+        if x.ndim not in _CHANNELS_LAST:
+            raise ArgumentError(
+                f"conv_transpose of an array with {x.ndim} axes: give dimension_numbers; there are "
+                "defaults for up to three spatial axes."
+            )
+        dimension_numbers = _CHANNELS_LAST[x.ndim]
+    numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
+    dilation = (1,) * (x.ndim - 2) if rhs_dilation is None else _axes(rhs_dilation)
+    spans = [
+        _dilated(k, d) for k, d in zip(_spatial(w.shape, numbers.rhs_spec), dilation, strict=True)
+    ]
+    if isinstance(padding, str):
+        ends = [_fraction_pads(k, s, padding) for k, s in zip(spans, strides, strict=True)]
+    elif use_consistent_padding:
+        ends = [
+            (k - 1 - low, k - 1 - high)
+            for k, (low, high) in zip(spans, _pairs(padding), strict=True)
+        ]
+    else:
+        ends = list(_pairs(padding))
+    if transpose_kernel:
+        w = rev(w, numbers.rhs_spec[2:])
+        perm = list(range(w.ndim))
+        o, i = numbers.rhs_spec[:2]
+        perm[o], perm[i] = i, o
+        w = transpose(w, tuple(perm))
+    return conv_general_dilated(
+        x,
+        w,
+        (1,) * (x.ndim - 2),
+        ends,
+        strides,
+        dilation,
+        numbers,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def _fraction_pads(k: int, stride: int, padding: str) -> tuple[int, int]:
+    """The padding that undoes what a strided convolution with this padding did to the size."""
+    match padding.upper():
+        case "SAME":
+            total = k + stride - 2
+            low = k - 1 if stride > k - 1 else -(-total // 2)
+        case "VALID":
+            total = k + stride - 2 + max(k - stride, 0)
+            low = k - 1
+        case _:
+            raise ArgumentError(
+                f"conv_transpose takes padding 'SAME', 'VALID' or pairs of ints, but got {padding!r}."
+            )
+    return low, total - low

@@ -1,0 +1,465 @@
+"""Running sums, products, extrema and logarithms of sums along an axis.
+
+All are the loop ``y[i] = combine(y[i - 1], x[i])``, and so is what their derivatives need: the
+linear recurrence ``y[i] = a[i] * y[i - 1] + b[i]``, whose own derivative and transpose are again
+such recurrences. That keeps every derivative, of any order, linear in the length, and right at
+zeros.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from math import prod
+from typing import Any
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Var
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering, int_array
+from tinyjax.core.trace import bind1
+from tinyjax.errors import ShapeError
+from tinyjax.primitives.elementwise import (
+    and_,
+    convert_element_type,
+    eq,
+    exp,
+    is_finite,
+    mul,
+    ne,
+    select,
+    sub,
+)
+from tinyjax.primitives.families import add_tangents, check_kind, elementwise_type
+from tinyjax.primitives.reduce import highest, lowest
+from tinyjax.primitives.shape import (
+    def_linear,
+    full,
+    full_like,
+    iota,
+    move_batch_axis,
+    pad,
+    zeros_like,
+)
+from tinyjax.transforms.transpose import not_linear
+
+
+@attrs.frozen
+class CumulativeParams:
+    """The axis, and whether to run along it from the end."""
+
+    axis: int
+    reverse: bool
+
+
+#: Writes ``combine(carried, *elements)`` on slices of the given type, and returns its name.
+LowerCombine = Callable[[Lowering, ShapedArray, str, Sequence[str]], str]
+
+
+def _check_axis(name: str, x: ShapedArray, axis: int) -> None:
+    if not 0 <= axis < x.ndim:
+        raise ShapeError(f"{name} needs an axis of {x.shape}, but got {axis}.")
+
+
+def _lower_loop(
+    lowering: Lowering,
+    operands: Sequence[str],
+    params: CumulativeParams,
+    start: bool | int | float,
+    combine: LowerCombine,
+) -> str:
+    """Write a loop along the axis that carries the last result.
+
+    On one core a loop that writes slices in place takes 0.3 ms for 10^5 elements and compiles in
+    60 ms; a window reduction takes 0.7 ms and 130 ms, pairwise combination 0.3 ms and 990 ms.
+    """
+    x = lowering.avals_in[0]
+    axis, n = params.axis, x.shape[params.axis]
+    if not x.size:
+        return operands[0]
+    # XLA keeps no wider sum on its own, so 16-bit and smaller floats are carried in float32.
+    wide = dtypes.float32 if dtypes.is_narrow_float(x.dtype) else x.dtype
+    part = x.with_shape((*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+    wide_part = part.with_dtype(wide)
+    count, flag = ShapedArray((), dtypes.int32), ShapedArray((), dtypes.bool_)
+    carried = (count, wide_part, x, *(x for _ in operands))
+    initial = (
+        lowering.scalar(0, dtypes.int32),
+        lowering.full(start, wide_part),
+        lowering.full(0, x),
+        *operands,
+    )
+
+    def condition(args: list[str]) -> list[str]:
+        attributes = {"comparison_direction": "#stablehlo<comparison_direction LT>"}
+        end = lowering.scalar(n, dtypes.int32)
+        return [lowering.op1("stablehlo.compare", (args[0], end), (count, count), flag, attributes)]
+
+    def body(args: list[str]) -> list[str]:
+        step, last, out, *arrays = args
+        pair = (count, count)
+        place = step
+        if params.reverse:
+            end = lowering.scalar(n - 1, dtypes.int32)
+            place = lowering.op1("stablehlo.subtract", (end, step), pair, count)
+        zero = lowering.scalar(0, dtypes.int32)
+        starts = [place if i == axis else zero for i in range(x.ndim)]
+        elements = []
+        for array in arrays:
+            element = lowering.op1(
+                "stablehlo.dynamic_slice",
+                (array, *starts),
+                (x, *[count] * x.ndim),
+                part,
+                {"slice_sizes": int_array(part.shape)},
+            )
+            if wide != x.dtype:
+                element = lowering.op1("stablehlo.convert", (element,), (part,), wide_part)
+            elements.append(element)
+        result = written = combine(lowering, wide_part, last, elements)
+        if wide != x.dtype:
+            written = lowering.op1("stablehlo.convert", (result,), (wide_part,), part)
+        out = lowering.op1(
+            "stablehlo.dynamic_update_slice",
+            (out, written, *starts),
+            (x, part, *[count] * x.ndim),
+            x,
+        )
+        one = lowering.scalar(1, dtypes.int32)
+        return [lowering.op1("stablehlo.add", (step, one), pair, count), result, out, *arrays]
+
+    regions = (
+        lowering.region(carried, condition, (flag,)),
+        lowering.region(carried, body, carried),
+    )
+    return lowering.emit("stablehlo.while", initial, carried, carried, None, regions)[2]
+
+
+def _def_batch(primitive: Primitive[CumulativeParams]) -> None:
+    """Register a batch rule that leaves the batch axis where it is."""
+
+    @primitive.def_batch
+    def batch(
+        mapped: MappedAxis,
+        values: Sequence[Array],
+        axes: Sequence[int | None],
+        params: CumulativeParams,
+    ) -> tuple[Sequence[Array], Sequence[int | None]]:
+        axis = next(a for a in axes if a is not None)
+        moved = [
+            x if a == axis else move_batch_axis(x, a, axis, mapped.size)
+            for x, a in zip(values, axes, strict=True)
+        ]
+        inner = CumulativeParams(params.axis + (axis <= params.axis), params.reverse)
+        return (bind1(primitive, moved, inner),), (axis,)
+
+
+# The linear recurrence y[i] = a[i] * y[i - 1] + b[i], from y[-1] = 0
+
+linear_recurrence_p: Primitive[CumulativeParams] = Primitive("linear_recurrence", CumulativeParams)
+
+_FEW = 16
+
+
+@linear_recurrence_p.def_impl
+def _recurrence_impl(
+    operands: Sequence[HostArray], params: CumulativeParams
+) -> Sequence[HostArray]:
+    a, b = (np.moveaxis(x, params.axis, 0) for x in operands)
+    if params.reverse:
+        a, b = a[::-1], b[::-1]
+    shape = b.shape
+    columns = prod(shape[1:])
+    out = np.empty(shape, b.dtype)
+    if 0 < columns <= _FEW and b.dtype.kind in "fc":
+        # Few long columns: 0.1 us an element with Python's numbers, 1.5 us a row with NumPy.
+        flat = out.reshape(-1, columns)
+        for j in range(columns):
+            left = a.reshape(-1, columns)[:, j].tolist()
+            right = b.reshape(-1, columns)[:, j].tolist()
+            pairs = zip(left, right, strict=True)
+            ys = accumulate(pairs, lambda y, ab: ab[0] * y + ab[1], initial=0.0)
+            next(ys)
+            flat[:, j] = np.array(list(ys), np.result_type(b.dtype, np.float64))
+    else:
+        wide = np.float32 if dtypes.is_narrow_float(b.dtype) else b.dtype
+        y = np.zeros(shape[1:], wide)
+        for i in range(shape[0]):
+            y = a[i].astype(wide) * y + b[i].astype(wide)
+            out[i] = y
+    if params.reverse:
+        out = out[::-1]
+    return (np.moveaxis(out, 0, params.axis),)
+
+
+@linear_recurrence_p.def_abstract_eval
+def _recurrence_type(
+    avals: Sequence[ShapedArray], params: CumulativeParams
+) -> Sequence[ShapedArray]:
+    x = elementwise_type("linear_recurrence", avals, "fc")
+    _check_axis("linear_recurrence", x, params.axis)
+    return (x,)
+
+
+@linear_recurrence_p.def_lowering
+def _recurrence_lowering(
+    lowering: Lowering, operands: Sequence[str], params: CumulativeParams
+) -> Sequence[str]:
+    def combine(low: Lowering, aval: ShapedArray, last: str, elements: Sequence[str]) -> str:
+        a, b = elements
+        scaled = low.op1("stablehlo.multiply", (a, last), (aval, aval), aval)
+        return low.op1("stablehlo.add", (scaled, b), (aval, aval), aval)
+
+    return (_lower_loop(lowering, operands, params, 0, combine),)
+
+
+@linear_recurrence_p.def_jvp
+def _recurrence_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: CumulativeParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    (a, _), (ta, tb) = primals, tangents
+    out = bind1(linear_recurrence_p, primals, params)
+    driven: Tangent = ZERO if ta is ZERO else mul(ta, _shifted(out, params, 0))
+    driven = add_tangents(driven, tb)
+    if driven is ZERO:
+        return (out,), (ZERO,)
+    return (out,), (bind1(linear_recurrence_p, (a, driven), params),)
+
+
+@linear_recurrence_p.def_transpose
+def _recurrence_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: CumulativeParams
+) -> Sequence[Tangent | None]:
+    (ct,), (a, _) = cotangents, operands
+    if isinstance(a, Var):
+        raise not_linear("linear_recurrence", "the coefficients")
+    if ct is ZERO:
+        return (None, ZERO)
+    backwards = CumulativeParams(params.axis, not params.reverse)
+    # y[i] enters y[i + 1] with a[i + 1]; the last one enters nothing
+    coefficients = _shifted(a, backwards, 0)
+    return (None, bind1(linear_recurrence_p, (coefficients, ct), backwards))
+
+
+_def_batch(linear_recurrence_p)
+
+
+def linear_recurrence(a: Array, b: Array, axis: int, reverse: bool = False) -> Array:
+    """Return ``y`` with ``y[i] = a[i] * y[i - 1] + b[i]`` along an axis, starting from zero.
+
+    Args:
+        a: floats or complex numbers.
+        b: of ``a``'s type.
+        axis: counted from the front.
+        reverse: whether to run from the end: ``y[i] = a[i] * y[i + 1] + b[i]``.
+
+    Raises:
+        ShapeError: the shapes differ, or there is no such axis.
+        DtypeError: the dtypes differ, or are not inexact.
+    """
+    return bind1(linear_recurrence_p, (a, b), CumulativeParams(axis, reverse))
+
+
+def _shifted(x: Array, params: CumulativeParams, first: bool | int | float) -> Array:
+    """What came before each element on the way along the axis."""
+    low, high = (-1, 1) if params.reverse else (1, -1)
+    config = [(low, high, 0) if i == params.axis else (0, 0, 0) for i in range(x.ndim)]
+    return pad(x, full((), first, x.dtype), config) if x.shape[params.axis] else x
+
+
+# The family
+
+Derivative = Callable[[Array, Array, Array, CumulativeParams], Array]
+
+
+def cumulative(
+    name: str,
+    impl: Callable[[HostArray, int], Any],
+    combine: LowerCombine,
+    kinds: str,
+    start: Callable[[dtypes.DType], bool | int | float],
+    derivative: Derivative | None,
+) -> Primitive[CumulativeParams]:
+    """Declare ``y[i] = combine(y[i - 1], x[i])`` along an axis.
+
+    Args:
+        name: the primitive's name.
+        impl: the NumPy function of an array and an axis.
+        combine: writes the operation.
+        kinds: the kinds of dtype it takes.
+        start: what stands before the first element, by dtype.
+        derivative: ``(tangent, out, x, params) -> tangent``; None where it is linear.
+    """
+    primitive: Primitive[CumulativeParams] = Primitive(name, CumulativeParams)
+
+    @primitive.def_impl
+    def cumulative_impl(
+        operands: Sequence[HostArray], params: CumulativeParams
+    ) -> Sequence[HostArray]:
+        (x,) = operands
+        wide = x.astype(np.float32) if dtypes.is_narrow_float(x.dtype) else x
+        if params.reverse:
+            out = np.flip(impl(np.flip(wide, params.axis), params.axis), params.axis)
+        else:
+            out = impl(wide, params.axis)
+        return (out.astype(x.dtype, copy=False),)
+
+    @primitive.def_abstract_eval
+    def cumulative_type(
+        avals: Sequence[ShapedArray], params: CumulativeParams
+    ) -> Sequence[ShapedArray]:
+        (x,) = avals
+        check_kind(name, x, kinds)
+        _check_axis(name, x, params.axis)
+        return (x,)
+
+    @primitive.def_lowering
+    def cumulative_lowering(
+        lowering: Lowering, operands: Sequence[str], params: CumulativeParams
+    ) -> Sequence[str]:
+        first = start(lowering.avals_in[0].dtype)
+        return (_lower_loop(lowering, operands, params, first, combine),)
+
+    if derivative is None:
+        def_linear(primitive)
+    else:
+        formula = derivative
+
+        @primitive.def_jvp
+        def cumulative_jvp(
+            primals: Sequence[Array], tangents: Sequence[Tangent], params: CumulativeParams
+        ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+            (x,), (t,) = primals, tangents
+            out = bind1(primitive, (x,), params)
+            return (out,), (ZERO if t is ZERO else formula(t, out, x, params),)
+
+    _def_batch(primitive)
+    return primitive
+
+
+def _simply(hlo: str) -> LowerCombine:
+    def combine(low: Lowering, aval: ShapedArray, last: str, elements: Sequence[str]) -> str:
+        return low.op1(hlo, (last, *elements), (aval, aval), aval)
+
+    return combine
+
+
+def _lower_logaddexp(low: Lowering, aval: ShapedArray, last: str, elements: Sequence[str]) -> str:
+    pair, flags = (aval, aval), aval.with_dtype(dtypes.bool_)
+    x, y = last, elements[0]
+    greater = low.op1("stablehlo.maximum", (x, y), pair, aval)
+    difference = low.op1("stablehlo.subtract", (x, y), pair, aval)
+    distance = low.op1("stablehlo.abs", (difference,), (aval,), aval)
+    negative = low.op1("stablehlo.negate", (distance,), (aval,), aval)
+    small = low.op1("stablehlo.exponential", (negative,), (aval,), aval)
+    rest = low.op1("stablehlo.log_plus_one", (small,), (aval,), aval)
+    total = low.op1("stablehlo.add", (greater, rest), pair, aval)
+    # the difference of equal infinities is NaN; their sum is what is wanted
+    attributes = {"comparison_direction": "#stablehlo<comparison_direction NE>"}
+    undefined = low.op1("stablehlo.compare", (difference, difference), pair, flags, attributes)
+    sums = low.op1("stablehlo.add", (x, y), pair, aval)
+    return low.op1("stablehlo.select", (undefined, sums, total), (flags, *pair), aval)
+
+
+def _cumprod_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
+    # y[i] = x[i] * y[i - 1], so that dy[i] = x[i] * dy[i - 1] + y[i - 1] * dx[i]
+    driven = mul(t, _shifted(out, params, 1))
+    return linear_recurrence(x, driven, params.axis, params.reverse)
+
+
+def _extremum_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
+    # where the extremum stays as it was so does its tangent; of equals the first one counts
+    # (a first element that equals what stands before it has a tangent all the same)
+    places = iota(x.shape, dtypes.int32, params.axis)
+    first = full_like(places, x.shape[params.axis] - 1 if params.reverse else 0)
+    same = and_(eq(out, _shifted(out, params, 0)), ne(places, first))
+    stays = convert_element_type(same, x.dtype)
+    return linear_recurrence(stays, select(same, zeros_like(t), t), params.axis, params.reverse)
+
+
+def _cumlogsumexp_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
+    # the weights exp(y[i - 1] - y[i]) and exp(x[i] - y[i]); all zero where y is -inf
+    safe = select(is_finite(out), out, zeros_like(out))
+    keep = exp(sub(_shifted(out, params, -float("inf")), safe))
+    take = exp(sub(x, safe))
+    return linear_recurrence(keep, mul(t, take), params.axis, params.reverse)
+
+
+cumsum_p = cumulative(
+    "cumsum",
+    lambda x, axis: np.add.accumulate(x, axis, dtype=x.dtype),
+    _simply("stablehlo.add"),
+    "iufc",
+    lambda _: 0,
+    None,
+)
+cumprod_p = cumulative(
+    "cumprod",
+    lambda x, axis: np.multiply.accumulate(x, axis, dtype=x.dtype),
+    _simply("stablehlo.multiply"),
+    "iufc",
+    lambda _: 1,
+    _cumprod_derivative,
+)
+cummax_p = cumulative(
+    "cummax",
+    np.maximum.accumulate,
+    _simply("stablehlo.maximum"),
+    "biuf",
+    lowest,
+    _extremum_derivative,
+)
+cummin_p = cumulative(
+    "cummin",
+    np.minimum.accumulate,
+    _simply("stablehlo.minimum"),
+    "biuf",
+    highest,
+    _extremum_derivative,
+)
+cumlogsumexp_p = cumulative(
+    "cumlogsumexp",
+    np.logaddexp.accumulate,
+    _lower_logaddexp,
+    "f",
+    lowest,
+    _cumlogsumexp_derivative,
+)
+
+
+@cumsum_p.def_transpose
+def _cumsum_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: CumulativeParams
+) -> Sequence[Tangent | None]:
+    (ct,) = cotangents
+    if ct is ZERO:
+        return (ZERO,)
+    return (bind1(cumsum_p, (ct,), CumulativeParams(params.axis, not params.reverse)),)
+
+
+def cumsum(x: Array, axis: int, reverse: bool = False) -> Array:
+    """Return the running sum along an axis, in ``x``'s dtype; from the end if ``reverse``."""
+    return bind1(cumsum_p, (x,), CumulativeParams(axis, reverse))
+
+
+def cumprod(x: Array, axis: int, reverse: bool = False) -> Array:
+    """Return the running product along an axis, in ``x``'s dtype; from the end if ``reverse``."""
+    return bind1(cumprod_p, (x,), CumulativeParams(axis, reverse))
+
+
+def cummax(x: Array, axis: int, reverse: bool = False) -> Array:
+    """Return the greatest element so far along an axis; from the end if ``reverse``."""
+    return bind1(cummax_p, (x,), CumulativeParams(axis, reverse))
+
+
+def cummin(x: Array, axis: int, reverse: bool = False) -> Array:
+    """Return the least element so far along an axis; from the end if ``reverse``."""
+    return bind1(cummin_p, (x,), CumulativeParams(axis, reverse))
+
+
+def cumlogsumexp(x: Array, axis: int, reverse: bool = False) -> Array:
+    """Return ``log(cumsum(exp(x)))`` along an axis, safe from overflow; from the end if asked."""
+    return bind1(cumlogsumexp_p, (x,), CumulativeParams(axis, reverse))

@@ -1,0 +1,661 @@
+"""Slices whose place is only known when the program runs: dynamic_slice and its update.
+
+The start of each axis is an operand of its own, a scalar integer, so that a start known beforehand
+is a literal. As in XLA a slice that would reach past the end is moved back until it fits; the
+public functions count negative starts from the end first, by ``wrap_index``.
+"""
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import (
+    Array,
+    ArrayLike,
+    ConcreteArray,
+    as_array,
+    canonical_axis,
+    is_splat,
+    splat,
+)
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Var
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    HostArray,
+    MappedAxis,
+    NoParams,
+    Primitive,
+    Tangent,
+)
+from tinyjax.core.stablehlo import Lowering, int_array
+from tinyjax.core.trace import bind1
+from tinyjax.dtypes import DType
+from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives.families import def_elementwise_batch
+from tinyjax.primitives.gather import (
+    GatherDimensionNumbers,
+    GatherParams,
+    GatherScatterMode,
+    gather_p,
+)
+from tinyjax.primitives.scatter import ScatterDimensionNumbers, ScatterParams, scatter_p
+from tinyjax.primitives.shape import (
+    concatenate,
+    instantiate,
+    move_batch_axis,
+    moveaxis,
+    reshape,
+    slice_,
+    squeeze,
+)
+
+# wrap_index: an index below zero counts from the end
+
+
+@attrs.frozen
+class WrapParams:
+    """The length of the axis."""
+
+    size: int
+
+
+wrap_index_p: Primitive[WrapParams] = Primitive("wrap_index", WrapParams)
+
+
+@wrap_index_p.def_impl
+def _wrap_impl(operands: Sequence[HostArray], params: WrapParams) -> Sequence[HostArray]:
+    (x,) = operands
+    return (np.where(x < 0, x + x.dtype.type(params.size), x),)
+
+
+@wrap_index_p.def_abstract_eval
+def _wrap_type(avals: Sequence[ShapedArray], params: WrapParams) -> Sequence[ShapedArray]:
+    (x,) = avals
+    if x.dtype not in (dtypes.int32, dtypes.int64):
+        raise DtypeError(f"wrap_index takes int32 or int64, but got {x}.")
+    return (x.strip_weak(),)
+
+
+@wrap_index_p.def_lowering
+def _wrap_lowering(
+    lowering: Lowering, operands: Sequence[str], params: WrapParams
+) -> Sequence[str]:
+    (x,), (i,) = lowering.avals_in, operands
+    flags = x.with_dtype(dtypes.bool_)
+    below = lowering.op1(
+        "stablehlo.compare",
+        (i, lowering.full(0, x)),
+        (x, x),
+        flags,
+        {"comparison_direction": "#stablehlo<comparison_direction LT>"},
+    )
+    moved = lowering.op1("stablehlo.add", (i, lowering.full(params.size, x)), (x, x), x)
+    return (lowering.op1("stablehlo.select", (below, moved, i), (flags, x, x), x),)
+
+
+@wrap_index_p.def_jvp
+def _wrap_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: WrapParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    return (bind1(wrap_index_p, primals, params),), (ZERO,)
+
+
+def_elementwise_batch(wrap_index_p)
+
+
+def canonical_indices(x: Array, what: str = "an index") -> Array:
+    """Convert indices of any integer type to int32 or int64, which XLA's operations take.
+
+    Raises:
+        DtypeError: they are no integers.
+    """
+    dtype = x.dtype
+    if dtype is dtypes.int32 or dtype is dtypes.int64:
+        return x
+    if not dtypes.is_integer(dtype):
+        raise DtypeError(f"{what} must be an integer, but got {x.aval}.")
+    wide = dtypes.int32 if dtype.itemsize < 4 or dtype == dtypes.int32 else dtypes.int64
+    if type(x) is ConcreteArray:
+        return ConcreteArray(x.host.astype(wide))
+    return convert_element_type(x, wide)
+
+
+def wrap_index(x: Array, size: int) -> Array:
+    """Count indices below zero from the end of an axis: ``where(x < 0, x + size, x)``.
+
+    Indices at hand are converted at once, so that they stay constants of the program.
+
+    Args:
+        x: any integer dtype.
+        size: the length of the axis.
+
+    Returns:
+        An array of ``x``'s shape, of int32 or int64. Nothing is said about its being in range.
+
+    Raises:
+        DtypeError: ``x`` does not hold integers.
+    """
+    unsigned = x.dtype.kind == "u"
+    x = canonical_indices(x)
+    if unsigned:
+        return x
+    if type(x) is not ConcreteArray:
+        return bind1(wrap_index_p, (x,), WrapParams(size))
+    host = x.host
+    if is_splat(x):
+        start = int(host.flat[0]) if host.size else 0
+        aval = ShapedArray(x.shape, x.dtype)
+        return splat(start + size if start < 0 else start, aval)
+    return ConcreteArray(np.where(host < 0, host + host.dtype.type(size), host))
+
+
+# dynamic_slice
+
+
+@attrs.frozen
+class DynamicSliceParams:
+    """The size of the slice along each axis."""
+
+    sizes: tuple[int, ...]
+
+
+dynamic_slice_p: Primitive[DynamicSliceParams] = Primitive("dynamic_slice", DynamicSliceParams)
+
+
+def _host_slices(
+    shape: tuple[int, ...], starts: Sequence[HostArray], sizes: Sequence[int]
+) -> tuple[slice, ...]:
+    slices = []
+    for n, start, size in zip(shape, starts, sizes, strict=True):
+        first = min(max(int(start), 0), n - size)
+        slices.append(slice(first, first + size))
+    return tuple(slices)
+
+
+def _check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> None:
+    if len(starts) != x.ndim:
+        raise ShapeError(f"{name} needs one start for each axis of {x}, but got {len(starts)}.")
+    for start in starts:
+        if start.shape or not dtypes.is_integer(start.dtype) or start.dtype != starts[0].dtype:
+            raise DtypeError(
+                f"{name} needs integer scalars of one dtype as starts, but got "
+                f"{', '.join(map(str, starts))}."
+            )
+
+
+@dynamic_slice_p.def_impl
+def _dynamic_slice_impl(
+    operands: Sequence[HostArray], params: DynamicSliceParams
+) -> Sequence[HostArray]:
+    x, *starts = operands
+    return (x[_host_slices(x.shape, starts, params.sizes)],)
+
+
+@dynamic_slice_p.def_abstract_eval
+def _dynamic_slice_type(
+    avals: Sequence[ShapedArray], params: DynamicSliceParams
+) -> Sequence[ShapedArray]:
+    x, *starts = avals
+    _check_starts("dynamic_slice", x, starts)
+    if len(params.sizes) != x.ndim or any(
+        not 0 <= m <= n for m, n in zip(params.sizes, x.shape, strict=False)
+    ):
+        raise ShapeError(
+            f"dynamic_slice needs a size for each axis of {x}, at most the axis's own, but got "
+            f"{params.sizes}."
+        )
+    return (ShapedArray(params.sizes, x.dtype),)
+
+
+@dynamic_slice_p.def_lowering
+def _dynamic_slice_lowering(
+    lowering: Lowering, operands: Sequence[str], params: DynamicSliceParams
+) -> Sequence[str]:
+    if not params.sizes:
+        return operands
+    return lowering.op(
+        "stablehlo.dynamic_slice", operands, {"slice_sizes": int_array(params.sizes)}
+    )
+
+
+@dynamic_slice_p.def_jvp
+def _dynamic_slice_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: DynamicSliceParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    _, *starts = primals
+    t = tangents[0]
+    out = bind1(dynamic_slice_p, primals, params)
+    return (out,), (ZERO if t is ZERO else bind1(dynamic_slice_p, (t, *starts), params),)
+
+
+@dynamic_slice_p.def_transpose
+def _dynamic_slice_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: DynamicSliceParams
+) -> Sequence[Tangent | None]:
+    (ct,), (x, *starts) = cotangents, operands
+    none = [None] * len(starts)
+    if ct is ZERO:
+        return (ZERO, *none)
+    known = [start for start in starts if isinstance(start, Array)]
+    zeros = splat(0, x.aval)
+    return (bind1(dynamic_update_slice_p, (zeros, ct, *known), NO_PARAMS), *none)
+
+
+def _index_vectors(
+    shape: tuple[int, ...],
+    sizes: Sequence[int],
+    starts: Sequence[Array],
+    axes: Sequence[int | None],
+    size: int,
+) -> tuple[tuple[int, ...], Array]:
+    """Stack batched starts into index vectors, leaving out the axes that are taken whole.
+
+    Returns:
+        The axes that are left, and an array of shape ``(size, their number)``.
+    """
+    chosen = tuple([i for i, (n, m) in enumerate(zip(shape, sizes, strict=True)) if m < n])
+    columns = [reshape(move_batch_axis(starts[i], axes[i], 0, size), (size, 1)) for i in chosen]
+    if columns:
+        return chosen, concatenate(columns, 1)
+    return chosen, splat(0, ShapedArray((size, 0), starts[0].dtype))
+
+
+@dynamic_slice_p.def_batch
+def _dynamic_slice_batch(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: DynamicSliceParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    (x, *starts), (axis, *start_axes) = values, axes
+    sizes = params.sizes
+    if all(a is None for a in start_axes):
+        assert axis is not None, "a batch rule runs only where an operand is batched"
+        zero = splat(0, starts[0].aval) if starts else splat(0, ShapedArray((), dtypes.int32))
+        moved = DynamicSliceParams((*sizes[:axis], mapped.size, *sizes[axis:]))
+        starts.insert(axis, zero)
+        return (bind1(dynamic_slice_p, (x, *starts), moved),), (axis,)
+    shape = x.shape if axis is None else (*x.shape[:axis], *x.shape[axis + 1 :])
+    chosen, indices = _index_vectors(shape, sizes, starts, start_axes, mapped.size)
+    if not chosen:
+        return (x,), (axis,)
+    if axis is not None and not mapped.size:
+        return (moveaxis(x, axis, 0),), (0,)
+    batched = axis is not None
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(range(1, len(shape) + 1)),
+        collapsed_slice_dims=(),
+        start_index_map=tuple([i + batched for i in chosen]),
+        operand_batching_dims=(0,) if batched else (),
+        start_indices_batching_dims=(0,) if batched else (),
+    )
+    if axis is not None:
+        x = moveaxis(x, axis, 0)
+        sizes = (1, *sizes)
+    gathered = bind1(gather_p, (x, indices), GatherParams(numbers, sizes, GatherScatterMode.CLIP))
+    return (gathered,), (0,)
+
+
+# dynamic_update_slice
+
+dynamic_update_slice_p: Primitive[NoParams] = Primitive("dynamic_update_slice", NoParams)
+
+
+@dynamic_update_slice_p.def_impl
+def _dynamic_update_slice_impl(
+    operands: Sequence[HostArray], params: NoParams
+) -> Sequence[HostArray]:
+    x, update, *starts = operands
+    out = np.array(x)
+    out[_host_slices(x.shape, starts, update.shape)] = update
+    return (out,)
+
+
+@dynamic_update_slice_p.def_abstract_eval
+def _dynamic_update_slice_type(
+    avals: Sequence[ShapedArray], params: NoParams
+) -> Sequence[ShapedArray]:
+    x, update, *starts = avals
+    _check_starts("dynamic_update_slice", x, starts)
+    if update.ndim != x.ndim or any(m > n for m, n in zip(update.shape, x.shape, strict=False)):
+        raise ShapeError(
+            f"dynamic_update_slice needs an update with as many axes as {x}, none of them longer, "
+            f"but got {update}."
+        )
+    if update.dtype != x.dtype:
+        raise DtypeError(
+            f"dynamic_update_slice needs an update of the dtype of {x}, but got {update}. "
+            "Convert it with .astype(...)."
+        )
+    return (x.strip_weak(),)
+
+
+@dynamic_update_slice_p.def_lowering
+def _dynamic_update_slice_lowering(
+    lowering: Lowering, operands: Sequence[str], params: NoParams
+) -> Sequence[str]:
+    if not lowering.avals_in[0].ndim:
+        return (operands[1],)
+    return lowering.op("stablehlo.dynamic_update_slice", operands)
+
+
+@dynamic_update_slice_p.def_jvp
+def _dynamic_update_slice_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    x, update, *starts = primals
+    tx, tu = tangents[0], tangents[1]
+    out = bind1(dynamic_update_slice_p, primals, params)
+    if tx is ZERO and tu is ZERO:
+        return (out,), (ZERO,)
+    operands = (instantiate(tx, x), instantiate(tu, update), *starts)
+    return (out,), (bind1(dynamic_update_slice_p, operands, params),)
+
+
+@dynamic_update_slice_p.def_transpose
+def _dynamic_update_slice_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: NoParams
+) -> Sequence[Tangent | None]:
+    (ct,), (x, update, *starts) = cotangents, operands
+    none = [None] * len(starts)
+    if ct is ZERO:
+        return (ZERO, ZERO, *none)
+    known = [start for start in starts if isinstance(start, Array)]
+    into_x: Tangent | None = None
+    into_update: Tangent | None = None
+    shape = update.aval.shape
+    if isinstance(x, Var):
+        covered = splat(0, ShapedArray(shape, ct.dtype))
+        into_x = bind1(dynamic_update_slice_p, (ct, covered, *known), params)
+    if isinstance(update, Var):
+        into_update = bind1(dynamic_slice_p, (ct, *known), DynamicSliceParams(shape))
+    return (into_x, into_update, *none)
+
+
+@dynamic_update_slice_p.def_batch
+def _dynamic_update_slice_batch(
+    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: NoParams
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    (x, update, *starts), (x_axis, update_axis, *start_axes) = values, axes
+    x = move_batch_axis(x, x_axis, 0, mapped.size)
+    update = move_batch_axis(update, update_axis, 0, mapped.size)
+    if all(a is None for a in start_axes):
+        zero = splat(0, starts[0].aval) if starts else splat(0, ShapedArray((), dtypes.int32))
+        return (bind1(dynamic_update_slice_p, (x, update, zero, *starts), params),), (0,)
+    chosen, indices = _index_vectors(x.shape[1:], update.shape[1:], starts, start_axes, mapped.size)
+    if not chosen or not mapped.size:
+        return (update if not chosen else x,), (0,)
+    numbers = ScatterDimensionNumbers(
+        update_window_dims=tuple(range(1, x.ndim)),
+        inserted_window_dims=(),
+        scatter_dims_to_operand_dims=tuple([i + 1 for i in chosen]),
+        operand_batching_dims=(0,),
+        scatter_indices_batching_dims=(0,),
+    )
+    scattered = bind1(
+        scatter_p,
+        (x, indices, update),
+        ScatterParams(numbers, GatherScatterMode.CLIP, False, True),
+    )
+    return (scattered,), (0,)
+
+
+# The public functions
+
+
+def _starts(
+    name: str,
+    x: Array,
+    start_indices: Array | HostArray | Sequence[ArrayLike],
+    allow_negative_indices: bool | Sequence[bool],
+) -> list[Array]:
+    """Bring start indices to scalars of one dtype, counted from the front."""
+    given: list[Array]
+    if isinstance(start_indices, (Array, np.ndarray)):
+        vector = as_array(start_indices)
+        if vector.ndim != 1:
+            raise ShapeError(
+                f"{name} needs a vector of starts, one for each axis of {x.aval}, but got "
+                f"{vector.aval}."
+            )
+        given = [reshape(slice_(vector, (i,), (i + 1,)), ()) for i in range(vector.shape[0])]
+    else:
+        given = [as_array(start) for start in start_indices]
+    if len(given) != x.ndim:
+        raise ShapeError(
+            f"{name} needs one start for each axis of {x.aval}, but got {len(given)} of them."
+        )
+    negative = (
+        [allow_negative_indices] * len(given)
+        if isinstance(allow_negative_indices, bool)
+        else allow_negative_indices
+    )
+    starts = []
+    for start, n, wrap in zip(given, x.shape, negative, strict=True):
+        if start.shape:
+            raise ShapeError(f"{name} needs scalar starts, but got {start.aval}.")
+        integer = canonical_indices(start, f"a start of {name}")
+        starts.append(wrap_index(integer, n) if wrap else integer)
+    return same_dtype(starts)
+
+
+def same_dtype(indices: Sequence[Array]) -> list[Array]:
+    """Bring int32 and int64 arrays to one of the two."""
+    # What is a constant of the program gives way, where it can, to what is computed in it.
+    wide: DType = dtypes.int32
+    for x in indices:
+        if x.dtype == dtypes.int64 and not (type(x) is ConcreteArray and _fits_int32(x.host)):
+            wide = dtypes.int64
+    result: list[Array] = []
+    for x in indices:
+        if x.dtype == wide and not x.weak_type:
+            result.append(x)
+        elif type(x) is ConcreteArray:
+            aval = ShapedArray(x.shape, wide)
+            splatted = is_splat(x) and x.host.size
+            result.append(
+                splat(x.host.flat[0], aval) if splatted else ConcreteArray(x.host.astype(wide))
+            )
+        else:
+            result.append(convert_element_type(x, wide))
+    return result
+
+
+def _fits_int32(host: HostArray) -> bool:
+    info = np.iinfo(np.int32)
+    return not host.size or bool(info.min <= host.min() and host.max() <= info.max)
+
+
+def dynamic_slice(
+    operand: Array | HostArray,
+    start_indices: Array | HostArray | Sequence[ArrayLike],
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
+    """Return a slice of fixed size that starts where an operand says.
+
+    Args:
+        operand: any dtype.
+        start_indices: an integer for each axis, or a vector of them. A slice that would reach past
+            the end is moved back until it fits.
+        slice_sizes: the size of the slice along each axis.
+        allow_negative_indices: whether a start below zero counts from the end; for all axes, or for
+            each.
+
+    Returns:
+        An array of shape ``slice_sizes`` and of ``operand``'s dtype.
+
+    Raises:
+        ShapeError: the numbers of starts and sizes are not that of the axes, or a size is larger
+            than its axis.
+        DtypeError: a start is no integer.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.primitives.dynamic_slice import dynamic_slice
+        >>> dynamic_slice(jnp.arange(5), (2,), (2,))
+        Array([2, 3], dtype=int32)
+        >>> dynamic_slice(jnp.arange(5), (4,), (2,))
+        Array([3, 4], dtype=int32)
+    """
+    x = as_array(operand)
+    starts = _starts("dynamic_slice", x, start_indices, allow_negative_indices)
+    return bind1(dynamic_slice_p, (x, *starts), DynamicSliceParams(tuple(slice_sizes)))
+
+
+def dynamic_update_slice(
+    operand: Array | HostArray,
+    update: ArrayLike,
+    start_indices: Array | HostArray | Sequence[ArrayLike],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
+    """Return a copy of an array in which a slice is replaced, where an operand says.
+
+    Args:
+        operand: any dtype.
+        update: of ``operand``'s dtype, with as many axes, none of them longer.
+        start_indices: an integer for each axis, or a vector of them. A slice that would reach past
+            the end is moved back until it fits.
+        allow_negative_indices: whether a start below zero counts from the end; for all axes, or for
+            each.
+
+    Returns:
+        An array of ``operand``'s shape and dtype.
+
+    Raises:
+        ShapeError: the update does not fit, or the number of starts is not that of the axes.
+        DtypeError: a start is no integer, or the update's dtype differs.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.primitives.dynamic_slice import dynamic_update_slice
+        >>> dynamic_update_slice(jnp.arange(5), jnp.array([7, 7]), (1,))
+        Array([0, 7, 7, 3, 4], dtype=int32)
+    """
+    x = as_array(operand)
+    value = as_array(update)
+    if value.weak_type and not x.weak_type:
+        value = convert_element_type(value, x.dtype)
+    starts = _starts("dynamic_update_slice", x, start_indices, allow_negative_indices)
+    return bind1(dynamic_update_slice_p, (x, value, *starts), NO_PARAMS)
+
+
+def _one_start(x: Array, start: ArrayLike, axis: int) -> list[ArrayLike]:
+    starts: list[ArrayLike] = [0] * x.ndim
+    starts[axis] = start
+    return starts
+
+
+def dynamic_slice_in_dim(
+    operand: Array | HostArray,
+    start_index: ArrayLike,
+    slice_size: int,
+    axis: int = 0,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """Apply ``dynamic_slice`` to one axis and keep the others whole.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
+        >>> dynamic_slice_in_dim(jnp.arange(5), 1, 3)
+        Array([1, 2, 3], dtype=int32)
+
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: the size is larger than the axis.
+    """
+    x = as_array(operand)
+    axis = canonical_axis(axis, x.ndim)
+    sizes = list(x.shape)
+    sizes[axis] = int(slice_size)
+    return dynamic_slice(
+        x, _one_start(x, start_index, axis), sizes, allow_negative_indices=allow_negative_indices
+    )
+
+
+def dynamic_index_in_dim(
+    operand: Array | HostArray,
+    index: ArrayLike,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """Take one index of an axis, which is kept with size one unless ``keepdims`` is false.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
+        >>> dynamic_index_in_dim(jnp.arange(5), 2)
+        Array([2], dtype=int32)
+
+    Raises:
+        AxisError: there is no such axis.
+    """
+    x = as_array(operand)
+    taken = dynamic_slice_in_dim(x, index, 1, axis, allow_negative_indices=allow_negative_indices)
+    return taken if keepdims else squeeze(taken, (canonical_axis(axis, x.ndim),))
+
+
+def dynamic_update_slice_in_dim(
+    operand: Array | HostArray,
+    update: ArrayLike,
+    start_index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """Apply ``dynamic_update_slice`` along one axis; the update starts at 0 along the others.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.primitives.dynamic_slice import dynamic_update_slice_in_dim
+        >>> dynamic_update_slice_in_dim(jnp.zeros(4), jnp.ones(2), 1, axis=0)
+        Array([0., 1., 1., 0.], dtype=float32)
+
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: the update does not fit.
+    """
+    x = as_array(operand)
+    starts = _one_start(x, start_index, canonical_axis(axis, x.ndim))
+    return dynamic_update_slice(x, update, starts, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_update_index_in_dim(
+    operand: Array | HostArray,
+    update: ArrayLike,
+    index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """Replace what stands at one index of an axis; the update may leave that axis out.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.primitives.dynamic_slice import dynamic_update_index_in_dim
+        >>> dynamic_update_index_in_dim(jnp.zeros((2, 3)), jnp.ones(3), 1, axis=0)
+        Array([[0., 0., 0.],
+               [1., 1., 1.]], dtype=float32)
+
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: the update does not fit.
+    """
+    x, value = as_array(operand), as_array(update)
+    axis = canonical_axis(axis, x.ndim)
+    if value.ndim == x.ndim - 1:
+        value = reshape(value, (*value.shape[:axis], 1, *value.shape[axis:]))
+    return dynamic_update_slice_in_dim(
+        x, value, index, axis, allow_negative_indices=allow_negative_indices
+    )

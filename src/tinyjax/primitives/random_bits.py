@@ -1,0 +1,158 @@
+"""The Threefry hash, from which all random numbers are made.
+
+A counter-based generator: a key and a counter are hashed, so numbers can be drawn in any order and
+any number at once, and nothing is ever updated. J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw,
+"Parallel random numbers: as easy as 1, 2, 3", SC11 (2011): Threefry-2x32 with 20 rounds. Both
+implementations give the same bits.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import NO_PARAMS, ZERO, HostArray, NoParams, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind
+from tinyjax.errors import DtypeError
+from tinyjax.primitives.families import def_elementwise_batch, elementwise_type
+
+threefry2x32_p: Primitive[NoParams] = Primitive("threefry2x32", NoParams)
+
+_ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
+#: Five groups of four rounds; after each, the key is mixed in again.
+_GROUPS: Final = 5
+_PARITY: Final = 0x1BD11BDA
+_MASK: Final = 0xFFFFFFFF
+_WORDS: Final = [np.uint32(i) for i in range(32)]
+
+#: Up to this size Python's integers are faster than NumPy's arrays: 5 us for one pair against 40 us.
+_FEW: Final = 10
+#: What is hashed at once stays in the cache: 88 ms for 10^7 pairs, against 276 ms in one go.
+_BLOCK: Final = 1 << 16
+
+
+def _hash_pair(k1: int, k2: int, x1: int, x2: int) -> tuple[int, int]:
+    keys = (k1, k2, k1 ^ k2 ^ _PARITY)
+    x1 = (x1 + k1) & _MASK
+    x2 = (x2 + k2) & _MASK
+    for group in range(_GROUPS):
+        for r in _ROTATIONS[group % 2]:
+            x1 = (x1 + x2) & _MASK
+            x2 = x1 ^ ((x2 << r | x2 >> (32 - r)) & _MASK)
+        x1 = (x1 + keys[(group + 1) % 3]) & _MASK
+        x2 = (x2 + keys[(group + 2) % 3] + group + 1) & _MASK
+    return x1, x2
+
+
+def _hash_block(k1: HostArray, k2: HostArray, x1: HostArray, x2: HostArray) -> None:
+    """Hash ``x1`` and ``x2`` in place."""
+    keys = (k1, k2, k1 ^ k2 ^ np.uint32(_PARITY))
+    carried = np.empty_like(x2)
+    x1 += k1
+    x2 += k2
+    for group in range(_GROUPS):
+        for r in _ROTATIONS[group % 2]:
+            x1 += x2
+            np.right_shift(x2, _WORDS[32 - r], out=carried)
+            np.left_shift(x2, _WORDS[r], out=x2)
+            x2 |= carried
+            x2 ^= x1
+        x1 += keys[(group + 1) % 3]
+        x2 += keys[(group + 2) % 3]
+        x2 += _WORDS[group + 1]
+
+
+def _is_constant(x: HostArray) -> bool:
+    return not any(x.strides)
+
+
+@threefry2x32_p.def_impl
+def _threefry_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+    k1, k2, x1, x2 = operands
+    shape = x1.shape
+    if x1.size <= _FEW:
+        lists = [x.reshape(-1).tolist() for x in operands]
+        pairs = [_hash_pair(*words) for words in zip(*lists, strict=True)]
+        both = np.array(pairs, np.uint32).reshape(*shape, 2)
+        return both[..., 0], both[..., 1]
+    # one key for all counters, as it mostly is, is a broadcast scalar and stays one
+    keys = [k.reshape(-1)[:1] if _is_constant(k) else k.reshape(-1) for k in (k1, k2)]
+    out1, out2 = (np.array(x, np.uint32, order="C").reshape(-1) for x in (x1, x2))
+    for start in range(0, x1.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        a, b = (k if k.size == 1 else k[block] for k in keys)
+        _hash_block(a, b, out1[block], out2[block])
+    return out1.reshape(shape), out2.reshape(shape)
+
+
+@threefry2x32_p.def_abstract_eval
+def _threefry_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+    aval = elementwise_type("threefry2x32", avals, "u")
+    if aval.dtype != dtypes.uint32:
+        raise DtypeError(f"threefry2x32 takes uint32 words, but got {aval}.")
+    return (aval, aval)
+
+
+@threefry2x32_p.def_lowering
+def _threefry_lowering(
+    lowering: Lowering, operands: Sequence[str], params: NoParams
+) -> Sequence[str]:
+    # Written out, not as a loop: XLA makes one fused loop over the counters of it, which compiles in
+    # 80 ms and draws 10^6 words in 4 ms; a loop over the groups takes 260 ms and 9 ms.
+    k1, k2, x1, x2 = operands
+    aval = lowering.avals_out[0]
+    amounts: dict[int, str] = {}
+
+    def constant(value: int) -> str:
+        if value not in amounts:
+            amounts[value] = lowering.full(value, aval)
+        return amounts[value]
+
+    def op(name: str, a: str, b: str) -> str:
+        return lowering.op1(f"stablehlo.{name}", (a, b), (aval, aval), aval)
+
+    keys = (k1, k2, op("xor", op("xor", k1, k2), constant(_PARITY)))
+    x1, x2 = op("add", x1, k1), op("add", x2, k2)
+    for group in range(_GROUPS):
+        for r in _ROTATIONS[group % 2]:
+            x1 = op("add", x1, x2)
+            high = op("shift_left", x2, constant(r))
+            low = op("shift_right_logical", x2, constant(32 - r))
+            x2 = op("xor", x1, op("or", high, low))
+        x1 = op("add", x1, keys[(group + 1) % 3])
+        x2 = op("add", op("add", x2, keys[(group + 2) % 3]), constant(group + 1))
+    return (x1, x2)
+
+
+@threefry2x32_p.def_jvp
+def _threefry_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    return bind(threefry2x32_p, primals, params), (ZERO, ZERO)
+
+
+def_elementwise_batch(threefry2x32_p)
+
+
+def threefry2x32(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Array]:
+    """Hash pairs of counters with pairs of key words, elementwise.
+
+    Args:
+        k1: the first words of the keys, uint32.
+        k2: the second words, of the same shape.
+        x1: the first counters, of the same shape.
+        x2: the second counters, of the same shape.
+
+    Returns:
+        Two arrays of random words, of the same type.
+
+    Raises:
+        ShapeError: the shapes differ.
+        DtypeError: an operand is not uint32.
+    """
+    y1, y2 = bind(threefry2x32_p, (k1, k2, x1, x2), NO_PARAMS)
+    return y1, y2

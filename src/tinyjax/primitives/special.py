@@ -1,0 +1,642 @@
+"""Special functions: the error function and its kin, the gamma function's logarithm and derivatives.
+
+Each ``impl`` is a published approximation evaluated in float64 and rounded once, so that it holds
+about 1e-15 of relative error in float64 and half a unit in the last place below. The sources are
+named where the coefficients stand.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.primitive import NO_PARAMS, HostArray
+from tinyjax.core.trace import bind1
+from tinyjax.errors import DifferentiationError
+from tinyjax.primitives.elementwise import add, exp, mul, neg
+from tinyjax.primitives.families import binary, unary
+from tinyjax.primitives.shape import full_like
+
+Coefficients = tuple[float, ...]
+
+
+def _polynomial(x: HostArray, coefficients: Coefficients) -> HostArray:
+    """Evaluate by Horner's rule, the highest power's coefficient first, in the dtype of ``x``."""
+    scalar = x.dtype.type
+    out = x * scalar(coefficients[0])
+    for c in coefficients[1:-1]:
+        out += scalar(c)
+        out *= x
+    out += scalar(coefficients[-1])
+    return out
+
+
+def _in_float64(fun: Callable[[HostArray], HostArray]) -> Callable[[HostArray], HostArray]:
+    """Make a function of one-dimensional float64 arrays into one of floats of any kind."""
+
+    def rounded(x: HostArray) -> HostArray:
+        flat = x.reshape(-1).astype(np.float64, copy=False)
+        return fun(flat).astype(x.dtype, copy=False).reshape(x.shape)
+
+    return rounded
+
+
+def _piecewise(
+    x: HostArray, pieces: Sequence[tuple[HostArray, Callable[[HostArray], HostArray]]]
+) -> HostArray:
+    """Evaluate each function where its mask is the first to hold, and nowhere else.
+
+    NaN where none does.
+    """
+    out = np.full_like(x, np.nan)
+    left = np.ones(x.shape, np.bool_)
+    for mask, fun in pieces:
+        where = np.flatnonzero(left & mask)
+        if where.size == x.size:
+            return fun(x)
+        if where.size:
+            out[where] = fun(x[where])
+            left[where] = False
+    return out
+
+
+# The error function. W. J. Cody, "Rational Chebyshev approximations for the error function",
+# Mathematics of Computation 23 (1969): one rational function for erf near 0, and two for
+# exp(x^2) erfc(x) beyond.
+
+_ERF_NEAR: Final = (
+    (
+        1.85777706184603153e-1,
+        3.16112374387056560e0,
+        1.13864154151050156e2,
+        3.77485237685302021e2,
+        3.20937758913846947e3,
+    ),
+    (
+        1.0,
+        2.36012909523441209e1,
+        2.44024637934444173e2,
+        1.28261652607737228e3,
+        2.84423683343917062e3,
+    ),
+)
+_ERFC_MIDDLE: Final = (
+    (
+        2.15311535474403846e-8,
+        5.64188496988670089e-1,
+        8.88314979438837594e0,
+        6.61191906371416295e1,
+        2.98635138197400131e2,
+        8.81952221241769090e2,
+        1.71204761263407058e3,
+        2.05107837782607147e3,
+        1.23033935479799725e3,
+    ),
+    (
+        1.0,
+        1.57449261107098347e1,
+        1.17693950891312499e2,
+        5.37181101862009858e2,
+        1.62138957456669019e3,
+        3.29079923573345963e3,
+        4.36261909014324716e3,
+        3.43936767414372164e3,
+        1.23033935480374942e3,
+    ),
+)
+_ERFC_FAR: Final = (
+    (
+        1.63153871373020978e-2,
+        3.05326634961232344e-1,
+        3.60344899949804439e-1,
+        1.25781726111229246e-1,
+        1.60837851487422766e-2,
+        6.58749161529837803e-4,
+    ),
+    (
+        1.0,
+        2.56852019228982242e0,
+        1.87295284992346047e0,
+        5.27905102951428412e-1,
+        6.05183413124413191e-2,
+        2.33520497626869185e-3,
+    ),
+)
+_ERF_NEAR_END: Final = 0.46875
+_ERFC_ZERO: Final = 27.3  # beyond this, erfc is below the smallest number
+
+
+def _ratio(x: HostArray, fraction: tuple[Coefficients, Coefficients]) -> HostArray:
+    return _polynomial(x, fraction[0]) / _polynomial(x, fraction[1])
+
+
+def _erf_near(x: HostArray) -> HostArray:
+    return x * _ratio(x * x, _ERF_NEAR)
+
+
+def _erfc_beyond(x: HostArray) -> HostArray:
+    """``erfc`` for x above 0.46875."""
+    # exp(-x^2) loses digits to the rounding of x^2, so x is split where its head squares exactly
+    head = np.trunc(x * 16) / 16
+    decay = np.exp(-head * head) * np.exp(-(x - head) * (x + head))
+    scaled = _piecewise(
+        x,
+        (
+            (x <= 4, lambda y: _ratio(y, _ERFC_MIDDLE)),
+            (x < _ERFC_ZERO, _erfc_tail),
+        ),
+    )
+    return np.where(x < _ERFC_ZERO, decay * scaled, np.where(x >= _ERFC_ZERO, 0.0, x))
+
+
+def _erfc_tail(x: HostArray) -> HostArray:
+    inverse = 1 / (x * x)
+    return (1 / math.sqrt(math.pi) - inverse * _ratio(inverse, _ERFC_FAR)) / x
+
+
+def _erf(x: HostArray) -> HostArray:
+    size = np.abs(x)
+    return _piecewise(
+        x,
+        (
+            (size <= _ERF_NEAR_END, _erf_near),
+            (size > 6, np.sign),
+            (size > _ERF_NEAR_END, lambda y: np.copysign(1 - _erfc_beyond(np.abs(y)), y)),
+        ),
+    )
+
+
+def _erfc(x: HostArray) -> HostArray:
+    return _piecewise(
+        x,
+        (
+            (np.abs(x) <= _ERF_NEAR_END, lambda y: 1 - _erf_near(y)),
+            (x > _ERF_NEAR_END, _erfc_beyond),
+            (x < -_ERF_NEAR_END, lambda y: 2 - _erfc_beyond(-y)),
+        ),
+    )
+
+
+def _gaussian(x: Array) -> Array:
+    """``2 / sqrt(pi) exp(-x^2)``, the derivative of erf."""
+    return mul(full_like(x, 2 / math.sqrt(math.pi)), exp(neg(mul(x, x))))
+
+
+erf_p = unary("erf", _in_float64(_erf), "chlo.erf", "f", lambda t, z, x: mul(t, _gaussian(x)))
+erfc_p = unary(
+    "erfc", _in_float64(_erfc), "chlo.erfc", "f", lambda t, z, x: neg(mul(t, _gaussian(x)))
+)
+
+
+# The inverse error function. In float32 the polynomials of M. Giles, "Approximating the erfinv
+# function", GPU Computing Gems 2 (2010), which the compiled form has too: random normal numbers are
+# made with it, and should not depend on jit. In float64 M. J. Wichura, "Algorithm AS 241: the
+# percentage points of the normal distribution", Applied Statistics 37 (1988).
+
+_GILES_NEAR: Final = (
+    2.81022636e-08,
+    3.43273939e-07,
+    -3.5233877e-06,
+    -4.39150654e-06,
+    0.00021858087,
+    -0.00125372503,
+    -0.00417768164,
+    0.246640727,
+    1.50140941,
+)
+_GILES_FAR: Final = (
+    -0.000200214257,
+    0.000100950558,
+    0.00134934322,
+    -0.00367342844,
+    0.00573950773,
+    -0.0076224613,
+    0.00943887047,
+    1.00167406,
+    2.83297682,
+)
+_WICHURA_NEAR: Final = (
+    (
+        2.5090809287301226727e3,
+        3.3430575583588128105e4,
+        6.7265770927008700853e4,
+        4.5921953931549871457e4,
+        1.3731693765509461125e4,
+        1.9715909503065514427e3,
+        1.3314166789178437745e2,
+        3.3871328727963666080e0,
+    ),
+    (
+        5.2264952788528545610e3,
+        2.8729085735721942674e4,
+        3.9307895800092710610e4,
+        2.1213794301586595867e4,
+        5.3941960214247511077e3,
+        6.8718700749205790830e2,
+        4.2313330701600911252e1,
+        1.0,
+    ),
+)
+_WICHURA_MIDDLE: Final = (
+    (
+        7.74545014278341407640e-4,
+        2.27238449892691845833e-2,
+        2.41780725177450611770e-1,
+        1.27045825245236838258e0,
+        3.64784832476320460504e0,
+        5.76949722146069140550e0,
+        4.63033784615654529590e0,
+        1.42343711074968357734e0,
+    ),
+    (
+        1.05075007164441684324e-9,
+        5.47593808499534494600e-4,
+        1.51986665636164571966e-2,
+        1.48103976427480074590e-1,
+        6.89767334985100004550e-1,
+        1.67638483018380384940e0,
+        2.05319162663775882187e0,
+        1.0,
+    ),
+)
+_WICHURA_FAR: Final = (
+    (
+        2.01033439929228813265e-7,
+        2.71155556874348757815e-5,
+        1.24266094738807843860e-3,
+        2.65321895265761230930e-2,
+        2.96560571828504891230e-1,
+        1.78482653991729133580e0,
+        5.46378491116411436990e0,
+        6.65790464350110377720e0,
+    ),
+    (
+        2.04426310338993978564e-15,
+        1.42151175831644588870e-7,
+        1.84631831751005468180e-5,
+        7.86869131145613259100e-4,
+        1.48753612908506148525e-2,
+        1.36929880922735805310e-1,
+        5.99832206555887937690e-1,
+        1.0,
+    ),
+)
+
+
+def _erf_inv_single(x: HostArray) -> HostArray:
+    w = -np.log1p(-x * x)
+    out = _piecewise(
+        w,
+        (
+            (w < 5, lambda v: _polynomial(v - np.float32(2.5), _GILES_NEAR)),
+            (w >= 5, lambda v: _polynomial(np.sqrt(v) - np.float32(3), _GILES_FAR)),
+        ),
+    )
+    return np.where(np.abs(x) == 1, x * np.float32(np.inf), out * x)
+
+
+def _erf_inv_double(x: HostArray) -> HostArray:
+    # the percentage points of (1 + x) / 2: x / 2 is exact, so nothing cancels near 0
+    size = np.abs(x)
+
+    def near(y: HostArray) -> HostArray:
+        return y / 2 * _ratio(0.180625 - y * y / 4, _WICHURA_NEAR)
+
+    def tail(y: HostArray) -> HostArray:
+        r = np.sqrt(-np.log((1 - np.abs(y)) / 2))
+        out = _piecewise(
+            r,
+            (
+                (r <= 5, lambda v: _ratio(v - 1.6, _WICHURA_MIDDLE)),
+                (r > 5, lambda v: _ratio(v - 5, _WICHURA_FAR)),
+            ),
+        )
+        return np.copysign(out, y)
+
+    points = _piecewise(x, ((size <= 0.85, near), (size < 1, tail)))
+    return np.where(size == 1, x * np.inf, points / math.sqrt(2))
+
+
+def _erf_inv(x: HostArray) -> HostArray:
+    if x.dtype == dtypes.float64:
+        return _erf_inv_double(x.reshape(-1)).reshape(x.shape)
+    flat = x.reshape(-1).astype(np.float32, copy=False)
+    return _erf_inv_single(flat).astype(x.dtype, copy=False).reshape(x.shape)
+
+
+erf_inv_p = unary(
+    "erf_inv",
+    _erf_inv,
+    "chlo.erf_inv",
+    "f",
+    lambda t, z, x: mul(t, mul(full_like(x, math.sqrt(math.pi) / 2), exp(mul(z, z)))),
+)
+
+
+# The gamma function. Near 1 and 2, where its logarithm is 0, the Taylor series of Abramowitz and
+# Stegun 6.1.33; up to 8 the recurrence down to there, which adds positive numbers only; beyond, the
+# Stirling series 6.1.41. Below 0.5 the reflection formula 6.1.17. For its derivatives the same by
+# 6.3 and 6.4.
+
+_EULER: Final = 0.57721566490153286061
+#: zeta(k) - 1 for k = 2, 3, ...
+_ZETA_MINUS_ONE: Final = (
+    0.6449340668482264,
+    0.2020569031595943,
+    0.08232323371113819,
+    0.03692775514336993,
+    0.01734306198444914,
+    0.008349277381922827,
+    0.00407735619794434,
+    0.0020083928260822143,
+    0.0009945751278180853,
+    0.0004941886041194645,
+    0.0002460865533080483,
+    0.00012271334757848915,
+    6.124813505870483e-05,
+    3.058823630702049e-05,
+    1.528225940865187e-05,
+    7.637197637899763e-06,
+    3.81729326499984e-06,
+    1.908212716553939e-06,
+    9.539620338727962e-07,
+    4.769329867878064e-07,
+    2.38450502727733e-07,
+    1.1921992596531106e-07,
+    5.960818905125948e-08,
+    2.980350351465228e-08,
+    1.4901554828365043e-08,
+    7.45071178983543e-09,
+)
+#: B_2k for k = 1, 2, ...
+_BERNOULLI: Final = (
+    1 / 6,
+    -1 / 30,
+    1 / 42,
+    -1 / 30,
+    5 / 66,
+    -691 / 2730,
+    7 / 6,
+    -3617 / 510,
+    43867 / 798,
+    -174611 / 330,
+    854513 / 138,
+    -236364091 / 2730,
+)
+# log gamma(2 + z) = z (1 - euler) + sum over k of (-1)^k (zeta(k) - 1) z^k / k
+_LGAMMA_AT_TWO: Final = (
+    *reversed([(-1) ** k * c / k for k, c in enumerate(_ZETA_MINUS_ONE, start=2)]),
+    1 - _EULER,
+    0.0,
+)
+_DIGAMMA_AT_TWO: Final = (
+    *reversed([(-1) ** k * c for k, c in enumerate(_ZETA_MINUS_ONE, start=2)]),
+    1 - _EULER,
+)
+_STIRLING: Final = (
+    *reversed([b / (2 * k * (2 * k - 1)) for k, b in enumerate(_BERNOULLI[:8], start=1)]),
+)
+_DIGAMMA_FAR: Final = (*reversed([b / (2 * k) for k, b in enumerate(_BERNOULLI[:8], start=1)]), 0.0)
+
+
+def _distance_to_integer(x: HostArray) -> HostArray:
+    return np.abs(x - np.rint(x))
+
+
+def _lgamma_positive(x: HostArray) -> HostArray:
+    """``lgamma`` for x of at least 0.5."""
+    return _piecewise(
+        x,
+        (
+            (x < 1.5, lambda y: _polynomial(y - 1, _LGAMMA_AT_TWO) - np.log1p(y - 1)),
+            (x < 2.5, lambda y: _polynomial(y - 2, _LGAMMA_AT_TWO)),
+            (x < 8, _lgamma_by_recurrence),
+            (x < np.inf, _lgamma_by_stirling),
+            (x == np.inf, np.copy),
+        ),
+    )
+
+
+def _lgamma_by_recurrence(x: HostArray) -> HostArray:
+    product = np.ones_like(x)
+    below = x
+    for _ in range(6):
+        high = below >= 2.5
+        below = np.where(high, below - 1, below)
+        product = np.where(high, product * below, product)
+    return _polynomial(below - 2, _LGAMMA_AT_TWO) + np.log(product)
+
+
+def _lgamma_by_stirling(x: HostArray) -> HostArray:
+    inverse = 1 / x
+    correction = inverse * _polynomial(inverse * inverse, _STIRLING)
+    return (x - 0.5) * np.log(x) - x + (0.5 * math.log(2 * math.pi) + correction)
+
+
+def _lgamma_reflected(x: HostArray) -> HostArray:
+    # gamma(x) gamma(1 - x) = pi / sin(pi x), with gamma(1 - x) = -x gamma(-x)
+    sine = np.sin(math.pi * _distance_to_integer(x))
+    return math.log(math.pi) - np.log(sine) - _lgamma_positive(1 - x)
+
+
+def _lgamma(x: HostArray) -> HostArray:
+    small = (x > -0.5) & (x < 0.5)
+    return _piecewise(
+        x,
+        (
+            (x >= 0.5, _lgamma_positive),
+            # gamma(1 + x) = x gamma(x) keeps its digits near 0, where the reflection cancels
+            (small, lambda y: _lgamma_positive_or_near_one(y) - np.log(np.abs(y))),
+            (x == -np.inf, np.abs),
+            (x <= -0.5, _lgamma_reflected),
+        ),
+    )
+
+
+def _lgamma_positive_or_near_one(x: HostArray) -> HostArray:
+    """``lgamma(1 + x)`` for x in (-0.5, 0.5)."""
+    return _polynomial(x, _LGAMMA_AT_TWO) - np.log1p(x)
+
+
+def _digamma_positive(x: HostArray) -> HostArray:
+    """``digamma`` for x of at least 0.5."""
+    return _piecewise(
+        x,
+        (
+            (x < 1.5, lambda y: _polynomial(y - 1, _DIGAMMA_AT_TWO) - 1 / y),
+            (x < 2.5, lambda y: _polynomial(y - 2, _DIGAMMA_AT_TWO)),
+            (x < 8, _digamma_by_recurrence),
+            (x >= 8, _digamma_far),
+        ),
+    )
+
+
+def _digamma_by_recurrence(x: HostArray) -> HostArray:
+    total = np.zeros_like(x)
+    below = x
+    for _ in range(6):
+        high = below >= 2.5
+        below = np.where(high, below - 1, below)
+        total = np.where(high, total + 1 / below, total)
+    return _polynomial(below - 2, _DIGAMMA_AT_TWO) + total
+
+
+def _digamma_far(x: HostArray) -> HostArray:
+    inverse = 1 / x
+    return np.log(x) - 0.5 * inverse - _polynomial(inverse * inverse, _DIGAMMA_FAR)
+
+
+def _digamma_reflected(x: HostArray) -> HostArray:
+    # digamma(1 - x) - digamma(x) = pi cot(pi x); at the poles 0, -1, -2, ... it is not a number
+    offset = x - np.rint(x)
+    cotangent = np.where(
+        np.abs(offset) < 0.25,
+        1 / np.tan(math.pi * offset),
+        np.tan(math.pi * (np.copysign(0.5, offset) - offset)),
+    )
+    return np.where(offset == 0, np.nan, _digamma_positive(1 - x) - math.pi * cotangent)
+
+
+def _digamma(x: HostArray) -> HostArray:
+    return _piecewise(x, ((x >= 0.5, _digamma_positive), (x > -np.inf, _digamma_reflected)))
+
+
+#: The most terms that are added one by one; the result is NaN for an argument below its negative.
+_MOST_TERMS: Final = 1000
+
+
+def _hurwitz(s: HostArray, q: HostArray) -> HostArray:
+    """Sum ``(q + n)^-s`` over all n, for s > 1 and q not 0, -1, ..., by Euler and Maclaurin.
+
+    Abramowitz and Stegun 23.1.30. Terms are added until ``q + n`` exceeds both 10 and s, from where
+    the series falls fast enough; those of negative ``q + n`` need an integer s.
+    """
+    total = np.zeros_like(q)
+    q = q.copy()
+    enough = np.minimum(np.maximum(s, 10), _MOST_TERMS)
+    while (low := q < enough).any():
+        total[low] += q[low] ** -s[low]
+        q[low] += 1
+    power = q**-s
+    total += power * (q / (s - 1) + 0.5)
+    # the k-th term is B_2k / (2k)! s (s + 1) ... (s + 2k - 2) q^(-s - 2k + 1)
+    rising = s.copy()
+    power /= q
+    for k, b in enumerate(_BERNOULLI, start=1):
+        total += b / math.factorial(2 * k) * rising * power
+        rising *= (s + (2 * k - 1)) * (s + 2 * k)
+        power /= q * q
+    return total
+
+
+def _zeta(s: HostArray, q: HostArray) -> HostArray:
+    whole = q == np.floor(q)
+    regular = (s > 1) & ((q > 0) | ((q > -_MOST_TERMS) & ~whole & (s == np.floor(s))))
+    regular &= (s < np.inf) & (q < np.inf)
+    out = np.where((s == 1) | ((s > 1) & (q <= 0) & whole), np.inf, np.nan)
+    out = np.where((s > 1) & (q == np.inf), 0.0, out)
+    out[regular] = _hurwitz(s[regular], q[regular])
+    return out
+
+
+def _polygamma(n: HostArray, x: HostArray) -> HostArray:
+    order = (n >= 0) & (n == np.floor(n))
+    sign = np.where(n % 2 == 0, -1.0, 1.0)
+    # the trigamma function is wanted, as digamma's derivative, however far below 0
+    reflected = (n == 1) & (x < 0)
+    value = sign * np.exp(_lgamma(n + 1)) * _zeta(n + 1, np.where(reflected, 1 - x, x))
+    sine = np.sin(math.pi * _distance_to_integer(x))
+    value = np.where(reflected, (math.pi / sine) ** 2 - value, value)
+    return np.where(n == 0, _digamma(x), np.where(order, value, np.nan))
+
+
+def _pair_in_float64(
+    fun: Callable[[HostArray, HostArray], HostArray],
+) -> Callable[[HostArray, HostArray], HostArray]:
+    def rounded(x: HostArray, y: HostArray) -> HostArray:
+        a, b = (v.reshape(-1).astype(np.float64, copy=False) for v in (x, y))
+        return fun(a, b).astype(x.dtype, copy=False).reshape(x.shape)
+
+    return rounded
+
+
+def _no_derivative(name: str, operand: str) -> Callable[..., Array]:
+    def derivative(t: Array, z: Array, x: Array, y: Array) -> Array:
+        raise DifferentiationError(
+            f"{name} has no derivative in its {operand}. Use tinyjax.lax.stop_gradient on it."
+        )
+
+    return derivative
+
+
+lgamma_p = unary(
+    "lgamma", _in_float64(_lgamma), "chlo.lgamma", "f", lambda t, z, x: mul(t, digamma(x))
+)
+digamma_p = unary(
+    "digamma",
+    _in_float64(_digamma),
+    "chlo.digamma",
+    "f",
+    lambda t, z, x: mul(t, polygamma(full_like(x, 1.0), x)),
+)
+polygamma_p = binary(
+    "polygamma",
+    _pair_in_float64(_polygamma),
+    "chlo.polygamma",
+    "f",
+    (
+        _no_derivative("polygamma", "order"),
+        lambda t, z, n, x: mul(t, polygamma(add(n, full_like(n, 1.0)), x)),
+    ),
+)
+zeta_p = binary(
+    "zeta",
+    _pair_in_float64(_zeta),
+    "chlo.zeta",
+    "f",
+    (
+        _no_derivative("zeta", "exponent"),
+        lambda t, z, s, q: neg(mul(t, mul(s, zeta(add(s, full_like(s, 1.0)), q)))),
+    ),
+)
+
+
+# The functions: operands of one shape and dtype; see tinyjax.scipy for those that broadcast.
+
+
+def erf(x: Array) -> Array:
+    """Return the error function, elementwise."""
+    return bind1(erf_p, (x,), NO_PARAMS)
+
+
+def erfc(x: Array) -> Array:
+    """Return ``1 - erf(x)``, accurate for large ``x``, elementwise."""
+    return bind1(erfc_p, (x,), NO_PARAMS)
+
+
+def erf_inv(x: Array) -> Array:
+    """Return the ``y`` whose ``erf(y)`` is ``x``, elementwise; NaN outside [-1, 1]."""
+    return bind1(erf_inv_p, (x,), NO_PARAMS)
+
+
+def lgamma(x: Array) -> Array:
+    """Return ``log |gamma(x)|``, elementwise; inf at 0, -1, -2, ..."""
+    return bind1(lgamma_p, (x,), NO_PARAMS)
+
+
+def digamma(x: Array) -> Array:
+    """Return the derivative of ``lgamma``, elementwise; NaN at 0, -1, -2, ..."""
+    return bind1(digamma_p, (x,), NO_PARAMS)
+
+
+def polygamma(n: Array, x: Array) -> Array:
+    """Return the ``n``-th derivative of ``digamma``, elementwise; NaN where ``n`` is not whole."""
+    return bind1(polygamma_p, (n, x), NO_PARAMS)
+
+
+def zeta(s: Array, q: Array) -> Array:
+    """Return Hurwitz's zeta function, the sum of ``(q + n)^-s`` over n = 0, 1, ..., elementwise."""
+    return bind1(zeta_p, (s, q), NO_PARAMS)

@@ -1,0 +1,5 @@
+"""SciPy's functions on tinyjax arrays: ``special`` and ``stats``."""
+
+from tinyjax.scipy import special, stats
+
+__all__ = ["special", "stats"]

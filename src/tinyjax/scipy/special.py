@@ -1,0 +1,498 @@
+"""Special functions, with broadcasting and promotion; integers become the default float.
+
+Results are NaN outside a function's domain. All have derivatives, of any order, unless said.
+"""
+
+import math
+from typing import Literal, overload
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes
+from tinyjax.numpy.elementwise import pick
+from tinyjax.numpy.promotion import (
+    arrays,
+    broadcast,
+    inexact,
+    inexact_operands,
+    promote_inexact,
+    strong,
+)
+from tinyjax.numpy.reductions import max as maximum_of
+from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import special as sp
+from tinyjax.primitives.shape import full_like, squeeze
+
+__all__ = [
+    "beta",
+    "betaln",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfinv",
+    "expit",
+    "factorial",
+    "gamma",
+    "gammaln",
+    "gammasgn",
+    "kl_div",
+    "log_ndtr",
+    "logit",
+    "logsumexp",
+    "ndtr",
+    "polygamma",
+    "rel_entr",
+    "xlog1py",
+    "xlogy",
+    "zeta",
+]
+
+
+# The error function
+
+
+def erf(x: ArrayLike) -> Array:
+    """Return the error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to x.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.erf(0.5)), 6)
+        0.5205
+    """
+    return sp.erf(inexact(x, "erf"))
+
+
+def erfc(x: ArrayLike) -> Array:
+    """Return ``1 - erf(x)``, accurate for large ``x``.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> f"{float(special.erfc(5.0)):.4e}"
+        '1.5375e-12'
+    """
+    return sp.erfc(inexact(x, "erfc"))
+
+
+def erfinv(x: ArrayLike) -> Array:
+    """Return the ``y`` whose ``erf(y)`` is ``x``.
+
+    Args:
+        x: real, in [-1, 1].
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.erfinv(0.5)), 6)
+        0.476936
+    """
+    return sp.erf_inv(inexact(x, "erfinv"))
+
+
+def ndtr(x: ArrayLike) -> Array:
+    """Return the standard normal distribution's probability of a value of at most ``x``.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> float(special.ndtr(0.0))
+        0.5
+    """
+    a = inexact(x, "ndtr")
+    return ew.mul(full_like(a, 0.5), sp.erfc(ew.mul(a, full_like(a, -math.sqrt(0.5)))))
+
+
+def log_ndtr(x: ArrayLike) -> Array:
+    """Return ``log(ndtr(x))``, accurate far out on both sides.
+
+    Below -10 (for float64 -20) by the asymptotic series of Abramowitz and Stegun 26.2.12.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.log_ndtr(-40.0)), 4)
+        -804.6084
+    """
+    a = inexact(x, "log_ndtr")
+    double = a.dtype == dtypes.float64
+    lower, upper = (-20.0, 8.0) if double else (-10.0, 5.0)
+    is_low, is_high = ew.lt(a, full_like(a, lower)), ew.gt(a, full_like(a, upper))
+    # each formula sees its own range only, so that no derivative overflows in another's
+    low = ew.select(is_low, a, full_like(a, lower))
+    middle = ew.select(ew.or_(is_low, is_high), full_like(a, 0.0), a)
+    high = ew.select(is_high, a, full_like(a, upper))
+    inverse = ew.div(full_like(low, 1.0), ew.mul(low, low))
+    series = full_like(low, 0.0)
+    for order in range(10 if double else 6, 0, -1):
+        factor = ew.mul(inverse, full_like(low, 1.0 - 2 * order))
+        series = ew.mul(factor, ew.add(full_like(low, 1.0), series))
+    quadratic = ew.mul(full_like(low, -0.5), ew.mul(low, low))
+    scale = ew.add(ew.log(ew.neg(low)), full_like(low, 0.5 * math.log(2 * math.pi)))
+    tail = ew.add(ew.sub(quadratic, scale), ew.log1p(series))
+    # log(1 - p) is -p where p is small
+    rest = ew.select(is_high, ew.neg(ndtr(ew.neg(high))), ew.log(ndtr(middle)))
+    return ew.select(is_low, tail, rest)
+
+
+# The gamma function
+
+
+def gammaln(x: ArrayLike) -> Array:
+    """Return the logarithm of the absolute value of the gamma function.
+
+    Args:
+        x: real; the result is inf at 0, -1, -2, ...
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.gammaln(5.0)), 6)
+        3.178054
+    """
+    return sp.lgamma(inexact(x, "gammaln"))
+
+
+def gammasgn(x: ArrayLike) -> Array:
+    """Return the sign of the gamma function: -1 or 1; 0 at its poles below 0, where it has none.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> float(special.gammasgn(-0.5))
+        -1.0
+    """
+    a = inexact(x, "gammasgn")
+    zero, one = full_like(a, 0.0), full_like(a, 1.0)
+    floor = ew.floor(a)
+    below = ew.lt(a, zero)
+    odd = ew.ne(ew.rem(floor, full_like(a, 2.0)), zero)
+    sign = ew.select(ew.and_(below, odd), ew.neg(one), one)
+    return ew.select(ew.and_(below, ew.eq(a, floor)), zero, sign)
+
+
+def gamma(x: ArrayLike) -> Array:
+    """Return the gamma function.
+
+    Args:
+        x: real; the result is NaN at -1, -2, ...
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.gamma(5.0)), 3)
+        24.0
+    """
+    a = inexact(x, "gamma")
+    return ew.mul(gammasgn(a), ew.exp(sp.lgamma(a)))
+
+
+def factorial(n: ArrayLike, exact: Literal[False] = False) -> Array:
+    """Return the factorial ``gamma(n + 1)``; 0 for negative ``n``.
+
+    Args:
+        n: real.
+        exact: only False: exact integers soon have no array type.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.factorial(6.0)), 2)
+        720.0
+    """
+    a = inexact(n, "factorial")
+    value = ew.exp(sp.lgamma(ew.add(a, full_like(a, 1.0))))
+    return ew.select(ew.lt(a, full_like(a, 0.0)), full_like(a, 0.0), value)
+
+
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
+    """Return the logarithm of the absolute value of the beta function.
+
+    Args:
+        a: real.
+        b: real; broadcasts with ``a``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.betaln(2.0, 3.0)), 5)
+        -2.48491
+    """
+    x, y = inexact_operands("betaln", a, b)
+    return ew.sub(ew.add(sp.lgamma(x), sp.lgamma(y)), sp.lgamma(ew.add(x, y)))
+
+
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
+    """Return the beta function ``gamma(a) gamma(b) / gamma(a + b)``.
+
+    Args:
+        a: real.
+        b: real; broadcasts with ``a``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.beta(2.0, 3.0)), 5)
+        0.08333
+    """
+    x, y = inexact_operands("beta", a, b)
+    sign = ew.mul(ew.mul(gammasgn(x), gammasgn(y)), gammasgn(ew.add(x, y)))
+    return ew.mul(sign, ew.exp(betaln(x, y)))
+
+
+def digamma(x: ArrayLike) -> Array:
+    """Return the derivative of ``gammaln``.
+
+    Args:
+        x: real; the result is NaN at 0, -1, -2, ...
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.digamma(1.0)), 6)
+        -0.577216
+    """
+    return sp.digamma(inexact(x, "digamma"))
+
+
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
+    """Return the ``n``-th derivative of ``digamma``.
+
+    Args:
+        n: whole numbers of at least 0; there is no derivative in them.
+        x: real; broadcasts with ``n``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.polygamma(1, 1.0)), 6)
+        1.644934
+    """
+    return sp.polygamma(*inexact_operands("polygamma", n, x))
+
+
+def zeta(x: ArrayLike, q: ArrayLike = 1.0) -> Array:
+    """Return Hurwitz's zeta function, the sum of ``(q + n)^-x`` over n = 0, 1, ...
+
+    Args:
+        x: real, above 1; there is no derivative in it.
+        q: real; broadcasts with ``x``. The default gives Riemann's zeta function.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.zeta(2.0)), 6)
+        1.644934
+    """
+    return sp.zeta(*inexact_operands("zeta", x, q))
+
+
+# Logarithms and exponentials
+
+
+def expit(x: ArrayLike) -> Array:
+    """Return the logistic function ``1 / (1 + exp(-x))``.
+
+    Args:
+        x: real or complex.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> float(special.expit(0.0))
+        0.5
+    """
+    return ew.logistic(inexact(x, "expit"))
+
+
+def logit(x: ArrayLike) -> Array:
+    """Return ``log(x / (1 - x))``, the inverse of ``expit``.
+
+    Args:
+        x: real, in [0, 1]; or complex.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> float(special.logit(0.5))
+        0.0
+    """
+    a = inexact(x, "logit")
+    return ew.log(ew.div(a, ew.sub(full_like(a, 1.0), a)))
+
+
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return ``x log(y)``, which is 0 where ``x`` is 0, whatever ``y`` is but NaN.
+
+    Args:
+        x: real.
+        y: real; broadcasts with ``x``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> float(special.xlogy(0.0, 0.0))
+        0.0
+    """
+    a, b = inexact_operands("xlogy", x, y)
+    outside = ew.or_(ew.le(b, full_like(b, 0.0)), ew.eq(b, full_like(b, math.inf)))
+    # the logarithm is replaced only where it is infinite or none: elsewhere it is the derivative
+    harmless = ew.and_(ew.eq(a, full_like(a, 0.0)), outside)
+    return ew.mul(a, ew.log(ew.select(harmless, full_like(b, 1.0), b)))
+
+
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return ``x log(1 + y)``, which is 0 where ``x`` is 0, whatever ``y`` is but NaN.
+
+    Args:
+        x: real.
+        y: real; broadcasts with ``x``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> float(special.xlog1py(0.0, -1.0))
+        0.0
+    """
+    a, b = inexact_operands("xlog1py", x, y)
+    outside = ew.or_(ew.le(b, full_like(b, -1.0)), ew.eq(b, full_like(b, math.inf)))
+    harmless = ew.and_(ew.eq(a, full_like(a, 0.0)), outside)
+    return ew.mul(a, ew.log1p(ew.select(harmless, full_like(b, 0.0), b)))
+
+
+def entr(x: ArrayLike) -> Array:
+    """Return ``-x log(x)``: 0 at 0, and -inf below.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> float(special.entr(0.0))
+        0.0
+    """
+    a = inexact(x, "entr")
+    return ew.select(
+        ew.lt(a, full_like(a, 0.0)), full_like(a, -math.inf), ew.neg(xlogy(a, a))
+    )
+
+
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
+    """Return ``p log(p / q)`` for positive ``p`` and ``q``: 0 for ``p = 0 <= q``, else inf.
+
+    Args:
+        p: real.
+        q: real; broadcasts with ``p``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.rel_entr(0.5, 0.25)), 6)
+        0.346574
+    """
+    a, b = inexact_operands("rel_entr", p, q)
+    zero, one = full_like(a, 0.0), full_like(a, 1.0)
+    positive = ew.and_(ew.gt(a, zero), ew.gt(b, zero))
+    none = ew.and_(ew.eq(a, zero), ew.ge(b, zero))
+    safe_a, safe_b = ew.select(positive, a, one), ew.select(positive, b, one)
+    value = ew.mul(safe_a, ew.sub(ew.log(safe_a), ew.log(safe_b)))
+    return ew.select(positive, value, ew.select(none, zero, full_like(a, math.inf)))
+
+
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
+    """Return ``rel_entr(p, q) - p + q``.
+
+    Args:
+        p: real.
+        q: real; broadcasts with ``p``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.kl_div(0.5, 0.25)), 6)
+        0.096574
+    """
+    a, b = inexact_operands("kl_div", p, q)
+    return ew.add(ew.sub(rel_entr(a, b), a), b)
+
+
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: Literal[False] = False,
+    where: ArrayLike | None = None,
+) -> Array: ...
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    *,
+    return_sign: Literal[True],
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]: ...
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
+) -> Array | tuple[Array, Array]:
+    """Return ``log(sum(b * exp(a)))`` over axes, without overflow.
+
+    The greatest element is subtracted before, and added afterwards.
+
+    Args:
+        a: real or complex.
+        axis: what is reduced: an axis, several, or None for all.
+        b: factors, which broadcast with ``a``; none by default.
+        keepdims: keep the axes, with size one.
+        return_sign: return the logarithm of the sum's absolute value, and the sum's sign (for
+            complex numbers its direction). Otherwise the result is NaN where the sum is negative.
+        where: bools that say which elements take part; they broadcast to ``a``.
+
+    Returns:
+        An array, or two. The sum over no elements is 0, whose logarithm is -inf.
+
+    Raises:
+        AxisError: there is no such axis, or it is given twice.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.special import logsumexp
+        >>> round(float(logsumexp(jnp.array([1000.0, 1000.0]))), 3)
+        1000.693
+    """
+    if b is None:
+        values = strong(inexact(a, "logsumexp"))
+        factors = None
+    else:
+        values, factors = map(
+            strong, broadcast(promote_inexact(*arrays("logsumexp", a, b)), "logsumexp")
+        )
+        values = pick(ew.ne(factors, full_like(factors, 0.0)), values, -math.inf)
+    if where is not None:
+        values = pick(where, values, -math.inf)
+    axes = canonical_axes(axis, values.ndim)
+    real = ew.real(values) if dtypes.is_complex(values.dtype) else values
+    greatest = maximum_of(real, axes, keepdims=True, initial=-math.inf)
+    finite = ew.is_finite(greatest)
+    shift = sp.stop_gradient(ew.select(finite, greatest, full_like(greatest, 0.0)))
+    terms = ew.exp(values - ew.convert_element_type(shift, values.dtype))
+    total = sum_of(terms if factors is None else terms * factors, axes, keepdims=True)
+    if return_sign or not dtypes.is_complex(total.dtype):
+        size = ew.abs_(total)
+        out = ew.add(ew.log(size), shift)
+    else:
+        out = ew.add(ew.log(total), ew.convert_element_type(shift, total.dtype))
+    if not keepdims:
+        out = squeeze(out, axes)
+    if not (return_sign or (factors is not None and not dtypes.is_complex(total.dtype))):
+        return out
+    sign = ew.sign(total)
+    if not keepdims:
+        sign = squeeze(sign, axes)
+    if return_sign:
+        return out, sign
+    return ew.select(ew.lt(sign, full_like(sign, 0.0)), full_like(out, math.nan), out)

@@ -1,0 +1,5 @@
+"""Probability distributions."""
+
+from tinyjax.scipy.stats import norm
+
+__all__ = ["norm"]

@@ -1,0 +1,632 @@
+"""``jit``: signatures, static and donated arguments, what is compiled and what is found again."""
+
+import functools
+import gc
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import jax
+import jax.numpy
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import Array, config, grad, jit, jvp, vmap
+from tinyjax.core.array import ConcreteArray
+from tinyjax.errors import ArgumentError, ConcretizationError, StaticArgumentError
+from tinyjax.xla.executable import cache_clear, cache_info
+
+
+@pytest.fixture
+def fresh_cache() -> Iterator[None]:
+    cache_clear()
+    yield
+    cache_clear()
+
+
+def compiled() -> int:
+    """How many programs XLA has compiled since the cache was cleared."""
+    return cache_info().misses
+
+
+def counting(fun: Callable[..., Any]) -> tuple[Callable[..., Any], list[tuple[Any, ...]]]:
+    """The function, and a list that grows each time it is traced."""
+    traced: list[tuple[Any, ...]] = []
+
+    @functools.wraps(fun)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        traced.append(args)
+        return fun(*args, **kwargs)
+
+    return counted, traced
+
+
+# Signatures
+
+
+def test_results_are_those_of_eager_evaluation() -> None:
+    def fun(tree: dict[str, Any], scale: Any) -> tuple[Any, list[Any], None]:
+        return jnp.multiply(tree["x"], scale), [jnp.sin(tree["y"][0])], None
+
+    args = {"x": np.arange(3.0), "y": (np.float32(2.0),)}, 3
+    eager, fast = fun(*args), jit(fun)(*args)
+    assert isinstance(fast, tuple)
+    assert fast[2] is None
+    for a, b in zip(tinyjax.tree.leaves(eager), tinyjax.tree.leaves(fast), strict=True):
+        assert a.dtype == b.dtype
+        assert a.weak_type == b.weak_type
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_one_trace_per_signature() -> None:
+    fun, traced = counting(lambda x: x + 1)
+    fast = jit(fun)
+    for value in (jnp.zeros(3), jnp.ones(3), np.zeros(3, np.float32)):
+        fast(value)
+    assert len(traced) == 1  # same shape and dtype
+    fast(jnp.zeros(4))
+    assert len(traced) == 2  # another shape
+    fast(jnp.zeros(3, "int32"))
+    assert len(traced) == 3  # another dtype
+    fast(1.0)
+    fast(2.0)
+    assert len(traced) == 4  # a weak scalar, whatever its value
+    fast(jnp.zeros(()))
+    assert len(traced) == 5  # a strong one
+    fast(True)
+    assert len(traced) == 6
+
+
+def test_containers_are_part_of_the_signature() -> None:
+    fun, traced = counting(lambda tree: tinyjax.tree.leaves(tree)[0])
+    fast = jit(fun)
+    for tree in ([1.0], (1.0,), {"a": 1.0}, {"b": 1.0}, [1.0, None]):
+        fast(tree)
+        fast(tree)
+    assert len(traced) == 5
+
+
+def test_keyword_arguments() -> None:
+    @jit
+    def fun(x: Any, *, shift: Any = 0.0, scale: Any = 1.0) -> Any:
+        return x * scale + shift
+
+    assert float(fun(2.0)) == 2.0
+    assert float(fun(2.0, shift=1.0)) == 3.0
+    assert float(fun(2.0, scale=3.0, shift=1.0)) == float(fun(2.0, shift=1.0, scale=3.0)) == 7.0
+    assert float(fun(x=2.0, scale=3.0)) == 6.0
+
+
+def test_variadic_functions() -> None:
+    total = jit(lambda *xs, **named: sum(xs) + sum(named.values()))
+    assert float(total(1.0, 2.0, a=3.0)) == 6.0
+    assert float(total(1.0)) == 1.0
+
+
+def test_a_jitted_function_keeps_its_name_and_documentation() -> None:
+    @jit
+    def documented(x: Any) -> Any:
+        """What it does."""
+        return x
+
+    assert documented.__name__ == "documented"
+    assert documented.__doc__ == "What it does."
+    assert documented.__wrapped__(3) == 3
+    assert "documented" in repr(documented)
+
+
+def test_jit_as_a_decorator_with_options() -> None:
+    @jit(static_argnames="n")
+    def power(x: Any, n: int) -> Any:
+        return x**n
+
+    @functools.partial(jit, static_argnums=1)
+    def also_power(x: Any, n: int) -> Any:
+        return x**n
+
+    assert float(power(3.0, 2)) == float(also_power(3.0, 2)) == 9.0
+
+
+def test_methods() -> None:
+    class Model:
+        def __init__(self, weight: float) -> None:
+            self.weight = jnp.array([weight, weight])
+
+        @functools.partial(jit, static_argnums=0)
+        def __call__(self, x: Any) -> Any:
+            return self.weight * x
+
+        @staticmethod
+        @jit
+        def double(x: Any) -> Any:
+            return 2 * x
+
+    one, two = Model(1.0), Model(2.0)
+    np.testing.assert_array_equal(one(3.0), [3.0, 3.0])
+    np.testing.assert_array_equal(two(3.0), [6.0, 6.0])
+    np.testing.assert_array_equal(one(4.0), [4.0, 4.0])
+    assert float(Model.double(2.0)) == float(one.double(2.0)) == 4.0
+
+
+def test_partials_and_callable_objects() -> None:
+    @attrs.frozen
+    class Affine:
+        scale: float
+
+        def __call__(self, x: Any) -> Any:
+            return self.scale * x + 1
+
+    assert float(jit(Affine(3.0))(2.0)) == 7.0
+    assert float(jit(functools.partial(jnp.add, 1.0))(2.0)) == 3.0
+    assert float(jit(jnp.sin)(0.0)) == 0.0
+    assert float(jit(jit(jnp.cos))(0.0)) == 1.0
+
+
+def test_array_results_that_need_no_computation() -> None:
+    constant = jnp.arange(3)
+    given = jnp.ones(2)
+    results: Any = jit(lambda x: (x, constant, 2, x))(given)
+    a, b, c, d = results
+    np.testing.assert_array_equal(a, given)
+    np.testing.assert_array_equal(b, constant)
+    assert c.weak_type
+    assert c.dtype == jnp.int32
+    np.testing.assert_array_equal(d, given)
+    assert jit(lambda: ())() == ()
+    assert jit(lambda x: None)(1.0) is None
+
+
+# Static arguments
+
+
+def test_static_arguments_by_number_name_keyword_and_default() -> None:
+    def fun(x: Any, n: int = 2, *, flip: bool = False) -> Any:
+        assert type(n) is int
+        assert type(flip) is bool
+        return -(x**n) if flip else x**n
+
+    counted, traced = counting(fun)
+    by_number = jit(counted, static_argnums=(1,), static_argnames=("flip",))
+    assert float(by_number(3.0)) == 9.0
+    assert float(by_number(3.0, 3)) == 27.0
+    assert float(by_number(3.0, n=3)) == 27.0
+    assert float(by_number(3.0, 3, flip=True)) == -27.0
+    assert len(traced) == 4
+    assert float(by_number(2.0, 3)) == 8.0
+    assert len(traced) == 4
+    by_name = jit(fun, static_argnames=["n", "flip"])
+    assert float(by_name(3.0, 3)) == 27.0
+    assert float(by_name(3.0, flip=True)) == -9.0
+    from_the_end = jit(lambda x, n: x**n, static_argnums=-1)
+    assert float(from_the_end(3.0, 2)) == 9.0
+
+
+def test_equal_static_values_of_different_types_are_different() -> None:
+    kinds = jit(lambda x, n: x if n is True else x + 1, static_argnums=1)
+    assert float(kinds(1.0, 1)) == 2.0
+    assert float(kinds(1.0, True)) == 1.0
+    assert float(kinds(1.0, 1.0)) == 2.0
+
+
+def test_static_arguments_may_be_any_hashable_value() -> None:
+    apply = jit(lambda f, x, axes: jnp.sum(f(x), axis=axes), static_argnums=(0, 2))
+    x = jnp.ones((2, 3))
+    np.testing.assert_allclose(apply(jnp.cos, x, (0,)), np.cos(np.ones((2, 3))).sum(0), rtol=1e-6)
+    np.testing.assert_allclose(apply(jnp.exp, x, None), np.exp(1) * 6, rtol=1e-6)
+
+
+def test_static_arguments_that_cannot_be() -> None:
+    fun = jit(lambda x, n: x, static_argnums=1)
+    with pytest.raises(StaticArgumentError, match=r"not hashable.*tuple"):
+        fun(1.0, [1, 2])
+    with pytest.raises(StaticArgumentError, match=r"static argument 1.*is an array of type int32"):
+        fun(1.0, jnp.array(2))
+    with pytest.raises(StaticArgumentError, match="names argument 7"):
+        jit(lambda x: x, static_argnums=7)(1.0)
+
+
+# Closures
+
+
+def test_closed_over_arrays_are_arguments(fresh_cache: None) -> None:
+    def scaled_by(weights: Any) -> Any:
+        return jit(lambda x: x * weights)
+
+    for k in range(4):
+        weights = jnp.arange(1000.0) + k
+        np.testing.assert_array_equal(scaled_by(weights)(2.0), 2 * (np.arange(1000.0) + k))
+    assert compiled() == 1
+    text = scaled_by(jnp.arange(1000.0)).lower(2.0).as_text()
+    assert len(text) < 2000  # the thousand numbers are not in it
+
+
+def test_closed_over_tracers() -> None:
+    def fun(x: Any) -> Any:
+        return jit(lambda y: x * jnp.sin(y))(x)
+
+    expected = np.sin(2.0) + 2.0 * np.cos(2.0)
+    for found in (
+        grad(fun)(2.0),
+        jit(grad(fun))(2.0),
+        grad(jit(fun))(2.0),
+        jvp(fun, (2.0,), (1.0,))[1],
+        vmap(grad(fun))(np.array([2.0]))[0],
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_jitted_function_that_closes_over_tracers_can_be_called_again() -> None:
+    inner_functions = []
+
+    def fun(x: Any) -> Any:
+        inner = jit(lambda y: x * y)
+        inner_functions.append(inner)
+        return inner(3.0) + inner(4.0)
+
+    assert float(grad(fun)(2.0)) == 7.0
+    assert float(grad(fun)(5.0)) == 7.0
+
+
+def test_nested_jit_is_called_not_inlined() -> None:
+    inner = jit(lambda x: jnp.sin(x) + 1)
+
+    @jit
+    def outer(x: Any) -> Any:
+        for _ in range(5):
+            x = inner(x)
+        return x
+
+    text = outer.lower(1.0).as_text()
+    assert text.count("stablehlo.sine") == 1
+    expected = 1.0
+    for _ in range(5):
+        expected = np.sin(expected) + 1
+    np.testing.assert_allclose(outer(1.0), expected, rtol=1e-6)
+
+
+def test_a_function_called_twice_at_every_level_is_written_once() -> None:
+    traced = []
+
+    def nest(depth: int) -> Callable[[Any], Any]:
+        if depth == 0:
+            return jnp.sin
+        below = nest(depth - 1)
+
+        @jit
+        def level(x: Any) -> Any:
+            traced.append(depth)
+            return below(below(x) * 0.5)
+
+        return level
+
+    # 2^40 sines, were calls inlined
+    text = jit(lambda x: jvp(nest(40), (x,), (1.0,))).lower(0.3).as_text()
+    assert len(traced) == 40
+    assert text.count("stablehlo.sine") <= 2
+
+
+def test_deep_nesting_costs_work_in_proportion() -> None:
+    def nest(depth: int) -> Callable[[Any], Any]:
+        fun: Callable[[Any], Any] = jnp.sin
+        for _ in range(depth):
+            fun = jit(functools.partial(lambda below, x: below(x) * 0.5, fun))
+        return fun
+
+    def size(depth: int) -> int:
+        return len(jit(grad(nest(depth))).lower(0.3).as_text())
+
+    assert size(64) < 2.2 * size(32)
+
+
+# One program, one compilation
+
+
+def test_a_thousand_lambdas_compile_once(fresh_cache: None) -> None:
+    for k in range(1000):
+        found = jit(lambda x: jnp.sin(x) * 2.0 + 1.0)(float(k))
+        if k % 100 == 0:
+            np.testing.assert_allclose(found, np.sin(k) * 2 + 1, rtol=1e-4)
+    assert compiled() == 1
+    assert cache_info().hits == 999
+
+
+def test_partials_and_methods_that_express_a_program_compile_once(fresh_cache: None) -> None:
+    def affine(x: Any, a: Any, b: Any) -> Any:
+        return x * a + b
+
+    class Model:
+        def apply(self, x: Any) -> Any:
+            return affine(x, 2.0, 1.0)
+
+    one = jnp.ones(3)
+    for fun in (
+        functools.partial(affine, a=2.0, b=1.0),
+        Model().apply,
+        Model().apply,
+        lambda y: y * 2.0 + 1.0,
+    ):
+        jit(fun)(one)
+    assert compiled() == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(lambda x: x * 2.0, lambda x: x * 3.0, id="literal"),
+        pytest.param(lambda x: x * 0.0, lambda x: x * -0.0, id="sign of zero"),
+        pytest.param(lambda x: x + 1, lambda x: x + 1.0, id="weak int or float literal"),
+        pytest.param(lambda x: jnp.sum(x, 0), lambda x: jnp.sum(x, 1), id="parameter"),
+        pytest.param(jnp.sin, jnp.cos, id="primitive"),
+        pytest.param(lambda x: (x, x + x), lambda x: (x + x, x), id="order of results"),
+        pytest.param(lambda x: x - x.T, lambda x: x.T - x, id="order of operands"),
+        pytest.param(lambda x: x.astype("float64"), lambda x: x.astype("int32"), id="dtype"),
+        pytest.param(lambda x: x.reshape(4), lambda x: x.reshape(1, 4), id="shape"),
+    ],
+)
+def test_programs_that_differ_are_never_shared(
+    fresh_cache: None, first: Callable[[Any], Any], second: Callable[[Any], Any]
+) -> None:
+    x = jnp.asarray(np.array([[1.0, 2.0], [3.0, 4.0]], np.float32))
+    a, b = jit(first)(x), jit(second)(x)
+    equal = tinyjax.make_jaxpr(first)(x).jaxpr == tinyjax.make_jaxpr(second)(x).jaxpr
+    assert compiled() == (1 if equal else 2)
+    for fun, found in ((first, a), (second, b)):
+        for left, right in zip(
+            tinyjax.tree.leaves(found), tinyjax.tree.leaves(fun(x)), strict=True
+        ):
+            assert left.dtype == right.dtype
+            np.testing.assert_array_equal(np.signbit(left), np.signbit(right))
+            np.testing.assert_allclose(left, right, rtol=1e-6)
+
+
+def test_types_of_arguments_make_different_programs(fresh_cache: None) -> None:
+    for x in (jnp.ones(3), jnp.ones(4), jnp.ones((3, 1)), jnp.ones(3, "float64"), 1.0):
+        jit(lambda x: x + x)(x)
+    assert compiled() == 5
+
+
+def test_settings_are_part_of_a_signature() -> None:
+    fun, traced = counting(lambda x: x + jnp.zeros(3))
+    fast = jit(fun)
+    assert fast(1.0).dtype == jnp.float32
+    with tinyjax.default_dtypes("float64"):
+        assert fast(1.0).dtype == jnp.float64
+    assert fast(1.0).dtype == jnp.float32
+    assert len(traced) == 2
+
+
+def test_a_jitted_function_does_not_outlive_its_last_reference() -> None:
+    def make() -> tuple[Any, Any]:
+        def fun(x: Any) -> Any:
+            return x + 1
+
+        fast = jit(fun)
+        fast(1.0)
+        return weakref.ref(fun), weakref.ref(fast)
+
+    references = make()
+    gc.collect()
+    assert [reference() for reference in references] == [None, None]
+
+
+def test_clear_cache() -> None:
+    fun, traced = counting(lambda x: x + 1)
+    fast = jit(fun)
+    fast(1.0)
+    fast.clear_cache()
+    fast(1.0)
+    assert len(traced) == 2
+
+
+def test_threads_may_share_a_jitted_function() -> None:
+    fast = jit(lambda x: jnp.sin(x) * x)
+    found: dict[tuple[int, int], Any] = {}
+
+    def work(k: int) -> None:
+        for n in range(1, 6):
+            found[k, n] = np.asarray(fast(jnp.ones(n) * k))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for (k, n), value in found.items():
+        np.testing.assert_allclose(value, np.full(n, np.sin(k) * k), rtol=1e-5)
+    assert len(found) == 40
+
+
+# Looking at the program
+
+
+def test_lower_and_compile() -> None:
+    lowered = jit(lambda x, y: {"sum": jnp.sin(x) + y}).lower(1.0, jnp.ones(3))
+    assert "stablehlo.sine" in lowered.as_text()
+    assert lowered.jaxpr.eqns[0].primitive.name == "sin"
+    program = lowered.compile()
+    np.testing.assert_allclose(program(2.0, jnp.zeros(3))["sum"], np.full(3, np.sin(2.0)), 1e-6)
+    assert "HloModule" in program.as_text()
+    assert program.cost_analysis()
+    assert program.memory_analysis() is not None
+    with pytest.raises(ArgumentError, match=r"compiled for .*float32\[3\].*float32\[4\]"):
+        program(2.0, jnp.zeros(4))
+
+
+def test_lower_does_not_run_and_shares_the_trace() -> None:
+    fun, traced = counting(lambda x: x + 1)
+    fast = jit(fun)
+    fast.lower(1.0)
+    fast(1.0)
+    assert len(traced) == 1
+
+
+# Donation
+
+
+def pointer(x: Array) -> int:
+    """Where the data is; asking for it on the host would keep it from being reused."""
+    assert isinstance(x, ConcreteArray)
+    buffer: Any = x._buffer
+    return int(buffer.unsafe_buffer_pointer())
+
+
+def test_a_donated_buffer_is_reused() -> None:
+    x = jit(lambda: jnp.zeros(100_000))()
+    where = pointer(x)
+    out = jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert pointer(out) == where
+    np.testing.assert_array_equal(out, np.ones(100_000))
+
+
+def test_a_donated_array_cannot_be_used() -> None:
+    x = jit(lambda: jnp.zeros(1000))()
+    jit(lambda x: x + 1, donate_argnames="x")(x)
+    assert x.is_deleted()
+    assert x.shape == (1000,)
+    assert x.dtype == jnp.float32
+    uses: list[Callable[[], object]] = [
+        lambda: np.asarray(x),
+        lambda: x + 1,
+        lambda: jit(lambda x: x)(x),
+        lambda: float(x[0]),
+        lambda: repr(x),
+    ]
+    for use in uses:
+        with pytest.raises(ArgumentError, match="was donated to a compiled function"):
+            use()
+
+
+def test_donation_leaves_other_arguments_alone() -> None:
+    @functools.partial(jit, donate_argnums=(0,))
+    def update(state: dict[str, Any], step: Any) -> dict[str, Any]:
+        return {name: value + step for name, value in state.items()}
+
+    state = jit(lambda: {"a": jnp.zeros(5000), "b": jnp.ones(7000)})()
+    step = jit(lambda: jnp.ones(()))()
+    for _ in range(3):
+        given, state = state, update(state, step)
+        assert all(value.is_deleted() for value in given.values())
+        assert not step.is_deleted()
+    np.testing.assert_array_equal(state["a"], np.full(5000, 3.0))
+    np.testing.assert_array_equal(state["b"], np.full(7000, 4.0))
+
+
+def test_donation_never_writes_into_memory_that_others_see() -> None:
+    given = np.zeros(100_000, np.float32)
+    x = jnp.asarray(given)
+    view = np.asarray(x)
+    out = jit(lambda x: x + 1, donate_argnums=0)(x)
+    np.testing.assert_array_equal(out, np.ones(100_000))
+    np.testing.assert_array_equal(given, np.zeros(100_000))
+    np.testing.assert_array_equal(view, np.zeros(100_000))
+
+
+def test_a_view_of_a_result_survives_its_donation() -> None:
+    x = jit(lambda: jnp.zeros(100_000))()
+    view = np.asarray(x)
+    jit(lambda x: x + 1, donate_argnums=0)(x).block_until_ready()
+    np.testing.assert_array_equal(view, np.zeros(100_000))
+
+
+# Data that changes under our hands
+
+
+def test_a_numpy_argument_may_be_overwritten_after_the_call() -> None:
+    fast = jit(lambda x: jnp.sin(x) + x)
+    given = np.ones(1_000_000, np.float32)
+    made = jnp.asarray(given)
+    fast(given)  # compiled: the next call returns before it has computed
+    out = fast(given)
+    given[...] = 7
+    np.testing.assert_allclose(out, np.full(1_000_000, np.sin(1.0) + 1), rtol=1e-6)
+    np.testing.assert_array_equal(made, np.ones(1_000_000))
+
+
+def test_a_numpy_array_closed_over_is_read_when_traced() -> None:
+    given = np.ones(4, np.float32)
+    fast = jit(lambda x: x + given)
+    fast(0.0)
+    given[...] = 7
+    np.testing.assert_array_equal(fast(0.0), np.ones(4))
+
+
+def test_results_are_read_only() -> None:
+    view = np.asarray(jit(lambda: jnp.zeros(3))())
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 1
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (), (1,), (3, 1, 2)])
+def test_shapes_of_all_kinds(shape: tuple[int, ...]) -> None:
+    x = np.ones(shape, np.float32)
+    found = jit(lambda x: (x + 1, jnp.sum(x)))(x)
+    np.testing.assert_array_equal(found[0], x + 1)
+    assert float(found[1]) == x.sum()
+
+
+def test_big_arrays_that_are_not_contiguous() -> None:
+    x = np.arange(1_000_000, dtype=np.float32).reshape(1000, 1000)
+    np.testing.assert_array_equal(jit(lambda x: x + x)(x.T[::3]), 2 * x.T[::3])
+    np.testing.assert_array_equal(jit(lambda x: x)(jnp.asarray(x).T), x.T)
+
+
+# Errors
+
+
+def test_an_exception_leaves_nothing_behind() -> None:
+    calls = []
+
+    @jit
+    def sometimes(x: Any) -> Any:
+        calls.append(x)
+        if len(calls) == 1:
+            raise RuntimeError("not now")
+        return x + 1
+
+    with pytest.raises(RuntimeError, match="not now"):
+        sometimes(1.0)
+    assert float(jnp.add(1.0, 1.0)) == 2.0  # eager again
+    assert float(sometimes(1.0)) == 2.0
+
+
+def test_python_control_flow_on_a_traced_value() -> None:
+    with pytest.raises(ConcretizationError, match=r"jnp.where or lax.cond"):
+        jit(lambda x: x if x > 0 else -x)(1.0)
+
+
+def test_not_a_function() -> None:
+    with pytest.raises(ArgumentError, match="jit must be a function"):
+        jit(3)  # type: ignore[call-overload]
+
+
+def test_agrees_with_jax_on_a_network() -> None:
+    def loss(np_like: Any) -> Callable[..., Any]:
+        def fun(params: list[Any], x: Any) -> Any:
+            for w, b in params:
+                x = np_like.tanh(np_like.dot(x, w) + b)
+            return np_like.sum(x * x)
+
+        return fun
+
+    rng = np.random.default_rng(0)
+    sizes = [4, 8, 8, 2]
+    params = [
+        (rng.normal(size=(m, n)).astype(np.float32), rng.normal(size=n).astype(np.float32))
+        for m, n in itertools.pairwise(sizes)
+    ]
+    x = rng.normal(size=(5, 4)).astype(np.float32)
+    found = jit(grad(loss(jnp)))(params, x)
+    expected = jax.jit(jax.grad(loss(jax.numpy)))(params, x)
+    for a, b in zip(tinyjax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert isinstance(a, Array)
+        np.testing.assert_allclose(a, b, rtol=2e-4, atol=1e-6)
+
+
+def test_check_jaxprs() -> None:
+    with config.scoped(check_jaxprs=True):
+        assert float(jit(grad(lambda x: jnp.sin(x) * x))(0.0)) == 0.0
