@@ -7,10 +7,12 @@ its spread.
 """
 
 import gc
+import os
 import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Final
 
@@ -114,13 +116,25 @@ def in_subprocesses(programs: Mapping[str, str], effort: Effort) -> dict[str, Me
         effort: how long to measure.
     """
     seconds: dict[str, list[float]] = {library: [] for library in programs}
-    start = perf_counter()
-    for taken in range(effort.most + 1):
-        if taken > effort.least and perf_counter() - start > effort.seconds:
-            break
-        for library, program in programs.items():
+    with TemporaryDirectory() as bytecode:
+        # Whether sources are compiled at each import is a matter of this machine's settings, and of
+        # how a library was installed. Here all find their bytecode compiled, by the first round.
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+
+        def run(program: str) -> float:
             command = [sys.executable, "-c", _TIMED.format(program)]
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-            if taken:  # the first round fills the file system's cache
-                seconds[library].append(float(done.stdout.splitlines()[-1]))
+            done = subprocess.run(
+                command, check=True, stdout=subprocess.PIPE, text=True, env=environment
+            )
+            return float(done.stdout.splitlines()[-1])
+
+        for program in programs.values():
+            run(program)
+        start = perf_counter()
+        for taken in range(effort.most):
+            if taken >= effort.least and perf_counter() - start > effort.seconds:
+                break
+            for library, program in programs.items():
+                seconds[library].append(run(program))
     return {library: Measurement.of(found) for library, found in seconds.items()}

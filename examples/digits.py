@@ -181,7 +181,7 @@ def draw(network: Network, held_out: Digits, history: History, path: Path) -> No
     right.set(ylabel="accuracy on held-out digits", ylim=(0.8, 1.0))
     right.yaxis.label.set_color("tab:orange")
 
-    below.suptitle(f"Held-out digits: all {wrong.sum()} mistakes of {len(wrong)}, then others")
+    below.suptitle(f"Held-out digits: {wrong.sum()} of {len(wrong)} are misread; these come first")
     for i, ax in zip(shown, below.subplots(6, 12).flat, strict=False):
         ax.imshow(np.asarray(held_out.images[int(i)]).reshape(8, 8), cmap="gray_r")
         ax.set(xticks=[], yticks=[])

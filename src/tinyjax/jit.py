@@ -29,7 +29,7 @@ from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
 from tinyjax.errors import ArgumentError, StaticArgumentError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.families import add_arrays
-from tinyjax.transforms.batching import batch_jaxpr
+from tinyjax.transforms.batching import batch_jaxpr, enclosing_axes
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import linearize_jaxpr
 from tinyjax.transforms.transpose import transpose_jaxpr
@@ -274,7 +274,7 @@ class JitFunction(Generic[P, R]):
         else:
             leaves, in_tree, static = self._split_static(args, kwargs)
         arrays = as_arrays(leaves, self._fun, in_tree, _positions(static))
-        key = (in_tree, tuple([x.aval for x in arrays]), static, settings())
+        key = (in_tree, tuple([x.aval for x in arrays]), static, settings(), enclosing_axes())
         entry = self._entries.get(key)
         if entry is None:
             entry = self._trace(key, in_tree, arrays, static)
@@ -313,7 +313,7 @@ class JitFunction(Generic[P, R]):
         """
         leaves, in_tree, static = self._split_static(args, kwargs)
         arrays = as_arrays(leaves, self._fun, in_tree, _positions(static))
-        key = (in_tree, tuple([x.aval for x in arrays]), static, settings())
+        key = (in_tree, tuple([x.aval for x in arrays]), static, settings(), enclosing_axes())
         entry = self._entries.get(key) or self._trace(key, in_tree, arrays, static)
         return Lowered(entry)
 

@@ -1,13 +1,14 @@
 """Random numbers from explicit keys.
 
-A key is a uint32 array of shape (2,), made by ``key(seed)`` or ``PRNGKey(seed)``, which are the same
-here. There is no hidden state: one key always gives the same numbers, eager or compiled, so every
-draw needs a key of its own, made with ``split`` or ``fold_in``.
+A key is a uint32 array of shape (2,), made by ``key(seed)`` or ``PRNGKey(seed)``, which are the
+same here. There is no hidden state: one key always gives the same numbers, so every draw needs a
+key of its own, made with ``split`` or ``fold_in``.
 
 The bits are JAX's, bit for bit, in both of its streams (setting ``threefry_partitionable``), and so
-are all numbers that need exact arithmetic only: ``bits``, ``uniform``, ``randint``, ``permutation``,
-``bernoulli``, ``rademacher``. Those that go through a logarithm or an error function are JAX's to
-the last bit where they are compiled; eagerly NumPy's logarithm may differ in the last places.
+are all numbers that need exact arithmetic only: ``bits``, ``uniform`` between 0 and 1, ``randint``,
+``permutation``, ``bernoulli``, ``rademacher``. The others are JAX's to the last bit where they are
+compiled; eagerly, where NumPy rounds a product before adding to it, and has a logarithm of its own,
+they may differ by a few units in the last place.
 """
 
 import math
@@ -15,7 +16,6 @@ import operator
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
-import ml_dtypes
 import numpy as np
 
 import tinyjax.numpy as jnp
@@ -86,8 +86,8 @@ def PRNGKey(seed: ArrayLike, *, impl: str | None = None) -> Array:
     """Make a key from a seed.
 
     A seed of up to 32 bits fills the key's second word; the upper half of a 64-bit one fills the
-    first. A Python number is as wide as it needs to be, where JAX drops its upper half unless 64-bit
-    types are enabled.
+    first. A Python number is as wide as it needs to be, where JAX drops its upper half unless
+    64-bit types are enabled.
 
     Args:
         seed: an integer scalar; Python's may lie between -2**63 and 2**63 - 1.
@@ -279,7 +279,8 @@ def _words(name: str, key: ArrayLike) -> Words:
         else:
             advice = "Make a key with tinyjax.random.key(seed)."
         raise ArgumentError(
-            f"{name} takes a key, which is a uint32 array of shape (2,), but got {found.aval}. {advice}"
+            f"{name} takes a key, which is a uint32 array of shape (2,), but got {found.aval}. "
+            f"{advice}"
         )
     first, second = (squeeze(slice_in_dim(found, i, i + 1), (0,)) for i in range(2))
     return first, second
@@ -477,7 +478,7 @@ def _uniform(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
 ) -> Array:
-    digits = ml_dtypes.finfo(dtype).nmant
+    digits = jnp.finfo(dtype).nmant
     # a mantissa of less than 8 digits is filled from a byte
     width = dtype.itemsize if digits >= 8 else 1
     drawn = _random_bits(words, np.dtype(f"u{width}"), shape)
@@ -559,7 +560,7 @@ def randint(
 
 
 def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array, Array]:
-    """Convert a bound, kept in [least, most]; and say where it exceeds the type's greatest number."""
+    """Convert a bound, kept in [least, most]; say where it exceeds the type's greatest number."""
     greatest = int(np.iinfo(dtype).max)
     if isinstance(value, (bool, int, float)):
         number = int(value)
@@ -618,7 +619,7 @@ def bernoulli(
         return ew.lt(_uniform("bernoulli", words, sizes, dtype), probability)
     drawn = _uniform("bernoulli", words, (2, *sizes), dtype)
     coarse, fine = (squeeze(slice_in_dim(drawn, i, i + 1), (0,)) for i in range(2))
-    fine = ew.mul(fine, full_like(fine, 2.0 ** -ml_dtypes.finfo(dtype).nmant))
+    fine = ew.mul(fine, full_like(fine, 2.0 ** -jnp.finfo(dtype).nmant))
     return ew.lt(fine, ew.sub(probability, coarse))
 
 
@@ -745,9 +746,7 @@ def choice(
     if size <= 0:
         raise ArgumentError(f"choice draws from at least one element, but a has {max(size, 0)}.")
     if not replace and drawn > size:
-        raise ArgumentError(
-            f"choice cannot draw {drawn} elements from {size} unless replace=True."
-        )
+        raise ArgumentError(f"choice cannot draw {drawn} elements from {size} unless replace=True.")
     if p is None and not replace:
         shuffled = permutation(key, array if array.shape else size, axis)
         return reshape(slice_in_dim(shuffled, 0, drawn, axis=axis), result_shape)
@@ -835,7 +834,8 @@ def categorical(
     count = math.prod(prefix)
     if count > scores.shape[axis]:
         raise ArgumentError(
-            f"categorical cannot draw {count} of {scores.shape[axis]} categories unless replace=True."
+            f"categorical cannot draw {count} of {scores.shape[axis]} categories unless "
+            "replace=True."
         )
     noisy = jnp.add(gumbel(key, scores.shape, dtype, mode), scores)
     _, chosen = top_k(moveaxis(noisy, axis, scores.ndim - 1), count)
@@ -973,7 +973,7 @@ def gumbel(
     """
     words, sizes = _words("gumbel", key), _shape("gumbel", shape)
     found = _float_dtype("gumbel", dtype)
-    info = ml_dtypes.finfo(found)
+    info = jnp.finfo(found)
     tiny = float(info.smallest_normal)
     match mode:
         case None | "low":
@@ -1009,7 +1009,7 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array
         dtype('float32')
     """
     found = _float_dtype("laplace", dtype)
-    low = -1.0 + float(ml_dtypes.finfo(found).epsneg)
+    low = -1.0 + float(jnp.finfo(found).epsneg)
     drawn = uniform(key, shape, found, low, 1.0)
     return ew.mul(ew.sign(drawn), ew.log1p(ew.neg(ew.abs_(drawn))))
 
@@ -1032,7 +1032,7 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Arra
         (3,)
     """
     found = _float_dtype("logistic", dtype)
-    tiny = float(ml_dtypes.finfo(found).smallest_normal)
+    tiny = float(jnp.finfo(found).smallest_normal)
     drawn = uniform(key, shape, found, tiny, 1.0)
     return ew.sub(ew.log(drawn), ew.log1p(ew.neg(drawn)))
 
@@ -1055,7 +1055,7 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
         (3,)
     """
     found = _float_dtype("cauchy", dtype)
-    drawn = uniform(key, shape, found, float(ml_dtypes.finfo(found).eps), 1.0)
+    drawn = uniform(key, shape, found, float(jnp.finfo(found).eps), 1.0)
     centred = ew.sub(drawn, full_like(drawn, 0.5))
     return ew.tan(ew.mul(full_like(drawn, math.pi), centred))
 

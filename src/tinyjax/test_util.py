@@ -89,7 +89,7 @@ class _Check:
 
     def tolerances(self, dtypes: Sequence[DType]) -> tuple[float, float]:
         """Absolute and relative tolerance; by default a few times the error to be expected."""
-        default = 30.0 * max((_precision(d) for d in dtypes), default=1e-16) ** (2 / 3)
+        default = 10.0 * max((_precision(d) for d in dtypes), default=1e-16) ** (2 / 3)
         # each derivative taken adds intermediate values that a difference rounds
         default *= 10.0 ** len(self.history)
         return (

@@ -1,7 +1,6 @@
 """Convolution."""
 
 from itertools import product
-from math import prod
 from typing import Any
 
 import jax
@@ -30,8 +29,8 @@ def numpy_conv(
     wide: Any = np.float32 if dtypes.is_narrow_float(x.dtype) else x.dtype
     sizes = x.shape[2:]
     counts = [
-        ((n - 1) * l + 1 + sum(p) - ((k - 1) * r + 1)) // s + 1
-        for n, k, p, s, l, r in zip(
+        ((n - 1) * d + 1 + sum(p) - ((k - 1) * r + 1)) // s + 1
+        for n, k, p, s, d, r in zip(
             sizes, w.shape[2:], padding, window_strides, ld, rd, strict=True
         )
     ]
@@ -41,7 +40,9 @@ def numpy_conv(
     for o in range(w.shape[0]):
         group = o // per_group
         first = group * w.shape[1] if feature_group_count > 1 else 0
-        rows = slice(group * batch, (group + 1) * batch) if batch_group_count > 1 else slice(None)
+        rows: Any = (
+            slice(group * batch, (group + 1) * batch) if batch_group_count > 1 else slice(None)
+        )
         for at in product(*map(range, counts)):
             for k in product(*map(range, w.shape[2:])):
                 where = [
@@ -52,7 +53,7 @@ def numpy_conv(
                     i % l or not 0 <= i // l < n for i, l, n in zip(where, ld, sizes, strict=True)
                 ):
                     continue
-                place = tuple(i // l for i, l in zip(where, ld, strict=True))
+                place: Any = tuple(i // d for i, d in zip(where, ld, strict=True))
                 for c in range(w.shape[1]):
                     element = x[(rows, first + c, *place)].astype(wide)
                     out[(slice(None), o, *at)] += element * w[(o, c, *k)].astype(wide)
@@ -80,8 +81,6 @@ def laid_out(
         **how,
     )
 
-
-assert prod((1,)) == 1
 
 SPECS: list[Spec] = [
     Spec(

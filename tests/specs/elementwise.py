@@ -433,7 +433,8 @@ SPECS = [
         "integer_pow",
         ew.integer_pow_p,
         ew.integer_pow,
-        [Case(NONZERO, exponent=n) for n in (0, 2, 3, 7, -1, -2, -5)] + [Case(EMPTY, exponent=3)],
+        [Case(ArraySpec((2, 3), None, 0.8, 2.0), exponent=n) for n in (0, 2, 3, 7, -1, -2, -5)]
+        + [Case(EMPTY, exponent=3)],
         power,
         jax_power,
         "fc",

@@ -704,6 +704,11 @@ class ConcreteArray(Array):
         return self.aval.dtype if host is None else host.dtype
 
     @property
+    def ndim(self) -> int:
+        host = self._host
+        return self.aval.ndim if host is None else host.ndim
+
+    @property
     def weak_type(self) -> bool:
         return self._aval is not None and self._aval.weak_type
 

@@ -10,7 +10,6 @@ import itertools
 import struct
 from collections.abc import Callable
 from enum import Enum
-from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -51,6 +50,9 @@ def digest_jaxpr(jaxpr: Jaxpr) -> bytes:
     append(b"O%d;" % len(jaxpr.outs))
     for x in jaxpr.outs:
         append(b"L" + encode(x.value) if isinstance(x, Lit) else b"V%d" % numbers[x])
+    # Loading hashlib takes 5 ms of the import of this package, and eager programs never need it.
+    from hashlib import blake2b  # noqa: PLC0415
+
     return blake2b(b"".join(parts), digest_size=DIGEST_BYTES).digest()
 
 

@@ -118,14 +118,14 @@ class EvalTrace(Trace):
             check_concrete(args)
             return rules.evaluate(args, params)
         hosts: list[HostArray] = []
-        weak = True
+        weak = False
         try:
             for arg in args:
                 host = arg._host
                 if host is None:
                     host = _host_of(arg)
                 hosts.append(host)
-                if weak:
+                if not weak:
                     aval = arg._aval
                     weak = aval is not None and aval.weak_type
         except AttributeError:

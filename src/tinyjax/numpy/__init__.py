@@ -32,6 +32,8 @@ from tinyjax.numpy.contraction import (
 from tinyjax.numpy.creation import (
     arange,
     array,
+    array_equal,
+    array_equiv,
     asarray,
     broadcast_to,
     copy,
@@ -179,7 +181,6 @@ from tinyjax.numpy.elementwise import (
     trunc,
 )
 from tinyjax.numpy.indexing import (
-    Mode,
     getitem,
     update_at,
 )
@@ -344,7 +345,6 @@ newaxis = None
 __all__ = [
     "Axes",
     "Method",
-    "Mode",
     "ScalarType",
     "abs",
     "absolute",
@@ -373,6 +373,8 @@ __all__ = [
     "argwhere",
     "around",
     "array",
+    "array_equal",
+    "array_equiv",
     "array_split",
     "asarray",
     "asin",

@@ -22,7 +22,16 @@ from tinyjax.core.array import (
 from tinyjax.core.primitive import HostArray
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
-from tinyjax.numpy.elementwise import astype, floor, pick, power
+from tinyjax.numpy.elementwise import (
+    astype,
+    equal,
+    floor,
+    isnan,
+    logical_and,
+    logical_or,
+    pick,
+    power,
+)
 from tinyjax.numpy.promotion import (
     array_of,
     arrays,
@@ -34,6 +43,7 @@ from tinyjax.numpy.promotion import (
 )
 from tinyjax.numpy.reductions import sum
 from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.reduce import reduce_and
 from tinyjax.primitives.shape import concatenate, iota, pad, reshape, slice_, transpose
 from tinyjax.primitives.shape import full as filled
 from tinyjax.primitives.shape import full_like as like
@@ -843,3 +853,38 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """Return the indices of the main diagonal of an array with ``ndim`` axes of size ``n``."""
     return (iota((n,), dtypes.default_int(), 0),) * ndim
+
+
+# Agreement of whole arrays
+
+
+def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
+    """Say whether two arrays have the same shape and equal elements.
+
+    Args:
+        a1: an array, or what ``array`` makes one of.
+        a2: the same.
+        equal_nan: whether NaN equals NaN.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1, 2]))
+        Array(True, dtype=bool)
+    """
+    x, y = array(a1), array(a2)
+    if x.shape != y.shape:
+        return filled((), False, dtypes.bool_)
+    agree = equal(x, y)
+    if equal_nan:
+        agree = logical_or(agree, logical_and(isnan(x), isnan(y)))
+    return reduce_and(agree, tuple(range(agree.ndim)))
+
+
+def array_equiv(a1: Nested, a2: Nested) -> Array:
+    """Say whether two arrays are equal once they are broadcast; False where they do not."""
+    x, y = array(a1), array(a2)
+    try:
+        agree = equal(x, y)
+    except ShapeError:
+        return filled((), False, dtypes.bool_)
+    return reduce_and(agree, tuple(range(agree.ndim)))

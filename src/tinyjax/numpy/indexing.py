@@ -13,7 +13,7 @@ index the general way.
 from collections.abc import Callable, Sequence
 from math import prod
 from types import EllipsisType, NoneType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -49,6 +49,7 @@ from tinyjax.primitives.gather import (
     GatherDimensionNumbers,
     GatherParams,
     GatherScatterMode,
+    Mode,
     canonical_fill,
     gather_p,
 )
@@ -62,8 +63,6 @@ from tinyjax.primitives.scatter import (
     scatter_p,
 )
 from tinyjax.primitives.shape import full_like, pad, reshape, rev, slice_
-
-Mode = str | GatherScatterMode | None
 
 # Reading
 
@@ -251,6 +250,14 @@ _SCATTER: Final[dict[str, Primitive[ScatterParams]]] = {
     "min": scatter_min_p,
     "max": scatter_max_p,
 }
+#: What NumPy computes of real numbers as the primitives do.
+_UFUNCS: Final = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+}
 _RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
@@ -299,10 +306,14 @@ def update_at(
     """
     if kind == "div" and not dtypes.is_inexact(x.dtype):
         x = convert(x, dtypes.to_inexact(x.dtype))
+    if x.dtype == dtypes.bool_ and kind not in ("set", "min", "max"):
+        raise DtypeError(
+            f"x.at[...] of bools cannot {kind}: it can set, min (which is and) and max (or)."
+        )
     update = _converted(x, value)
-    plain = kind == "set" and mode is None and wrap_negative_indices
+    plain = mode is None and wrap_negative_indices
     if plain and type(x) is type(update) is ConcreteArray and current_trace() is EVAL:
-        changed = _eager_set(x, index, update.host)
+        changed = _eager_update(x, index, update.host, kind)
         if changed is not None:
             return changed
     parsed = parse_index(x.shape, index, wrap_negative_indices)
@@ -331,7 +342,7 @@ def _converted(x: Array, value: ArrayLike) -> Array:
             f"an array of {dtype.name} cannot hold an update of {update.dtype.name} without loss. "
             f"Convert the value with .astype({dtype.name!r}), or the array beforehand."
         )
-    if is_splat(update) and isinstance(update, ConcreteArray) and update.size:
+    if _is_constant(update):
         return splat(update.host.flat[0].astype(dtype), ShapedArray(update.shape, dtype))
     return convert(update, dtype)
 
@@ -347,14 +358,26 @@ def _fitted(update: Array, shape: tuple[int, ...]) -> Array:
             f"an update of shape {given} does not broadcast to {shape}, the shape of what the "
             "index takes."
         )
-    if is_splat(update) and isinstance(update, ConcreteArray) and update.size:
+    if _is_constant(update):
         return splat(update.host.flat[0], ShapedArray(shape, update.dtype))
     return broadcast_to_shape(update, shape)
 
 
-def _eager_set(x: ConcreteArray, index: Indices, update: HostArray) -> Array | None:
+def _reshaped(update: Array, shape: tuple[int, ...]) -> Array:
+    if _is_constant(update):
+        return splat(update.host.flat[0], ShapedArray(shape, update.dtype))
+    return reshape(update, shape)
+
+
+def _is_constant(x: Array) -> TypeGuard[ConcreteArray]:
+    """Whether it is one known value, which stays a literal in any shape."""
+    return is_splat(x) and bool(x.size)
+
+
+def _eager_update(x: ConcreteArray, index: Indices, update: HostArray, kind: str) -> Array | None:
+    ufunc = _UFUNCS.get(kind)
     found = _host_index(index)
-    if found is None:
+    if found is None or (ufunc is None and kind != "set") or x.dtype.kind == "c":
         return None
     out = np.array(x.host)
     try:
@@ -362,11 +385,20 @@ def _eager_set(x: ConcreteArray, index: Indices, update: HostArray) -> Array | N
             view = out[found if Ellipsis in found else (*found, Ellipsis)]
             if update.ndim > view.ndim:
                 return None
-            view[...] = update
+            if ufunc is None:
+                view[...] = update
+            else:
+                with np.errstate(all="ignore"):
+                    ufunc(view, update, out=view)
         elif update.ndim:
             return None  # NumPy would let leading axes of size one go
-        else:
+        elif ufunc is None:
             out[found] = update
+        elif out.ndim > 1:
+            return None  # ufunc.at is slow at rows
+        else:
+            with np.errstate(all="ignore"):
+                ufunc.at(out, found, update)
     except (IndexError, TypeError, ValueError, TinyjaxError):
         return None  # out of bounds, or wrong: the general way knows which
     return ConcreteArray(out)
@@ -379,9 +411,9 @@ def _update_slices(x: Array, parsed: Parsed, update: Array, kind: str) -> Array:
         return x
     bounds = _bounds(parsed)
     sizes = [len(range(start, limit, stride)) for start, limit, stride, _ in bounds]
-    update = reshape(update, tuple(sizes))
+    update = _reshaped(update, tuple(sizes))
     axes = tuple([i for i, (_, _, _, is_reversed) in enumerate(bounds) if is_reversed])
-    if axes:
+    if axes and not is_splat(update):
         update = rev(update, axes)
     forward = [(start, limit, stride, False) for start, limit, stride, _ in bounds]
     if kind != "set":
@@ -432,11 +464,11 @@ def _update_places(
         elif keep.size != parsed.shape[keep.axis]:
             partial.append(keep)
     lookup = look_up(parsed, partial)
-    update = reshape(_fitted(update, lookup.shape), lookup.plain_shape)
+    update = _reshaped(_fitted(update, lookup.shape), lookup.plain_shape)
     if not update.size or not x.size:
         return reshape(x, given)
     axes = [d for d, k in zip(lookup.window_dims, parsed.keeps, strict=True) if k.is_reversed]
-    if axes:
+    if axes and not is_splat(update):
         update = rev(update, tuple(axes))
     numbers = ScatterDimensionNumbers(
         lookup.window_dims, sorted([look.axis for look in parsed.looks]), lookup.axes

@@ -1,8 +1,8 @@
 """Convolution over any number of spatial axes, in any layout, strided, dilated and grouped.
 
-As everywhere in machine learning the kernel is not reversed: this is a correlation. It is linear in
-either operand, and its derivatives are again convolutions: with the roles of batch and feature axes,
-and of strides and dilations, exchanged.
+As everywhere in machine learning the kernel is not reversed: this is a correlation. It is linear
+in either operand, and its derivatives are again convolutions: with the roles of batch and feature
+axes, and of strides and dilations, exchanged.
 """
 
 from collections.abc import Iterable, Sequence
@@ -193,12 +193,12 @@ def _conv_type(avals: Sequence[ShapedArray], params: ConvParams) -> Sequence[Sha
     if features != in_features * groups:
         raise ShapeError(
             f"{name} of {x} and {w}: the left operand has {features} features on axis "
-            f"{numbers.lhs_spec[1]}, the kernel takes {in_features} on axis {numbers.rhs_spec[1]} in "
-            f"each of {groups} groups; the products must be equal."
+            f"{numbers.lhs_spec[1]}, but {groups} groups of the kernel take {in_features} each, on axis "
+            f"{numbers.rhs_spec[1]}."
         )
     if out_features % (groups * batch_groups) or batch % batch_groups:
         raise ShapeError(
-            f"{name} of {x} and {w}: the groups must divide the {out_features} output features, and "
+            f"{name} of {x} and {w}: groups must divide the {out_features} output features, and "
             f"those of the batch its size {batch}, but got {groups} and {batch_groups}."
         )
     shape = [0] * ndim
@@ -287,12 +287,10 @@ def _transpose_lhs(ct: Array, x: ShapedArray, w: Array, params: ConvParams) -> A
         _spatial(ct.shape, numbers.out_spec),
         strict=True,
     )
-    for i, (n, k, m) in enumerate(sizes):
-        n, k, m = (
-            _dilated(n, params.lhs_dilation[i]),
-            _dilated(k, params.rhs_dilation[i]),
-            _dilated(m, params.strides[i]),
-        )
+    for i, (size, window, count) in enumerate(sizes):
+        n = _dilated(size, params.lhs_dilation[i])
+        k = _dilated(window, params.rhs_dilation[i])
+        m = _dilated(count, params.strides[i])
         low = k - 1 - params.padding[i][0]
         padding.append((low, n + k - 1 - m - low))
     groups = params.feature_groups * params.batch_groups
@@ -300,8 +298,7 @@ def _transpose_lhs(ct: Array, x: ShapedArray, w: Array, params: ConvParams) -> A
     if groups > 1:
         # what were groups of output features are now groups of input features
         kernel = _split(kernel, numbers.rhs_spec[0], groups)
-        target = numbers.rhs_spec[1] - (numbers.rhs_spec[1] > numbers.rhs_spec[0])
-        kernel = _merge(kernel, numbers.rhs_spec[0], target)
+        kernel = _merge(kernel, numbers.rhs_spec[0], numbers.rhs_spec[1])
     moved = ConvParams(
         params.lhs_dilation,
         tuple(padding),
@@ -315,8 +312,7 @@ def _transpose_lhs(ct: Array, x: ShapedArray, w: Array, params: ConvParams) -> A
     out = bind1(conv_general_dilated_p, (_like(ct, w), kernel), moved)
     if params.batch_groups > 1:
         out = _split(out, numbers.lhs_spec[1], params.batch_groups)
-        target = numbers.lhs_spec[0] - (numbers.lhs_spec[0] > numbers.lhs_spec[1])
-        out = _merge(out, numbers.lhs_spec[1], target)
+        out = _merge(out, numbers.lhs_spec[1], numbers.lhs_spec[0])
     return out
 
 
@@ -330,19 +326,16 @@ def _transpose_rhs(ct: Array, x: Array, w: ShapedArray, params: ConvParams) -> A
         _spatial(ct.shape, numbers.out_spec),
         strict=True,
     )
-    for i, (n, k, m) in enumerate(sizes):
-        n, k, m = (
-            _dilated(n, params.lhs_dilation[i]),
-            _dilated(k, params.rhs_dilation[i]),
-            _dilated(m, params.strides[i]),
-        )
+    for i, (size, window, count) in enumerate(sizes):
+        n = _dilated(size, params.lhs_dilation[i])
+        k = _dilated(window, params.rhs_dilation[i])
+        m = _dilated(count, params.strides[i])
         low = params.padding[i][0]
         padding.append((low, k - 1 + m - n - low))
     if params.feature_groups > 1:
         # every group is summed over its own copy of the batch
         x = _split(x, numbers.lhs_spec[1], params.feature_groups)
-        target = numbers.lhs_spec[0] - (numbers.lhs_spec[0] > numbers.lhs_spec[1])
-        x = _merge(x, numbers.lhs_spec[1], target)
+        x = _merge(x, numbers.lhs_spec[1], numbers.lhs_spec[0])
     moved = ConvParams(
         params.rhs_dilation,
         tuple(padding),
@@ -433,9 +426,9 @@ def conv_dimension_numbers(
     Args:
         lhs_shape: of the left operand.
         rhs_shape: of the kernel.
-        dimension_numbers: three strings: ``N`` and ``C`` for batch and features in the first and the
-            last, ``O`` and ``I`` for output and input features in the second, and the same other
-            letters for space in all. None means ``("NCHW", "OIHW", "NCHW")`` or the like.
+        dimension_numbers: three strings: ``N`` and ``C`` for batch and features in the first and
+            the last, ``O`` and ``I`` for output and input features in the second, and the same
+            other letters for space in all. None means ``("NCHW", "OIHW", "NCHW")`` or the like.
 
     Raises:
         ArgumentError: the strings do not fit each other or the shapes.
@@ -451,7 +444,7 @@ def conv_dimension_numbers(
     if dimension_numbers is None:
         plain = tuple(range(ndim))
         return ConvDimensionNumbers(plain, plain, plain)
-    if len(dimension_numbers) != 3 or not all(isinstance(s, str) for s in dimension_numbers):
+    if [isinstance(s, str) for s in dimension_numbers] != [True] * 3:
         raise ArgumentError(
             "dimension_numbers are three strings such as ('NHWC', 'HWIO', 'NHWC'), but got "
             f"{dimension_numbers!r}."
@@ -461,13 +454,13 @@ def conv_dimension_numbers(
     for spec, shape, first in ((lhs, lhs_shape, "NC"), (rhs, rhs_shape, "OI"), (out, None, "NC")):
         if sorted(spec) != sorted((*first, *space)) or len(spec) != len(set(spec)):
             raise ArgumentError(
-                f"dimension_numbers {dimension_numbers!r}: {spec!r} must name {first[0]}, {first[1]} "
-                f"and the spatial axes {', '.join(space)}, each once."
+                f"dimension_numbers {dimension_numbers!r}: {spec!r} must name {first[0]}, "
+                f"{first[1]} and the spatial axes {', '.join(space)}, each once."
             )
         if shape is not None and len(spec) != len(shape):
             raise ArgumentError(
-                f"dimension_numbers {dimension_numbers!r}: {spec!r} names {len(spec)} axes, but the "
-                f"operand has {len(shape)}: {tuple(shape)}."
+                f"dimension_numbers {dimension_numbers!r}: {spec!r} names {len(spec)} axes, but "
+                f"the operand has {len(shape)}: {tuple(shape)}."
             )
     return ConvDimensionNumbers(
         [lhs.index(c) for c in ("N", "C", *space)],
@@ -514,7 +507,7 @@ def padtype_to_pads(
     return found
 
 
-def conv_general_dilated(  # noqa: PLR0913 (JAX's signature)
+def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
     lhs: ArrayLike,
     rhs: ArrayLike,
     window_strides: Sequence[int],
@@ -569,8 +562,8 @@ def conv_general_dilated(  # noqa: PLR0913 (JAX's signature)
     if isinstance(padding, str):
         if any(d != 1 for d in left):
             raise ArgumentError(
-                f"padding {padding!r} is not defined where lhs is dilated: give pairs of ints, or use "
-                "conv_transpose."
+                f"padding {padding!r} is not defined where lhs is dilated: give pairs of ints, or "
+                "use conv_transpose."
             )
         if not x.ndim == w.ndim == len(numbers.lhs_spec) or not len(strides) == len(right) == space:
             ends = tuple((0, 0) for _ in range(space))  # the type rule says what is wrong
@@ -642,7 +635,7 @@ _CHANNELS_LAST = {
 }
 
 
-def conv_transpose(  # noqa: PLR0913 (JAX's signature)
+def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
     lhs: ArrayLike,
     rhs: ArrayLike,
     strides: Sequence[int],
@@ -725,6 +718,6 @@ def _fraction_pads(k: int, stride: int, padding: str) -> tuple[int, int]:
             low = k - 1
         case _:
             raise ArgumentError(
-                f"conv_transpose takes padding 'SAME', 'VALID' or pairs of ints, but got {padding!r}."
+                f"conv_transpose takes padding 'SAME', 'VALID' or pairs, but got {padding!r}."
             )
     return low, total - low

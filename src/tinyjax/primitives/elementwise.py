@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array
+from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import (
@@ -821,8 +821,7 @@ def _float_to_int(x: HostArray, dtype: DType) -> HostArray:
 @convert_element_type_p.def_abstract_eval
 def _convert_type(avals: Sequence[ShapedArray], params: ConvertParams) -> Sequence[ShapedArray]:
     (x,) = avals
-    # strong operands give strong results, as in eager evaluation, which does not look at params
-    return (ShapedArray(x.shape, params.dtype, params.weak_type and x.weak_type),)
+    return (ShapedArray(x.shape, params.dtype, params.weak_type),)
 
 
 @convert_element_type_p.def_lowering
@@ -1187,4 +1186,8 @@ def convert_element_type(x: Array, dtype: DType, weak_type: bool = False) -> Arr
     aval = x.aval
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
-    return bind1(convert_element_type_p, (x,), ConvertParams(dtype, weak_type))
+    out = bind1(convert_element_type_p, (x,), ConvertParams(dtype, weak_type))
+    if weak_type and type(out) is ConcreteArray:
+        # evaluation keeps weak types only where an operand has one
+        return ConcreteArray(out.host, ShapedArray(out.shape, dtype, True))
+    return out

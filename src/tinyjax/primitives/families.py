@@ -1,7 +1,7 @@
 """Families: whole rule sets for primitives that differ only in a formula.
 
-An elementwise primitive is one declaration: how NumPy computes it, what StableHLO calls it, the kinds
-of dtype it takes (``b`` bool, ``i`` and ``u`` integers, ``f`` floats, ``c`` complex), and the
+An elementwise primitive is one declaration: how NumPy computes it, what StableHLO calls it, the
+kinds of dtype it takes (``b`` bool, ``i`` and ``u`` integers, ``f`` floats, ``c`` complex), and the
 derivative. Operands have equal shapes and dtypes; broadcasting and promotion happen before.
 """
 

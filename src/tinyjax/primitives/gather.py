@@ -64,6 +64,9 @@ class GatherScatterMode(Enum):
         )
 
 
+Mode = str | GatherScatterMode | None
+
+
 @attrs.frozen
 class GatherDimensionNumbers:
     """How the axes of operand, indices and result of a gather belong together.
@@ -322,20 +325,16 @@ def _fill_value(params: GatherParams, dtype: DType) -> HostArray:
     return np.array(value).astype(dtype)
 
 
-def _general_gather(
+def _gather_windows(
     x: HostArray, indices: HostArray, windows: Windows, offset_dims: Axes
 ) -> HostArray:
     axes, coordinates, inner = windows.positions(indices)
     batch = indices.ndim - 1
-    if axes:
-        whole = [i for i in range(x.ndim) if i not in axes]
-        found = x.transpose((*axes, *whole))[tuple(coordinates)]
-    else:  # every window is the array itself
-        found = x
-    # positions broadcast to the index vectors' axes where few axes are indexed
-    found = np.broadcast_to(found, (*indices.shape[:-1], *found.shape[batch:])) if axes else (
-        np.broadcast_to(x, indices.shape[:-1] + x.shape)
-    )
+    whole = [i for i in range(x.ndim) if i not in axes]
+    moved = x.transpose((*axes, *whole))
+    # without coordinates every window is the array itself
+    found = moved[tuple(coordinates)] if axes else moved.reshape((1,) * batch + moved.shape)
+    found = np.broadcast_to(found, (*indices.shape[:-1], *found.shape[batch:]))
     return found.transpose(windows.order(inner, batch, offset_dims, batch + len(offset_dims)))
 
 
@@ -362,7 +361,7 @@ def _gather_impl(operands: Sequence[HostArray], params: GatherParams) -> Sequenc
             order = windows.order((), batch, numbers.offset_dims, ndim)
             out = out.transpose((*rest, *natural)).transpose(order)
     else:
-        out = _general_gather(x, indices, windows, numbers.offset_dims)
+        out = _gather_windows(x, indices, windows, numbers.offset_dims)
     if params.mode is GatherScatterMode.FILL_OR_DROP:
         inside_bounds = windows.in_bounds(indices)
         if not inside_bounds.all():
@@ -529,7 +528,7 @@ def gather(
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    mode: str | GatherScatterMode | None = None,
+    mode: Mode = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
     """Take windows of an array, at starts that are data.

@@ -29,7 +29,7 @@ _PARITY: Final = 0x1BD11BDA
 _MASK: Final = 0xFFFFFFFF
 _WORDS: Final = [np.uint32(i) for i in range(32)]
 
-#: Up to this size Python's integers are faster than NumPy's arrays: 5 us for one pair against 40 us.
+#: Up to this size Python's integers are faster than NumPy's arrays: 5 us for one pair, not 40.
 _FEW: Final = 10
 #: What is hashed at once stays in the cache: 88 ms for 10^7 pairs, against 276 ms in one go.
 _BLOCK: Final = 1 << 16
@@ -101,8 +101,8 @@ def _threefry_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[S
 def _threefry_lowering(
     lowering: Lowering, operands: Sequence[str], params: NoParams
 ) -> Sequence[str]:
-    # Written out, not as a loop: XLA makes one fused loop over the counters of it, which compiles in
-    # 80 ms and draws 10^6 words in 4 ms; a loop over the groups takes 260 ms and 9 ms.
+    # Written out, not as a loop: XLA makes one fused loop over the counters of it, which compiles
+    # in 80 ms and draws 10^6 words in 4 ms; a loop over the groups takes 260 ms and 9 ms.
     k1, k2, x1, x2 = operands
     aval = lowering.avals_out[0]
     amounts: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""Special functions: the error function and its kin, the gamma function's logarithm and derivatives.
+"""Special functions: the error function and its kin, log gamma and its derivatives.
 
 Each ``impl`` is a published approximation evaluated in float64 and rounded once, so that it holds
 about 1e-15 of relative error in float64 and half a unit in the last place below. The sources are
@@ -26,7 +26,7 @@ Coefficients = tuple[float, ...]
 def _polynomial(x: HostArray, coefficients: Coefficients) -> HostArray:
     """Evaluate by Horner's rule, the highest power's coefficient first, in the dtype of ``x``."""
     scalar = x.dtype.type
-    out = x * scalar(coefficients[0])
+    out: HostArray = x * scalar(coefficients[0])
     for c in coefficients[1:-1]:
         out += scalar(c)
         out *= x
@@ -403,7 +403,7 @@ _DIGAMMA_FAR: Final = (*reversed([b / (2 * k) for k, b in enumerate(_BERNOULLI[:
 
 
 def _distance_to_integer(x: HostArray) -> HostArray:
-    return np.abs(x - np.rint(x))
+    return np.asarray(np.abs(x - np.rint(x)))
 
 
 def _lgamma_positive(x: HostArray) -> HostArray:

@@ -22,6 +22,7 @@ from tinyjax.numpy.reductions import sum as sum_of
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import special as sp
 from tinyjax.primitives.shape import full_like, squeeze
+from tinyjax.primitives.stop_gradient import stop_gradient
 
 __all__ = [
     "beta",
@@ -124,23 +125,24 @@ def log_ndtr(x: ArrayLike) -> Array:
     """
     a = inexact(x, "log_ndtr")
     double = a.dtype == dtypes.float64
-    lower, upper = (-20.0, 8.0) if double else (-10.0, 5.0)
-    is_low, is_high = ew.lt(a, full_like(a, lower)), ew.gt(a, full_like(a, upper))
+    lower = full_like(a, -20.0 if double else -10.0)
+    zero, one = full_like(a, 0.0), full_like(a, 1.0)
+    is_low, is_high = ew.lt(a, lower), ew.gt(a, zero)
     # each formula sees its own range only, so that no derivative overflows in another's
-    low = ew.select(is_low, a, full_like(a, lower))
-    middle = ew.select(ew.or_(is_low, is_high), full_like(a, 0.0), a)
-    high = ew.select(is_high, a, full_like(a, upper))
-    inverse = ew.div(full_like(low, 1.0), ew.mul(low, low))
-    series = full_like(low, 0.0)
+    low = ew.select(is_low, a, lower)
+    middle = ew.select(ew.or_(is_low, is_high), zero, a)
+    high = ew.select(is_high, a, zero)
+    inverse = ew.div(one, ew.mul(low, low))
+    series = zero
     for order in range(10 if double else 6, 0, -1):
         factor = ew.mul(inverse, full_like(low, 1.0 - 2 * order))
-        series = ew.mul(factor, ew.add(full_like(low, 1.0), series))
+        series = ew.mul(factor, ew.add(one, series))
     quadratic = ew.mul(full_like(low, -0.5), ew.mul(low, low))
     scale = ew.add(ew.log(ew.neg(low)), full_like(low, 0.5 * math.log(2 * math.pi)))
     tail = ew.add(ew.sub(quadratic, scale), ew.log1p(series))
-    # log(1 - p) is -p where p is small
-    rest = ew.select(is_high, ew.neg(ndtr(ew.neg(high))), ew.log(ndtr(middle)))
-    return ew.select(is_low, tail, rest)
+    # above 0 the complement is small and known to all its digits
+    upper = ew.log1p(ew.neg(ndtr(ew.neg(high))))
+    return ew.select(is_low, tail, ew.select(is_high, upper, ew.log(ndtr(middle))))
 
 
 # The gamma function
@@ -161,7 +163,7 @@ def gammaln(x: ArrayLike) -> Array:
 
 
 def gammasgn(x: ArrayLike) -> Array:
-    """Return the sign of the gamma function: -1 or 1; 0 at its poles below 0, where it has none.
+    """Return the sign of the gamma function, -1 or 1; NaN at -1, -2, ..., where it has none.
 
     Args:
         x: real.
@@ -174,10 +176,13 @@ def gammasgn(x: ArrayLike) -> Array:
     a = inexact(x, "gammasgn")
     zero, one = full_like(a, 0.0), full_like(a, 1.0)
     floor = ew.floor(a)
-    below = ew.lt(a, zero)
     odd = ew.ne(ew.rem(floor, full_like(a, 2.0)), zero)
-    sign = ew.select(ew.and_(below, odd), ew.neg(one), one)
-    return ew.select(ew.and_(below, ew.eq(a, floor)), zero, sign)
+    # at the pole at 0 the sign is that of the side which the zero's own sign stands for
+    from_below = ew.eq(ew.div(one, a), full_like(a, -math.inf))
+    negative = ew.or_(ew.and_(ew.lt(a, zero), odd), from_below)
+    sign = ew.select(negative, ew.neg(one), one)
+    none = ew.or_(ew.and_(ew.lt(a, zero), ew.eq(a, floor)), ew.ne(a, a))
+    return ew.select(none, full_like(a, math.nan), sign)
 
 
 def gamma(x: ArrayLike) -> Array:
@@ -370,9 +375,7 @@ def entr(x: ArrayLike) -> Array:
         0.0
     """
     a = inexact(x, "entr")
-    return ew.select(
-        ew.lt(a, full_like(a, 0.0)), full_like(a, -math.inf), ew.neg(xlogy(a, a))
-    )
+    return ew.select(ew.lt(a, full_like(a, 0.0)), full_like(a, -math.inf), ew.neg(xlogy(a, a)))
 
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
@@ -392,7 +395,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     positive = ew.and_(ew.gt(a, zero), ew.gt(b, zero))
     none = ew.and_(ew.eq(a, zero), ew.ge(b, zero))
     safe_a, safe_b = ew.select(positive, a, one), ew.select(positive, b, one)
-    value = ew.mul(safe_a, ew.sub(ew.log(safe_a), ew.log(safe_b)))
+    value = ew.mul(safe_a, ew.log(ew.div(safe_a, safe_b)))
     return ew.select(positive, value, ew.select(none, zero, full_like(a, math.inf)))
 
 
@@ -478,7 +481,7 @@ def logsumexp(
     real = ew.real(values) if dtypes.is_complex(values.dtype) else values
     greatest = maximum_of(real, axes, keepdims=True, initial=-math.inf)
     finite = ew.is_finite(greatest)
-    shift = sp.stop_gradient(ew.select(finite, greatest, full_like(greatest, 0.0)))
+    shift = stop_gradient(ew.select(finite, greatest, full_like(greatest, 0.0)))
     terms = ew.exp(values - ew.convert_element_type(shift, values.dtype))
     total = sum_of(terms if factors is None else terms * factors, axes, keepdims=True)
     if return_sign or not dtypes.is_complex(total.dtype):

@@ -12,7 +12,7 @@ from typing import TypeVar
 from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import MappedAxis, Primitive
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import (
@@ -97,7 +97,7 @@ class BatchTrace(Trace):
         if collective is not None and getattr(params, "axis_name", None) == self.mapped.name:
             rule = collective
             active = True
-        if not active:
+        if not active and not self._named_in(primitive, params):
             return self.parent.process(primitive, args, params)
         token = set_trace(self.parent)
         try:
@@ -108,6 +108,13 @@ class BatchTrace(Trace):
             out if axis is None else BatchTracer(self, out, axis)
             for out, axis in zip(outs, out_axes, strict=True)
         ]
+
+    def _named_in(self, primitive: Primitive[P], params: P) -> bool:
+        """Whether a program in the parameters has a collective over this trace's axis."""
+        name = self.mapped.name
+        if name is None or primitive.rules.evaluate is None:
+            return False
+        return any(name in axis_names(jaxpr) for jaxpr in subjaxprs(params))
 
     def split(self, value: Array) -> tuple[Array, BatchAxis]:
         """Return the array and batch axis of a value, which may be a constant to this trace."""
@@ -172,6 +179,35 @@ def batch_jaxpr(
         return stage(run, avals), found[0]
 
     return jaxpr.derive(("batch", mapped, axes), make)
+
+
+def axis_names(jaxpr: Jaxpr) -> frozenset[Hashable]:
+    """The names of the axes that the collectives in a jaxpr are over."""
+
+    def find() -> frozenset[Hashable]:
+        found: set[Hashable] = set()
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.rules.collective is not None:
+                found.add(getattr(eqn.params, "axis_name", None))
+            for inner in subjaxprs(eqn.params):
+                found |= axis_names(inner)
+        return frozenset(found)
+
+    return jaxpr.derive("axis_names", find)
+
+
+def enclosing_axes() -> tuple[MappedAxis, ...]:
+    """The named axes of the enclosing ``vmap``s, the innermost first.
+
+    What is staged under them may depend on their sizes.
+    """
+    found = []
+    trace: Trace | None = current_trace()
+    while trace is not None:
+        if isinstance(trace, BatchTrace) and trace.mapped.name is not None:
+            found.append(trace.mapped)
+        trace = trace.parent
+    return tuple(found)
 
 
 def enclosing_axis_size(axis_name: Hashable) -> int | None:

@@ -6,7 +6,7 @@ is ``ZERO`` and is never computed with: a value without a tangent carries no tra
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array
@@ -23,6 +23,7 @@ from tinyjax.core.trace import (
     running,
     set_trace,
 )
+from tinyjax.dtypes import DType
 
 P = TypeVar("P")
 
@@ -41,6 +42,19 @@ class JVPTracer(Tracer):
     def aval(self) -> ShapedArray:
         return self.primal.aval
 
+    # asked for at every operation, so answered without going through aval
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.primal.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.primal.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.primal.ndim
+
     def concrete(self, wanted: str) -> HostArray:
         return self.primal.concrete(wanted)
 
@@ -51,6 +65,9 @@ class JVPTrace(Trace):
     __slots__ = ()
 
     transformation = "jvp"
+
+    #: Whether to prefer a primitive's ``linearize`` rule, where it has one.
+    linearizing: ClassVar[bool] = False
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         primals: list[Array] = []
@@ -68,7 +85,10 @@ class JVPTrace(Trace):
             return self.parent.process(primitive, args, params)
         token = set_trace(self.parent)
         try:
-            primals_out, tangents_out = primitive.rules.jvp(primals, tangents, params)
+            if self.linearizing and primitive.rules.linearize is not None:
+                primals_out, tangents_out = linearize_rule(primitive, primals, tangents, params)
+            else:
+                primals_out, tangents_out = primitive.rules.jvp(primals, tangents, params)
         finally:
             reset_trace(token)
         return [
@@ -81,6 +101,17 @@ class JVPTrace(Trace):
         if type(value) is JVPTracer and value._trace is self:
             return value.primal, value.tangent
         return value, ZERO
+
+
+def linearize_rule(
+    primitive: Primitive[P], primals: Sequence[Array], tangents: Sequence[Tangent], params: P
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    """Apply a ``linearize`` rule as though it were a ``jvp`` rule."""
+    rule = primitive.rules.linearize
+    assert rule is not None, "asked only where there is a rule"
+    primals_out, nonzero, tangent_map = rule(primals, [t is not ZERO for t in tangents], params)
+    found = iter(tangent_map([t for t in tangents if t is not ZERO]))
+    return primals_out, [next(found) if has else ZERO for has in nonzero]
 
 
 def jvp_flat(

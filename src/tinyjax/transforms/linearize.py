@@ -14,9 +14,9 @@ import attrs
 from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.primitive import ZERO, LinearizeRule, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.staging import Recorder, Staged, StagingTracer, stage
-from tinyjax.core.trace import current_trace, leak_check, reset_trace, running, set_trace
+from tinyjax.core.trace import current_trace, leak_check, running
 from tinyjax.dtypes import is_inexact
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer
 from tinyjax.transforms.transpose import Add, pull_back
@@ -44,30 +44,7 @@ class LinearizeTrace(JVPTrace):
     __slots__ = ()
 
     transformation = "linearize"
-
-    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        rule = primitive.rules.linearize
-        if rule is None:
-            return JVPTrace.process(self, primitive, args, params)
-        return self._linearize(rule, primitive, args, params)
-
-    def _linearize(
-        self, rule: LinearizeRule[P], primitive: Primitive[P], args: Sequence[Array], params: P
-    ) -> Sequence[Array]:
-        pairs = [self.split(arg) for arg in args]
-        nonzero = [tangent is not ZERO for _, tangent in pairs]
-        if not any(nonzero):
-            return self.parent.process(primitive, args, params)
-        token = set_trace(self.parent)
-        try:
-            primals_out, nonzero_out, tangent_map = rule([p for p, _ in pairs], nonzero, params)
-            tangents_out = iter(tangent_map([t for _, t in pairs if t is not ZERO]))
-        finally:
-            reset_trace(token)
-        return [
-            JVPTracer(self, primal, next(tangents_out)) if has else primal
-            for primal, has in zip(primals_out, nonzero_out, strict=True)
-        ]
+    linearizing = True
 
 
 @attrs.frozen(eq=False)

@@ -1,0 +1,589 @@
+"""Activations, elementwise, and normalisations over axes.
+
+Where an activation has a kink, its derivative there is one of the two sides' and named in the
+docstring. Integers become the default float where the formula is no integer's.
+"""
+
+import math
+from typing import Literal
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axis
+from tinyjax.dtypes import DTypeLike, default_float
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy.elementwise import (
+    add,
+    expm1,
+    logaddexp,
+    maximum,
+    minimum,
+    pick,
+    sqrt,
+    square,
+    subtract,
+    tanh,
+)
+from tinyjax.numpy.promotion import array_of, inexact, strong
+from tinyjax.numpy.reductions import max as maximum_of
+from tinyjax.numpy.reductions import mean
+from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.shape import (
+    broadcast_in_dim,
+    full_like,
+    iota,
+    slice_in_dim,
+)
+from tinyjax.primitives.special import erfc
+from tinyjax.primitives.stop_gradient import stop_gradient
+from tinyjax.scipy.special import logsumexp
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "identity",
+    "leaky_relu",
+    "log_sigmoid",
+    "log_softmax",
+    "logmeanexp",
+    "logsumexp",
+    "mish",
+    "one_hot",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softmax",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
+    "standardize",
+    "swish",
+]
+
+
+# Rectifiers
+
+
+def identity(x: ArrayLike) -> Array:
+    """Return ``x``.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> float(nn.identity(3.0))
+        3.0
+    """
+    return array_of("identity", x)
+
+
+def relu(x: ArrayLike) -> Array:
+    """Return ``max(x, 0)``, whose derivative at 0 is 0.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import nn
+        >>> nn.relu(jnp.array([-1.0, 0.0, 2.0]))
+        Array([0., 0., 2.], dtype=float32)
+    """
+    a = array_of("relu", x)
+    # a selection and no maximum, whose derivative at 0 is a half; NaN passes through
+    zero = full_like(a, 0)
+    return ew.select(ew.le(a, zero), zero, a)
+
+
+def relu6(x: ArrayLike) -> Array:
+    """Return ``min(max(x, 0), 6)``, whose derivative at 0 and 6 is 0.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import nn
+        >>> nn.relu6(jnp.array([-1.0, 2.0, 9.0]))
+        Array([0., 2., 6.], dtype=float32)
+    """
+    a = inexact(x, "relu6")
+    six = full_like(a, 6.0)
+    return relu(ew.select(ew.ge(a, six), six, a))
+
+
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
+    """Return ``x`` where it is at least 0, ``negative_slope * x`` elsewhere.
+
+    Args:
+        x: real.
+        negative_slope: broadcasts with ``x``.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> float(nn.leaky_relu(-2.0, 0.5))
+        -1.0
+    """
+    a = array_of("leaky_relu", x)
+    return pick(ew.ge(a, full_like(a, 0)), a, negative_slope * a)
+
+
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
+    """Return ``x`` where it is positive, ``alpha (exp(x) - 1)`` elsewhere.
+
+    Args:
+        x: real.
+        alpha: broadcasts with ``x``.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> round(float(nn.elu(-1.0)), 4)
+        -0.6321
+    """
+    a = inexact(x, "elu")
+    zero = full_like(a, 0.0)
+    positive = ew.gt(a, zero)
+    # the exponential of a large number would make its derivative inf * 0
+    return pick(positive, a, alpha * ew.expm1(ew.select(positive, zero, a)))
+
+
+def selu(x: ArrayLike) -> Array:
+    """Return a scaled ``elu`` that keeps mean 0 and variance 1 through layers.
+
+    The constants are those of G. Klambauer et al., "Self-normalizing neural networks" (2017).
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> round(float(nn.selu(1.0)), 4)
+        1.0507
+    """
+    return 1.0507009873554804934193349852946 * elu(x, 1.6732632423543772848170429916717)
+
+
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
+    """Return ``max(x, 0) + min(0, alpha (exp(x / alpha) - 1))``, smooth for every ``alpha``.
+
+    Args:
+        x: real.
+        alpha: broadcasts with ``x``.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> round(float(nn.celu(-1.0, 2.0)), 4)
+        -0.7869
+    """
+    a = inexact(x, "celu")
+    return maximum(a, 0.0) + alpha * expm1(minimum(a, 0.0) / alpha)
+
+
+def hard_tanh(x: ArrayLike) -> Array:
+    """Return ``min(max(x, -1), 1)``, whose derivative at -1 and 1 is 1.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> float(nn.hard_tanh(3.0))
+        1.0
+    """
+    a = array_of("hard_tanh", x)
+    return pick(ew.gt(a, full_like(a, 1)), 1, pick(ew.lt(a, full_like(a, -1)), -1, a))
+
+
+def sparse_plus(x: ArrayLike) -> Array:
+    """Return 0 up to -1, ``x`` from 1 on, and the parabola ``(x + 1)^2 / 4`` between.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> float(nn.sparse_plus(0.0))
+        0.25
+    """
+    a = inexact(x, "sparse_plus")
+    parabola = square(a + 1.0) / 4
+    return pick(a <= -1.0, 0.0, pick(a >= 1.0, a, parabola))
+
+
+# Smooth activations
+
+
+def sigmoid(x: ArrayLike) -> Array:
+    """Return ``1 / (1 + exp(-x))``.
+
+    Args:
+        x: real or complex.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> float(nn.sigmoid(0.0))
+        0.5
+    """
+    return ew.logistic(inexact(x, "sigmoid"))
+
+
+def hard_sigmoid(x: ArrayLike) -> Array:
+    """Return ``relu6(x + 3) / 6``.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> float(nn.hard_sigmoid(0.0))
+        0.5
+    """
+    return relu6(inexact(x, "hard_sigmoid") + 3.0) / 6.0
+
+
+def sparse_sigmoid(x: ArrayLike) -> Array:
+    """Return ``(x + 1) / 2``, kept between 0 and 1; the derivative of ``sparse_plus``.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> float(nn.sparse_sigmoid(0.5))
+        0.75
+    """
+    a = inexact(x, "sparse_sigmoid")
+    return 0.5 * minimum(maximum(a + 1.0, 0.0), 2.0)
+
+
+def log_sigmoid(x: ArrayLike) -> Array:
+    """Return ``log(sigmoid(x))``.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> float(nn.log_sigmoid(-1000.0))
+        -1000.0
+    """
+    return -softplus(-inexact(x, "log_sigmoid"))
+
+
+def softplus(x: ArrayLike) -> Array:
+    """Return ``log(1 + exp(x))``.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> float(nn.softplus(1000.0))
+        1000.0
+    """
+    return logaddexp(x, 0.0)
+
+
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
+    """Return ``(x + sqrt(x^2 + b)) / 2``, an algebraic ``softplus``.
+
+    Args:
+        x: real.
+        b: broadcasts with ``x``.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> float(nn.squareplus(0.0))
+        1.0
+    """
+    a = inexact(x, "squareplus")
+    return (a + sqrt(square(a) + b)) / 2
+
+
+def soft_sign(x: ArrayLike) -> Array:
+    """Return ``x / (|x| + 1)``.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> float(nn.soft_sign(1.0))
+        0.5
+    """
+    a = inexact(x, "soft_sign")
+    return a / (ew.abs_(a) + 1)
+
+
+def silu(x: ArrayLike) -> Array:
+    """Return ``x sigmoid(x)``, also known as swish.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> round(float(nn.silu(1.0)), 4)
+        0.7311
+    """
+    a = inexact(x, "silu")
+    return ew.mul(a, ew.logistic(a))
+
+
+swish = silu
+
+
+def hard_silu(x: ArrayLike) -> Array:
+    """Return ``x hard_sigmoid(x)``.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> float(nn.hard_silu(3.0))
+        3.0
+    """
+    a = inexact(x, "hard_silu")
+    return a * hard_sigmoid(a)
+
+
+hard_swish = hard_silu
+
+
+def mish(x: ArrayLike) -> Array:
+    """Return ``x tanh(softplus(x))``.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> round(float(nn.mish(1.0)), 4)
+        0.8651
+    """
+    a = inexact(x, "mish")
+    return a * tanh(softplus(a))
+
+
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
+    """Return ``x`` times the standard normal distribution function of ``x``.
+
+    D. Hendrycks, K. Gimpel, "Gaussian error linear units" (2016).
+
+    Args:
+        x: real.
+        approximate: use the paper's formula in tanh instead of the error function.
+
+    Example:
+        >>> from tinyjax import nn
+        >>> round(float(nn.gelu(1.0, approximate=False)), 4)
+        0.8413
+    """
+    a = inexact(x, "gelu")
+    if approximate:
+        inner = math.sqrt(2 / math.pi) * (a + 0.044715 * ew.integer_pow(a, 3))
+        return a * (0.5 * (1.0 + tanh(inner)))
+    return 0.5 * a * erfc(-a * math.sqrt(0.5))
+
+
+def glu(x: ArrayLike, axis: int = -1) -> Array:
+    """Return the first half along an axis times the sigmoid of the second half.
+
+    Args:
+        x: real.
+        axis: of even size.
+
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: its size is odd.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import nn
+        >>> nn.glu(jnp.array([4.0, 0.0]))
+        Array([2.], dtype=float32)
+    """
+    a = inexact(x, "glu")
+    axis = canonical_axis(axis, a.ndim)
+    half, odd = divmod(a.shape[axis], 2)
+    if odd:
+        raise ShapeError(f"glu halves an axis, but axis {axis} of {a.aval} has an odd size.")
+    value, gate = (slice_in_dim(a, i * half, (i + 1) * half, axis=axis) for i in range(2))
+    return ew.mul(value, ew.logistic(gate))
+
+
+# Normalisations
+
+
+def _shifted(name: str, x: ArrayLike, axis: Axis, where: ArrayLike | None) -> Array:
+    """Subtract the greatest element, which is a constant to derivatives; -inf where masked out."""
+    a = strong(inexact(x, name))
+    if where is not None:
+        a = pick(where, a, -math.inf)
+    greatest = maximum_of(a, axis, keepdims=True, initial=-math.inf)
+    return subtract(a, stop_gradient(greatest))
+
+
+def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
+    """Return ``exp(x) / sum(exp(x))``, without overflow.
+
+    Args:
+        x: real.
+        axis: over which the result sums to 1: an axis, several, or None for all.
+        where: bools that say which elements take part; the others are 0. They broadcast to ``x``.
+
+    Raises:
+        AxisError: there is no such axis, or it is given twice.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import nn
+        >>> nn.softmax(jnp.array([0.0, 0.0, 1000.0]))
+        Array([0., 0., 1.], dtype=float32)
+    """
+    unnormalised = ew.exp(_shifted("softmax", x, axis, where))
+    out = unnormalised / sum_of(unnormalised, axis, keepdims=True, where=where)
+    return out if where is None else pick(where, out, 0.0)
+
+
+def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
+    """Return ``log(softmax(x))``, accurate where that is small.
+
+    Args:
+        x: real.
+        axis: over which the result's exponential sums to 1: an axis, several, or None for all.
+        where: bools that say which elements take part, and broadcast to ``x``; the others are -inf.
+
+    Raises:
+        AxisError: there is no such axis, or it is given twice.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import nn
+        >>> nn.log_softmax(jnp.array([0.0, 1000.0]))
+        Array([-1000.,     0.], dtype=float32)
+    """
+    shifted = _shifted("log_softmax", x, axis, where)
+    total = sum_of(ew.exp(shifted), axis, keepdims=True, where=where)
+    out = shifted - ew.log(total)
+    return out if where is None else pick(where, out, -math.inf)
+
+
+def logmeanexp(
+    x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False
+) -> Array:
+    """Return ``log(mean(exp(x)))`` over axes, without overflow.
+
+    Args:
+        x: real or complex.
+        axis: what is reduced: an axis, several, or None for all.
+        where: bools that say which elements take part; they broadcast to ``x``.
+        keepdims: keep the axes, with size one.
+
+    Raises:
+        AxisError: there is no such axis, or it is given twice.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import nn
+        >>> float(nn.logmeanexp(jnp.array([1000.0, 1000.0])))
+        1000.0
+    """
+    a = strong(inexact(x, "logmeanexp"))
+    summed = logsumexp(a, axis, keepdims=keepdims, where=where)
+    count = sum_of(full_like(a, 1.0), axis, keepdims=keepdims, where=where)
+    return summed - ew.log(count)
+
+
+def standardize(
+    x: ArrayLike,
+    axis: Axis = -1,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
+    *,
+    algorithm: Literal["fast", "stable"] = "fast",
+) -> Array:
+    """Return ``(x - mean) / sqrt(variance + epsilon)``.
+
+    Args:
+        x: real.
+        axis: over which mean and variance are taken: an axis, several, or None for all.
+        mean: to be used instead of that of ``x``.
+        variance: to be used instead of that of ``x``.
+        epsilon: keeps the quotient finite.
+        where: bools that say which elements mean and variance are taken of.
+        algorithm: ``"fast"`` takes the variance as the mean square less the squared mean, in one
+            pass; ``"stable"`` as the mean of squared differences.
+
+    Raises:
+        AxisError: there is no such axis, or it is given twice.
+        ArgumentError: there is no such algorithm.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import nn
+        >>> nn.standardize(jnp.array([-1.0, 1.0]), epsilon=0.0)
+        Array([-1.,  1.], dtype=float32)
+    """
+    if algorithm not in ("fast", "stable"):
+        raise ArgumentError(
+            f"standardize has the algorithms 'fast' and 'stable', but algorithm is {algorithm!r}."
+        )
+    a = inexact(x, "standardize")
+    centre = _mean(a, axis, where) if mean is None else mean
+    if variance is None:
+        if algorithm == "stable":
+            variance = _mean(square(subtract(a, centre)), axis, where)
+        else:
+            # rounding can make the difference negative
+            variance = maximum(_mean(square(a), axis, where) - square(centre), 0)
+    return subtract(a, centre) * ew.rsqrt(inexact(add(variance, epsilon), "standardize"))
+
+
+def _mean(x: Array, axis: Axis, where: ArrayLike | None) -> Array:
+    return mean(x, axis, keepdims=True, where=where)
+
+
+def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike = None, axis: int = -1) -> Array:
+    """Return vectors that are 1 at the given places and 0 elsewhere.
+
+    Args:
+        x: integers; a place outside [0, num_classes) gives a vector of zeros.
+        num_classes: the vectors' length.
+        dtype: of the result; the default float if None.
+        axis: of the result, along which the vectors lie.
+
+    Returns:
+        ``x.shape`` with ``num_classes`` inserted at ``axis``.
+
+    Raises:
+        AxisError: there is no such axis of the result.
+        ArgumentError: ``num_classes`` is negative.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import nn
+        >>> nn.one_hot(jnp.array([0, 2]), 3)
+        Array([[1., 0., 0.],
+               [0., 0., 1.]], dtype=float32)
+    """
+    places = array_of("one_hot", x)
+    if num_classes < 0:
+        raise ArgumentError(f"one_hot needs num_classes of at least 0, but got {num_classes}.")
+    found = default_float() if dtype is None else dtypes.check(dtype)
+    axis = canonical_axis(axis, places.ndim + 1)
+    shape = (*places.shape[:axis], num_classes, *places.shape[axis:])
+    kept = tuple(i for i in range(len(shape)) if i != axis)
+    spread = broadcast_in_dim(strong(places), shape, kept)
+    return ew.convert_element_type(ew.eq(spread, iota(shape, places.dtype, axis)), found)

@@ -1,0 +1,427 @@
+"""Initial weights: functions of a key, a shape and a dtype.
+
+``zeros`` and ``ones`` are initializers; the other functions here make one. The numbers are JAX's.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from tinyjax import dtypes, random
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, canonical_axis
+from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import DType, DTypeLike, default_float
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.numpy.creation import canonical_shape, full
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.shape import broadcast_in_dim
+
+Shape: TypeAlias = int | Sequence[int]
+Axes: TypeAlias = int | Sequence[int]
+Mode: TypeAlias = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]
+Distribution: TypeAlias = Literal["truncated_normal", "normal", "uniform"]
+
+__all__ = [
+    "Initializer",
+    "constant",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+]
+
+#: The standard deviation of a standard normal variable conditioned on lying in (-2, 2).
+_TRUNCATED_DEVIATION = 0.87962566103423978
+
+
+class Initializer(Protocol):
+    """A function that makes an array of weights of a given shape and dtype from a key."""
+
+    def __call__(self, key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array: ...
+
+
+def _dtype(dtype: DTypeLike, fallback: DTypeLike) -> DType:
+    wanted = fallback if dtype is None else dtype
+    return default_float() if wanted is None else dtypes.check(wanted)
+
+
+def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+    """Return zeros.
+
+    Args:
+        key: not used.
+        shape: the shape of the result.
+        dtype: the default float if None.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.nn.initializers.zeros(tinyjax.random.key(0), (2,))
+        Array([0., 0.], dtype=float32)
+    """
+    return full(shape, 0, _dtype(dtype, None))
+
+
+def ones(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+    """Return ones.
+
+    Args:
+        key: not used.
+        shape: the shape of the result.
+        dtype: the default float if None.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.nn.initializers.ones(tinyjax.random.key(0), (2,))
+        Array([1., 1.], dtype=float32)
+    """
+    return full(shape, 1, _dtype(dtype, None))
+
+
+def constant(value: ArrayLike, dtype: DTypeLike = None) -> Initializer:
+    """Make an initializer that repeats a value.
+
+    Args:
+        value: broadcasts to the weights' shape.
+        dtype: used where the initializer is given none; the default float if None.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.nn.initializers.constant(2.5)(tinyjax.random.key(0), (2,))
+        Array([2.5, 2.5], dtype=float32)
+    """
+    fallback = dtype
+
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+        return full(shape, value, _dtype(dtype, fallback))
+
+    return init
+
+
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
+    """Make an initializer that draws uniformly from [0, scale).
+
+    Args:
+        scale: a number.
+        dtype: used where the initializer is given none; the default float if None.
+
+    Example:
+        >>> import tinyjax
+        >>> weights = tinyjax.nn.initializers.uniform(10.0)(tinyjax.random.key(0), (100,))
+        >>> bool((weights < 10).all())
+        True
+    """
+    fallback = dtype
+
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+        found = _dtype(dtype, fallback)
+        return _scaled(random.uniform(key, canonical_shape(shape), found), scale)
+
+    return init
+
+
+def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
+    """Make an initializer that draws from a normal distribution of mean 0.
+
+    Args:
+        stddev: the standard deviation, a number.
+        dtype: used where the initializer is given none; the default float if None.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.nn.initializers.normal(1.0)(tinyjax.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    fallback = dtype
+
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+        found = _dtype(dtype, fallback)
+        return _scaled(random.normal(key, canonical_shape(shape), found), stddev)
+
+    return init
+
+
+def truncated_normal(
+    stddev: ArrayLike = 1e-2,
+    dtype: DTypeLike = None,
+    lower: ArrayLike = -2.0,
+    upper: ArrayLike = 2.0,
+) -> Initializer:
+    """Make an initializer that draws from a normal distribution cut off on both sides.
+
+    Args:
+        stddev: the standard deviation before the ends are cut off.
+        dtype: used where the initializer is given none; the default float if None.
+        lower: where the distribution is cut off, in standard deviations.
+        upper: likewise.
+
+    Example:
+        >>> import tinyjax
+        >>> weights = tinyjax.nn.initializers.truncated_normal(1.0)(tinyjax.random.key(0), (100,))
+        >>> bool((abs(weights) < 2).all())
+        True
+    """
+    fallback = dtype
+
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+        found = _dtype(dtype, fallback)
+        drawn = random.truncated_normal(key, lower, upper, canonical_shape(shape), found)
+        return _scaled(drawn, stddev)
+
+    return init
+
+
+def _scaled(x: Array, factor: ArrayLike | HostArray) -> Array:
+    """Multiply, in the dtype of ``x``."""
+    if isinstance(factor, Array):
+        scale = ew.convert_element_type(factor, x.dtype)
+    else:
+        scale = ConcreteArray(np.array(factor, x.dtype))
+    return ew.mul(x, broadcast_in_dim(scale, x.shape, ()))
+
+
+def _axes(axes: Axes, ndim: int) -> list[int]:
+    given = (axes,) if isinstance(axes, int) else axes
+    return [canonical_axis(a, ndim) for a in given]
+
+
+def _fans(
+    shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes
+) -> tuple[float, float]:
+    """Count what comes into an element of the result, and what an element of the input goes to.
+
+    Axes that are neither inputs, outputs nor batches are a convolution's window, and count to both.
+    """
+    ndim = len(shape)
+    if isinstance(in_axis, int) and in_axis == -2 and ndim <= 1:
+        raise ShapeError(
+            f"weights of shape {shape} have no input and output axes: give at least two axes, or "
+            "in_axis."
+        )
+    inputs, outputs, batches = (
+        math.prod(shape[a] for a in _axes(axes, ndim)) for axes in (in_axis, out_axis, batch_axis)
+    )
+    if 0 in (inputs, outputs, batches):
+        raise ShapeError(f"weights of shape {shape} have no elements to scale.")
+    window = math.prod(shape) / inputs / outputs / batches
+    return inputs * window, outputs * window
+
+
+def variance_scaling(
+    scale: float,
+    mode: Mode,
+    distribution: Distribution,
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: DTypeLike = None,
+) -> Initializer:
+    """Make an initializer whose numbers have variance ``scale / n``.
+
+    Args:
+        scale: a number.
+        mode: what n is: the number of inputs (``"fan_in"``), of outputs (``"fan_out"``), or their
+            arithmetic (``"fan_avg"``) or geometric mean (``"fan_geo_avg"``).
+        distribution: normal, normal cut off at two standard deviations, or uniform; of mean 0.
+        in_axis: the axis or axes of the inputs.
+        out_axis: the axis or axes of the outputs.
+        batch_axis: axes that are neither.
+        dtype: used where the initializer is given none; the default float if None.
+
+    Raises:
+        ArgumentError: there is no such mode or distribution.
+        ShapeError: (by the initializer) the shape has fewer than two axes, or no elements.
+        DtypeError: (by the initializer) the dtype is not a float type, or, for the normal
+            distribution, neither that nor complex.
+
+    Example:
+        >>> import tinyjax
+        >>> init = tinyjax.nn.initializers.variance_scaling(1.0, "fan_in", "normal")
+        >>> weights = init(tinyjax.random.key(0), (400, 100))
+        >>> abs(float(weights.std()) - 0.05) < 0.001
+        True
+    """
+    if mode not in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
+        raise ArgumentError(
+            "variance_scaling has the modes 'fan_in', 'fan_out', 'fan_avg' and 'fan_geo_avg', but "
+            f"mode is {mode!r}."
+        )
+    if distribution not in ("truncated_normal", "normal", "uniform"):
+        raise ArgumentError(
+            "variance_scaling has the distributions 'truncated_normal', 'normal' and 'uniform', "
+            f"but distribution is {distribution!r}."
+        )
+    fallback = dtype
+
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+        sizes = canonical_shape(shape)
+        found = _dtype(dtype, fallback)
+        if not dtypes.is_float(found) and (
+            distribution != "normal" or not dtypes.is_complex(found)
+        ):
+            raise DtypeError(
+                f"variance_scaling with distribution {distribution!r} draws floats, but dtype is "
+                f"{found.name}."
+            )
+        into, out_of = _fans(sizes, in_axis, out_axis, batch_axis)
+        count = {
+            "fan_in": into,
+            "fan_out": out_of,
+            "fan_avg": (into + out_of) / 2,
+            "fan_geo_avg": math.sqrt(into * out_of),
+        }[mode]
+        # in the weights' own precision, step by step, as the numbers are to be JAX's
+        variance = np.array(scale / count, found)
+        match distribution:
+            case "truncated_normal":
+                deviation = np.sqrt(variance) / np.array(_TRUNCATED_DEVIATION, found)
+                return _scaled(random.truncated_normal(key, -2, 2, sizes, found), deviation)
+            case "normal":
+                return _scaled(random.normal(key, sizes, found), np.sqrt(variance))
+            case "uniform":
+                width = np.sqrt(np.array(3, found) * variance)
+                return _scaled(random.uniform(key, sizes, found, -1), width)
+
+    return init
+
+
+def glorot_uniform(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike = None
+) -> Initializer:
+    """Make an initializer that draws uniformly, by the mean of inputs and outputs.
+
+    X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural
+    networks" (2010). Also called Xavier's.
+
+    Args:
+        in_axis: the axis or axes of the inputs.
+        out_axis: the axis or axes of the outputs.
+        batch_axis: axes that are neither.
+        dtype: used where the initializer is given none; the default float if None.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.nn.initializers.glorot_uniform()(tinyjax.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def glorot_normal(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike = None
+) -> Initializer:
+    """Make an initializer like ``glorot_uniform``, with a normal distribution cut off at two sigma.
+
+    Args:
+        in_axis: the axis or axes of the inputs.
+        out_axis: the axis or axes of the outputs.
+        batch_axis: axes that are neither.
+        dtype: used where the initializer is given none; the default float if None.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.nn.initializers.glorot_normal()(tinyjax.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    return variance_scaling(
+        1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
+    )
+
+
+def lecun_uniform(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike = None
+) -> Initializer:
+    """Make an initializer that draws uniformly, with variance 1 over the number of inputs.
+
+    Y. LeCun et al., "Efficient backprop" (1998).
+
+    Args:
+        in_axis: the axis or axes of the inputs.
+        out_axis: the axis or axes of the outputs.
+        batch_axis: axes that are neither.
+        dtype: used where the initializer is given none; the default float if None.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.nn.initializers.lecun_uniform()(tinyjax.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_normal(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike = None
+) -> Initializer:
+    """Make an initializer like ``lecun_uniform``, with a normal distribution cut off at two sigma.
+
+    Args:
+        in_axis: the axis or axes of the inputs.
+        out_axis: the axis or axes of the outputs.
+        batch_axis: axes that are neither.
+        dtype: used where the initializer is given none; the default float if None.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.nn.initializers.lecun_normal()(tinyjax.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_uniform(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike = None
+) -> Initializer:
+    """Make an initializer that draws uniformly, with variance 2 over the number of inputs.
+
+    K. He et al., "Delving deep into rectifiers" (2015). Also called Kaiming's.
+
+    Args:
+        in_axis: the axis or axes of the inputs.
+        out_axis: the axis or axes of the outputs.
+        batch_axis: axes that are neither.
+        dtype: used where the initializer is given none; the default float if None.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.nn.initializers.he_uniform()(tinyjax.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_normal(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike = None
+) -> Initializer:
+    """Make an initializer like ``he_uniform``, with a normal distribution cut off at two sigma.
+
+    Args:
+        in_axis: the axis or axes of the inputs.
+        out_axis: the axis or axes of the outputs.
+        batch_axis: axes that are neither.
+        dtype: used where the initializer is given none; the default float if None.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.nn.initializers.he_normal()(tinyjax.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+xavier_uniform = glorot_uniform
+xavier_normal = glorot_normal
+kaiming_uniform = he_uniform
+kaiming_normal = he_normal

@@ -1,0 +1,729 @@
+"""Collectives: operations across the examples of an enclosing ``vmap``, which names its axis.
+
+Each names one axis; the trace that maps over it applies the ``collective`` rule, which turns the
+operation into an ordinary one along the batch axis. Every other trace treats it as elementwise.
+What the examples share after a collective (a sum, say) is computed once, and no longer batched.
+
+A derivative inside the ``vmap`` is that of the sum of all the examples' outputs, so ``psum``
+transposes to ``psum``.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from math import prod
+from typing import Any, NoReturn, TypeVar
+
+import attrs
+
+from tinyjax import dtypes, tree
+from tinyjax.core.array import Array, as_array, canonical_axis
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Var
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind1
+from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
+from tinyjax.primitives.elementwise import add, convert_element_type, div, eq, mul
+from tinyjax.primitives.families import check_kind
+from tinyjax.primitives.reduce import reduce_max, reduce_min, reduce_sum
+from tinyjax.primitives.shape import (
+    concatenate,
+    def_linear,
+    full,
+    full_like,
+    iota,
+    move_batch_axis,
+    moveaxis,
+    reshape,
+    slice_in_dim,
+)
+from tinyjax.transforms.batching import enclosing_axis_size
+
+P = TypeVar("P")
+AxisName = Hashable
+
+
+@attrs.frozen
+class CollectiveParams:
+    """The name of the axis."""
+
+    axis_name: Hashable
+
+
+def _raise_unbound(name: str, axis_name: Hashable) -> NoReturn:
+    raise UnboundAxisError(
+        f"{name} names the axis {axis_name!r}, but no enclosing vmap has an axis of that name. "
+        f"Give it to the vmap around this function: vmap(..., axis_name={axis_name!r})."
+    )
+
+
+def _size(name: str, axis_name: Hashable) -> int:
+    found = enclosing_axis_size(axis_name)
+    if found is None:
+        _raise_unbound(name, axis_name)
+    return found
+
+
+def _names(axis_name: AxisName | Sequence[AxisName]) -> tuple[Hashable, ...]:
+    """The axes meant: a tuple or list names several, of which the first varies slowest."""
+    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+
+
+def _def_unbound(primitive: Primitive[P]) -> None:
+    """Register evaluation and lowering, which are reached only where no ``vmap`` has the name."""
+
+    @primitive.def_impl
+    def collective_impl(operands: Sequence[HostArray], params: P) -> Sequence[HostArray]:
+        _raise_unbound(primitive.name, getattr(params, "axis_name", None))
+
+    @primitive.def_lowering
+    def collective_lowering(
+        lowering: Lowering, operands: Sequence[str], params: P
+    ) -> Sequence[str]:
+        _raise_unbound(primitive.name, getattr(params, "axis_name", None))
+
+
+def _def_batch(primitive: Primitive[P], at_front: Callable[[P], P]) -> None:
+    """Register the rule for the axes of other names: one axis more in front."""
+
+    @primitive.def_batch
+    def batch(
+        mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: P
+    ) -> tuple[Sequence[Array], Sequence[int | None]]:
+        x = move_batch_axis(values[0], axes[0], 0, mapped.size)
+        return (bind1(primitive, (x,), at_front(params)),), (0,)
+
+
+# psum, pmax, pmin
+
+Combine = Callable[[Array, tuple[int, ...]], Array]
+
+
+def _reduction(
+    name: str, reduce: Combine, kinds: str, of_equals: Callable[[Array, int], Array]
+) -> Primitive[CollectiveParams]:
+    """Declare a reduction over the examples.
+
+    Args:
+        name: the primitive's name.
+        reduce: over the batch axis.
+        kinds: the kinds of dtype it takes.
+        of_equals: the result where all examples share one value, from that and their number.
+    """
+    primitive: Primitive[CollectiveParams] = Primitive(name, CollectiveParams)
+    _def_unbound(primitive)
+
+    @primitive.def_abstract_eval
+    def collective_type(
+        avals: Sequence[ShapedArray], params: CollectiveParams
+    ) -> Sequence[ShapedArray]:
+        (x,) = avals
+        check_kind(name, x, kinds)
+        return (x,)
+
+    _def_batch(primitive, lambda params: params)
+
+    @primitive.def_collective
+    def collective(
+        mapped: MappedAxis,
+        values: Sequence[Array],
+        axes: Sequence[int | None],
+        params: CollectiveParams,
+    ) -> tuple[Sequence[Array], Sequence[int | None]]:
+        (x,), (axis,) = values, axes
+        if axis is None:
+            return (of_equals(x, mapped.size),), (None,)
+        return (reduce(x, (axis,)),), (None,)
+
+    return primitive
+
+
+psum_p = _reduction("psum", reduce_sum, "iufc", lambda x, n: mul(x, full_like(x, n)))
+pmax_p = _reduction("pmax", reduce_max, "biuf", lambda x, n: x)
+pmin_p = _reduction("pmin", reduce_min, "biuf", lambda x, n: x)
+
+def_linear(psum_p)
+
+
+@psum_p.def_transpose
+def _psum_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: CollectiveParams
+) -> Sequence[Tangent | None]:
+    (ct,) = cotangents
+    return (ct if ct is ZERO else bind1(psum_p, (ct,), params),)
+
+
+def _def_extremum_jvp(primitive: Primitive[CollectiveParams]) -> None:
+    @primitive.def_jvp
+    def extremum_jvp(
+        primals: Sequence[Array], tangents: Sequence[Tangent], params: CollectiveParams
+    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        (x,), (t,) = primals, tangents
+        out = bind1(primitive, (x,), params)
+        if t is ZERO:
+            return (out,), (ZERO,)
+        # equal examples share the tangent
+        chosen = convert_element_type(eq(x, out), x.dtype)
+        count = bind1(psum_p, (chosen,), params)
+        return (out,), (bind1(psum_p, (div(mul(t, chosen), count),), params),)
+
+
+_def_extremum_jvp(pmax_p)
+_def_extremum_jvp(pmin_p)
+
+
+def _check_groups(name: str, groups: object) -> None:
+    if groups is not None:
+        raise ArgumentError(
+            f"{name}: axis_index_groups is not supported; split the axis, and nest two vmaps."
+        )
+
+
+def _over_leaves(
+    name: str,
+    primitive: Primitive[CollectiveParams],
+    x: Any,
+    axis_name: AxisName | Sequence[AxisName],
+    prepare: Callable[[Array], Array] = lambda x: x,
+) -> Any:
+    names = _names(axis_name)
+    for axis in names:
+        _size(name, axis)
+
+    def one(leaf: Any) -> Array:
+        out = prepare(as_array(leaf))
+        primitive.rules.abstract_eval((out.aval,), CollectiveParams(None))
+        for axis in names:
+            out = bind1(primitive, (out,), CollectiveParams(axis))
+        return out
+
+    return tree.map(one, x)
+
+
+def psum(
+    x: Any, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None
+) -> Any:
+    """Return the sum over the examples of an enclosing ``vmap``.
+
+    Args:
+        x: arrays in any containers; bools are counted. Of a Python number the product with the
+            number of examples is returned, as a Python number: ``psum(1, "i")`` is that number.
+        axis_name: the name of the axis, or several.
+        axis_index_groups: must be None.
+
+    Raises:
+        UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.primitives.collective import psum
+        >>> share = tinyjax.vmap(lambda x: x / psum(x, "i"), axis_name="i")
+        >>> share(jnp.array([1.0, 3.0]))
+        Array([0.25, 0.75], dtype=float32)
+    """
+    _check_groups("psum", axis_index_groups)
+    if isinstance(x, int | float | complex):
+        return x * prod(_size("psum", axis) for axis in _names(axis_name))
+
+    def countable(leaf: Array) -> Array:
+        if leaf.dtype == dtypes.bool_:
+            return convert_element_type(leaf, dtypes.default_int())
+        return leaf
+
+    return _over_leaves("psum", psum_p, x, axis_name, countable)
+
+
+def pmean(
+    x: Any, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None
+) -> Any:
+    """Return the mean over the examples of an enclosing ``vmap``; arguments as for ``psum``.
+
+    Integers are averaged in the default float.
+    """
+    _check_groups("pmean", axis_index_groups)
+    count = prod(_size("pmean", axis) for axis in _names(axis_name))
+
+    def mean(leaf: Array) -> Array:
+        if not dtypes.is_inexact(leaf.dtype):
+            leaf = convert_element_type(leaf, dtypes.default_float())
+        return div(leaf, full_like(leaf, count))
+
+    total = psum(tree.map(as_array, x), axis_name)
+    return tree.map(mean, total)
+
+
+def pmax(
+    x: Any, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None
+) -> Any:
+    """Return the greatest over the examples of an enclosing ``vmap``; arguments as for ``psum``."""
+    _check_groups("pmax", axis_index_groups)
+    return _over_leaves("pmax", pmax_p, x, axis_name)
+
+
+def pmin(
+    x: Any, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None
+) -> Any:
+    """Return the least over the examples of an enclosing ``vmap``; arguments as for ``psum``."""
+    _check_groups("pmin", axis_index_groups)
+    return _over_leaves("pmin", pmin_p, x, axis_name)
+
+
+# axis_index
+
+axis_index_p: Primitive[CollectiveParams] = Primitive("axis_index", CollectiveParams)
+_def_unbound(axis_index_p)
+
+
+@axis_index_p.def_abstract_eval
+def _axis_index_type(
+    avals: Sequence[ShapedArray], params: CollectiveParams
+) -> Sequence[ShapedArray]:
+    return (ShapedArray((), dtypes.int32),)
+
+
+@axis_index_p.def_jvp
+def _axis_index_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: CollectiveParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    return (bind1(axis_index_p, (), params),), (ZERO,)
+
+
+@axis_index_p.def_batch
+def _axis_index_batch(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: CollectiveParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    return (bind1(axis_index_p, (), params),), (None,)
+
+
+@axis_index_p.def_collective
+def _axis_index_collective(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: CollectiveParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    return (iota((mapped.size,), dtypes.int32, 0),), (0,)
+
+
+def axis_index(axis_name: AxisName | Sequence[AxisName]) -> Array:
+    """Return the number of the example within an enclosing ``vmap``.
+
+    Args:
+        axis_name: the name of the axis, or several, of which the first varies slowest.
+
+    Returns:
+        An int32 scalar.
+
+    Raises:
+        UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.primitives.collective import axis_index
+        >>> tinyjax.vmap(lambda x: x * axis_index("i"), axis_name="i")(jnp.array([5, 6, 7]))
+        Array([ 0,  6, 14], dtype=int32)
+    """
+    total: Array | None = None
+    for axis in _names(axis_name):
+        size = _size("axis_index", axis)
+        index = bind1(axis_index_p, (), CollectiveParams(axis))
+        total = index if total is None else add(mul(total, full_like(total, size)), index)
+    return full((), 0, dtypes.int32) if total is None else total
+
+
+def axis_size(axis_name: AxisName | Sequence[AxisName]) -> int:
+    """Return the number of examples of an enclosing ``vmap``.
+
+    Args:
+        axis_name: the name of the axis; of several the product is returned.
+
+    Raises:
+        UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
+    """
+    return prod(_size("axis_size", axis) for axis in _names(axis_name))
+
+
+# all_gather and psum_scatter, each the other's transpose
+
+
+@attrs.frozen
+class GatherAxisParams:
+    """The name and size of the mapped axis, and where it stands in what holds all examples."""
+
+    axis_name: Hashable
+    size: int
+    axis: int
+
+
+def _one_further(params: GatherAxisParams) -> GatherAxisParams:
+    return attrs.evolve(params, axis=params.axis + 1)
+
+
+all_gather_p: Primitive[GatherAxisParams] = Primitive("all_gather", GatherAxisParams)
+_def_unbound(all_gather_p)
+def_linear(all_gather_p)
+_def_batch(all_gather_p, _one_further)
+
+
+@all_gather_p.def_abstract_eval
+def _all_gather_type(
+    avals: Sequence[ShapedArray], params: GatherAxisParams
+) -> Sequence[ShapedArray]:
+    (x,) = avals
+    return (x.with_shape((*x.shape[: params.axis], params.size, *x.shape[params.axis :])),)
+
+
+@all_gather_p.def_transpose
+def _all_gather_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: GatherAxisParams
+) -> Sequence[Tangent | None]:
+    (ct,) = cotangents
+    return (ct if ct is ZERO else bind1(psum_scatter_p, (ct,), params),)
+
+
+@all_gather_p.def_collective
+def _all_gather_collective(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: GatherAxisParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    return (move_batch_axis(values[0], axes[0], params.axis, mapped.size),), (None,)
+
+
+psum_scatter_p: Primitive[GatherAxisParams] = Primitive("psum_scatter", GatherAxisParams)
+_def_unbound(psum_scatter_p)
+def_linear(psum_scatter_p)
+_def_batch(psum_scatter_p, _one_further)
+
+
+@psum_scatter_p.def_abstract_eval
+def _psum_scatter_type(
+    avals: Sequence[ShapedArray], params: GatherAxisParams
+) -> Sequence[ShapedArray]:
+    (x,) = avals
+    check_kind("psum_scatter", x, "iufc")
+    if not params.axis < x.ndim or x.shape[params.axis] != params.size:
+        raise ShapeError(
+            f"psum_scatter over {params.axis_name!r} needs axis {params.axis} to have the size of "
+            f"the mapped one, {params.size}, but got {x}."
+        )
+    return (x.with_shape(x.shape[: params.axis] + x.shape[params.axis + 1 :]),)
+
+
+@psum_scatter_p.def_transpose
+def _psum_scatter_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: GatherAxisParams
+) -> Sequence[Tangent | None]:
+    (ct,) = cotangents
+    return (ct if ct is ZERO else bind1(all_gather_p, (ct,), params),)
+
+
+@psum_scatter_p.def_collective
+def _psum_scatter_collective(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: GatherAxisParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    (x,), (axis,) = values, axes
+    # each example keeps its own place of the sum: the axis of places is now the batch
+    if axis is None:
+        return (mul(x, full_like(x, mapped.size)),), (params.axis,)
+    return (reduce_sum(x, (axis,)),), (params.axis,)
+
+
+def all_gather(
+    x: Any,
+    axis_name: AxisName | Sequence[AxisName],
+    *,
+    axis_index_groups: None = None,
+    axis: int = 0,
+    tiled: bool = False,
+) -> Any:
+    """Return all the examples' values in every example.
+
+    Args:
+        x: arrays in any containers.
+        axis_name: the name of the axis, or several, of which the first varies slowest.
+        axis_index_groups: must be None.
+        axis: where the examples' axis stands in the results.
+        tiled: whether to join the values along an axis there is, rather than stack them.
+
+    Raises:
+        UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.primitives.collective import all_gather
+        >>> tinyjax.vmap(lambda x: all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
+        Array([[1, 2],
+               [1, 2]], dtype=int32)
+    """
+    _check_groups("all_gather", axis_index_groups)
+    names = _names(axis_name)
+    count = prod(_size("all_gather", name) for name in names)
+
+    def one(leaf: Any) -> Array:
+        array = as_array(leaf)
+        shape = array.shape
+        place = canonical_axis(axis, array.ndim + (not tiled), "all_gather: axis")
+        for name in reversed(names):
+            params = GatherAxisParams(name, _size("all_gather", name), place)
+            array = bind1(all_gather_p, (array,), params)
+        middle = (count * shape[place],) if tiled else (count,)
+        return reshape(array, (*shape[:place], *middle, *shape[place + tiled :]))
+
+    return tree.map(one, x)
+
+
+def psum_scatter(
+    x: Any,
+    axis_name: AxisName,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: None = None,
+    tiled: bool = False,
+) -> Any:
+    """Return, in each example, its own part of the sum over the examples.
+
+    Args:
+        x: arrays in any containers.
+        axis_name: the name of the axis.
+        scatter_dimension: the axis that is divided among the examples.
+        axis_index_groups: must be None.
+        tiled: whether the axis stays, shorter; if not it has one entry for each example, and goes.
+
+    Raises:
+        UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
+        ShapeError: the axis cannot be divided among the examples.
+        AxisError: there is no such axis.
+    """
+    _check_groups("psum_scatter", axis_index_groups)
+    size = _size("psum_scatter", axis_name)
+
+    def one(leaf: Any) -> Array:
+        array = as_array(leaf)
+        place = canonical_axis(scatter_dimension, array.ndim, "psum_scatter: scatter_dimension")
+        if tiled:
+            array = _tiles("psum_scatter", array, place, size)
+        params = GatherAxisParams(axis_name, size, place)
+        # checked here, since a mapped collective is gone before its type is looked at
+        psum_scatter_p.rules.abstract_eval((array.aval,), params)
+        return bind1(psum_scatter_p, (array,), params)
+
+    return tree.map(one, x)
+
+
+def _tiles(name: str, x: Array, axis: int, size: int) -> Array:
+    """Divide an axis among the examples: one axis for them, then one within each part."""
+    if x.shape[axis] % size:
+        raise ShapeError(
+            f"{name}, tiled, needs axis {axis} of {x.aval} to be divisible by the size {size} of "
+            "the mapped axis."
+        )
+    return reshape(x, (*x.shape[:axis], size, x.shape[axis] // size, *x.shape[axis + 1 :]))
+
+
+# all_to_all
+
+
+@attrs.frozen
+class AllToAllParams:
+    """The axis that is divided among the examples, and where theirs then stands in each."""
+
+    axis_name: Hashable
+    size: int
+    split_axis: int
+    concat_axis: int
+
+
+all_to_all_p: Primitive[AllToAllParams] = Primitive("all_to_all", AllToAllParams)
+_def_unbound(all_to_all_p)
+def_linear(all_to_all_p)
+_def_batch(
+    all_to_all_p,
+    lambda p: attrs.evolve(p, split_axis=p.split_axis + 1, concat_axis=p.concat_axis + 1),
+)
+
+
+@all_to_all_p.def_abstract_eval
+def _all_to_all_type(avals: Sequence[ShapedArray], params: AllToAllParams) -> Sequence[ShapedArray]:
+    (x,) = avals
+    if not params.split_axis < x.ndim or x.shape[params.split_axis] != params.size:
+        raise ShapeError(
+            f"all_to_all over {params.axis_name!r} needs axis {params.split_axis} to have the "
+            f"size of the mapped one, {params.size}, but got {x}."
+        )
+    shape = list(x.shape)
+    del shape[params.split_axis]
+    shape.insert(params.concat_axis, params.size)
+    return (x.with_shape(tuple(shape)),)
+
+
+@all_to_all_p.def_transpose
+def _all_to_all_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: AllToAllParams
+) -> Sequence[Tangent | None]:
+    (ct,) = cotangents
+    back = attrs.evolve(params, split_axis=params.concat_axis, concat_axis=params.split_axis)
+    return (ct if ct is ZERO else bind1(all_to_all_p, (ct,), back),)
+
+
+@all_to_all_p.def_collective
+def _all_to_all_collective(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: AllToAllParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    # the axis of parts becomes the examples', and the examples' an axis of each
+    x = move_batch_axis(values[0], axes[0], 0, mapped.size)
+    x = moveaxis(x, params.split_axis + 1, 0)
+    return (moveaxis(x, 1, params.concat_axis + 1),), (0,)
+
+
+def all_to_all(
+    x: Any,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: None = None,
+    tiled: bool = False,
+) -> Any:
+    """Exchange parts: example ``i`` gets part ``i`` of every example's value.
+
+    Args:
+        x: arrays in any containers.
+        axis_name: the name of the axis.
+        split_axis: the axis that is divided among the examples.
+        concat_axis: where the parts from the examples are put.
+        axis_index_groups: must be None.
+        tiled: whether ``split_axis`` stays, shorter, and ``concat_axis`` is one there is, longer.
+
+    Raises:
+        UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
+        ShapeError: the axis cannot be divided among the examples.
+        AxisError: there is no such axis.
+    """
+    _check_groups("all_to_all", axis_index_groups)
+    size = _size("all_to_all", axis_name)
+
+    def one(leaf: Any) -> Array:
+        array = as_array(leaf)
+        split = canonical_axis(split_axis, array.ndim, "all_to_all: split_axis")
+        concat = canonical_axis(concat_axis, array.ndim, "all_to_all: concat_axis")
+        params = AllToAllParams(axis_name, size, split, concat)
+        if tiled:
+            array = _tiles("all_to_all", array, split, size)
+        all_to_all_p.rules.abstract_eval((array.aval,), params)
+        out = bind1(all_to_all_p, (array,), params)
+        if not tiled:
+            return out
+        shape = list(out.shape)
+        shape[concat : concat + 2] = [shape[concat] * shape[concat + 1]]
+        return reshape(out, tuple(shape))
+
+    return tree.map(one, x)
+
+
+# ppermute
+
+
+@attrs.frozen
+class PermuteParams:
+    """Which example each one's value goes to, as (from, to); those that get none have zeros."""
+
+    axis_name: Hashable
+    perm: tuple[tuple[int, int], ...]
+
+
+ppermute_p: Primitive[PermuteParams] = Primitive("ppermute", PermuteParams)
+_def_unbound(ppermute_p)
+def_linear(ppermute_p)
+_def_batch(ppermute_p, lambda params: params)
+
+
+@ppermute_p.def_abstract_eval
+def _ppermute_type(avals: Sequence[ShapedArray], params: PermuteParams) -> Sequence[ShapedArray]:
+    return (avals[0],)
+
+
+@ppermute_p.def_transpose
+def _ppermute_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: PermuteParams
+) -> Sequence[Tangent | None]:
+    (ct,) = cotangents
+    back = PermuteParams(params.axis_name, tuple((b, a) for a, b in params.perm))
+    return (ct if ct is ZERO else bind1(ppermute_p, (ct,), back),)
+
+
+@ppermute_p.def_collective
+def _ppermute_collective(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: PermuteParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    x = move_batch_axis(values[0], axes[0], 0, mapped.size)
+    source = {to: of for of, to in params.perm}
+    nothing = full((1, *x.shape[1:]), 0, x.dtype)
+    parts: list[Array] = []
+    i = 0
+    while i < mapped.size:
+        start = source.get(i)
+        count = 1
+        if start is None:
+            parts.append(nothing)
+        else:
+            # neighbours that stay neighbours are moved together
+            while i + count < mapped.size and source.get(i + count) == start + count:
+                count += 1
+            parts.append(slice_in_dim(x, start, start + count))
+        i += count
+    return (concatenate(parts, 0),), (0,)
+
+
+def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+    """Send each example's value to another one.
+
+    Args:
+        x: arrays in any containers.
+        axis_name: the name of the axis.
+        perm: pairs (from, to); an example that no pair sends to gets zeros.
+
+    Raises:
+        UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
+        ArgumentError: an example is out of range, sends twice or is sent to twice.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.primitives.collective import ppermute
+        >>> shift = [(0, 1), (1, 2)]
+        >>> tinyjax.vmap(lambda x: ppermute(x, "i", shift), axis_name="i")(jnp.array([5, 6, 7]))
+        Array([0, 5, 6], dtype=int32)
+    """
+    size = _size("ppermute", axis_name)
+    pairs = tuple((int(a), int(b)) for a, b in perm)
+    for side in zip(*pairs, strict=True) if pairs else ():
+        if len(set(side)) != len(side) or not all(0 <= i < size for i in side):
+            raise ArgumentError(
+                f"ppermute over {axis_name!r}, which has size {size}, needs distinct sources and "
+                f"distinct destinations from 0 to {size - 1}, but got {pairs}."
+            )
+    params = PermuteParams(axis_name, pairs)
+    return tree.map(lambda leaf: bind1(ppermute_p, (as_array(leaf),), params), x)
+
+
+def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+    """Send to each example ``i`` the value of example ``perm[i]``; see ``ppermute``."""
+    return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
+
+
+def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: None = None) -> Any:
+    """Exchange the mapped axis with an axis of the same size; see ``all_to_all``."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)

@@ -1,0 +1,44 @@
+"""The identity whose derivative is zero."""
+
+from collections.abc import Sequence
+
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import NO_PARAMS, ZERO, HostArray, NoParams, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind, bind1
+from tinyjax.primitives.families import def_elementwise_batch
+
+stop_gradient_p: Primitive[NoParams] = Primitive("stop_gradient", NoParams)
+
+
+@stop_gradient_p.def_impl
+def _stop_gradient_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+    return operands
+
+
+@stop_gradient_p.def_abstract_eval
+def _stop_gradient_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+    return avals
+
+
+@stop_gradient_p.def_lowering
+def _stop_gradient_lowering(
+    lowering: Lowering, operands: Sequence[str], params: NoParams
+) -> Sequence[str]:
+    return operands
+
+
+@stop_gradient_p.def_jvp
+def _stop_gradient_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    return bind(stop_gradient_p, primals, params), (ZERO,)
+
+
+def_elementwise_batch(stop_gradient_p)
+
+
+def stop_gradient(x: Array) -> Array:
+    """Return ``x`` as a constant to derivatives."""
+    return bind1(stop_gradient_p, (x,), NO_PARAMS)

@@ -1,0 +1,300 @@
+"""Making arrays, and what is known of dtypes, against jax.numpy."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as oracle
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax.errors import (
+    ArgumentError,
+    AxisError,
+    ConcretizationError,
+    DtypeError,
+    PromotionError,
+    ShapeError,
+)
+
+
+def same(got: Any, expected: Any) -> None:
+    if isinstance(expected, (tuple, list)):
+        assert len(got) == len(expected)
+        for g, e in zip(got, expected, strict=True):
+            same(g, e)
+        return
+    assert got.dtype == expected.dtype
+    assert got.shape == expected.shape
+    assert got.weak_type == expected.weak_type
+    np.testing.assert_allclose(
+        np.asarray(got).astype(np.complex128),
+        np.asarray(expected).astype(np.complex128),
+        rtol=2e-6,
+        atol=1e-6,
+    )
+
+
+# Calls that mean the same in either namespace.
+CALLS: list[tuple[str, Callable[[Any], Any]]] = [
+    ("array of an int", lambda np_: np_.array(3)),
+    ("array of a float", lambda np_: np_.array(3.0)),
+    ("array of a bool", lambda np_: np_.array(True)),
+    ("array of a complex", lambda np_: np_.array(1j)),
+    ("array with a dtype", lambda np_: np_.array(3, dtype="int8")),
+    ("float to int", lambda np_: np_.array(3.7, dtype="int32")),
+    ("list", lambda np_: np_.array([1, 2, 3])),
+    ("mixed list", lambda np_: np_.array([1, 2.5, True])),
+    ("complex list", lambda np_: np_.array([1, 2j])),
+    ("bools", lambda np_: np_.array([True, False])),
+    ("nested", lambda np_: np_.array([[1, 2], [3, 4]], dtype="float32")),
+    ("tuples", lambda np_: np_.array(((1.0, 2.0), (3.0, 4.0)))),
+    ("empty", lambda np_: np_.array([])),
+    ("empty rows", lambda np_: np_.array([[], []])),
+    ("list of arrays", lambda np_: np_.array([np_.ones(2), np_.zeros(2)])),
+    ("list of scalars", lambda np_: np_.array([np_.float32(1), 2, 3.0])),
+    ("list of weak scalars", lambda np_: np_.array([np_.array(1.0), np_.array(2.0)])),
+    ("list of NumPy scalars", lambda np_: np_.array([np.float32(1), np.float32(2)])),
+    ("list of NumPy arrays", lambda np_: np_.array([np.ones(2, np.int8), np.zeros(2, np.int8)])),
+    ("NumPy array", lambda np_: np_.array(np.arange(3, dtype=np.int16))),
+    ("ndmin", lambda np_: np_.array([1, 2], ndmin=3)),
+    ("range", lambda np_: np_.array(list(range(3)))),
+    ("asarray", lambda np_: np_.asarray([1, 2], dtype="float16")),
+    ("zeros", lambda np_: np_.zeros(3)),
+    ("zeros of a dtype", lambda np_: np_.zeros((2, 3), dtype=int)),
+    ("ones", lambda np_: np_.ones((2, 0))),
+    ("full", lambda np_: np_.full((2,), 3)),
+    ("full with a dtype", lambda np_: np_.full(2, 3, dtype="float32")),
+    ("full of an array", lambda np_: np_.full((2, 2), np_.array([1, 2]))),
+    ("zeros_like", lambda np_: np_.zeros_like(np_.ones((2,), dtype="int8"))),
+    ("zeros_like of a number", lambda np_: np_.zeros_like(1.0)),
+    ("ones_like", lambda np_: np_.ones_like(np_.ones(2), dtype=int)),
+    ("full_like", lambda np_: np_.full_like(np_.ones(2, dtype="int8"), 2.5)),
+    ("full_like of a shape", lambda np_: np_.full_like(np_.ones(2), 2.5, shape=(1, 2))),
+    ("eye", lambda np_: np_.eye(3)),
+    ("eye with columns", lambda np_: np_.eye(3, 4, k=1, dtype=int)),
+    ("eye below", lambda np_: np_.eye(3, 2, k=-1)),
+    ("identity", lambda np_: np_.identity(2, dtype=bool)),
+    ("tri", lambda np_: np_.tri(3, 4, 1)),
+    ("tri below", lambda np_: np_.tri(3, 4, -1, dtype=int)),
+    ("arange", lambda np_: np_.arange(5)),
+    ("arange from", lambda np_: np_.arange(2, 8)),
+    ("arange by", lambda np_: np_.arange(2, 9, 3)),
+    ("arange down", lambda np_: np_.arange(5, 0, -2)),
+    ("arange of floats", lambda np_: np_.arange(3.0)),
+    ("arange by a float", lambda np_: np_.arange(0, 1, 0.1)),
+    ("arange of nothing", lambda np_: np_.arange(3, 1)),
+    ("arange of a dtype", lambda np_: np_.arange(4, dtype="float16")),
+    ("arange of an array", lambda np_: np_.arange(np_.array(3, dtype="int8"))),
+    ("linspace", lambda np_: np_.linspace(0, 1, 7)),
+    ("linspace open", lambda np_: np_.linspace(0, 1, 7, endpoint=False)),
+    ("linspace with step", lambda np_: np_.linspace(1.0, 3.0, 5, retstep=True)[0]),
+    ("linspace of one", lambda np_: np_.linspace(2.0, 3.0, 1)),
+    ("linspace of none", lambda np_: np_.linspace(2.0, 3.0, 0)),
+    ("linspace of ints", lambda np_: np_.linspace(0, 10, 4, dtype=int)),
+    ("linspace of arrays", lambda np_: np_.linspace(np_.zeros(2), np_.ones(2), 3, axis=1)),
+    ("logspace", lambda np_: np_.logspace(0, 2, 5)),
+    ("logspace to base 2", lambda np_: np_.logspace(0, 2, 5, base=2)),
+    ("geomspace", lambda np_: np_.geomspace(1, 1000, 4)),
+    ("geomspace down", lambda np_: np_.geomspace(-8.0, -1.0, 4)),
+    ("tril", lambda np_: np_.tril(np_.arange(12).reshape(3, 4))),
+    ("tril off", lambda np_: np_.tril(np_.arange(12).reshape(3, 4), 1)),
+    ("triu", lambda np_: np_.triu(np_.arange(24).reshape(2, 3, 4))),
+    ("triu off", lambda np_: np_.triu(np_.arange(12.0).reshape(3, 4), -1)),
+    ("diag of a matrix", lambda np_: np_.diag(np_.arange(12).reshape(3, 4))),
+    ("diag off", lambda np_: np_.diag(np_.arange(12).reshape(3, 4), 2)),
+    ("diag below", lambda np_: np_.diag(np_.arange(12).reshape(3, 4), -2)),
+    ("diag beyond", lambda np_: np_.diag(np_.arange(12).reshape(3, 4), 7)),
+    ("diag of a vector", lambda np_: np_.diag(np_.arange(3))),
+    ("diag of a vector off", lambda np_: np_.diag(np_.arange(3), 2)),
+    ("diag of a vector below", lambda np_: np_.diag(np_.arange(3.0), -1)),
+    ("diag of nothing", lambda np_: np_.diag(np_.zeros(0), 1)),
+    ("diagflat", lambda np_: np_.diagflat(np_.arange(4).reshape(2, 2), 1)),
+    ("diagonal", lambda np_: np_.diagonal(np_.arange(24).reshape(2, 3, 4), 1, 1, 2)),
+    ("diagonal of axes", lambda np_: np_.diagonal(np_.arange(24).reshape(2, 3, 4), -1, 2, 0)),
+    ("trace", lambda np_: np_.trace(np_.ones((3, 3), dtype="int8"))),
+    ("trace off", lambda np_: np_.trace(np_.arange(24.0).reshape(2, 3, 4), 1, 1, 2)),
+    ("meshgrid", lambda np_: np_.meshgrid(np_.arange(2), np_.arange(3.0))),
+    ("meshgrid ij", lambda np_: np_.meshgrid(np_.arange(2), np_.arange(3), indexing="ij")),
+    ("meshgrid sparse", lambda np_: np_.meshgrid(np_.arange(2), np_.arange(3), sparse=True)),
+    ("meshgrid of one", lambda np_: np_.meshgrid(np_.arange(2))),
+    ("indices", lambda np_: np_.indices((2, 3))),
+    ("indices sparse", lambda np_: np_.indices((2, 3), sparse=True)),
+    ("vander", lambda np_: np_.vander(np_.array([1.0, 2.0, 3.0]))),
+    ("vander up", lambda np_: np_.vander(np_.array([1, 2, 3]), 4, increasing=True)),
+    ("tril_indices", lambda np_: np_.tril_indices(3, 1, 4)),
+    ("triu_indices", lambda np_: np_.triu_indices(3, -1)),
+    ("triu_indices_from", lambda np_: np_.triu_indices_from(np_.zeros((2, 3)))),
+    ("tril_indices_from", lambda np_: np_.tril_indices_from(np_.zeros((2, 3)))),
+    ("diag_indices", lambda np_: np_.diag_indices(3)),
+    ("float32", lambda np_: np_.float32(3)),
+    ("int8 of a float", lambda np_: np_.int8(3.7)),
+    ("float16 of an array", lambda np_: np_.float16(np_.arange(3))),
+    ("bfloat16", lambda np_: np_.bfloat16(1.5)),
+    ("bool_", lambda np_: np_.bool_(2)),
+]
+
+
+@pytest.mark.parametrize(("name", "call"), CALLS, ids=[c[0] for c in CALLS])
+def test_arrays_are_those_of_jax(name: str, call: Callable[[Any], Any]) -> None:
+    same(call(jnp), call(oracle))
+
+
+COMPILED = ["arange by", "linspace", "eye", "tri", "diag off", "diagonal", "indices", "geomspace"]
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_the_same_when_compiled(name: str) -> None:
+    call = dict(CALLS)[name]
+    expected = call(jnp)
+    got = tinyjax.jit(lambda: call(jnp))()
+    assert got.dtype == expected.dtype
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_lists_may_hold_traced_values() -> None:
+    def fun(x: tinyjax.Array) -> tinyjax.Array:
+        return jnp.array([[x, 2.0 * x], [1, x * x]])
+
+    x = jnp.float32(3.0)
+    np.testing.assert_allclose(tinyjax.jit(fun)(x), [[3, 6], [1, 9]])
+    np.testing.assert_allclose(tinyjax.jacfwd(fun)(x), [[1, 2], [0, 6]])
+    np.testing.assert_allclose(tinyjax.vmap(fun)(jnp.ones(2))[1], [[1, 2], [1, 1]])
+
+
+def test_arrays_do_not_share_memory_with_their_source() -> None:
+    source = np.ones(2, np.float32)
+    x = jnp.asarray(source)
+    source[0] = 5
+    assert x.tolist() == [1, 1]
+
+
+def test_64_bit_data_keeps_its_width() -> None:
+    assert jnp.array(np.ones(2)).dtype == jnp.float64
+    assert jnp.array([np.float64(1), np.float64(2)]).dtype == jnp.float64
+    assert jnp.array([1, 2], dtype=jnp.int64).dtype == jnp.int64
+    assert jnp.arange(2**40, 2**40 + 2, dtype=jnp.int64).tolist() == [2**40, 2**40 + 1]
+    with tinyjax.default_dtypes("float64"):
+        assert jnp.array([1.0]).dtype == jnp.float64
+        assert jnp.zeros(2).dtype == jnp.float64
+        assert jnp.arange(2).dtype == jnp.int64
+        assert jnp.linspace(0, 1, 3).dtype == jnp.float64
+        assert jnp.array([1j]).dtype == jnp.complex128
+
+
+def test_floats_that_overflow_become_infinite() -> None:
+    assert jnp.array([1e300]).tolist() == [np.inf]
+    assert jnp.full(2, 1e300, dtype=jnp.float32).tolist() == [np.inf, np.inf]
+
+
+def test_derivatives_of_what_is_made_of_values() -> None:
+    ends = tinyjax.jacrev(lambda a: jnp.linspace(a, 2.0, 3))(1.0)
+    np.testing.assert_allclose(ends, [1.0, 0.5, 0.0])
+    spread = tinyjax.jacfwd(lambda v: jnp.diag(v, 1))(jnp.ones(2))
+    assert spread.sum() == 2
+    assert tinyjax.grad(lambda m: jnp.trace(m))(jnp.ones((2, 3))).tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert tinyjax.grad(lambda m: jnp.tril(m).sum())(jnp.ones((2, 2))).tolist() == [[1, 0], [1, 1]]
+
+
+def test_errors() -> None:
+    untyped: Any = jnp
+    with pytest.raises(ShapeError, match="equal lengths"):
+        jnp.array([[1, 2], [3]])
+    with pytest.raises(ShapeError, match="equal lengths"):
+        jnp.array([jnp.ones(2), jnp.ones(3)])
+    with pytest.raises(ArgumentError, match="does not fit in int32"):
+        jnp.array([2**40])
+    with pytest.raises(ArgumentError, match="does not fit in uint8"):
+        jnp.array(300, dtype=jnp.uint8)
+    with pytest.raises(ArgumentError, match="str"):
+        untyped.array(["a"])
+    with pytest.raises(ArgumentError, match="NoneType"):
+        untyped.array(None)
+    with pytest.raises(DtypeError, match="not a dtype"):
+        jnp.zeros(2, dtype="nonsense")
+    with pytest.raises(ShapeError, match="negative"):
+        jnp.zeros(-1)
+    with pytest.raises(ArgumentError, match="known at trace time"):
+        untyped.zeros(2.5)
+    with pytest.raises(ArgumentError, match="step"):
+        jnp.arange(0, 3, 0)
+    with pytest.raises(ConcretizationError, match="arange"):
+        tinyjax.jit(jnp.arange)(3)
+    with pytest.raises(ShapeError, match=r"\(3,\) does not broadcast to \(2, 2\)"):
+        jnp.full((2, 2), jnp.ones(3))
+    with pytest.raises(ShapeError, match="one or two axes"):
+        jnp.diag(jnp.ones((2, 2, 2)))
+    with pytest.raises(AxisError, match="axis2"):
+        jnp.diagonal(jnp.ones((2, 2)), 0, 0, 2)
+    with pytest.raises(ArgumentError, match="indexing"):
+        untyped.meshgrid(jnp.ones(2), indexing="yx")
+
+
+# Dtypes
+
+
+@pytest.mark.parametrize("name", ["float32", "int8", "bool_", "bfloat16", "complex64", "float64"])
+def test_scalar_types_are_dtypes(name: str) -> None:
+    kind = getattr(jnp, name)
+    dtype = np.dtype(getattr(oracle, name))
+    assert kind == dtype
+    assert dtype == kind
+    assert hash(kind) == hash(dtype)
+    assert np.zeros(2, kind).dtype == dtype
+    assert jnp.zeros(2, kind).dtype == kind
+    assert kind != "nonsense"
+    assert kind != jnp.uint16
+    assert kind is not None
+    assert repr(kind) == f"tinyjax.numpy.{dtype.name}"
+
+
+ABSTRACT = ["floating", "integer", "signedinteger", "unsignedinteger", "inexact", "number"]
+
+
+@pytest.mark.parametrize("abstract", [*ABSTRACT, "complexfloating", "generic"])
+def test_subtypes_are_those_of_jax(abstract: str) -> None:
+    for name in ("float32", "bfloat16", "float16", "int8", "uint8", "bool_", "complex64"):
+        got = jnp.issubdtype(getattr(jnp, name), getattr(jnp, abstract))
+        assert got == oracle.issubdtype(getattr(oracle, name), getattr(oracle, abstract))
+    assert jnp.issubdtype(jnp.floating, jnp.inexact)
+    assert jnp.issubdtype(jnp.float32, jnp.float32)
+    assert not jnp.issubdtype(jnp.float32, jnp.float16)
+
+
+def test_limits() -> None:
+    for name in ("float16", "bfloat16", "float32"):
+        assert float(jnp.finfo(name).eps) == float(oracle.finfo(name).eps)
+        assert float(jnp.finfo(name).max) == float(oracle.finfo(name).max)
+        assert float(jnp.finfo(name).tiny) == float(oracle.finfo(name).tiny)
+    assert jnp.iinfo(jnp.int8).max == 127
+    assert jnp.finfo(jnp.ones(2)).bits == 32
+
+
+def test_result_types() -> None:
+    assert jnp.result_type(1, jnp.ones(2, jnp.float16)) == jnp.float16
+    assert jnp.result_type(jnp.int8, float) == jnp.float32
+    assert jnp.result_type(1, 2.0) == jnp.float32
+    assert jnp.promote_types("int32", "uint32") == jnp.int64
+    assert jnp.can_cast(jnp.int8, jnp.int32)
+    assert not jnp.can_cast(jnp.int32, jnp.int8)
+    assert jnp.isdtype(jnp.bfloat16, "real floating")
+    assert not jnp.isdtype(jnp.bfloat16, ("integral", jnp.float32))
+    with pytest.raises(PromotionError):
+        jnp.promote_types(jnp.float8_e5m2, jnp.float16)
+    with pytest.raises(ArgumentError):
+        jnp.result_type()
+
+
+def test_questions_about_values() -> None:
+    x = jnp.zeros((2, 3))
+    assert (jnp.ndim(x), jnp.shape(x), jnp.size(x), jnp.size(x, 1)) == (2, (2, 3), 6, 3)
+    assert (jnp.ndim(1), jnp.shape(1), jnp.size(1)) == (0, (), 1)
+    assert jnp.isscalar(1)
+    assert jnp.isscalar(jnp.float32(1))
+    assert not jnp.isscalar(x)
+    assert jnp.iscomplexobj(1j)
+    assert jnp.isrealobj(x)
+    assert isinstance(x, jnp.ndarray)
+    assert jnp.newaxis is None
+    assert jnp.pi == np.pi

@@ -1,0 +1,102 @@
+"""Special functions, and the identity without a derivative."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import scipy.special
+
+from specs import ArraySpec, Case, Spec
+from specs.elementwise import EMPTY, EXTREME, SCALAR, in_wide, one
+from tinyjax.core.primitive import HostArray
+from tinyjax.primitives import special as sp
+from tinyjax.primitives import stop_gradient as sg
+from tinyjax.primitives.shape import full_like
+
+POSITIVE = ArraySpec((4, 5), low=1, high=15)
+BELOW_ZERO = ArraySpec((2, 10), low=-6.9, high=-0.1)
+
+
+def digamma(x: HostArray) -> HostArray:
+    # SciPy has the limits from one side at 0, XLA and this package none
+    return np.asarray(np.where(x == 0, np.nan, scipy.special.digamma(x)))
+
+
+def lgamma(x: HostArray) -> HostArray:
+    return np.asarray(np.where(np.isneginf(x), np.inf, scipy.special.gammaln(x)))
+
+
+def polygamma(x: Any, *, n: float) -> Any:
+    return sp.polygamma(full_like(x, n), x)
+
+
+def zeta(q: Any, *, s: float) -> Any:
+    return sp.zeta(full_like(q, s), q)
+
+
+def of_order(reference: Any) -> Any:
+    def applied(x: HostArray, **params: float) -> Any:
+        (order,) = params.values()
+        return reference(0 * x + x.dtype.type(order), x)
+
+    return applied
+
+
+SPECS = [
+    one(sp.erf_p, sp.erf, scipy.special.erf, jax.lax.erf, "f"),
+    one(sp.erfc_p, sp.erfc, scipy.special.erfc, jax.lax.erfc, "f", tol=4),
+    one(sp.erf_inv_p, sp.erf_inv, scipy.special.erfinv, jax.lax.erf_inv, "f", -0.9, 0.9, tol=4),
+    Spec(
+        "lgamma",
+        sp.lgamma_p,
+        sp.lgamma,
+        [Case(POSITIVE), Case(EXTREME), Case(BELOW_ZERO), Case(SCALAR), Case(EMPTY)],
+        numpy=in_wide(lgamma),
+        jax=jax.lax.lgamma,
+        grad=2,
+        grad_cases=(0,),
+        tol=4,
+    ),
+    Spec(
+        "digamma",
+        sp.digamma_p,
+        sp.digamma,
+        [Case(POSITIVE), Case(EXTREME), Case(BELOW_ZERO), Case(SCALAR), Case(EMPTY)],
+        numpy=in_wide(digamma),
+        jax=jax.lax.digamma,
+        grad=2,
+        grad_cases=(0,),
+        tol=16,
+    ),
+    Spec(
+        "polygamma",
+        sp.polygamma_p,
+        polygamma,
+        [Case(POSITIVE, n=n) for n in (0.0, 1.0, 2.0, 5.0)] + [Case(SCALAR, n=1.0)],
+        numpy=in_wide(of_order(scipy.special.polygamma)),
+        jax=of_order(jax.lax.polygamma),
+        dtypes=("float32", "float64"),
+        grad=2,
+        grad_cases=(1, 2),
+        tol=16,
+    ),
+    Spec(
+        "zeta",
+        sp.zeta_p,
+        zeta,
+        [Case(POSITIVE, s=s) for s in (1.5, 2.0, 7.0)],
+        numpy=in_wide(of_order(scipy.special.zeta)),
+        jax=of_order(jax.lax.zeta),
+        dtypes=("float32", "float64"),
+        grad=2,
+        grad_cases=(0, 1),
+        tol=16,
+    ),
+    one(
+        sg.stop_gradient_p,
+        sg.stop_gradient,
+        np.copy,
+        jax.lax.stop_gradient,
+        grad=0,
+    ),
+]

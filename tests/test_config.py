@@ -1,0 +1,138 @@
+"""Settings: for the process, for a block, for a thread or task, from the environment."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import config, default_dtypes, grad, jit
+from tinyjax.config import Settings
+from tinyjax.errors import ArgumentError
+
+
+@pytest.fixture(autouse=True)
+def settings_stay_as_they_were() -> Iterator[None]:
+    before = config.settings()
+    yield
+    assert config.settings() == before
+
+
+def test_the_settings_there_are() -> None:
+    settings = Settings()
+    assert settings.default_dtypes == "float32"
+    assert settings.threefry_partitionable
+    assert not settings.check_leaks
+    assert not settings.check_jaxprs
+    assert not settings.typecheck
+    assert hash(settings) == hash(Settings())
+
+
+def test_a_setting_of_a_block() -> None:
+    with config.scoped(check_jaxprs=True, default_dtypes="float64") as inside:
+        assert config.settings() is inside
+        assert inside.check_jaxprs
+        with config.scoped(check_jaxprs=False):
+            assert not config.settings().check_jaxprs
+            assert config.settings().default_dtypes == "float64"
+        assert config.settings().check_jaxprs
+    assert not config.settings().check_jaxprs
+
+
+def test_a_block_ends_with_an_exception() -> None:
+    with pytest.raises(KeyError), config.scoped(check_jaxprs=True):
+        raise KeyError
+    assert not config.settings().check_jaxprs
+
+
+def test_a_setting_of_the_process() -> None:
+    config.update("check_jaxprs", True)
+    try:
+        assert config.settings().check_jaxprs
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(config.settings().check_jaxprs))
+        thread.start()
+        thread.join()
+        assert seen == [True]
+    finally:
+        config.update("check_jaxprs", False)
+
+
+def test_a_setting_of_the_process_within_a_block() -> None:
+    with config.scoped(default_dtypes="float64"):
+        config.update("check_jaxprs", True)
+        try:
+            assert config.settings().check_jaxprs
+            assert config.settings().default_dtypes == "float64"
+        finally:
+            config.update("check_jaxprs", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1", True), ("true", True), ("ON", True), ("0", False), ("no", False), ("", False)],
+)
+def test_booleans_from_text(text: str, value: bool) -> None:
+    with config.scoped(check_jaxprs=text) as inside:
+        assert inside.check_jaxprs is value
+
+
+def test_mistakes() -> None:
+    with pytest.raises(
+        ArgumentError, match=r"there is no setting 'chek_leaks'\. The settings are:"
+    ):
+        config.update("chek_leaks", True)
+    with pytest.raises(
+        ArgumentError, match="a boolean setting takes True or False, but got 'maybe'"
+    ):
+        config.update("check_leaks", "maybe")
+    with pytest.raises(ArgumentError, match="default_dtypes takes float32 or float64"):
+        config.update("default_dtypes", np.int32)
+
+
+@pytest.mark.parametrize("wide", ["float64", np.float64, np.dtype("float64"), jnp.float64])
+def test_default_dtypes(wide: object) -> None:
+    with default_dtypes(wide):
+        assert jnp.ones(2).dtype == np.float64
+        assert jnp.asarray(1).dtype == np.int64
+        assert jnp.asarray(1j).dtype == np.complex128
+        assert jnp.arange(3).dtype == np.int64
+        assert (jnp.arange(3) / 2).dtype == np.float64
+        assert jit(lambda: jnp.zeros(2))().dtype == np.float64
+        assert grad(lambda x: x * x)(1.0).dtype == np.float64
+        assert (jnp.ones(2, "float32") * 2.5).dtype == np.float32  # a weak scalar widens nothing
+    assert jnp.ones(2).dtype == np.float32
+    assert jnp.asarray(1).dtype == np.int32
+
+
+def test_64_bit_types_exist_whatever_the_default() -> None:
+    x = np.arange(3.0)
+    assert x.dtype == np.float64
+    for found in (jnp.asarray(x), jit(lambda x: x + 1)(x), grad(lambda x: jnp.sum(x * x))(x)):
+        assert found.dtype == np.float64
+    assert jnp.asarray(2**40, dtype="int64").dtype == np.int64
+    assert int(jit(lambda x: x + 1)(np.int64(2**40))) == 2**40 + 1
+
+
+def test_a_thread_has_the_settings_of_the_process_not_of_our_block() -> None:
+    seen = []
+    with default_dtypes("float64"):
+        thread = threading.Thread(target=lambda: seen.append(jnp.ones(1).dtype.name))
+        thread.start()
+        thread.join()
+    assert seen == ["float32"]
+
+
+def test_tasks_have_settings_of_their_own() -> None:
+    async def dtype_in(name: str) -> str:
+        with default_dtypes(name):
+            await asyncio.sleep(0)
+            return tinyjax.jit(lambda: jnp.ones(1))().dtype.name
+
+    async def both() -> list[str]:
+        return await asyncio.gather(*(dtype_in(name) for name in ("float64", "float32") * 3))
+
+    assert asyncio.run(both()) == ["float64", "float32"] * 3

@@ -1,0 +1,237 @@
+"""Element types: the promotion lattice against jax's, defaults, kinds, and what is never done."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import dtypes, jit
+from tinyjax.dtypes import ALL, COMPLEXES, FLOAT8, FLOATS, INEXACT, INTEGERS, DType
+from tinyjax.errors import DtypeError, PromotionError
+
+WEAK = {"int": 1, "float": 1.0, "complex": 1j}
+KINDS: list[DType | str] = [*ALL, *WEAK]
+
+
+@pytest.fixture(params=["float32", "float64"])
+def defaults(request: pytest.FixtureRequest) -> Iterator[str]:
+    with tinyjax.default_dtypes(request.param):
+        yield request.param
+
+
+def ours(kind: DType | str) -> tuple[DType, bool]:
+    if isinstance(kind, str):
+        return dtypes.scalar_dtype(type(WEAK[kind])), True
+    return kind, False
+
+
+def theirs(kind: DType | str) -> Any:
+    return WEAK[kind] if isinstance(kind, str) else np.zeros((), kind)
+
+
+def jax_promotes(*kinds: DType | str) -> tuple[DType, bool] | None:
+    """The dtype and weakness of jax's result, None where jax knows no common type."""
+    with jax.enable_x64(True):
+        try:
+            found = jax.eval_shape(lambda *xs: sum(xs[1:], xs[0]), *map(theirs, kinds))
+        except jax.dtypes.TypePromotionError:
+            return None
+        # a weak result of ours has the default width, of jax's with x64 on the widest
+        return np.dtype(found.dtype), bool(found.weak_type)
+
+
+def promotes(*kinds: DType | str) -> tuple[DType, bool] | None:
+    try:
+        return dtypes.promote([ours(kind) for kind in kinds])
+    except PromotionError:
+        return None
+
+
+def test_every_pair_promotes_as_in_jax() -> None:
+    different = {}
+    with tinyjax.default_dtypes("float64"):
+        for pair in itertools.combinations_with_replacement(KINDS, 2):
+            found, expected = promotes(*pair), jax_promotes(*pair)
+            if found != expected:
+                different[tuple(map(str, pair))] = (found, expected)
+    assert different == {}
+
+
+def test_promotion_does_not_depend_on_the_order_of_operands(defaults: str) -> None:
+    for a, b in itertools.combinations(KINDS, 2):
+        assert promotes(a, b) == promotes(b, a)
+    triples = list(itertools.combinations(KINDS, 3))[::11]
+    for triple in triples:
+        found = {promotes(*order) for order in itertools.permutations(triple)}
+        assert len(found) == 1, triple
+
+
+def test_promotion_of_a_type_with_itself(defaults: str) -> None:
+    for kind in KINDS:
+        assert promotes(kind, kind) == ours(kind)
+
+
+def test_a_weak_type_gives_way(defaults: str) -> None:
+    for dtype in ALL:
+        found = promotes(dtype, "int")
+        assert found is not None
+        assert found[0] == (dtypes.default_int() if dtype == np.bool_ else dtype)
+        if dtype in INEXACT:
+            assert promotes(dtype, "float") == (dtype, False)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ("int32", "uint32", "int64"),
+        ("int64", "uint64", "float32"),
+        ("int64", "float32", "float32"),
+        ("int32", "float16", "float16"),
+        ("bfloat16", "float16", "float32"),
+        ("float64", "complex64", "complex128"),
+        ("bool", "int8", "int8"),
+        (int, "int8", "int8"),
+        (float, "int64", "float32"),
+        (complex, "float64", "complex128"),
+    ],
+)
+def test_promote_types(a: Any, b: Any, expected: str) -> None:
+    assert dtypes.promote_types(a, b) == np.dtype(expected)
+    assert dtypes.promote_types(b, a) == np.dtype(expected)
+
+
+def test_types_with_no_common_type() -> None:
+    for other in (*FLOAT8[1:], dtypes.bfloat16, dtypes.float16, dtypes.float32):
+        with pytest.raises(PromotionError, match=r"have no common type.*\.astype"):
+            dtypes.promote_types(FLOAT8[0], other)
+
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda x, y: x + y,
+    "multiply": lambda x, y: x * y,
+    "divide": lambda x, y: x / y,
+    "greater": lambda x, y: x > y,
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_results_have_the_promoted_type_eagerly_and_compiled(name: str) -> None:
+    fun = BINARY[name]
+    for a, b in [
+        ("int32", 1.0),
+        ("int8", "uint8"),
+        ("float32", 2),
+        ("bfloat16", 1.5),
+        ("float64", "float32"),
+        ("bool", 2.0),
+    ]:
+        x, y = (np.ones(2, jnp.dtype(k)) if isinstance(k, str) else k for k in (a, b))
+        first: Any = x
+        eager, fast = fun(jnp.asarray(first), y), jit(fun)(x, y)
+        with jax.enable_x64(True):
+            expected = jax.eval_shape(fun, x, y)
+        if a in ("int32", "bool"):  # the default float takes part: jax has ours with x64 off
+            expected = jax.eval_shape(fun, x, y)
+        assert eager.dtype == fast.dtype == expected.dtype, (a, b)
+        assert eager.weak_type == fast.weak_type, (a, b)
+        if name != "greater":  # jax calls some bools weak, which makes no difference
+            assert eager.weak_type == expected.weak_type, (a, b)
+
+
+# Defaults
+
+
+def test_default_types(defaults: str) -> None:
+    wide = defaults == "float64"
+    assert dtypes.default_float() == np.dtype(np.float64 if wide else np.float32)
+    assert dtypes.default_int() == np.dtype(np.int64 if wide else np.int32)
+    assert dtypes.default_complex() == np.dtype(np.complex128 if wide else np.complex64)
+    assert dtypes.scalar_dtype(bool) == np.bool_
+    for scalar in (True, 1, 1.0, 1j):
+        array = jnp.asarray(scalar)
+        assert array.dtype == dtypes.scalar_dtype(type(scalar))
+
+
+def test_nothing_is_narrowed(defaults: str) -> None:
+    for dtype in ALL:
+        given = np.ones(2, dtype)
+        assert jnp.asarray(given).dtype == dtype
+        assert jit(lambda x: x)(given).dtype == dtype
+        assert jnp.ones(2, dtype).dtype == dtype
+        assert jnp.asarray(given).astype(dtype).dtype == dtype
+        assert np.asarray(jit(lambda x: (x, x)[0])(given)).dtype == dtype
+
+
+def test_data_of_every_type_goes_to_the_device_and_back() -> None:
+    for dtype in ALL:
+        given = np.array([0, 1, 2, 3]).astype(dtype)
+        found = np.asarray(jit(lambda x: x.reshape(2, 2))(given))
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, given.reshape(2, 2))
+
+
+# What a type is
+
+
+def test_kinds() -> None:
+    assert dtypes.kind(dtypes.bfloat16) == "f"
+    assert all(dtypes.kind(dtype) == "f" for dtype in FLOATS)
+    assert dtypes.kind(dtypes.uint8) == "u"
+    assert dtypes.kind(dtypes.bool_) == "b"
+    for dtype in ALL:
+        assert dtypes.is_inexact(dtype) == (dtype in INEXACT)
+        assert dtypes.is_float(dtype) == (dtype in FLOATS)
+        assert dtypes.is_complex(dtype) == (dtype in COMPLEXES)
+        assert dtypes.is_integer(dtype) == (dtype in INTEGERS)
+        assert dtypes.is_inexact(dtype) == bool(jax.numpy.issubdtype(dtype, np.inexact))
+    assert {d for d in ALL if dtypes.is_narrow_float(d)} == {
+        *FLOAT8,
+        dtypes.bfloat16,
+        dtypes.float16,
+    }
+
+
+def test_real_and_complex_counterparts() -> None:
+    assert dtypes.real_part(dtypes.complex64) == np.float32
+    assert dtypes.real_part(dtypes.complex128) == np.float64
+    assert dtypes.real_part(dtypes.int8) == np.int8
+    assert dtypes.to_complex(dtypes.float64) == np.complex128
+    assert dtypes.to_complex(dtypes.bfloat16) == np.complex64
+    assert dtypes.to_complex(dtypes.complex128) == np.complex128
+
+
+def test_to_inexact(defaults: str) -> None:
+    assert dtypes.to_inexact(dtypes.int64) == dtypes.default_float()
+    assert dtypes.to_inexact(dtypes.bfloat16) == dtypes.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("float32", np.float32),
+        (np.float64, np.float64),
+        (np.dtype("int8"), np.int8),
+        (bool, np.bool_),
+        (float, np.float32),
+        (int, np.int32),
+        (complex, np.complex64),
+        ("bfloat16", ml_dtypes.bfloat16),
+        (ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2),
+        (jnp.bfloat16, ml_dtypes.bfloat16),
+    ],
+)
+def test_what_names_a_dtype(given: Any, expected: Any) -> None:
+    assert dtypes.check(given) == np.dtype(expected)
+
+
+@pytest.mark.parametrize("given", ["float33", object, "datetime64[s]", str, np.float128, [1]])
+def test_what_names_none(given: Any) -> None:
+    with pytest.raises(DtypeError, match=r"is not a dtype|cannot have dtype"):
+        dtypes.check(given)

@@ -1,0 +1,472 @@
+"""Jaxprs: well-formedness, printing, equality up to renaming, digests, simplification."""
+
+import copy
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import Array, config, grad, jit, jvp, make_jaxpr, vmap
+from tinyjax.core.array import ConcreteArray, scalar
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.digest import encode
+from tinyjax.core.jaxpr import (
+    Jaxpr,
+    JaxprEqn,
+    Lit,
+    Var,
+    eval_jaxpr,
+    subjaxprs,
+    typecheck_jaxpr,
+)
+from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
+from tinyjax.core.printing import print_jaxpr
+from tinyjax.core.simplify import cse, dce, inline_literals
+from tinyjax.core.staging import stage
+from tinyjax.core.trace import bind1
+from tinyjax.errors import ArgumentError, JaxprTypeError
+from tinyjax.primitives.elementwise import add_p, mul_p, sin_p
+from tinyjax.primitives.reduce import ReduceParams, reduce_sum_p
+
+FLOAT = ShapedArray((), np.dtype("float32"))
+VECTOR = ShapedArray((3,), np.dtype("float32"))
+ONE = Lit(scalar(1.0, np.dtype("float32")))
+
+
+def staged(fun: Callable[..., Any], *args: Any) -> Jaxpr:
+    return make_jaxpr(fun)(*args).jaxpr
+
+
+def eqn(primitive: Primitive[Any], inputs: Sequence[Var | Lit], *outs: Var) -> JaxprEqn:
+    return JaxprEqn(primitive, tuple(inputs), NO_PARAMS, tuple(outs))
+
+
+# Well-formedness
+
+
+def test_a_well_formed_jaxpr_has_its_type() -> None:
+    a, b = Var(VECTOR), Var(FLOAT)
+    total = JaxprEqn(reduce_sum_p, (a,), ReduceParams((0,)), (b,))
+    jaxpr = Jaxpr((a,), (total,), (b, ONE, a))
+    assert str(typecheck_jaxpr(jaxpr)) == "(float32[3]) -> (float32[], float32[], float32[3])"
+
+
+def test_programs_of_all_kinds_are_well_formed() -> None:
+    def fun(x: Any) -> Any:
+        return jnp.sum(jit(jnp.sin)(x) * x)
+
+    x = jnp.ones(3)
+    for program in (
+        fun,
+        grad(fun),
+        jit(grad(fun)),
+        vmap(lambda y: y * fun(x)),
+        lambda x: jvp(grad(fun), (x,), (x,)),
+    ):
+        with config.scoped(check_jaxprs=True):
+            jaxpr = staged(program, x)
+        typecheck_jaxpr(jaxpr)
+        for equation in jaxpr.eqns:
+            for inner in subjaxprs(equation.params):
+                typecheck_jaxpr(inner)
+
+
+A, B, C = Var(FLOAT), Var(FLOAT), Var(FLOAT)
+ILL_FORMED = {
+    "unbound in an equation": (
+        Jaxpr((A,), (eqn(mul_p, (A, C), B),), (B,)),
+        (
+            "a variable of type float32[] is used but not bound in the equation "
+            "'c:float32[] = mul a b'."
+        ),
+    ),
+    "unbound in the results": (
+        Jaxpr((A,), (), (B,)),
+        "a variable of type float32[] is used but not bound in the results.",
+    ),
+    "used before it is bound": (
+        Jaxpr((A,), (eqn(sin_p, (B,), C), eqn(sin_p, (A,), B)), (C,)),
+        "a variable of type float32[] is used but not bound in the equation 'b:float32[] = sin a'.",
+    ),
+    "bound twice by equations": (
+        Jaxpr((A,), (eqn(sin_p, (A,), B), eqn(sin_p, (A,), B)), (B,)),
+        (
+            "a variable of type float32[] is bound twice, the second time in the equation "
+            "'b:float32[] = sin a'."
+        ),
+    ),
+    "bound twice by the parameters": (
+        Jaxpr((A, A), (), (A,)),
+        "a variable of type float32[] is bound twice, the second time in the parameters.",
+    ),
+    "a binder of the wrong type": (
+        Jaxpr((A,), (eqn(sin_p, (A,), Var(VECTOR)),), (A,)),
+        (
+            "the equation 'b:float32[3] = sin a' binds types (ShapedArray(shape=(3,), "
+            "dtype=float32)), but its primitive gives (ShapedArray(shape=(), dtype=float32))."
+        ),
+    ),
+    "too many binders": (
+        Jaxpr((A,), (eqn(sin_p, (A,), B, C),), (A,)),
+        (
+            "the equation 'b:float32[] c:float32[] = sin a' binds types (ShapedArray(shape=(), "
+            "dtype=float32), ShapedArray(shape=(), dtype=float32)), but its primitive gives "
+            "(ShapedArray(shape=(), dtype=float32))."
+        ),
+    ),
+    "parameters of another primitive": (
+        Jaxpr((A,), (JaxprEqn(sin_p, (A,), ReduceParams((0,)), (B,)),), (B,)),
+        (
+            "the equation 'b:float32[] = sin [ axes=(0,) ] a' has parameters of type "
+            "ReduceParams, but 'sin' takes NoParams."
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ILL_FORMED)
+def test_an_ill_formed_jaxpr_is_rejected(name: str) -> None:
+    jaxpr, message = ILL_FORMED[name]
+    with pytest.raises(JaxprTypeError) as caught:
+        typecheck_jaxpr(jaxpr)
+    assert caught.value.message == message
+
+
+def test_evaluation_wants_as_many_arguments_as_parameters() -> None:
+    jaxpr = staged(lambda x, y: x + y, 1.0, 2.0)
+    with pytest.raises(ArgumentError, match=r"takes 2 arguments, but got 1: its type is \(float"):
+        eval_jaxpr(jaxpr, [jnp.ones(())])
+
+
+def test_a_closed_jaxpr_is_a_function() -> None:
+    weights = jnp.arange(3.0)
+    closed = make_jaxpr(lambda x: {"out": x * weights})(2.0)
+    assert closed.consts == (weights,)
+    assert closed.in_avals == (ShapedArray((), np.dtype("float32"), True),)
+    assert closed.out_avals == (VECTOR,)
+    np.testing.assert_array_equal(closed(jnp.asarray(2.0))[0], [0.0, 2.0, 4.0])
+
+
+def test_return_shape() -> None:
+    _, shape = make_jaxpr(lambda x: {"sum": jnp.sum(x)}, return_shape=True)(jnp.ones(3))
+    assert shape == {"sum": tinyjax.ShapeDtypeStruct((), np.dtype("float32"))}
+    assert tinyjax.eval_shape(lambda x: [x], tinyjax.ShapeDtypeStruct((2, 3), "int8")) == [
+        tinyjax.ShapeDtypeStruct((2, 3), np.dtype("int8"))
+    ]
+
+
+# Printing
+
+
+def test_printing() -> None:
+    inner = jit(lambda x: jnp.sin(x) * 2.0)
+    inner.__name__ = inner._name = "inner"
+    jaxpr = staged(lambda x: (jnp.sum(inner(x), axis=0), 3), jnp.ones((2, 3)))
+    assert str(jaxpr) == (
+        "{ lambda a:float32[2,3] .\n"
+        "  let b:float32[2,3] = jit [ name=inner donated=() ] a\n"
+        "        jaxpr={ lambda a:float32[2,3] .\n"
+        "            let b:float32[2,3] = sin a\n"
+        "                c:float32[2,3] = mul b 2.0\n"
+        "            in ( c ) }\n"
+        "      c:float32[3] = reduce_sum [ axes=(0,) ] b\n"
+        "  in ( c, 3 ) }"
+    )
+
+
+def test_printing_in_colour() -> None:
+    jaxpr = staged(jnp.sin, 1.0)
+    coloured = print_jaxpr(jaxpr, colour=True)
+    assert "\x1b[1;34msin\x1b[0m" in coloured
+    plain = print_jaxpr(jaxpr, colour=False)
+    assert "\x1b" not in plain
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
+    assert str(jaxpr) == repr(jaxpr) == plain  # no terminal here
+
+
+def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    jaxpr = staged(jnp.sin, 1.0)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b" in print_jaxpr(jaxpr)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in print_jaxpr(jaxpr)
+
+
+def test_names_beyond_z() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(28):
+            x = jnp.sin(x)
+        return x
+
+    lines = str(staged(chain, 1.0)).splitlines()
+    assert lines[25] == "      z:float32[] = sin y"
+    assert lines[26] == "      aa:float32[] = sin z"
+    assert lines[27] == "      ab:float32[] = sin aa"
+
+
+def test_equations_know_the_line_they_come_from() -> None:
+    def fun(x: Any) -> Any:
+        return jnp.sin(x)  # this line
+
+    (equation,) = staged(fun, 1.0).eqns
+    assert equation.source is not None
+    location = equation.source.location
+    assert location.filename == __file__
+    assert location.text == "return jnp.sin(x)  # this line"
+
+
+# Equality up to renaming
+
+
+def test_equal_programs_are_equal() -> None:
+    def one(x: Any, y: Any) -> Any:
+        return jnp.sin(x) * y + 1.0
+
+    def other(left: Any, right: Any) -> Any:
+        wave = jnp.sin(left)
+        scaled = wave * right
+        return scaled + 1.0
+
+    first, second = staged(one, 1.0, 2.0), staged(other, 3.0, 4.0)
+    assert first is not second
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first.digest == second.digest
+    assert len(first.digest) == 16
+    assert {first: "found"}[second] == "found"
+
+
+def test_names_of_called_programs_do_not_matter() -> None:
+    def one(x: Any) -> Any:
+        return x + 1
+
+    def other(x: Any) -> Any:
+        return x + 1
+
+    assert staged(jit(one), 1.0) == staged(jit(other), 1.0)
+
+
+X = jnp.ones((2, 2))
+PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "x * 2.0": (lambda x: x * 2.0, (X,)),
+    "x * 3.0": (lambda x: x * 3.0, (X,)),
+    "x * 0.0": (lambda x: x * 0.0, (X,)),
+    "x * -0.0": (lambda x: x * -0.0, (X,)),
+    "x * nan": (lambda x: x * float("nan"), (X,)),
+    "x + 2.0": (lambda x: x + 2.0, (X,)),
+    "2.0 * x": (lambda x: 2.0 * x, (X,)),
+    "x * 2.0 of a weak scalar": (lambda x: x * 2.0, (1.0,)),
+    "x * 2.0 of a scalar": (lambda x: x * 2.0, (jnp.ones(()),)),
+    "x * 2.0 of float64": (lambda x: x * 2.0, (X.astype("float64"),)),
+    "x * 2.0 of another shape": (lambda x: x * 2.0, (jnp.ones((2, 3)),)),
+    "two parameters": (lambda x, y: x * 2.0, (X, X)),
+    "the other parameter": (lambda y, x: x * 2.0, (X, X)),
+    "two results": (lambda x: (x, x * 2.0), (X,)),
+    "two results, swapped": (lambda x: (x * 2.0, x), (X,)),
+    "sum of axis 0": (lambda x: jnp.sum(x, 0), (X,)),
+    "sum of axis 1": (lambda x: jnp.sum(x, 1), (X,)),
+    "a literal result": (lambda x: 2.0, (X,)),
+    "another literal result": (lambda x: 2, (X,)),
+    "identity": (lambda x: x, (X,)),
+    "jit": (jit(lambda x: x * 2.0), (X,)),
+    "jit of another": (jit(lambda x: x * 3.0), (X,)),
+}
+
+
+def test_programs_that_differ_are_unequal() -> None:
+    jaxprs = {name: staged(fun, *args) for name, (fun, args) in PROGRAMS.items()}
+    digests: dict[bytes, str] = {}
+    for name, jaxpr in jaxprs.items():
+        assert jaxpr.digest not in digests, f"{name} and {digests[jaxpr.digest]} share a digest"
+        digests[jaxpr.digest] = name
+    assert jaxprs["identity"] != "identity"
+
+
+def test_a_primitive_defined_anew_is_another_primitive() -> None:
+    def define() -> Primitive[NoParams]:
+        primitive: Primitive[NoParams] = Primitive("test_defined_twice", NoParams)
+        primitive.def_abstract_eval(lambda avals, params: avals)
+        return primitive
+
+    first, second = define(), define()
+    del registry["test_defined_twice"]
+
+    def program(primitive: Primitive[NoParams]) -> Jaxpr:
+        return staged(lambda x: bind1(primitive, (x,), NO_PARAMS), X)
+
+    assert program(first) == program(first)
+    assert program(first) != program(second)
+
+
+PRINT_DIGESTS = """
+import tinyjax, tinyjax.numpy as jnp
+from tinyjax import grad, jit, make_jaxpr, vmap
+def fun(x, p):
+    return jnp.sum(jit(jnp.sin)(x) * p["w"] + p["b"], axis=0)
+p = {"w": jnp.ones(3), "b": 2.0}
+mapped = vmap(fun, (0, None))
+for f in (fun, grad(fun), mapped, jit(grad(fun))):
+    print(make_jaxpr(f)(jnp.ones((3, 3)) if f is mapped else jnp.ones(3), p).jaxpr.digest.hex())
+"""
+
+
+@pytest.mark.slow
+def test_digests_agree_between_processes() -> None:
+    def run(seed: str) -> str:
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", PRINT_DIGESTS],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    found = run("1")
+    assert found == run("2")
+    assert len(set(found.split())) == 4
+
+
+class Colour(Enum):
+    RED = 1
+
+
+@attrs.frozen
+class Record:
+    x: int
+    name: str = attrs.field(default="", eq=False)
+
+
+def test_encodings_of_parameters() -> None:
+    values: list[Any] = [
+        *(None, True, False, 1, 0, -1, 1.0, 0.0, -0.0, float("nan"), 1j, "", "1", b"1"),
+        *((), (1,), ((1,),), (1, 2), ("12",), ("1", "2")),
+        *(Colour.RED, FLOAT, VECTOR, np.dtype("int8"), Record(1), Record(2), Record),
+        *(tinyjax.tree.structure([0]), tinyjax.tree.structure((0,)), staged(jnp.sin, 1.0)),
+        *(jnp.ones(3), jnp.ones(2), jnp.arange(3.0), scalar(1.0, np.dtype("float32"))),
+    ]
+    encodings = [encode(value) for value in values]
+    assert len(set(encodings)) == len(values)
+    assert encode(Record(1, "a")) == encode(Record(1, "b"))  # a name is no part of the value
+    assert encode(len) == encode(len) != encode(abs)
+    with pytest.raises(ArgumentError, match="holds a list, which has no structural encoding"):
+        encode([1])
+
+
+def test_a_constant_array_has_one_encoding_however_it_is_stored() -> None:
+    filled = np.full(3, 2.0, np.float32)
+    assert encode(jnp.asarray(filled)) == encode(ConcreteArray(filled))
+    assert staged(lambda x: x + jnp.ones(3), 1.0) == staged(lambda x: x + jnp.ones(3), 2.0)
+
+
+def test_types_are_interned_and_survive_copies() -> None:
+    again = ShapedArray((3,), np.dtype("float32"))
+    assert again is VECTOR
+    assert pickle.loads(pickle.dumps(VECTOR)) == VECTOR
+    assert copy.deepcopy(VECTOR) == VECTOR
+    assert VECTOR != FLOAT
+    assert str(VECTOR) == "float32[3]"
+
+
+# Staging
+
+
+def test_closed_over_arrays_become_the_first_parameters_once() -> None:
+    weights = jnp.arange(3.0)
+    found = stage(lambda x: [x * weights + weights], [FLOAT])
+    assert found.consts == (weights,)
+    assert found.jaxpr.in_avals == (VECTOR, FLOAT)
+
+
+def test_scalars_become_literals() -> None:
+    half = jnp.asarray(0.5)
+    found = stage(lambda x: [x * half], [FLOAT])
+    assert found.consts == ()
+    assert isinstance(found.jaxpr.eqns[0].inputs[1], Lit)
+
+
+# Simplification
+
+
+def test_dead_code_is_dropped() -> None:
+    def fun(x: Any, y: Any) -> Any:
+        jnp.exp(y)
+        used = jnp.sin(x)
+        jnp.cos(used)
+        return used, x * y
+
+    jaxpr = staged(fun, 1.0, 2.0)
+    assert len(jaxpr.eqns) == 4
+    live = dce(jaxpr)
+    assert [e.primitive.name for e in live.eqns] == ["sin", "mul"]
+    assert live.in_binders == jaxpr.in_binders
+    only_first = dce(jaxpr, [True, False])
+    assert [e.primitive.name for e in only_first.eqns] == ["sin"]
+    assert len(only_first.outs) == 1
+    typecheck_jaxpr(live)
+    typecheck_jaxpr(only_first)
+    assert dce(live) == live
+
+
+def test_common_subexpressions_are_computed_once() -> None:
+    def fun(x: Any) -> Any:
+        return jnp.sin(x) * 2.0 + jnp.sin(x) * 2.0 + jnp.sin(x) * 3.0
+
+    jaxpr = staged(fun, 1.0)
+    once = cse(jaxpr)
+    assert [e.primitive.name for e in once.eqns] == ["sin", "mul", "add", "mul", "add"]
+    typecheck_jaxpr(once)
+    (expected,) = eval_jaxpr(jaxpr, [jnp.asarray(0.3)])
+    (found,) = eval_jaxpr(once, [jnp.asarray(0.3)])
+    assert float(found) == float(expected)
+    assert cse(once) == once
+
+
+def test_unequal_expressions_stay_apart() -> None:
+    def fun(x: Any) -> Any:
+        return [x * 0.0, x * -0.0, jnp.sum(x, 0), jnp.sum(x, 1), x + x, x * x]
+
+    jaxpr = staged(fun, X)
+    assert cse(jaxpr) == jaxpr
+
+
+def test_scalar_constants_are_inlined() -> None:
+    k, b, c, d = Var(FLOAT), Var(VECTOR), Var(VECTOR), Var(VECTOR)
+    jaxpr = Jaxpr((k, b, c), (eqn(add_p, (b, c), d),), (d, k))
+    vector = jnp.arange(3.0)
+    found, consts = inline_literals(jaxpr, [jnp.asarray(5.0), vector])
+    assert consts == (vector,)
+    assert found.in_binders == (b, c)
+    assert str(found.outs[1]) == "5.0"
+
+
+def test_simplified_programs_compute_the_same() -> None:
+    def fun(x: Any) -> Any:
+        y = jnp.sin(x) * jnp.cos(x)
+        jnp.exp(y)
+        return jnp.sum(grad(lambda z: jnp.sum(jnp.sin(z) * z))(y) + jnp.sin(x))
+
+    x = jnp.asarray(np.linspace(0, 1, 4, dtype=np.float32))
+    jaxpr = staged(grad(fun), x)
+    smaller = dce(cse(jaxpr))
+    typecheck_jaxpr(smaller)
+    assert len(smaller.eqns) < len(jaxpr.eqns)
+    np.testing.assert_array_equal(eval_jaxpr(smaller, [x])[0], eval_jaxpr(jaxpr, [x])[0])
+
+
+def test_results_of_eval_jaxpr_may_be_parameters_and_literals() -> None:
+    jaxpr = staged(lambda x: (x, 2.0), 1.0)
+    found: list[Array] = eval_jaxpr(jaxpr, [jnp.asarray(7.0)])
+    assert [float(x) for x in found] == [7.0, 2.0]

@@ -1,0 +1,678 @@
+"""The transformations alone and composed: containers, axes, closures, threads, exceptions."""
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import attrs
+import jax
+import jax.numpy
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import (
+    Array,
+    float0,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jit,
+    jvp,
+    linearize,
+    make_jaxpr,
+    tree,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+from tinyjax.core.trace import EVAL, current_trace
+
+Fun = Callable[..., Any]
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind() -> Iterator[None]:
+    assert current_trace() is EVAL
+    yield
+    assert current_trace() is EVAL
+
+
+def normal(*shape: int) -> Any:
+    return RNG.normal(size=shape)  # float64, which stays float64
+
+
+def agree(found: Any, expected: Any, rtol: float = 1e-12) -> None:
+    """Assert that two trees have the same structure, shapes, dtypes and values."""
+    leaves, treedef = tree.flatten(found)
+    expected_leaves, expected_treedef = jax.tree.flatten(expected)
+    assert str(jax.tree.structure(found)) == str(expected_treedef)
+    assert treedef.num_leaves == len(expected_leaves)
+    for a, b in zip(leaves, expected_leaves, strict=True):
+        assert np.shape(a) == np.shape(b)
+        assert np.asarray(a).dtype == np.asarray(b).dtype
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=1e-13)
+
+
+@pytest.fixture
+def x64() -> Iterator[None]:
+    with jax.enable_x64(True), tinyjax.default_dtypes("float64"):
+        yield
+
+
+class Layer(NamedTuple):
+    w: Any
+    b: Any
+
+
+def model(of: Any) -> Fun:
+    """A small network, over ``tinyjax.numpy`` or ``jax.numpy``."""
+
+    def predict(params: dict[str, Any], x: Any, *, scale: Any = 1.0) -> Any:
+        for layer in params["layers"]:
+            x = of.tanh(of.dot(x, layer.w) + layer.b)
+        return {"out": x * scale, "norm": [of.sum(x * x)]}
+
+    return predict
+
+
+def loss(of: Any) -> Fun:
+    predict = model(of)
+
+    def total(params: dict[str, Any], x: Any, *, scale: Any = 1.0) -> Any:
+        found = predict(params, x, scale=scale)
+        return of.sum(found["out"]) + found["norm"][0] * 0.5
+
+    return total
+
+
+PARAMS = {
+    "layers": [Layer(normal(3, 4), normal(4)), Layer(normal(4, 2), normal(2))],
+    "unused": None,
+}
+DIRECTION = {
+    "layers": [Layer(normal(3, 4), normal(4)), Layer(normal(4, 2), normal(2))],
+    "unused": None,
+}
+X = normal(3)
+
+
+# Each transformation on containers, against jax
+
+
+def test_jvp(x64: None) -> None:
+    found = jvp(model(jnp), (PARAMS, X), (DIRECTION, X))
+    agree(found, jax.jvp(model(jax.numpy), (PARAMS, X), (DIRECTION, X)))
+
+
+def test_linearize(x64: None) -> None:
+    value, tangent_map = linearize(model(jnp), PARAMS, X)
+    expected, expected_map = jax.linearize(model(jax.numpy), PARAMS, X)
+    agree(value, expected)
+    for factor in (1.0, -2.0):
+        direction = tree.map(lambda leaf: factor * leaf, DIRECTION)
+        agree(tangent_map(direction, X), expected_map(direction, X))
+
+
+def test_vjp(x64: None) -> None:
+    value, pull_back = vjp(model(jnp), PARAMS, X)
+    expected, expected_back = jax.vjp(model(jax.numpy), PARAMS, X)
+    agree(value, expected)
+    cotangent = {"out": normal(2), "norm": [np.float64(0.5)]}
+    agree(pull_back(cotangent), expected_back(cotangent))
+
+
+@pytest.mark.parametrize("argnums", [0, 1, -1, -2, (0,), (1, 0), (0, -1)])
+def test_grad_argnums(x64: None, argnums: Any) -> None:
+    found = grad(loss(jnp), argnums)(PARAMS, X, scale=2.0)
+    if isinstance(argnums, int):
+        expected = jax.grad(loss(jax.numpy), argnums % 2)(PARAMS, X, scale=2.0)
+    else:
+        expected = jax.grad(loss(jax.numpy), tuple(i % 2 for i in argnums))(PARAMS, X, scale=2.0)
+    agree(found, expected)
+
+
+def test_value_and_grad(x64: None) -> None:
+    agree(
+        value_and_grad(loss(jnp))(PARAMS, X),
+        jax.value_and_grad(loss(jax.numpy))(PARAMS, X),
+    )
+
+
+def test_has_aux(x64: None) -> None:
+    def with_aux(of: Any) -> Fun:
+        def fun(x: Any) -> Any:
+            y = of.sin(x)
+            return of.sum(y * x), {"y": y, "x": [x], "n": 3}
+
+        return fun
+
+    ours, theirs = with_aux(jnp), with_aux(jax.numpy)
+    (value, aux), gradient = value_and_grad(ours, has_aux=True)(X)
+    (expected, expected_aux), expected_gradient = jax.value_and_grad(theirs, has_aux=True)(X)
+    agree((value, gradient), (expected, expected_gradient))
+    assert aux["n"] == 3
+    agree(aux["y"], expected_aux["y"])
+    agree(grad(ours, has_aux=True)(X)[0], expected_gradient)
+    for transformed in (
+        jvp(ours, (X,), (X,), has_aux=True)[2],
+        vjp(ours, X, has_aux=True)[2],
+        linearize(ours, X, has_aux=True)[2],
+        jacrev(lambda x: (jnp.sin(x), ours(x)[1]), has_aux=True)(X)[1],
+        jacfwd(lambda x: (jnp.sin(x), ours(x)[1]), has_aux=True)(X)[1],
+        grad(lambda x: grad(ours, has_aux=True)(x)[1]["y"][0] * 1.0 + ours(x)[0])(X) * 0
+        + 0
+        and None,
+    ):
+        if transformed is not None:
+            agree(transformed["y"], expected_aux["y"])
+
+
+def test_auxiliary_data_of_nested_derivatives(x64: None) -> None:
+    def inner(x: Any) -> Any:
+        return x * x * x, 7.0 * x
+
+    def outer(x: Any) -> Any:
+        slope, aux = grad(inner, has_aux=True)(x)
+        return slope + aux  # aux depends on the outer variable
+
+    assert float(grad(outer)(2.0)) == 6 * 2.0 + 7.0
+    slope, _ = jit(grad(inner, has_aux=True))(2.0)
+    assert float(slope) == 12.0
+
+
+def test_holomorphic(x64: None) -> None:
+    z = np.complex128(0.3 + 0.4j)
+    agree(
+        grad(jnp.sin, holomorphic=True)(z),
+        jax.grad(jax.numpy.sin, holomorphic=True)(z),
+    )
+    zs = np.array([0.1 + 1j, 2.0 - 1j])
+    for ours, theirs in ((jacfwd, jax.jacfwd), (jacrev, jax.jacrev)):
+        agree(
+            ours(lambda x: x * x, holomorphic=True)(zs),
+            theirs(lambda x: x * x, holomorphic=True)(zs),
+        )
+
+
+@pytest.mark.parametrize("argnums", [0, 1, (0, 1)])
+@pytest.mark.parametrize("name", ["jacfwd", "jacrev"])
+def test_jacobians_of_containers(x64: None, name: str, argnums: Any) -> None:
+    ours, theirs = getattr(tinyjax, name), getattr(jax, name)
+    agree(
+        ours(model(jnp), argnums)(PARAMS, X),
+        theirs(model(jax.numpy), argnums)(PARAMS, X),
+    )
+
+
+def test_hessians_of_containers(x64: None) -> None:
+    params = {"layers": [Layer(normal(3, 2), normal(2))]}
+    agree(
+        hessian(loss(jnp))(params, X),
+        jax.hessian(loss(jax.numpy))(params, X),
+        rtol=1e-10,
+    )
+
+
+def test_jacobians_of_matrices(x64: None) -> None:
+    x = normal(2, 3)
+    for ours, theirs in ((jacfwd, jax.jacfwd), (jacrev, jax.jacrev)):
+        agree(ours(lambda x: jnp.dot(x, x.T))(x), theirs(lambda x: jax.numpy.dot(x, x.T))(x))
+    agree(hessian(lambda x: jnp.sum(x * x * x))(x), jax.hessian(lambda x: (x * x * x).sum())(x))
+
+
+# Integers, and results that do not depend on the arguments
+
+
+def test_integer_arguments_have_float0_tangents() -> None:
+    n = np.arange(3, dtype=np.int32)
+
+    def fun(n: Any, x: Any) -> Any:
+        return n * x
+
+    value, pull_back = vjp(fun, n, 2.0)
+    ct_n, ct_x = pull_back(jnp.ones(3))
+    assert ct_n.dtype == float0
+    assert ct_n.shape == (3,)
+    assert float(ct_x) == 3.0
+    _, tangent = jvp(fun, (n, 2.0), (np.zeros(3, float0), 1.0))
+    np.testing.assert_array_equal(tangent, n)
+    _, tangent_map = linearize(fun, n, 2.0)
+    np.testing.assert_array_equal(tangent_map(np.zeros(3, float0), 3.0), 3.0 * n)
+    assert value.dtype == np.float32
+
+
+def test_grad_with_allow_int() -> None:
+    gradient = grad(lambda n, x: jnp.sum(n * x), (0, 1), allow_int=True)(np.arange(3), 2.0)
+    assert gradient[0].dtype == float0
+    assert gradient[0].shape == (3,)
+    assert float(gradient[1]) == 3.0
+
+
+def test_integer_results_have_float0_tangents() -> None:
+    value, tangent = jvp(lambda x: (jnp.argmax(x), x > 1), (jnp.arange(3.0),), (jnp.ones(3),))
+    assert tangent[0].dtype == tangent[1].dtype == float0
+    assert tangent[1].shape == (3,)
+    assert int(value[0]) == 2
+    _, pull_back = vjp(jnp.argmax, jnp.arange(3.0))
+    np.testing.assert_array_equal(pull_back(np.zeros((), float0))[0], np.zeros(3))
+
+
+def test_derivatives_that_are_zero() -> None:
+    constant = jnp.ones(2)
+    for fun in (lambda x: 3.0, lambda x: jnp.sum(constant), lambda x: jnp.sum(jnp.sign(x))):
+        np.testing.assert_array_equal(grad(fun)(jnp.ones(2)), np.zeros(2))
+        np.testing.assert_array_equal(jit(grad(fun))(jnp.ones(2)), np.zeros(2))
+        np.testing.assert_array_equal(jvp(fun, (jnp.ones(2),), (jnp.ones(2),))[1], 0.0)
+        np.testing.assert_array_equal(jacfwd(fun)(jnp.ones(2)), np.zeros(2))
+        np.testing.assert_array_equal(jacrev(fun)(jnp.ones(2)), np.zeros(2))
+        np.testing.assert_array_equal(hessian(fun)(jnp.ones(2)), np.zeros((2, 2)))
+
+
+def test_zeros_are_not_computed_with() -> None:
+    # of ten inputs one has a tangent: only its product is differentiated
+    def fun(x: Any, *others: Any) -> Any:
+        return sum((other * other for other in others), x * x)
+
+    jaxpr = make_jaxpr(lambda x, *others: grad(fun)(x, *others))(1.0, *[2.0] * 9).jaxpr
+    plain = make_jaxpr(fun)(1.0, *[2.0] * 9).jaxpr
+    assert len(jaxpr.eqns) <= len(plain.eqns) + 3
+    _, tangent_map = linearize(lambda x: (x, jnp.sin(3.0)), 1.0)
+    assert [float(t) for t in tangent_map(2.0)] == [2.0, 0.0]
+
+
+def test_the_derivative_of_an_argument_itself() -> None:
+    assert float(grad(lambda x: x)(3.0)) == 1.0
+    assert float(grad(lambda x, y: y)(3.0, 4.0)) == 0.0
+    np.testing.assert_array_equal(jacrev(lambda x: x)(jnp.ones(2)), np.eye(2))
+    np.testing.assert_array_equal(jacfwd(lambda x: [x, x])(jnp.ones(2))[1], np.eye(2))
+
+
+# vmap
+
+
+def check_vmap(fun: Fun, *args: Any, in_axes: Any = 0, out_axes: Any = 0, **options: Any) -> None:
+    """Hold our vmap against jax's of the same function, written with operators only."""
+    found = vmap(fun, in_axes, out_axes, **options)(*args)
+    expected = jax.vmap(fun, in_axes, out_axes, **options)(*args)
+    agree(found, expected)
+    agree(jit(vmap(fun, in_axes, out_axes, **options))(*args), expected)
+
+
+@pytest.mark.parametrize(
+    ("in_axes", "out_axes"),
+    [
+        (0, 0),
+        (0, 1),
+        (0, -1),
+        (1, 0),
+        (-1, 2),
+        (-3, -3),
+        ((0, None), 0),
+        ((None, 1), 1),
+        ((0, -2), 0),
+        ([1, 0], 0),
+    ],
+)
+def test_vmap_axes(x64: None, in_axes: Any, out_axes: Any) -> None:
+    sizes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes, in_axes)
+    x, y = (
+        normal(3, 3) if axis is None else np.moveaxis(normal(5, 3, 3), 0, axis) for axis in sizes
+    )
+    in_axes = in_axes if isinstance(in_axes, int) else tuple(in_axes)
+    check_vmap(lambda x, y: x * y + x @ y, x, y, in_axes=in_axes, out_axes=out_axes)
+
+
+def test_vmap_of_trees_of_axes(x64: None) -> None:
+    args = {"a": normal(4, 2), "b": [normal(2, 4), normal(2)]}
+    in_axes = ({"a": 0, "b": [1, None]},)
+    check_vmap(
+        lambda t: {"sum": t["a"] + t["b"][0], "parts": (t["b"][1], t["a"])},
+        args,
+        in_axes=in_axes,
+        out_axes={"sum": 1, "parts": (None, 0)},
+    )
+    check_vmap(lambda t, s: t["a"] * s, {"a": normal(4, 2)}, 2.0, in_axes=(0, None))
+    check_vmap(lambda t, s: t["a"] * s, {"a": normal(4, 2)}, 2.0, in_axes=({"a": 0}, None))
+
+
+def test_vmap_of_keyword_arguments(x64: None) -> None:
+    x, y = normal(4), normal(4)
+    agree(vmap(lambda x, *, y: x * y)(x, y=y), x * y)
+    agree(vmap(lambda x, *, y: x * y, in_axes=(None,))(2.0, y=y), 2 * y)
+
+
+def test_vmap_with_nothing_to_map_over() -> None:
+    found = vmap(lambda x: x + 1, in_axes=None, axis_size=3)(1.0)
+    np.testing.assert_array_equal(found, [2.0, 2.0, 2.0])
+    assert float(vmap(lambda x, y: x, (None, 0), None)(5.0, jnp.ones(3))) == 5.0
+    np.testing.assert_array_equal(vmap(lambda x: 7.0)(jnp.ones(3)), [7.0] * 3)
+    assert vmap(lambda x: (None, x), (0,))(jnp.ones(0))[1].shape == (0,)
+
+
+def test_nested_vmap(x64: None) -> None:
+    x, y = normal(4, 3), normal(5, 3)
+    outer = vmap(vmap(jnp.dot, (None, 0)), (0, None))
+    np.testing.assert_allclose(outer(x, y), x @ y.T, rtol=1e-12)
+    swapped = vmap(vmap(jnp.dot, (None, 0)), (0, None), 1)
+    np.testing.assert_allclose(swapped(x, y), (x @ y.T).T, rtol=1e-12)
+    check_vmap(lambda a: tinyjax.vmap(lambda b: a * b)(a) if isinstance(a, Array) else a * a, x)
+
+
+def test_vmap_over_the_second_argument_of_a_closure(x64: None) -> None:
+    matrix = normal(3, 3)
+
+    def fun(x: Any) -> Any:
+        return vmap(lambda row: jnp.dot(row, x))(jnp.asarray(matrix))
+
+    np.testing.assert_allclose(vmap(fun)(np.eye(3)), matrix.T, rtol=1e-12)
+
+
+# Compositions
+
+
+def chain(of: Any) -> Fun:
+    return lambda x: of.sum(of.sin(x) * of.exp(-x * x) + x**3)
+
+
+COMPOSITIONS: dict[str, Callable[[Any, Fun], Fun]] = {
+    "grad": lambda of, f: of.grad(f),
+    "grad of grad": lambda of, f: of.grad(lambda x: of.grad(f)(x)[0]),
+    "jvp of grad": lambda of, f: lambda x: of.jvp(of.grad(f), (x,), (x,)),
+    "grad of jvp": lambda of, f: of.grad(lambda x: of.jvp(f, (x,), (x,))[1]),
+    "vjp of vjp": lambda of, f: lambda x: of.vjp(lambda y: of.vjp(f, y)[1](1.0)[0], x)[1](x),
+    "jvp of jvp": lambda of, f: lambda x: of.jvp(
+        lambda y: of.jvp(f, (y,), (x,))[1], (x,), (x,)
+    ),
+    "linearize of grad": lambda of, f: lambda x: of.linearize(of.grad(f), x)[1](x),
+    "vmap of grad": lambda of, f: lambda x: of.vmap(of.grad(f))(x * x[:, None]),
+    "grad of vmap": lambda of, f: of.grad(lambda x: of.vmap(f)(x * x[:, None]).sum()),
+    "vmap of jvp": lambda of, f: lambda x: of.vmap(lambda t: of.jvp(f, (x,), (t,))[1])(
+        x * x[:, None]
+    ),
+    "jvp of vmap": lambda of, f: lambda x: of.jvp(
+        lambda y: of.vmap(f)(y * y[:, None]), (x,), (x,)
+    ),
+    "vmap of vmap of grad": lambda of, f: lambda x: of.vmap(of.vmap(of.grad(f)))(
+        x * x[:, None] * x[:, None, None]
+    ),
+    "vmap of hessian": lambda of, f: lambda x: of.vmap(of.hessian(f))(x * x[:, None]),
+    "jit of grad of jit": lambda of, f: of.jit(of.grad(of.jit(f))),
+    "grad of jit of grad": lambda of, f: of.grad(
+        lambda x: of.jit(of.grad(of.jit(f)))(x).sum()
+    ),
+    "vmap of jit of grad": lambda of, f: lambda x: of.vmap(of.jit(of.grad(f)))(x * x[:, None]),
+    "jit of vmap of jvp of jit": lambda of, f: of.jit(
+        lambda x: of.vmap(lambda t: of.jvp(of.jit(f), (x,), (t,))[1])(x * x[:, None])
+    ),
+    "jacfwd of jacrev": lambda of, f: of.jacfwd(of.jacrev(f)),
+    "jacrev of jacfwd": lambda of, f: of.jacrev(of.jacfwd(f)),
+    "third derivative": lambda of, f: of.jacfwd(of.jacrev(of.jacfwd(f))),
+    "linearize of jit of vmap": lambda of, f: lambda x: of.linearize(
+        of.jit(of.vmap(of.jit(f))), x * x[:, None]
+    )[1](x * x[:, None]),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_compositions_agree_with_jax(x64: None, name: str) -> None:
+    compose = COMPOSITIONS[name]
+    x = np.array([0.3, -0.7])
+    ours = compose(tinyjax, chain(jnp))
+    expected = compose(jax, chain(jax.numpy))(x)
+    agree(ours(jnp.asarray(x)), expected, rtol=1e-10)
+    agree(jit(ours)(x), expected, rtol=1e-10)
+
+
+def test_closures_over_traced_values_of_every_level(x64: None) -> None:
+    def program(of: Any, np_like: Any) -> Fun:
+        def fun(a: Any) -> Any:
+            def level_1(b: Any) -> Any:
+                def level_2(c: Any) -> Any:
+                    @of.jit  # type: ignore[untyped-decorator]
+                    def level_3(d: Any) -> Any:
+                        return np_like.sin(a * d) + b * c * d + np_like.cos(c)
+
+                    return of.grad(level_3)(a * c) * b
+
+                return of.jvp(level_2, (a * b,), (b,))[1] + level_2(b)
+
+            return of.vmap(level_1)(np_like.stack([a, a * a])).sum()
+
+        return fun
+
+    ours, theirs = program(tinyjax, jnp), program(jax, jax.numpy)
+    for transform in ("grad", "jit"):
+        agree(getattr(tinyjax, transform)(ours)(0.7), getattr(jax, transform)(theirs)(0.7))
+    agree(grad(grad(ours))(0.7), jax.grad(jax.grad(theirs))(0.7), rtol=1e-10)
+    xs = np.array([0.2, 0.5])
+    agree(vmap(grad(ours))(xs), jax.vmap(jax.grad(theirs))(xs), rtol=1e-10)
+
+
+def test_perturbations_of_different_levels_are_kept_apart() -> None:
+    assert float(grad(lambda x: x * grad(lambda y: x + y)(1.0))(1.0)) == 1.0
+    assert float(grad(lambda x: x * grad(lambda y: x * y)(2.0))(3.0)) == 6.0
+    value, slope = jvp(lambda x: x * jvp(lambda y: x * y, (2.0,), (1.0,))[1], (3.0,), (1.0,))
+    assert (float(value), float(slope)) == (9.0, 6.0)
+
+
+def test_a_linear_map_used_inside_other_transformations() -> None:
+    _, tangent_map = linearize(jnp.sin, jnp.arange(3.0))
+    _, pull_back = vjp(jnp.sin, jnp.arange(3.0))
+    basis = jnp.eye(3)
+    expected = np.diag(np.cos(np.arange(3.0)))
+    np.testing.assert_allclose(vmap(tangent_map)(basis), expected, rtol=1e-6)
+    np.testing.assert_allclose(vmap(pull_back)(basis)[0], expected, rtol=1e-6)
+    np.testing.assert_allclose(jit(vmap(tangent_map))(basis), expected, rtol=1e-6)
+    # and within the derivative that made it
+    slope = grad(lambda x: linearize(jnp.sin, x)[1](x))(0.5)
+    np.testing.assert_allclose(slope, np.cos(0.5) - 0.5 * np.sin(0.5), rtol=1e-6)
+
+
+# What may be transformed
+
+
+def test_callables_of_all_kinds() -> None:
+    @attrs.frozen
+    class Scaled:
+        factor: float
+
+        def __call__(self, x: Any) -> Any:
+            return self.factor * x * x
+
+        def method(self, x: Any) -> Any:
+            return self.factor * x * x
+
+        @classmethod
+        def of_class(cls, x: Any) -> Any:
+            return 3.0 * x * x
+
+        @staticmethod
+        def of_none(x: Any) -> Any:
+            return 3.0 * x * x
+
+    def plain(factor: Any, x: Any) -> Any:
+        return factor * x * x
+
+    def by_generator(x: Any) -> Any:
+        return sum(factor * x * x for factor in (1.0, 2.0))
+
+    scaled = Scaled(3.0)
+    for fun in (
+        scaled,
+        scaled.method,
+        Scaled.of_class,
+        Scaled.of_none,
+        functools.partial(plain, 3.0),
+        functools.partial(plain, factor=3.0),
+        functools.partial(scaled),
+        by_generator,
+        jit(scaled),
+        functools.lru_cache(plain).__wrapped__.__get__(3.0),
+    ):
+        if isinstance(fun, functools.partial) and fun.keywords:
+            assert float(grad(lambda x, fun=fun: fun(x=x))(2.0)) == 12.0
+            continue
+        assert float(grad(fun)(2.0)) == 12.0
+        assert float(jvp(fun, (2.0,), (1.0,))[1]) == 12.0
+        assert float(vmap(fun)(jnp.full(2, 2.0))[1]) == 12.0
+        assert float(jit(fun)(2.0)) == 12.0
+
+
+def test_primitive_functions_may_be_transformed_themselves() -> None:
+    assert float(grad(jnp.sin)(0.0)) == 1.0
+    assert float(grad(grad(jnp.sin))(0.0)) == 0.0
+    np.testing.assert_array_equal(vmap(jnp.negative)(jnp.arange(2.0)), [0.0, -1.0])
+
+
+def test_functions_keep_their_names() -> None:
+    def documented(x: Any) -> Any:
+        """What it does."""
+        return x
+
+    for transform in (grad, value_and_grad, vmap, jacfwd, jacrev, hessian, make_jaxpr, jit):
+        made: Any = transform(documented)
+        assert made.__name__ == "documented"
+        assert made.__doc__ == "What it does."
+
+
+def test_generators_as_arguments_are_consumed_in_the_function() -> None:
+    def fun(x: Any) -> Any:
+        powers = (x**n for n in range(1, 4))
+        return sum(powers)
+
+    assert float(grad(fun)(2.0)) == 1 + 4 + 12
+    assert float(jit(fun)(2.0)) == 14.0
+
+
+def test_python_control_flow_on_primals() -> None:
+    def newton(x: Any) -> Any:
+        guess = x
+        while abs(guess * guess - x) > 1e-6:
+            guess = 0.5 * (guess + x / guess)
+        return guess
+
+    with tinyjax.default_dtypes("float64"):
+        np.testing.assert_allclose(grad(newton)(2.0), 0.5 / np.sqrt(2.0), rtol=1e-6)
+        np.testing.assert_allclose(jvp(newton, (2.0,), (1.0,))[0], np.sqrt(2.0), rtol=1e-6)
+
+
+def test_numpy_is_a_constant_to_a_derivative_of_another_argument() -> None:
+    table = np.arange(4.0, dtype=np.float32)
+    gradient = grad(lambda x: jnp.sum(x * np.sin(table)))(2.0)
+    np.testing.assert_allclose(gradient, np.sin(table).sum(), rtol=1e-6)
+
+
+# Contexts: exceptions, threads, tasks
+
+
+def test_an_exception_inside_any_transformation_leaves_nothing_behind() -> None:
+    def failing(x: Any) -> Any:
+        jnp.sin(x)
+        raise RuntimeError("inside")
+
+    calls: list[Callable[[], object]] = [
+        lambda: grad(failing)(1.0),
+        lambda: jvp(failing, (1.0,), (1.0,)),
+        lambda: vmap(failing)(jnp.ones(2)),
+        lambda: jit(failing)(1.0),
+        lambda: make_jaxpr(failing)(1.0),
+        lambda: jit(grad(vmap(jit(failing))))(jnp.ones(2)),
+        lambda: vmap(lambda x: jvp(failing, (x,), (x,)))(jnp.ones(2)),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match="inside"):
+            call()
+        assert current_trace() is EVAL
+        assert float(jnp.sin(0.0)) == 0.0
+
+
+def test_an_exception_may_be_caught_inside() -> None:
+    def guarded(x: Any) -> Any:
+        try:
+            grad(lambda y: undefined(y))(x)
+        except ZeroDivisionError:
+            return x * 2.0
+        return x
+
+    def undefined(y: Any) -> Any:
+        raise ZeroDivisionError
+
+    assert float(grad(guarded)(1.0)) == 2.0
+    assert float(jit(guarded)(1.0)) == 2.0
+
+
+def test_generators_suspended_within_a_transformation() -> None:
+    def values(x: Any) -> Iterator[Any]:
+        yield jnp.sin(x)
+        yield jnp.cos(x)
+
+    def fun(x: Any) -> Any:
+        first, second = values(x)
+        return first * second
+
+    np.testing.assert_allclose(grad(fun)(0.3), np.cos(0.6), rtol=1e-6)
+
+
+def test_threads_transform_independently() -> None:
+    barrier = threading.Barrier(3)
+    found: dict[str, Any] = {}
+
+    def fun(x: Any) -> Any:
+        y = jnp.sin(x)
+        barrier.wait(timeout=20)  # all three are inside their transformations now
+        return y * x
+
+    def run(name: str, call: Callable[[], Any]) -> None:
+        found[name] = call()
+
+    threads = [
+        threading.Thread(target=run, args=("grad", lambda: grad(fun)(0.5))),
+        threading.Thread(target=run, args=("vmap", lambda: vmap(fun)(jnp.full(2, 0.5)))),
+        threading.Thread(target=run, args=("jit", lambda: jit(fun)(0.5))),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_allclose(found["grad"], np.sin(0.5) + 0.5 * np.cos(0.5), rtol=1e-6)
+    np.testing.assert_allclose(found["vmap"], np.full(2, 0.5 * np.sin(0.5)), rtol=1e-6)
+    np.testing.assert_allclose(found["jit"], 0.5 * np.sin(0.5), rtol=1e-6)
+
+
+def test_tasks_transform_independently() -> None:
+    # A function is transformed while its body is suspended: each task steps through its own.
+    async def derivative(x: float, pauses: int) -> float:
+        for _ in range(pauses):
+            await asyncio.sleep(0)
+        found = float(grad(lambda y: jnp.sin(y) * y)(x))
+        await asyncio.sleep(0)
+        assert current_trace() is EVAL
+        return found
+
+    async def all_of_them() -> list[float]:
+        return await asyncio.gather(*(derivative(0.1 * k, k % 3) for k in range(6)))
+
+    xs = 0.1 * np.arange(6)
+    np.testing.assert_allclose(
+        asyncio.run(all_of_them()), np.sin(xs) + xs * np.cos(xs), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_a_thread_started_inside_evaluates() -> None:
+    # a thread has its own context, where nothing is being transformed
+    seen: list[Any] = []
+
+    def fun(x: Any) -> Any:
+        thread = threading.Thread(target=lambda: seen.append(float(jnp.sin(0.5))))
+        thread.start()
+        thread.join()
+        return x * 2.0
+
+    assert float(grad(fun)(1.0)) == 2.0
+    np.testing.assert_allclose(seen, [np.sin(0.5)], rtol=1e-6)
