@@ -4,6 +4,9 @@ import os
 
 import hypothesis
 
+# Half of a compilation is LLVM's optimisation, which small programs that run once do not repay.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
 # XLA prints what it thinks of the machine; read when jaxlib is first imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 

@@ -115,7 +115,7 @@ def test_linearize(x64: None) -> None:
     expected, expected_map = jax.linearize(model(jax.numpy), PARAMS, X)
     agree(value, expected)
     for factor in (1.0, -2.0):
-        direction = tree.map(lambda leaf: factor * leaf, DIRECTION)
+        direction = tree.map(functools.partial(np.multiply, factor), DIRECTION)
         agree(tangent_map(direction, X), expected_map(direction, X))
 
 
@@ -159,18 +159,15 @@ def test_has_aux(x64: None) -> None:
     assert aux["n"] == 3
     agree(aux["y"], expected_aux["y"])
     agree(grad(ours, has_aux=True)(X)[0], expected_gradient)
-    for transformed in (
+    for found in (
         jvp(ours, (X,), (X,), has_aux=True)[2],
         vjp(ours, X, has_aux=True)[2],
         linearize(ours, X, has_aux=True)[2],
-        jacrev(lambda x: (jnp.sin(x), ours(x)[1]), has_aux=True)(X)[1],
-        jacfwd(lambda x: (jnp.sin(x), ours(x)[1]), has_aux=True)(X)[1],
-        grad(lambda x: grad(ours, has_aux=True)(x)[1]["y"][0] * 1.0 + ours(x)[0])(X) * 0
-        + 0
-        and None,
+        jacrev(ours, has_aux=True)(X)[1],
+        jacfwd(ours, has_aux=True)(X)[1],
+        hessian(ours, has_aux=True)(X)[1],
     ):
-        if transformed is not None:
-            agree(transformed["y"], expected_aux["y"])
+        agree(found["y"], expected_aux["y"])
 
 
 def test_auxiliary_data_of_nested_derivatives(x64: None) -> None:
@@ -206,7 +203,7 @@ def test_jacobians_of_containers(x64: None, name: str, argnums: Any) -> None:
     ours, theirs = getattr(tinyjax, name), getattr(jax, name)
     agree(
         ours(model(jnp), argnums)(PARAMS, X),
-        theirs(model(jax.numpy), argnums)(PARAMS, X),
+        jax.jit(theirs(model(jax.numpy), argnums))(PARAMS, X),
     )
 
 
@@ -214,7 +211,7 @@ def test_hessians_of_containers(x64: None) -> None:
     params = {"layers": [Layer(normal(3, 2), normal(2))]}
     agree(
         hessian(loss(jnp))(params, X),
-        jax.hessian(loss(jax.numpy))(params, X),
+        jax.jit(jax.hessian(loss(jax.numpy)))(params, X),
         rtol=1e-10,
     )
 
@@ -222,8 +219,11 @@ def test_hessians_of_containers(x64: None) -> None:
 def test_jacobians_of_matrices(x64: None) -> None:
     x = normal(2, 3)
     for ours, theirs in ((jacfwd, jax.jacfwd), (jacrev, jax.jacrev)):
-        agree(ours(lambda x: jnp.dot(x, x.T))(x), theirs(lambda x: jax.numpy.dot(x, x.T))(x))
-    agree(hessian(lambda x: jnp.sum(x * x * x))(x), jax.hessian(lambda x: (x * x * x).sum())(x))
+        agree(ours(lambda x: x @ x.T)(jnp.asarray(x)), jax.jit(theirs(lambda x: x @ x.T))(x))
+    agree(
+        hessian(lambda x: jnp.sum(x * x * x))(x),
+        jax.jit(jax.hessian(lambda x: jax.numpy.sum(x * x * x)))(x),
+    )
 
 
 # Integers, and results that do not depend on the arguments
@@ -279,7 +279,7 @@ def test_zeros_are_not_computed_with() -> None:
     def fun(x: Any, *others: Any) -> Any:
         return sum((other * other for other in others), x * x)
 
-    jaxpr = make_jaxpr(lambda x, *others: grad(fun)(x, *others))(1.0, *[2.0] * 9).jaxpr
+    jaxpr = make_jaxpr(grad(fun))(1.0, *[2.0] * 9).jaxpr
     plain = make_jaxpr(fun)(1.0, *[2.0] * 9).jaxpr
     assert len(jaxpr.eqns) <= len(plain.eqns) + 3
     _, tangent_map = linearize(lambda x: (x, jnp.sin(3.0)), 1.0)
@@ -361,7 +361,10 @@ def test_nested_vmap(x64: None) -> None:
     np.testing.assert_allclose(outer(x, y), x @ y.T, rtol=1e-12)
     swapped = vmap(vmap(jnp.dot, (None, 0)), (0, None), 1)
     np.testing.assert_allclose(swapped(x, y), (x @ y.T).T, rtol=1e-12)
-    check_vmap(lambda a: tinyjax.vmap(lambda b: a * b)(a) if isinstance(a, Array) else a * a, x)
+    agree(
+        vmap(lambda a: vmap(lambda b: a * b, out_axes=1)(a[:, None] * a))(x),
+        jax.vmap(lambda a: jax.vmap(lambda b: a * b, out_axes=1)(a[:, None] * a))(x),
+    )
 
 
 def test_vmap_over_the_second_argument_of_a_closure(x64: None) -> None:
@@ -386,26 +389,20 @@ COMPOSITIONS: dict[str, Callable[[Any, Fun], Fun]] = {
     "jvp of grad": lambda of, f: lambda x: of.jvp(of.grad(f), (x,), (x,)),
     "grad of jvp": lambda of, f: of.grad(lambda x: of.jvp(f, (x,), (x,))[1]),
     "vjp of vjp": lambda of, f: lambda x: of.vjp(lambda y: of.vjp(f, y)[1](1.0)[0], x)[1](x),
-    "jvp of jvp": lambda of, f: lambda x: of.jvp(
-        lambda y: of.jvp(f, (y,), (x,))[1], (x,), (x,)
-    ),
+    "jvp of jvp": lambda of, f: lambda x: of.jvp(lambda y: of.jvp(f, (y,), (x,))[1], (x,), (x,)),
     "linearize of grad": lambda of, f: lambda x: of.linearize(of.grad(f), x)[1](x),
     "vmap of grad": lambda of, f: lambda x: of.vmap(of.grad(f))(x * x[:, None]),
     "grad of vmap": lambda of, f: of.grad(lambda x: of.vmap(f)(x * x[:, None]).sum()),
-    "vmap of jvp": lambda of, f: lambda x: of.vmap(lambda t: of.jvp(f, (x,), (t,))[1])(
-        x * x[:, None]
+    "vmap of jvp": lambda of, f: (
+        lambda x: of.vmap(lambda t: of.jvp(f, (x,), (t,))[1])(x * x[:, None])
     ),
-    "jvp of vmap": lambda of, f: lambda x: of.jvp(
-        lambda y: of.vmap(f)(y * y[:, None]), (x,), (x,)
-    ),
-    "vmap of vmap of grad": lambda of, f: lambda x: of.vmap(of.vmap(of.grad(f)))(
-        x * x[:, None] * x[:, None, None]
+    "jvp of vmap": lambda of, f: lambda x: of.jvp(lambda y: of.vmap(f)(y * y[:, None]), (x,), (x,)),
+    "vmap of vmap of grad": lambda of, f: (
+        lambda x: of.vmap(of.vmap(of.grad(f)))(x * x[:, None] * x[:, None, None])
     ),
     "vmap of hessian": lambda of, f: lambda x: of.vmap(of.hessian(f))(x * x[:, None]),
     "jit of grad of jit": lambda of, f: of.jit(of.grad(of.jit(f))),
-    "grad of jit of grad": lambda of, f: of.grad(
-        lambda x: of.jit(of.grad(of.jit(f)))(x).sum()
-    ),
+    "grad of jit of grad": lambda of, f: of.grad(lambda x: of.jit(of.grad(of.jit(f)))(x).sum()),
     "vmap of jit of grad": lambda of, f: lambda x: of.vmap(of.jit(of.grad(f)))(x * x[:, None]),
     "jit of vmap of jvp of jit": lambda of, f: of.jit(
         lambda x: of.vmap(lambda t: of.jvp(of.jit(f), (x,), (t,))[1])(x * x[:, None])
@@ -413,9 +410,9 @@ COMPOSITIONS: dict[str, Callable[[Any, Fun], Fun]] = {
     "jacfwd of jacrev": lambda of, f: of.jacfwd(of.jacrev(f)),
     "jacrev of jacfwd": lambda of, f: of.jacrev(of.jacfwd(f)),
     "third derivative": lambda of, f: of.jacfwd(of.jacrev(of.jacfwd(f))),
-    "linearize of jit of vmap": lambda of, f: lambda x: of.linearize(
-        of.jit(of.vmap(of.jit(f))), x * x[:, None]
-    )[1](x * x[:, None]),
+    "linearize of jit of vmap": lambda of, f: (
+        lambda x: of.linearize(of.jit(of.vmap(of.jit(f))), x * x[:, None])[1](x * x[:, None])
+    ),
 }
 
 
@@ -424,7 +421,7 @@ def test_compositions_agree_with_jax(x64: None, name: str) -> None:
     compose = COMPOSITIONS[name]
     x = np.array([0.3, -0.7])
     ours = compose(tinyjax, chain(jnp))
-    expected = compose(jax, chain(jax.numpy))(x)
+    expected = jax.jit(compose(jax, chain(jax.numpy)))(x)
     agree(ours(jnp.asarray(x)), expected, rtol=1e-10)
     agree(jit(ours)(x), expected, rtol=1e-10)
 
@@ -447,11 +444,11 @@ def test_closures_over_traced_values_of_every_level(x64: None) -> None:
         return fun
 
     ours, theirs = program(tinyjax, jnp), program(jax, jax.numpy)
-    for transform in ("grad", "jit"):
-        agree(getattr(tinyjax, transform)(ours)(0.7), getattr(jax, transform)(theirs)(0.7))
-    agree(grad(grad(ours))(0.7), jax.grad(jax.grad(theirs))(0.7), rtol=1e-10)
+    agree(jit(ours)(0.7), jax.jit(theirs)(0.7))
+    agree(grad(ours)(0.7), jax.jit(jax.grad(theirs))(0.7))
+    agree(jit(grad(grad(ours)))(0.7), jax.jit(jax.grad(jax.grad(theirs)))(0.7), rtol=1e-10)
     xs = np.array([0.2, 0.5])
-    agree(vmap(grad(ours))(xs), jax.vmap(jax.grad(theirs))(xs), rtol=1e-10)
+    agree(jit(vmap(grad(ours)))(xs), jax.jit(jax.vmap(jax.grad(theirs)))(xs), rtol=1e-10)
 
 
 def test_perturbations_of_different_levels_are_kept_apart() -> None:
@@ -595,7 +592,7 @@ def test_an_exception_inside_any_transformation_leaves_nothing_behind() -> None:
 def test_an_exception_may_be_caught_inside() -> None:
     def guarded(x: Any) -> Any:
         try:
-            grad(lambda y: undefined(y))(x)
+            grad(undefined)(x)
         except ZeroDivisionError:
             return x * 2.0
         return x

@@ -33,6 +33,7 @@ from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
 R = TypeVar("R")
+A = TypeVar("A")
 
 
 def _zero_tangent(x: Array) -> Array:
@@ -177,7 +178,17 @@ def _primal(leaf: Any) -> Any:
     return leaf
 
 
-def linearize(fun: Callable[..., R], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+@overload
+def linearize(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = ...
+) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[..., R], A]: ...
+@overload
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Evaluate a function and return its derivative there as a linear function.
 
     The tangent map can be applied many times without repeating the work at the point; it keeps the
@@ -233,7 +244,17 @@ def linearize(fun: Callable[..., R], *primals: Any, has_aux: bool = False) -> tu
     return value, tangent_map
 
 
-def vjp(fun: Callable[..., R], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+@overload
+def vjp(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = ...
+) -> tuple[R, Callable[[Any], tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[[Any], tuple[Any, ...]], A]: ...
+@overload
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Evaluate a function and return the map that pulls cotangents back to its arguments.
 
     Args:

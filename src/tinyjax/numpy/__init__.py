@@ -6,8 +6,9 @@ mapped.
 """
 
 import math
+from typing import TypeAlias
 
-from tinyjax.core.array import Array as ndarray
+from tinyjax.core.array import Array
 from tinyjax.numpy.calculus import (
     cross,
     gradient,
@@ -16,7 +17,6 @@ from tinyjax.numpy.calculus import (
     trapezoid,
 )
 from tinyjax.numpy.contraction import (
-    Axes,
     dot,
     einsum,
     inner,
@@ -315,7 +315,6 @@ from tinyjax.numpy.selection import (
     where,
 )
 from tinyjax.numpy.sorting import (
-    Method,
     argpartition,
     argsort,
     cumprod,
@@ -334,6 +333,20 @@ from tinyjax.numpy.sorting import (
     quantile,
     sort,
 )
+from tinyjax.numpy.taking import (
+    choose,
+    compress,
+    digitize,
+    extract,
+    ix_,
+    put_along_axis,
+    searchsorted,
+    take,
+    take_along_axis,
+)
+
+ndarray: TypeAlias = Array
+bool = bool_
 
 pi = math.pi
 e = math.e
@@ -343,8 +356,6 @@ euler_gamma = 0.57721566490153286061
 newaxis = None
 
 __all__ = [
-    "Axes",
-    "Method",
     "ScalarType",
     "abs",
     "absolute",
@@ -397,6 +408,7 @@ __all__ = [
     "bitwise_right_shift",
     "bitwise_xor",
     "block",
+    "bool",
     "bool_",
     "broadcast_arrays",
     "broadcast_shapes",
@@ -405,11 +417,13 @@ __all__ = [
     "cbrt",
     "cdouble",
     "ceil",
+    "choose",
     "clip",
     "column_stack",
     "complex64",
     "complex128",
     "complexfloating",
+    "compress",
     "concat",
     "concatenate",
     "conj",
@@ -432,6 +446,7 @@ __all__ = [
     "diagflat",
     "diagonal",
     "diff",
+    "digitize",
     "divide",
     "divmod",
     "dot",
@@ -450,6 +465,7 @@ __all__ = [
     "exp2",
     "expand_dims",
     "expm1",
+    "extract",
     "eye",
     "fabs",
     "finfo",
@@ -513,6 +529,7 @@ __all__ = [
     "isrealobj",
     "isscalar",
     "issubdtype",
+    "ix_",
     "kron",
     "ldexp",
     "left_shift",
@@ -582,6 +599,7 @@ __all__ = [
     "prod",
     "promote_types",
     "ptp",
+    "put_along_axis",
     "quantile",
     "rad2deg",
     "radians",
@@ -600,6 +618,7 @@ __all__ = [
     "rollaxis",
     "rot90",
     "round",
+    "searchsorted",
     "select",
     "shape",
     "sign",
@@ -620,6 +639,8 @@ __all__ = [
     "subtract",
     "sum",
     "swapaxes",
+    "take",
+    "take_along_axis",
     "tan",
     "tanh",
     "tensordot",

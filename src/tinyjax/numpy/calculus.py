@@ -1,6 +1,5 @@
 """Calculus on samples: gradients, integrals, interpolation; polynomials and cross products."""
 
-from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.elementwise import pick
@@ -16,6 +15,7 @@ from tinyjax.numpy.promotion import (
     promote_inexact,
     strong,
 )
+from tinyjax.numpy.taking import searchsorted
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.reduce import reduce_sum
 from tinyjax.primitives.shape import full, full_like, reshape, slice_in_dim
@@ -167,9 +167,6 @@ def interp(
     Raises:
         ShapeError: ``xp`` and ``fp`` have not the same number of points, at least one, on one axis.
 
-    Complexity:
-        The size of ``x`` times the number of points.
-
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.interp(jnp.array([0.5, 3.0]), jnp.array([0.0, 1.0]), jnp.array([10.0, 20.0]))
@@ -192,13 +189,8 @@ def _piecewise_linear(at: Array, points: Array, values: Array) -> Array:
     n = points.size
     if n == 1:
         return broadcast_to_shape(values, at.shape) if at.ndim else reshape(values, ())
-    shape = (*at.shape, n)
-    wide = broadcast_to_shape(reshape(at, (*at.shape, 1)), shape)
-    passed = ew.convert_element_type(
-        ew.ge(wide, broadcast_to_shape(points, shape)), dtypes.default_int()
-    )
     # the piece each falls into; the first and last pieces also take what lies beyond
-    piece = reduce_sum(passed, (at.ndim,)) - 1
+    piece = searchsorted(points, at, side="right") - 1
     piece = ew.clamp(full_like(piece, 0), piece, full_like(piece, n - 2))
     low, value = points[piece], values[piece]
     width, rise = points[piece + 1] - low, values[piece + 1] - value

@@ -369,8 +369,8 @@ def arange(
         >>> jnp.arange(0.0, 1.0, 0.25)
         Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
-    given = arrays("arange", *[x for x in (start, stop, step) if x is not None])
     if dtype is None:
+        given = arrays("arange", *[x for x in (start, stop, step) if x is not None])
         wanted = dtypes.promote([(x.dtype, x.weak_type) for x in given])[0]
     else:
         wanted = dtypes.check(dtype)

@@ -7,9 +7,11 @@ the derivative of what is not chosen must be finite too, since zero times infini
 
 import builtins
 import math
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
+import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
@@ -851,15 +853,14 @@ def nan_to_num(
     if dtypes.is_complex(a.dtype):
         parts = [nan_to_num(p, copy, nan, posinf, neginf) for p in (ew.real(a), ew.imag(a))]
         return ew.complex_(*parts)
-    largest = _largest(a.dtype)
+    largest = float(finfo_of(a.dtype).max)
     a_ = pick(isnan(a), nan, a)
     a_ = pick(isposinf(a), largest if posinf is None else posinf, a_)
     return pick(isneginf(a), -largest if neginf is None else neginf, a_)
 
 
-def _largest(dtype: DType) -> float:
-    info: Any = ml_dtypes.finfo
-    return float(info(dtype).max)
+#: The limits of a float type. The function knows NumPy's types and its own, but is not typed.
+finfo_of: Callable[[DType], np.finfo[Any]] = ml_dtypes.finfo
 
 
 # Booleans and bits

@@ -22,8 +22,8 @@ from tinyjax.errors import (
     ShapeError,
 )
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
-from tinyjax.primitives.dynamic_slice import same_dtype, wrap_index
 from tinyjax.primitives.shape import concatenate, reshape
+from tinyjax.primitives.wrap_index import same_dtype, wrap_index
 
 
 @attrs.frozen

@@ -43,7 +43,6 @@ from tinyjax.primitives.dynamic_slice import (
     DynamicSliceParams,
     dynamic_slice_p,
     dynamic_update_slice_p,
-    same_dtype,
 )
 from tinyjax.primitives.gather import (
     GatherDimensionNumbers,
@@ -63,6 +62,7 @@ from tinyjax.primitives.scatter import (
     scatter_p,
 )
 from tinyjax.primitives.shape import full_like, pad, reshape, rev, slice_
+from tinyjax.primitives.wrap_index import same_dtype
 
 # Reading
 

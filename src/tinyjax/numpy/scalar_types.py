@@ -4,11 +4,10 @@ The abstract types (``floating``, ``integer``, ...) are NumPy's; ``issubdtype`` 
 and the float8 types, which NumPy does not know, among the floats.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any, Final, Literal, TypeAlias
 
-import ml_dtypes
 import numpy as np
 
 from tinyjax import dtypes
@@ -16,9 +15,7 @@ from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axes, is_ar
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError
 from tinyjax.numpy.creation import array
-
-# It knows NumPy's types and its own, but says nothing of its types.
-_finfo: Callable[[DType], np.finfo[Any]] = ml_dtypes.finfo
+from tinyjax.numpy.elementwise import finfo_of
 
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
@@ -139,7 +136,7 @@ def finfo(dtype: DTypeLike) -> np.finfo[Any]:
         >>> float(jnp.finfo(jnp.float32).eps)
         1.1920928955078125e-07
     """
-    return _finfo(_dtype_of(dtype))
+    return finfo_of(_dtype_of(dtype))
 
 
 def iinfo(dtype: DTypeLike) -> np.iinfo[Any]:

@@ -8,7 +8,6 @@ specification, "gather"), but for the index vectors, which are always last.
 
 from collections.abc import Sequence
 from enum import Enum
-from math import prod
 
 import attrs
 import numpy as np
@@ -20,16 +19,20 @@ from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tange
 from tinyjax.core.stablehlo import Lowering, boolean, int_array
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
-from tinyjax.primitives.reduce import highest, lower_reduce, lowest
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.shape import concatenate, moveaxis, reshape
+from tinyjax.primitives.windows import (
+    Axes,
+    Windows,
+    as_axes,
+    gathered,
+    lower_in_bounds,
+    lower_wide_indices,
+    wide_indices,
+)
 
-Axes = tuple[int, ...]
 Scalar = bool | int | float | complex
-
-
-def _axes(given: Sequence[int]) -> Axes:
-    return tuple([int(axis) for axis in given])
 
 
 class GatherScatterMode(Enum):
@@ -80,11 +83,11 @@ class GatherDimensionNumbers:
         start_indices_batching_dims: those axes of the indices.
     """
 
-    offset_dims: Axes = attrs.field(converter=_axes)
-    collapsed_slice_dims: Axes = attrs.field(converter=_axes)
-    start_index_map: Axes = attrs.field(converter=_axes)
-    operand_batching_dims: Axes = attrs.field(default=(), converter=_axes)
-    start_indices_batching_dims: Axes = attrs.field(default=(), converter=_axes)
+    offset_dims: Axes = attrs.field(converter=as_axes)
+    collapsed_slice_dims: Axes = attrs.field(converter=as_axes)
+    start_index_map: Axes = attrs.field(converter=as_axes)
+    operand_batching_dims: Axes = attrs.field(default=(), converter=as_axes)
+    start_indices_batching_dims: Axes = attrs.field(default=(), converter=as_axes)
 
 
 @attrs.frozen
@@ -101,200 +104,6 @@ class GatherParams:
     fill_value: Scalar | None = None
     indices_are_sorted: bool = False
     unique_indices: bool = False
-
-
-# What gather and scatter have in common
-
-
-@attrs.frozen
-class Windows:
-    """Where windows of an array lie: what gather and scatter share.
-
-    Attributes:
-        shape: of the array.
-        sizes: of a window, one per axis of the array.
-        collapsed: the axes that are left out of the windows.
-        index_map: the axis that each entry of an index vector is about.
-        batching: the axes that go along with an axis of the indices.
-        indices_batching: those axes of the indices.
-    """
-
-    shape: tuple[int, ...]
-    sizes: tuple[int, ...]
-    collapsed: Axes
-    index_map: Axes
-    batching: Axes
-    indices_batching: Axes
-
-    @property
-    def window_axes(self) -> Axes:
-        """The axes that appear in the windows."""
-        left_out = (*self.collapsed, *self.batching)
-        return tuple([i for i in range(len(self.shape)) if i not in left_out])
-
-    @property
-    def window_shape(self) -> tuple[int, ...]:
-        """The shape of one window as it appears in a gather's result."""
-        return tuple([self.sizes[i] for i in self.window_axes])
-
-    @property
-    def last_starts(self) -> tuple[int, ...]:
-        """For each entry of an index vector, the greatest that is in bounds."""
-        return tuple([self.shape[i] - self.sizes[i] for i in self.index_map])
-
-    def check(self, name: str, x: ShapedArray, indices: ShapedArray) -> None:
-        """Raise unless the numbers fit the types of operand and indices."""
-        if not dtypes.is_integer(indices.dtype):
-            raise DtypeError(f"{name} needs integer indices, but got {indices}.")
-        if not indices.ndim or indices.shape[-1] != len(self.index_map):
-            raise ShapeError(
-                f"{name} needs an index vector of length {len(self.index_map)} in the last axis of "
-                f"the indices, one entry for each axis in {self.index_map}, but got {indices}."
-            )
-        left_out = (*self.collapsed, *self.batching)
-        for axes in (self.index_map, left_out):
-            if any(not 0 <= i < x.ndim for i in axes) or len(set(axes)) != len(axes):
-                raise ShapeError(f"{name} needs distinct axes of {x}, but got {axes}.")
-        if set(self.batching) & set(self.index_map):
-            raise ShapeError(
-                f"{name}: axes {self.batching} are batched, so no index can be about them, but "
-                f"{self.index_map} are indexed."
-            )
-        if len(self.sizes) != x.ndim or any(
-            not 0 <= m <= n for m, n in zip(self.sizes, x.shape, strict=False)
-        ):
-            raise ShapeError(
-                f"{name} needs a window size for each axis of {x}, at most the axis's own, but got "
-                f"{self.sizes}."
-            )
-        if any(self.sizes[i] != 1 for i in left_out):
-            raise ShapeError(
-                f"{name}: windows must have size 1 along the axes {left_out} that they leave out, "
-                f"but their sizes are {self.sizes}."
-            )
-        if len(self.batching) != len(self.indices_batching) or any(
-            not 0 <= j < indices.ndim - 1 or x.shape[i] != indices.shape[j]
-            for i, j in zip(self.batching, self.indices_batching, strict=False)
-        ):
-            raise ShapeError(
-                f"{name} needs batched axes of equal size, but axes {self.batching} of {x} and "
-                f"{self.indices_batching} of the indices {indices} differ or do not exist."
-            )
-
-    @property
-    def only_axis(self) -> int | None:
-        """The axis that is indexed, where windows are whole along all others."""
-        if len(self.index_map) != 1 or self.collapsed != self.index_map or self.batching:
-            return None
-        axis = self.index_map[0]
-        shape, sizes = self.shape, self.sizes
-        whole = sizes[:axis] == shape[:axis] and sizes[axis + 1 :] == shape[axis + 1 :]
-        return axis if whole else None
-
-    def in_bounds(self, indices: HostArray) -> HostArray:
-        """Say of each index vector whether its window lies within the array."""
-        last = np.array(self.last_starts, np.int64)
-        return np.asarray(((indices >= 0) & (indices <= last)).all(-1))
-
-    def positions(self, indices: HostArray) -> tuple[list[int], list[HostArray], Axes]:
-        """Coordinates of the windows, moved into bounds.
-
-        Returns:
-            The axes that have coordinates: those in which a window is not the whole axis. For each,
-            an array that broadcasts to the index vectors' axes followed by the next axes. The axes
-            among those that appear in the windows.
-        """
-        batch = indices.ndim - 1
-        index_map, shape, sizes = self.index_map, self.shape, self.sizes
-        axes = [
-            i
-            for i in range(len(shape))
-            if i in self.collapsed or i in self.batching or i in index_map or sizes[i] != shape[i]
-        ]
-        inner = tuple([i for i in axes if i not in self.collapsed and i not in self.batching])
-        coordinates = []
-        for i in axes:
-            if i in index_map:
-                entries = indices[..., index_map.index(i)]
-                start = np.clip(entries, 0, shape[i] - sizes[i]).astype(np.intp, copy=False)
-            elif i in self.batching:
-                along = self.indices_batching[self.batching.index(i)]
-                line = [1] * batch
-                line[along] = shape[i]
-                start = np.arange(shape[i]).reshape(line)
-            else:
-                start = np.zeros((1,) * batch, np.intp)
-            if inner:
-                start = start.reshape(start.shape + (1,) * len(inner))
-                if i in inner:
-                    line = [1] * start.ndim
-                    line[batch + inner.index(i)] = sizes[i]
-                    start = start + np.arange(sizes[i]).reshape(line)
-            coordinates.append(start)
-        return axes, coordinates, inner
-
-    def lines(self, axes: Sequence[int], coordinates: Sequence[HostArray]) -> HostArray:
-        """Number positions in row-major order over the axes that have coordinates."""
-        found: HostArray = np.zeros((), np.intp)
-        for axis, coordinate in zip(axes, coordinates, strict=True):
-            found = found * self.shape[axis] + coordinate
-        return found
-
-    def order(self, inner: Axes, batch: int, offset_dims: Axes, ndim: int) -> list[int]:
-        """How to permute axes ordered as batch, ``inner``, rest into those of a gather's result."""
-        window = self.window_axes
-        whole = [i for i in window if i not in inner]
-        places = {axis: batch + k for k, axis in enumerate((*inner, *whole))}
-        offsets = {
-            dim: places[axis] for dim, axis in zip(offset_dims, self.window_axes, strict=True)
-        }
-        rest = iter(range(batch))
-        return [offsets[i] if i in offsets else next(rest) for i in range(ndim)]
-
-
-def wide_indices(indices: HostArray) -> HostArray:
-    """Indices as int32 or int64; what is beyond int64 comes out below zero, and out of bounds."""
-    dtype = indices.dtype
-    if dtype in (dtypes.int32, dtypes.int64):
-        return indices
-    return indices.astype(dtypes.int32 if dtype.itemsize < 4 else dtypes.int64)
-
-
-def lower_wide_indices(
-    lowering: Lowering, operand: str, aval: ShapedArray
-) -> tuple[str, ShapedArray]:
-    """Write the conversion of ``wide_indices``."""
-    if aval.dtype in (dtypes.int32, dtypes.int64):
-        return operand, aval
-    wide = aval.with_dtype(dtypes.int32 if aval.dtype.itemsize < 4 else dtypes.int64)
-    return lowering.op1("stablehlo.convert", (operand,), (aval,), wide), wide
-
-
-def lower_last_starts(lowering: Lowering, windows: Windows, indices: ShapedArray) -> str:
-    """Write the greatest start in bounds for every entry of the indices."""
-    most = int(np.iinfo(indices.dtype).max)
-    last = np.array([min(n, most) for n in windows.last_starts], indices.dtype)
-    entry = ShapedArray(last.shape, indices.dtype)
-    return lowering.broadcast(lowering.constant(last), entry, indices, (indices.ndim - 1,))
-
-
-def _lower_in_bounds(
-    lowering: Lowering, operand: str, indices: ShapedArray, windows: Windows
-) -> tuple[str, ShapedArray]:
-    flags = indices.with_dtype(dtypes.bool_)
-
-    def compare(bound: str, how: str) -> str:
-        attributes = {"comparison_direction": f"#stablehlo<comparison_direction {how}>"}
-        return lowering.op1(
-            "stablehlo.compare", (operand, bound), (indices, indices), flags, attributes
-        )
-
-    above = compare(lowering.full(0, indices), "GE")
-    below = compare(lower_last_starts(lowering, windows, indices), "LE")
-    both = lowering.op1("stablehlo.and", (above, below), (flags, flags), flags)
-    out = flags.with_shape(indices.shape[:-1])
-    axes = (indices.ndim - 1,)
-    return lower_reduce(lowering, both, flags, out, axes, "stablehlo.and", True), out
 
 
 # gather
@@ -325,50 +134,19 @@ def _fill_value(params: GatherParams, dtype: DType) -> HostArray:
     return np.array(value).astype(dtype)
 
 
-def _gather_windows(
-    x: HostArray, indices: HostArray, windows: Windows, offset_dims: Axes
-) -> HostArray:
-    axes, coordinates, inner = windows.positions(indices)
-    batch = indices.ndim - 1
-    whole = [i for i in range(x.ndim) if i not in axes]
-    moved = x.transpose((*axes, *whole))
-    # without coordinates every window is the array itself
-    found = moved[tuple(coordinates)] if axes else moved.reshape((1,) * batch + moved.shape)
-    found = np.broadcast_to(found, (*indices.shape[:-1], *found.shape[batch:]))
-    return found.transpose(windows.order(inner, batch, offset_dims, batch + len(offset_dims)))
-
-
 @gather_p.def_impl
 def _gather_impl(operands: Sequence[HostArray], params: GatherParams) -> Sequence[HostArray]:
     x, indices = operands
-    numbers = params.dimension_numbers
+    offset_dims = params.dimension_numbers.offset_dims
     indices = wide_indices(indices)
-    batch = indices.ndim - 1
     windows = gather_windows(x.shape, params)
-    ndim = batch + len(numbers.offset_dims)
-    out: HostArray
-    if not prod(indices.shape[:-1]) or 0 in windows.window_shape:
-        sizes = iter(indices.shape[:-1])
-        inside = dict(zip(numbers.offset_dims, windows.window_shape, strict=True))
-        shape = [inside[i] if i in inside else next(sizes) for i in range(ndim)]
-        return (np.empty(shape, x.dtype),)
-    axis = windows.only_axis
-    if axis is not None:
-        out = x.take(indices[..., 0], axis, mode="clip")
-        natural = (*range(axis), *range(axis + batch, ndim))
-        if numbers.offset_dims != natural:
-            rest = [i for i in range(ndim) if i not in natural]
-            order = windows.order((), batch, numbers.offset_dims, ndim)
-            out = out.transpose((*rest, *natural)).transpose(order)
-    else:
-        out = _gather_windows(x, indices, windows, numbers.offset_dims)
-    if params.mode is GatherScatterMode.FILL_OR_DROP:
-        inside_bounds = windows.in_bounds(indices)
-        if not inside_bounds.all():
-            line = iter(indices.shape[:-1])
-            shape = [1 if i in numbers.offset_dims else next(line) for i in range(ndim)]
-            fill = _fill_value(params, x.dtype)
-            out = np.where(inside_bounds.reshape(shape), out, fill)
+    out = gathered(windows, x, indices, offset_dims)
+    if params.mode is GatherScatterMode.FILL_OR_DROP and out.size:
+        inside = windows.in_bounds(indices)
+        if not inside.all():
+            line = iter(inside.shape)
+            shape = [1 if i in offset_dims else next(line) for i in range(out.ndim)]
+            out = np.where(inside.reshape(shape), out, _fill_value(params, x.dtype))
     return (out,)
 
 
@@ -425,7 +203,7 @@ def _gather_lowering(
     if params.mode is not GatherScatterMode.FILL_OR_DROP or not params.slice_sizes:
         return (gathered,)
     windows = gather_windows(x.shape, params)
-    flags, flag = _lower_in_bounds(lowering, index, indices, windows)
+    flags, flag = lower_in_bounds(lowering, index, indices, windows)
     batch = [i for i in range(out.ndim) if i not in numbers.offset_dims]
     everywhere = out.with_dtype(dtypes.bool_)
     chosen = lowering.broadcast(flags, flag, everywhere, batch)
@@ -563,7 +341,7 @@ def gather(
     x, indices = as_array(operand), as_array(start_indices)
     params = GatherParams(
         dimension_numbers,
-        _axes(slice_sizes),
+        as_axes(slice_sizes),
         GatherScatterMode.from_any(mode),
         canonical_fill(fill_value, x.dtype),
         indices_are_sorted,

@@ -202,8 +202,8 @@ def enclosing_axes() -> tuple[MappedAxis, ...]:
     What is staged under them may depend on their sizes.
     """
     found = []
-    trace: Trace | None = current_trace()
-    while trace is not None:
+    trace = current_trace()
+    while trace.parent is not trace:
         if isinstance(trace, BatchTrace) and trace.mapped.name is not None:
             found.append(trace.mapped)
         trace = trace.parent

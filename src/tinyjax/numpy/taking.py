@@ -1,0 +1,566 @@
+"""Functions that take elements by index: take, take_along_axis, searchsorted and kin."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from math import prod
+from typing import Literal
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import (
+    Array,
+    ArrayLike,
+    ConcreteArray,
+    as_array,
+    canonical_axis,
+    splat,
+)
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import HostArray
+from tinyjax.core.trace import EVAL, current_trace
+from tinyjax.dtypes import default_int
+from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
+from tinyjax.numpy.elementwise import remainder
+from tinyjax.numpy.indexing import getitem
+from tinyjax.numpy.promotion import (
+    array_of,
+    broadcast,
+    broadcast_shapes,
+    broadcast_to_shape,
+    convert,
+    promote_dtypes,
+)
+from tinyjax.numpy.selection import flatnonzero
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.gather import GatherDimensionNumbers, GatherScatterMode, Mode, gather
+from tinyjax.primitives.reduce import reduce_sum
+from tinyjax.primitives.scatter import ScatterDimensionNumbers, scatter
+from tinyjax.primitives.shape import full_like, reshape, rev
+from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
+
+
+def _integers(name: str, indices: ArrayLike) -> Array:
+    found = array_of(name, indices)
+    if not dtypes.is_integer(found.dtype):
+        raise DtypeError(
+            f"{name} needs integer indices, but got {found.aval}. Convert them with .astype(int)."
+        )
+    return found
+
+
+def take(
+    a: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: ArrayLike | None = None,
+) -> Array:
+    """Take elements along an axis.
+
+    Args:
+        a: any dtype.
+        indices: integers of any shape. Below zero they count from the end, but for ``"clip"``.
+        axis: along which to take; by default the array is flattened first.
+        out: not supported.
+        mode: of indices out of bounds: ``"fill"`` (the default) gives ``fill_value``, ``"clip"``
+            the nearest element, ``"wrap"`` goes around.
+        unique_indices: a promise that no element is taken twice.
+        indices_are_sorted: a promise that the indices increase.
+        fill_value: by default NaN for floats, the least integer for signed and the greatest for
+            unsigned ones, True for bools.
+
+    Returns:
+        An array of ``a``'s dtype and shape, with the shape of ``indices`` in place of the axis.
+
+    Raises:
+        AxisError: there is no such axis.
+        DtypeError: the indices are no integers.
+        ArgumentError: there is no such mode.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.take(jnp.array([1.0, 2.0, 3.0]), jnp.array([0, 2, 7]))
+        Array([ 1.,  3., nan], dtype=float32)
+    """
+    if out is not None:
+        raise ArgumentError("take: out= is not supported, since arrays are immutable.")
+    x, places = array_of("take", a), _integers("take", indices)
+    if axis is None:
+        x, axis = reshape(x, (x.size,)), 0
+    axis = canonical_axis(axis, x.ndim)
+    if (
+        mode in (None, "fill")
+        and type(x) is type(places) is ConcreteArray
+        and current_trace() is EVAL
+        and not x.weak_type
+    ):
+        # out of bounds, or a dtype that NumPy does not take as indices: the general way
+        with suppress(IndexError, TypeError):
+            return ConcreteArray(np.asarray(x.host.take(places.host, axis)))
+    wrap = mode != "clip"
+    if mode == "wrap":
+        places = remainder(canonical_indices(places), x.shape[axis])
+        mode, wrap = "promise_in_bounds", False
+    return getitem(
+        x,
+        (*[slice(None)] * axis, places),
+        mode="fill" if mode is None else mode,
+        fill_value=fill_value,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+        wrap_negative_indices=wrap,
+    )
+
+
+def _along(
+    name: str, arr: ArrayLike, indices: ArrayLike, axis: int | None
+) -> tuple[Array, Array, int]:
+    """Prepare the operands of take_along_axis and put_along_axis."""
+    x, places = array_of(name, arr), _integers(name, indices)
+    if axis is None:
+        if places.ndim != 1:
+            raise ShapeError(
+                f"{name} with axis=None flattens the array and so needs indices with one axis, but "
+                f"got {places.aval}."
+            )
+        x, axis = reshape(x, (x.size,)), 0
+    if x.ndim != places.ndim:
+        raise ShapeError(
+            f"{name} needs indices with as many axes as the array, but got {places.aval} for "
+            f"{x.aval}."
+        )
+    axis = canonical_axis(axis, x.ndim)
+    return x, places, axis
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return shape[:axis] + shape[axis + 1 :]
+
+
+def take_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = -1,
+    mode: Mode = None,
+    fill_value: ArrayLike | None = None,
+    *,
+    wrap_negative_indices: bool | None = None,
+) -> Array:
+    """Take from every line along an axis by indices of its own, as ``argsort`` gives them.
+
+    Args:
+        arr: any dtype.
+        indices: integers, with as many axes as ``arr``; all but ``axis`` broadcast with ``arr``'s.
+        axis: along which to take; None flattens ``arr`` first.
+        mode: of indices out of bounds: ``"fill"`` (the default), ``"clip"``, or
+            ``"promise_in_bounds"``.
+        fill_value: by default NaN for floats, the least integer for signed and the greatest for
+            unsigned ones, True for bools.
+        wrap_negative_indices: whether an index below zero counts from the end; so by default, but
+            for ``"clip"``.
+
+    Returns:
+        An array of ``arr``'s dtype, with the size of ``indices`` along the axis.
+
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: the shapes do not fit.
+        DtypeError: the indices are no integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.take_along_axis(jnp.array([[3, 1], [2, 4]]), jnp.array([[1, 0], [0, 1]]), axis=1)
+        Array([[1, 3],
+               [2, 4]], dtype=int32)
+    """
+    x, places, axis = _along("take_along_axis", arr, indices, axis)
+    how = GatherScatterMode.from_any(mode)
+    if wrap_negative_indices is None:
+        wrap_negative_indices = how is not GatherScatterMode.CLIP
+    if wrap_negative_indices:
+        places = wrap_index(places, x.shape[axis])
+    places = canonical_indices(places)
+    others = [i for i in range(x.ndim) if i != axis]
+    common = list(broadcast_shapes(_without(x.shape, axis), _without(places.shape, axis)))
+    common.insert(axis, places.shape[axis])
+    if not prod(common):
+        return splat(0, ShapedArray(tuple(common), x.dtype))
+    # An axis that both have goes along. One that only the array has is taken whole, and one that
+    # only the indices have repeats the array.
+    whole = [i for i in others if places.shape[i] == 1 != x.shape[i]]
+    shared = [i for i in others if places.shape[i] == x.shape[i]]
+    kept = [i for i in range(x.ndim) if i not in whole]
+    numbers = GatherDimensionNumbers(
+        offset_dims=whole,
+        collapsed_slice_dims=[i for i in kept if i not in shared],
+        start_index_map=(axis,),
+        operand_batching_dims=shared,
+        start_indices_batching_dims=[kept.index(i) for i in shared],
+    )
+    sizes = [n if i in whole else 1 for i, n in enumerate(x.shape)]
+    vectors = reshape(places, (*[places.shape[i] for i in kept], 1))
+    return gather(x, vectors, numbers, sizes, mode=how, fill_value=fill_value)
+
+
+def put_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Array:
+    """Return a copy in which every line along an axis is changed at indices of its own.
+
+    Args:
+        arr: any dtype.
+        indices: integers, with as many axes as ``arr``; all but ``axis`` broadcast to ``arr``'s.
+        values: broadcast to the shape of ``indices``.
+        axis: along which to put; None flattens ``arr`` first.
+        inplace: must be given as False, since arrays are immutable.
+        mode: of indices out of bounds: they are dropped by default; or ``"clip"``.
+
+    Returns:
+        An array of ``arr``'s shape and dtype.
+
+    Raises:
+        ArgumentError: ``inplace`` is not False.
+        AxisError: there is no such axis.
+        ShapeError: the shapes do not fit.
+        DtypeError: the indices are no integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.zeros((2, 3))
+        >>> jnp.put_along_axis(x, jnp.array([[0], [2]]), 7.0, axis=1, inplace=False)
+        Array([[7., 0., 0.],
+               [0., 0., 7.]], dtype=float32)
+    """
+    if inplace:
+        raise ArgumentError(
+            "put_along_axis cannot change an array in place, since arrays are immutable: give "
+            "inplace=False and use what it returns."
+        )
+    shape = array_of("put_along_axis", arr).shape
+    x, places, axis = _along("put_along_axis", arr, indices, axis)
+    lines = tuple([places.shape[i] if i == axis else m for i, m in enumerate(x.shape)])
+    if broadcast_shapes(lines, places.shape) != lines:
+        raise ShapeError(
+            f"put_along_axis needs indices that broadcast to {lines}, but got {places.aval}."
+        )
+    places = wrap_index(broadcast_to_shape(places, lines), x.shape[axis])
+    update = convert(array_of("put_along_axis", values), x.dtype)
+    update = broadcast_to_shape(update, broadcast_shapes(update.shape, lines))
+    others = [i for i in range(x.ndim) if i != axis]
+    numbers = ScatterDimensionNumbers((), (axis,), (axis,), others, others)
+    if not update.size or not x.size:
+        return reshape(x, shape)
+    vectors = reshape(places, (*lines, 1))
+    return reshape(scatter(x, vectors, update, numbers, mode=mode), shape)
+
+
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
+    """Shape vectors so that, as an index, they take every combination.
+
+    Args:
+        *args: vectors of integers; or of bools that are known, for the places where they hold.
+
+    Returns:
+        As many arrays, the i-th with its elements along axis i.
+
+    Raises:
+        ShapeError: one is no vector.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.arange(9).reshape(3, 3)
+        >>> x[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 2]))]
+        Array([[1, 2],
+               [7, 8]], dtype=int32)
+    """
+    found = []
+    for i, arg in enumerate(args):
+        vector = array_of("ix_", arg)
+        if vector.ndim != 1:
+            raise ShapeError(f"ix_ needs vectors, but argument {i} is {vector.aval}.")
+        if vector.dtype == dtypes.bool_:
+            vector = ConcreteArray(np.nonzero(_known_mask("ix_", vector))[0].astype(default_int()))
+        line = [1] * len(args)
+        line[i] = vector.size
+        found.append(reshape(vector, tuple(line)))
+    return tuple(found)
+
+
+def _known_mask(name: str, mask: Array) -> HostArray:
+    if type(mask) is not ConcreteArray:
+        raise ConcretizationError(
+            f"{name} needs a mask whose values are known, since the result's shape depends on "
+            f"them, but got a traced {mask.aval}. Use jnp.where(mask, x, y) to choose values."
+        )
+    return mask.host
+
+
+def choose(
+    a: ArrayLike,
+    choices: Array | HostArray | Sequence[ArrayLike],
+    out: None = None,
+    mode: Literal["raise", "wrap", "clip"] = "raise",
+) -> Array:
+    """Choose each element from one of several arrays.
+
+    Args:
+        a: integers: which array to choose from. Broadcasts with the choices.
+        choices: arrays that broadcast together.
+        out: not supported.
+        mode: of numbers out of range: ``"clip"`` chooses the nearest array, ``"wrap"`` goes around;
+            ``"raise"`` raises, which needs numbers that are known.
+
+    Returns:
+        An array of the choices' common dtype.
+
+    Raises:
+        ArgumentError: a number is out of range, or there is no such mode.
+        ConcretizationError: the mode is ``"raise"`` and the numbers are not known.
+        ShapeError: the shapes do not broadcast.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> a, b = jnp.array([1, 2, 3]), jnp.array([10, 20, 30])
+        >>> jnp.choose(jnp.array([0, 1, 0]), [a, b])
+        Array([ 1, 20,  3], dtype=int32)
+    """
+    if out is not None:
+        raise ArgumentError("choose: out= is not supported, since arrays are immutable.")
+    number = _integers("choose", a)
+    if isinstance(choices, (Array, np.ndarray)):
+        stacked = as_array(choices)
+        rows = [getitem(stacked, i) for i in range(stacked.shape[0])]
+    else:
+        rows = [array_of("choose", choice) for choice in choices]
+    if not rows:
+        raise ArgumentError("choose needs at least one array to choose from.")
+    n = len(rows)
+    if mode == "raise":
+        if type(number) is not ConcreteArray:
+            raise ConcretizationError(
+                "choose with mode='raise' needs numbers that are known, but got a traced "
+                f"{number.aval}. Give mode='clip' or mode='wrap'."
+            )
+        host = number.host
+        if host.size and (host.min() < 0 or host.max() >= n):
+            raise ArgumentError(
+                f"choose needs numbers in [0, {n}), but got some from {host.min()} to {host.max()}."
+            )
+    elif mode == "wrap":
+        number = remainder(canonical_indices(number), n)
+    elif mode != "clip":
+        raise ArgumentError(f"choose knows the modes 'raise', 'wrap' and 'clip', not {mode!r}.")
+    numbers, *cases = broadcast([number, *promote_dtypes(*rows)], "choose")
+    result = cases[-1]
+    for i in reversed(range(n - 1)):
+        result = ew.select(ew.le(numbers, full_like(numbers, i)), cases[i], result)
+    return result
+
+
+def compress(
+    condition: ArrayLike,
+    a: ArrayLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
+    out: None = None,
+) -> Array:
+    """Take the slices along an axis at which a condition holds.
+
+    Args:
+        condition: a vector, at most as long as the axis. It must be known unless ``size`` is given.
+        a: any dtype.
+        axis: along which to take; by default the array is flattened first.
+        size: how many slices to return, whatever the condition.
+        fill_value: what the slices that are not there hold.
+        out: not supported.
+
+    Returns:
+        An array of ``a``'s dtype.
+
+    Raises:
+        ConcretizationError: the condition is not known.
+        ShapeError: the condition is no vector, or longer than the axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.compress(jnp.array([True, False, True]), jnp.array([5, 6, 7]))
+        Array([5, 7], dtype=int32)
+        >>> jnp.compress(jnp.array([True, False, True]), jnp.array([5, 6, 7]), size=3)
+        Array([5, 7, 0], dtype=int32)
+    """
+    if out is not None:
+        raise ArgumentError("compress: out= is not supported, since arrays are immutable.")
+    x, mask = array_of("compress", a), array_of("compress", condition)
+    if axis is None:
+        x, axis = reshape(x, (x.size,)), 0
+    axis = canonical_axis(axis, x.ndim)
+    if mask.ndim != 1 or mask.size > x.shape[axis]:
+        raise ShapeError(
+            f"compress needs a condition that is a vector of at most {x.shape[axis]} elements, but "
+            f"got {mask.aval}."
+        )
+    if size is None:
+        places: Array = ConcreteArray(np.nonzero(_known_mask("compress", mask))[0])
+    else:
+        places = flatnonzero(mask, size=size, fill_value=x.shape[axis])
+    return take(x, places, axis, mode="fill", fill_value=fill_value)
+
+
+def extract(
+    condition: ArrayLike,
+    arr: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
+) -> Array:
+    """Take the elements at which a condition holds, as a vector; see ``compress``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.array([[1, 2], [3, 4]])
+        >>> jnp.extract(x > 2, x)
+        Array([3, 4], dtype=int32)
+
+    Raises:
+        ConcretizationError: the condition is not known, and no size is given.
+    """
+    mask = array_of("extract", condition)
+    flat = reshape(mask, (mask.size,))
+    return compress(flat, arr, size=size, fill_value=fill_value)
+
+
+def searchsorted(
+    a: ArrayLike,
+    v: ArrayLike,
+    side: Literal["left", "right"] = "left",
+    sorter: ArrayLike | None = None,
+    *,
+    method: str = "scan",
+) -> Array:
+    """Find where elements would be inserted in a sorted vector to keep it sorted.
+
+    Args:
+        a: a vector, in increasing order (by ``sorter`` where that is given); NaN comes last.
+        v: of any shape.
+        side: whether before (``"left"``) or after (``"right"``) elements that are equal.
+        sorter: integers that sort ``a``.
+        method: ``"compare_all"`` compares every pair; all others bisect, in ``log2(len(a))`` steps.
+
+    Returns:
+        Integers of ``v``'s shape, from 0 to ``len(a)``.
+
+    Raises:
+        ShapeError: ``a`` is no vector.
+        ArgumentError: there is no such side or method.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.searchsorted(jnp.array([1, 2, 2, 5]), jnp.array([0, 2, 9]))
+        Array([0, 1, 4], dtype=int32)
+        >>> jnp.searchsorted(jnp.array([1, 2, 2, 5]), 2, side="right")
+        Array(3, dtype=int32)
+    """
+    if side not in ("left", "right"):
+        raise ArgumentError(f"searchsorted knows the sides 'left' and 'right', not {side!r}.")
+    if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
+        raise ArgumentError(
+            "searchsorted knows the methods 'scan', 'scan_unrolled', 'sort' and 'compare_all', not "
+            f"{method!r}."
+        )
+    line, wanted = array_of("searchsorted", a), array_of("searchsorted", v)
+    if line.ndim != 1:
+        raise ShapeError(f"searchsorted needs a sorted vector, but got {line.aval}.")
+    if sorter is not None:
+        line = getitem(line, (as_array(sorter),))
+    line, wanted = promote_dtypes(line, wanted)
+    if (
+        isinstance(line, ConcreteArray)
+        and isinstance(wanted, ConcreteArray)
+        and line.dtype.kind in "iuf"
+        and current_trace() is EVAL
+    ):
+        found = np.searchsorted(line.host, wanted.host, side)
+        return ConcreteArray(np.asarray(found, default_int()))
+    if method == "compare_all":
+        both = (*wanted.shape, line.size)
+        before = _goes_before(
+            broadcast_to_shape(line, both),
+            broadcast_to_shape(reshape(wanted, (*wanted.shape, 1)), both),
+            side,
+        )
+        return reduce_sum(convert(before, default_int()), (wanted.ndim,))
+    # Bisection: all elements before ``low`` go before, none from ``high`` on.
+    dtype = default_int() if line.size < 2**31 else dtypes.int64
+    low: Array = splat(0, ShapedArray(wanted.shape, dtype))
+    high: Array = splat(line.size, ShapedArray(wanted.shape, dtype))
+    for _ in range(line.size.bit_length()):
+        middle = ew.add(low, ew.shift_right_logical(ew.sub(high, low), full_like(low, 1)))
+        there = getitem(line, (middle,), mode="clip", wrap_negative_indices=False)
+        # where nothing is left to search, the middle may be one past the end
+        is_open = ew.lt(low, high)
+        before = ew.and_(is_open, _goes_before(there, wanted, side))
+        low = ew.select(before, ew.add(middle, full_like(low, 1)), low)
+        high = ew.select(ew.and_(is_open, ew.not_(before)), middle, high)
+    return low
+
+
+def _goes_before(x: Array, wanted: Array, side: str) -> Array:
+    """Whether ``wanted`` is to be inserted behind ``x``; NaN is the greatest."""
+    if dtypes.is_complex(x.dtype):
+        raise DtypeError("searchsorted does not order complex numbers.")
+    if side == "left":
+        if not dtypes.is_inexact(x.dtype):
+            return ew.lt(x, wanted)
+        return ew.or_(ew.lt(x, wanted), ew.and_(ew.ne(wanted, wanted), ew.eq(x, x)))
+    if not dtypes.is_inexact(x.dtype):
+        return ew.le(x, wanted)
+    return ew.or_(ew.le(x, wanted), ew.ne(wanted, wanted))
+
+
+def digitize(
+    x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
+) -> Array:
+    """Find the bin that each element lies in.
+
+    Args:
+        x: of any shape.
+        bins: the bins' edges, a vector in increasing or decreasing order.
+        right: whether an edge belongs to the bin that it ends rather than the one it begins.
+        method: as of ``searchsorted``.
+
+    Returns:
+        Integers of ``x``'s shape, from 0 (before the first edge) to ``len(bins)``.
+
+    Raises:
+        ShapeError: ``bins`` is no vector.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([0.0, 1.0, 2.0]))
+        Array([1, 2, 3], dtype=int32)
+    """
+    edges = array_of("digitize", bins)
+    if edges.ndim != 1:
+        raise ShapeError(f"digitize needs a vector of edges, but got {edges.aval}.")
+    side: Literal["left", "right"] = "left" if right else "right"
+    how = "scan" if method is None else method
+    if not edges.size:
+        return searchsorted(edges, x, side, method=how)
+    up = searchsorted(edges, x, side, method=how)
+    other: Literal["left", "right"] = "right" if right else "left"
+    found = searchsorted(rev(edges, (0,)), x, other, method=how)
+    down = ew.sub(full_like(found, edges.size), found)
+    is_up = ew.ge(getitem(edges, -1), getitem(edges, 0))
+    return ew.select(broadcast_to_shape(is_up, up.shape), up, down)

@@ -1,0 +1,100 @@
+"""Reading the bits of elements as another type."""
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import ZERO, HostArray, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind1
+from tinyjax.dtypes import DType
+from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives.families import check_kind
+from tinyjax.primitives.shape import def_simple_batch
+
+
+@attrs.frozen
+class BitcastParams:
+    """The dtype that the bits are read as."""
+
+    dtype: DType
+
+
+bitcast_convert_type_p: Primitive[BitcastParams] = Primitive("bitcast_convert_type", BitcastParams)
+
+
+@bitcast_convert_type_p.def_impl
+def _bitcast_impl(operands: Sequence[HostArray], params: BitcastParams) -> Sequence[HostArray]:
+    x = np.ascontiguousarray(operands[0]).reshape(operands[0].shape)
+    old, dtype = x.dtype.itemsize, params.dtype
+    if old == dtype.itemsize:
+        return (x.view(dtype),)
+    if old > dtype.itemsize:
+        parts = np.frombuffer(x.tobytes(), dtype)
+        return (parts.reshape(*x.shape, old // dtype.itemsize),)
+    return (np.frombuffer(x.tobytes(), dtype).reshape(x.shape[:-1]),)
+
+
+@bitcast_convert_type_p.def_abstract_eval
+def _bitcast_type(avals: Sequence[ShapedArray], params: BitcastParams) -> Sequence[ShapedArray]:
+    (x,), dtype = avals, params.dtype
+    check_kind("bitcast_convert_type", x, "iuf")
+    if dtypes.kind(dtype) not in "iuf":
+        raise DtypeError(f"bitcast_convert_type makes integers and floats, but was asked for {dtype}.")
+    old, size = x.dtype.itemsize, dtype.itemsize
+    if old == size:
+        return (ShapedArray(x.shape, dtype),)
+    if old > size:
+        return (ShapedArray((*x.shape, old // size), dtype),)
+    if not x.shape or x.shape[-1] * old != size:
+        raise ShapeError(
+            f"bitcast_convert_type of {x} to {dtype.name}: the last axis must have size {size // old}, "
+            "so that its elements make one."
+        )
+    return (ShapedArray(x.shape[:-1], dtype),)
+
+
+@bitcast_convert_type_p.def_lowering
+def _bitcast_lowering(
+    lowering: Lowering, operands: Sequence[str], params: BitcastParams
+) -> Sequence[str]:
+    return lowering.op("stablehlo.bitcast_convert", operands)
+
+
+@bitcast_convert_type_p.def_jvp
+def _bitcast_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: BitcastParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    return (bind1(bitcast_convert_type_p, primals, params),), (ZERO,)
+
+
+def_simple_batch(bitcast_convert_type_p, lambda params, _size: params)
+
+
+def bitcast_convert_type(x: Array, dtype: DType) -> Array:
+    """Return the bits of ``x`` read as another type.
+
+    Args:
+        x: integers or floats.
+        dtype: another such type. Where it is narrower the result has one more axis at the end, for
+            the parts of each element (the low bits first); where it is wider the last axis of ``x``
+            holds the parts, and goes.
+
+    Raises:
+        ShapeError: the last axis does not hold the parts of one element.
+        DtypeError: a type is bool or complex.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> from tinyjax.primitives.bitcast import bitcast_convert_type
+        >>> bitcast_convert_type(jnp.array([1.0, -2.0]), dtypes.uint32)
+        Array([1065353216, 3221225472], dtype=uint32)
+    """
+    params = BitcastParams(dtype)
+    bitcast_convert_type_p.rules.abstract_eval((x.aval,), params)
+    return bind1(bitcast_convert_type_p, (x,), params)

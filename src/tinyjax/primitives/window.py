@@ -1,0 +1,340 @@
+"""Reductions over a window that moves: sums, and greatest and least elements.
+
+A window is a box, so each is one axis after another; NumPy evaluates it so, and so the tangents of
+extrema are found: along every axis, by a select among as many slices as the window is long.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Var
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering, int_array, pairs
+from tinyjax.core.trace import bind1
+from tinyjax.dtypes import DType
+from tinyjax.errors import ShapeError
+from tinyjax.primitives.convolution import padtype_to_pads
+from tinyjax.primitives.elementwise import and_, eq, not_, or_, select
+from tinyjax.primitives.families import add_arrays, check_kind
+from tinyjax.primitives.reduce import highest, lowest
+from tinyjax.primitives.shape import (
+    def_linear,
+    full,
+    full_like,
+    move_batch_axis,
+    pad,
+    slice_in_dim,
+    zeros_like,
+)
+
+Axes: TypeAlias = tuple[int, ...]
+
+
+@attrs.frozen
+class WindowParams:
+    """For each axis the window's size, how far it moves, the padding, and the two dilations."""
+
+    window: Axes
+    strides: Axes
+    padding: tuple[tuple[int, int], ...]
+    base_dilation: Axes
+    window_dilation: Axes
+
+
+def _dilated(n: int, dilation: int) -> int:
+    return (n - 1) * dilation + 1 if n else 0
+
+
+def _count(n: int, axis: int, params: WindowParams) -> int:
+    """How many places the window has along an axis of size ``n``."""
+    padded = _dilated(n, params.base_dilation[axis]) + sum(params.padding[axis])
+    left = padded - _dilated(params.window[axis], params.window_dilation[axis])
+    return left // params.strides[axis] + 1 if left >= 0 else 0
+
+
+def _is_trivial(axis: int, params: WindowParams) -> bool:
+    """Whether nothing happens along an axis."""
+    return params.window[axis] == params.strides[axis] == params.base_dilation[
+        axis
+    ] == 1 and params.padding[axis] == (0, 0)
+
+
+def window_reducer(
+    name: str,
+    ufunc: np.ufunc,
+    hlo: str,
+    kinds: str,
+    identity: Callable[[DType], bool | int | float],
+) -> Primitive[WindowParams]:
+    """Declare a reduction over windows; its derivative comes separately.
+
+    Args:
+        name: the primitive's name.
+        ufunc: the NumPy function of two elements.
+        hlo: the StableHLO operation on two scalars.
+        kinds: the kinds of dtype it takes.
+        identity: the value that changes nothing, which padding holds, by dtype.
+    """
+    primitive: Primitive[WindowParams] = Primitive(name, WindowParams)
+
+    @primitive.def_impl
+    def window_impl(operands: Sequence[HostArray], params: WindowParams) -> Sequence[HostArray]:
+        (x,) = operands
+        out = x.astype(np.float32) if dtypes.is_narrow_float(x.dtype) else x
+        for axis in range(x.ndim):
+            if not _is_trivial(axis, params):
+                out = _reduce_axis(out, axis, params, ufunc, identity(x.dtype))
+        return (out.astype(x.dtype, copy=False),)
+
+    @primitive.def_abstract_eval
+    def window_type(avals: Sequence[ShapedArray], params: WindowParams) -> Sequence[ShapedArray]:
+        (x,) = avals
+        check_kind(name, x, kinds)
+        _check(name, x, params)
+        return (x.with_shape(tuple([_count(n, i, params) for i, n in enumerate(x.shape)])),)
+
+    @primitive.def_lowering
+    def window_lowering(
+        lowering: Lowering, operands: Sequence[str], params: WindowParams
+    ) -> Sequence[str]:
+        (x,), (out,), (operand,) = lowering.avals_in, lowering.avals_out, operands
+        # XLA keeps no wider sum on its own, so those of 16-bit and smaller floats are in float32.
+        wide = dtypes.float32 if dtypes.is_narrow_float(x.dtype) else x.dtype
+        if wide != x.dtype:
+            operand = lowering.op1("stablehlo.convert", (operand,), (x,), x.with_dtype(wide))
+        scalar = ShapedArray((), wide)
+        region = lowering.region(
+            (scalar, scalar),
+            lambda args: (lowering.op1(hlo, args, (scalar, scalar), scalar),),
+            (scalar,),
+        )
+        result = lowering.op1(
+            "stablehlo.reduce_window",
+            (operand, lowering.scalar(identity(x.dtype), wide)),
+            (x.with_dtype(wide), scalar),
+            out.with_dtype(wide),
+            {
+                "window_dimensions": int_array(params.window),
+                "window_strides": int_array(params.strides),
+                "base_dilations": int_array(params.base_dilation),
+                "window_dilations": int_array(params.window_dilation),
+                "padding": pairs(params.padding),
+            },
+            (region,),
+        )
+        if wide != x.dtype:
+            result = lowering.op1("stablehlo.convert", (result,), (out.with_dtype(wide),), out)
+        return (result,)
+
+    @primitive.def_batch
+    def window_batch(
+        mapped: MappedAxis,
+        values: Sequence[Array],
+        axes: Sequence[int | None],
+        params: WindowParams,
+    ) -> tuple[Sequence[Array], Sequence[int | None]]:
+        x = move_batch_axis(values[0], axes[0], 0, mapped.size)
+        moved = WindowParams(
+            (1, *params.window),
+            (1, *params.strides),
+            ((0, 0), *params.padding),
+            (1, *params.base_dilation),
+            (1, *params.window_dilation),
+        )
+        return (bind1(primitive, (x,), moved),), (0,)
+
+    return primitive
+
+
+def _check(name: str, x: ShapedArray, params: WindowParams) -> None:
+    for what, given in (
+        ("window_dimensions", params.window),
+        ("window_strides", params.strides),
+        ("base_dilation", params.base_dilation),
+        ("window_dilation", params.window_dilation),
+    ):
+        if len(given) != x.ndim or any(n < 1 for n in given):
+            raise ShapeError(
+                f"{name} needs a positive number in {what} for each axis of {x}, but got {given}."
+            )
+    if len(params.padding) != x.ndim:
+        raise ShapeError(
+            f"{name} needs padding before and after each axis of {x}, but got {params.padding}."
+        )
+
+
+def _reduce_axis(
+    x: HostArray,
+    axis: int,
+    params: WindowParams,
+    ufunc: np.ufunc,
+    identity: bool | int | float,
+) -> HostArray:
+    x = np.moveaxis(x, axis, -1)
+    n, step = x.shape[-1], params.base_dilation[axis]
+    low, high = params.padding[axis]
+    span = _dilated(n, step)
+    padded = np.full((*x.shape[:-1], max(low, 0) + span + max(high, 0)), identity, x.dtype)
+    padded[..., max(low, 0) : max(low, 0) + span : step] = x
+    padded = padded[..., max(-low, 0) : padded.shape[-1] - max(-high, 0)]
+    count, stride = _count(n, axis, params), params.strides[axis]
+    out = np.full((*x.shape[:-1], count), identity, x.dtype)
+    if count:
+        for i in range(params.window[axis]):
+            start = i * params.window_dilation[axis]
+            out = ufunc(out, padded[..., start : start + (count - 1) * stride + 1 : stride])
+    return np.moveaxis(np.asarray(out), -1, axis)
+
+
+reduce_window_sum_p = window_reducer(
+    "reduce_window_sum", np.add, "stablehlo.add", "iufc", lambda _: 0
+)
+reduce_window_max_p = window_reducer(
+    "reduce_window_max", np.maximum, "stablehlo.maximum", "biuf", lowest
+)
+reduce_window_min_p = window_reducer(
+    "reduce_window_min", np.minimum, "stablehlo.minimum", "biuf", highest
+)
+
+def_linear(reduce_window_sum_p)
+
+
+@reduce_window_sum_p.def_transpose
+def _window_sum_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: WindowParams
+) -> Sequence[Tangent | None]:
+    (ct,), (x,) = cotangents, operands
+    if ct is ZERO:
+        return (ZERO,)
+    # spread by the strides and summed over the same window, as for a convolution with ones
+    padding = []
+    for i, (n, m) in enumerate(zip(x.aval.shape, ct.shape, strict=True)):
+        span = _dilated(params.window[i], params.window_dilation[i])
+        low = span - 1 - params.padding[i][0]
+        total = _dilated(n, params.base_dilation[i]) + span - 1 - _dilated(m, params.strides[i])
+        padding.append((low, total - low))
+    moved = WindowParams(
+        params.window,
+        params.base_dilation,
+        tuple(padding),
+        params.strides,
+        params.window_dilation,
+    )
+    return (bind1(reduce_window_sum_p, (ct,), moved),)
+
+
+def _def_extremum_jvp(
+    primitive: Primitive[WindowParams], identity: Callable[[DType], bool | int | float]
+) -> None:
+    @primitive.def_jvp
+    def extremum_jvp(
+        primals: Sequence[Array], tangents: Sequence[Tangent], params: WindowParams
+    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        (x,), (t,) = primals, tangents
+        out = bind1(primitive, (x,), params)
+        if t is ZERO:
+            return (out,), (ZERO,)
+        # From the last axis to the first, so that of equal elements the first one counts.
+        for axis in reversed(range(x.ndim)):
+            if not _is_trivial(axis, params):
+                x, t = _follow(primitive, x, t, axis, params, identity(x.dtype))
+        return (out,), (t,)
+
+
+def _follow(
+    primitive: Primitive[WindowParams],
+    x: Array,
+    t: Array,
+    axis: int,
+    params: WindowParams,
+    identity: bool | int | float,
+) -> tuple[Array, Array]:
+    """Reduce along one axis, and take the tangent of the element that was chosen."""
+    others = (1,) * x.ndim
+    config = [(0, 0, 0)] * x.ndim
+    config[axis] = (*params.padding[axis], params.base_dilation[axis] - 1)
+    x, t = pad(x, full((), identity, x.dtype), config), pad(t, full((), 0, t.dtype), config)
+
+    def only(values: Axes) -> Axes:
+        return tuple([v if i == axis else 1 for i, v in enumerate(values)])
+
+    along = WindowParams(
+        only(params.window),
+        only(params.strides),
+        ((0, 0),) * x.ndim,
+        others,
+        only(params.window_dilation),
+    )
+    out = bind1(primitive, (x,), along)
+    stride, count = params.strides[axis], out.shape[axis]
+    if not out.size:
+        return out, zeros_like(out)
+    total = zeros_like(out)
+    found = full_like(eq(out, out), False)
+    for i in range(params.window[axis]):
+        start = i * params.window_dilation[axis]
+        limit = start + (count - 1) * stride + 1
+        chosen = eq(slice_in_dim(x, start, limit, stride, axis), out)
+        chosen = and_(chosen, not_(found))
+        part = slice_in_dim(t, start, limit, stride, axis)
+        total = add_arrays(total, select(chosen, part, zeros_like(part)))
+        found = or_(found, chosen)
+    return out, total
+
+
+_def_extremum_jvp(reduce_window_max_p, lowest)
+_def_extremum_jvp(reduce_window_min_p, highest)
+
+
+def window_params(
+    name: str,
+    x: Array,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None,
+    padding: str | Sequence[tuple[int, int]],
+    base_dilation: Sequence[int] | None,
+    window_dilation: Sequence[int] | None,
+) -> WindowParams:
+    """Complete and check how a window moves; ``name`` is the function's.
+
+    Raises:
+        ShapeError: something does not fit the array.
+        ArgumentError: there is no such padding.
+    """
+    ones = (1,) * x.ndim
+    window = tuple(window_dimensions)
+    strides = ones if window_strides is None else tuple(window_strides)
+    base = ones if base_dilation is None else tuple(base_dilation)
+    within = ones if window_dilation is None else tuple(window_dilation)
+    params = WindowParams(window, strides, ((0, 0),) * x.ndim, base, within)
+    _check(name, x.aval, params)
+    if isinstance(padding, str):
+        sizes = [_dilated(n, d) for n, d in zip(x.shape, base, strict=True)]
+        spans = [_dilated(n, d) for n, d in zip(window, within, strict=True)]
+        ends = padtype_to_pads(sizes, spans, strides, padding)
+    else:
+        ends = [(int(low), int(high)) for low, high in padding]
+    params = attrs.evolve(params, padding=tuple(ends))
+    _check(name, x.aval, params)
+    return params
+
+
+def reduce_window_sum(x: Array, params: WindowParams) -> Array:
+    """Return the sums over the places of a window."""
+    return bind1(reduce_window_sum_p, (x,), params)
+
+
+def reduce_window_max(x: Array, params: WindowParams) -> Array:
+    """Return the greatest elements over the places of a window; padding counts as the least."""
+    return bind1(reduce_window_max_p, (x,), params)
+
+
+def reduce_window_min(x: Array, params: WindowParams) -> Array:
+    """Return the least elements over the places of a window; padding counts as the greatest."""
+    return bind1(reduce_window_min_p, (x,), params)

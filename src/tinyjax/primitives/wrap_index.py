@@ -1,0 +1,145 @@
+"""wrap_index: an index below zero counts from the end of its axis.
+
+It is a primitive so that ``x[i]`` is three equations rather than six. What is known when a program
+is written is converted at once, so that it stays a constant of the program.
+"""
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ConcreteArray, is_splat, splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import ZERO, HostArray, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind1
+from tinyjax.dtypes import DType
+from tinyjax.errors import DtypeError
+from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives.families import def_elementwise_batch
+
+
+@attrs.frozen
+class WrapParams:
+    """The length of the axis."""
+
+    size: int
+
+
+wrap_index_p: Primitive[WrapParams] = Primitive("wrap_index", WrapParams)
+
+
+@wrap_index_p.def_impl
+def _wrap_impl(operands: Sequence[HostArray], params: WrapParams) -> Sequence[HostArray]:
+    (x,) = operands
+    return (np.where(x < 0, x + x.dtype.type(params.size), x),)
+
+
+@wrap_index_p.def_abstract_eval
+def _wrap_type(avals: Sequence[ShapedArray], params: WrapParams) -> Sequence[ShapedArray]:
+    (x,) = avals
+    if x.dtype not in (dtypes.int32, dtypes.int64):
+        raise DtypeError(f"wrap_index takes int32 or int64, but got {x}.")
+    return (x.strip_weak(),)
+
+
+@wrap_index_p.def_lowering
+def _wrap_lowering(
+    lowering: Lowering, operands: Sequence[str], params: WrapParams
+) -> Sequence[str]:
+    (x,), (i,) = lowering.avals_in, operands
+    flags = x.with_dtype(dtypes.bool_)
+    below = lowering.op1(
+        "stablehlo.compare",
+        (i, lowering.full(0, x)),
+        (x, x),
+        flags,
+        {"comparison_direction": "#stablehlo<comparison_direction LT>"},
+    )
+    moved = lowering.op1("stablehlo.add", (i, lowering.full(params.size, x)), (x, x), x)
+    return (lowering.op1("stablehlo.select", (below, moved, i), (flags, x, x), x),)
+
+
+@wrap_index_p.def_jvp
+def _wrap_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: WrapParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    return (bind1(wrap_index_p, primals, params),), (ZERO,)
+
+
+def_elementwise_batch(wrap_index_p)
+
+
+def canonical_indices(x: Array, what: str = "an index") -> Array:
+    """Convert indices of any integer type to int32 or int64, which XLA's operations take.
+
+    Raises:
+        DtypeError: they are no integers.
+    """
+    dtype = x.dtype
+    if dtype is dtypes.int32 or dtype is dtypes.int64:
+        return x
+    if not dtypes.is_integer(dtype):
+        raise DtypeError(f"{what} must be an integer, but got {x.aval}.")
+    wide = dtypes.int32 if dtype.itemsize < 4 or dtype == dtypes.int32 else dtypes.int64
+    if type(x) is ConcreteArray:
+        return ConcreteArray(x.host.astype(wide))
+    return convert_element_type(x, wide)
+
+
+def wrap_index(x: Array, size: int) -> Array:
+    """Count indices below zero from the end of an axis: ``where(x < 0, x + size, x)``.
+
+    Indices at hand are converted at once, so that they stay constants of the program.
+
+    Args:
+        x: any integer dtype.
+        size: the length of the axis.
+
+    Returns:
+        An array of ``x``'s shape, of int32 or int64. Nothing is said about its being in range.
+
+    Raises:
+        DtypeError: ``x`` does not hold integers.
+    """
+    unsigned = x.dtype.kind == "u"
+    x = canonical_indices(x)
+    if unsigned:
+        return x
+    if type(x) is not ConcreteArray:
+        return bind1(wrap_index_p, (x,), WrapParams(size))
+    host = x.host
+    if is_splat(x):
+        start = int(host.flat[0]) if host.size else 0
+        aval = ShapedArray(x.shape, x.dtype)
+        return splat(start + size if start < 0 else start, aval)
+    return ConcreteArray(np.where(host < 0, host + host.dtype.type(size), host))
+
+
+def same_dtype(indices: Sequence[Array]) -> list[Array]:
+    """Bring int32 and int64 arrays to one of the two."""
+    # What is a constant of the program gives way, where it can, to what is computed in it.
+    wide: DType = dtypes.int32
+    for x in indices:
+        if x.dtype == dtypes.int64 and not (type(x) is ConcreteArray and _fits_int32(x.host)):
+            wide = dtypes.int64
+    result: list[Array] = []
+    for x in indices:
+        if x.dtype == wide and not x.weak_type:
+            result.append(x)
+        elif type(x) is ConcreteArray:
+            aval = ShapedArray(x.shape, wide)
+            splatted = is_splat(x) and x.host.size
+            result.append(
+                splat(x.host.flat[0], aval) if splatted else ConcreteArray(x.host.astype(wide))
+            )
+        else:
+            result.append(convert_element_type(x, wide))
+    return result
+
+
+def _fits_int32(host: HostArray) -> bool:
+    info = np.iinfo(np.int32)
+    return not host.size or bool(info.min <= host.min() and host.max() <= info.max)

@@ -1,0 +1,255 @@
+"""Activations, normalisations and initial weights, against jax."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import tinyjax
+from tinyjax import nn
+from tinyjax.core.primitive import HostArray
+from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
+from tinyjax.nn import initializers
+
+RNG = np.random.default_rng(3)
+
+ACTIVATIONS = (
+    "celu",
+    "elu",
+    "gelu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "identity",
+    "leaky_relu",
+    "log_sigmoid",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
+    "swish",
+)
+KINKS = (0.0, 1.0, -1.0, 3.0, -3.0, 6.0)
+X = np.r_[RNG.normal(size=40) * 3, KINKS, 100.0, -100.0, 1e4, -1e4]
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_an_activation_and_its_derivative_are_those_of_jax(name: str) -> None:
+    ours, theirs = getattr(nn, name), getattr(jax.nn, name)
+    for dtype in (np.float32, np.float64):
+        x = X.astype(dtype)
+        eps = float(np.finfo(dtype).eps)
+        with jax.enable_x64(True):
+            value, pull = jax.vjp(theirs, x)
+            (slope,) = pull(np.ones_like(x))
+        got = ours(x)
+        assert got.dtype == value.dtype
+        np.testing.assert_allclose(got, value, 16 * eps, 16 * eps)
+        found = tinyjax.grad(lambda x: ours(x).sum())(x)
+        np.testing.assert_allclose(found, slope, 32 * eps, 32 * eps)
+        assert np.isnan(float(ours(dtype(np.nan))))
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_an_activation_compiles(name: str) -> None:
+    x = X.astype(np.float32)
+    fun = getattr(nn, name)
+    np.testing.assert_allclose(tinyjax.jit(fun)(x), fun(x), 1e-5, 1e-6)
+
+
+def test_second_derivatives_of_smooth_activations() -> None:
+    def second(fun: Callable[..., Any], api: Any, x: Any) -> Any:
+        return api.grad(lambda x: api.grad(lambda x: fun(x).sum())(x).sum())(x)
+
+    x = X[:40]
+    for name in ("gelu", "silu", "softplus", "mish", "log_sigmoid", "squareplus"):
+        with jax.enable_x64(True):
+            expected = second(getattr(jax.nn, name), jax, x)
+        got = second(getattr(nn, name), tinyjax, x)
+        np.testing.assert_allclose(got, expected, 1e-9, 1e-12, err_msg=name)
+
+
+def test_the_derivative_of_relu_at_zero_is_zero() -> None:
+    assert float(tinyjax.grad(nn.relu)(0.0)) == 0.0
+    assert float(tinyjax.grad(nn.relu6)(6.0)) == 0.0
+    assert float(tinyjax.grad(nn.hard_tanh)(1.0)) == 1.0
+
+
+def test_relu_keeps_integers() -> None:
+    got = nn.relu(np.array([-3, 4], np.int32))
+    assert got.dtype == np.int32
+    np.testing.assert_array_equal(got, [0, 4])
+
+
+def test_activations_with_parameters() -> None:
+    x = X[:40].astype(np.float32)
+    slope = np.linspace(0.1, 2, 40, dtype=np.float32)
+    for name, args in {
+        "leaky_relu": (slope,),
+        "elu": (slope,),
+        "celu": (slope,),
+        "squareplus": (slope,),
+        "gelu": (False,),
+        "glu": (),
+    }.items():
+        expected = getattr(jax.nn, name)(x, *args)
+        np.testing.assert_allclose(getattr(nn, name)(x, *args), expected, 1e-5, 1e-6, err_msg=name)
+    with pytest.raises(ShapeError, match="odd"):
+        nn.glu(x[:3])
+
+
+# Normalisations
+
+LOGITS = RNG.normal(size=(4, 5)).astype(np.float32)
+MASK = RNG.random((4, 5)) > 0.4
+MASK[0] = False
+INFINITE = LOGITS.copy()
+INFINITE[1] = -np.inf
+INFINITE[2, 2] = np.inf
+INFINITE[3, 1] = -np.inf
+WEIGHTS = RNG.normal(size=(4, 5)).astype(np.float32)
+
+
+@pytest.mark.parametrize("where", [None, MASK], ids=["all", "masked"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp", "logmeanexp"])
+def test_a_normalisation_and_its_derivative_are_those_of_jax(
+    name: str, where: HostArray | None
+) -> None:
+    def apply(module: Any, x: Any, axis: Any) -> Any:
+        return getattr(module, name)(x, axis=axis, where=where)
+
+    for axis in (-1, 0, (0, 1), None):
+        for x in (LOGITS, 1000 * LOGITS, INFINITE):
+            value = np.asarray(apply(jax.nn, x, axis))
+            weights = WEIGHTS.reshape(-1)[: value.size].reshape(value.shape)
+            slope = jax.grad(lambda x: (apply(jax.nn, x, axis) * weights).sum())(x)
+            np.testing.assert_allclose(apply(nn, x, axis), value, 1e-5, 1e-6)
+            got = tinyjax.grad(lambda x: (apply(nn, x, axis) * weights).sum())(x)
+            np.testing.assert_allclose(got, slope, 1e-4, 1e-5)
+
+
+def test_softmax_and_its_derivatives_do_not_overflow() -> None:
+    x = np.array([1e4, 0.0, -1e4], np.float32)
+    jacobian = tinyjax.jacrev(nn.softmax)(x)
+    assert np.isfinite(jacobian).all()
+    hessian = tinyjax.hessian(lambda x: nn.logsumexp(x))(x)
+    assert np.isfinite(hessian).all()
+
+
+def test_normalisations_compile_and_map() -> None:
+    for fun in (nn.softmax, nn.log_softmax, nn.standardize):
+        expected = fun(LOGITS)
+        np.testing.assert_allclose(tinyjax.jit(fun)(LOGITS), expected, 1e-5, 1e-6)
+        np.testing.assert_allclose(tinyjax.vmap(fun)(LOGITS), expected, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {},
+        {"axis": 0},
+        {"where": RNG.random((4, 5)) > 0.2},
+        {"algorithm": "stable"},
+        {"mean": 0.5, "variance": 2.0},
+        {"variance": np.ones((4, 1), np.float32), "epsilon": 0.1},
+    ],
+)
+def test_standardize(keywords: dict[str, Any]) -> None:
+    expected = jax.nn.standardize(LOGITS, **keywords)
+    np.testing.assert_allclose(nn.standardize(LOGITS, **keywords), expected, 1e-4, 1e-5)
+
+
+def test_standardize_has_two_algorithms() -> None:
+    with pytest.raises(ArgumentError, match="'fast' and 'stable'"):
+        nn.standardize(LOGITS, algorithm="slow")  # type: ignore[arg-type]
+    # a large mean makes the difference of squares negative, and then 0
+    x = np.array([1e4, 1e4 + 1e-3], np.float32)
+    assert np.isfinite(nn.standardize(x)).all()
+
+
+def test_one_hot() -> None:
+    places = np.array([[0, 2], [5, -1]])
+    for axis in (-1, 0, 1):
+        expected = jax.nn.one_hot(places, 4, axis=axis)
+        np.testing.assert_array_equal(nn.one_hot(places, 4, axis=axis), expected)
+    assert nn.one_hot(places, 4).dtype == np.float32
+    assert nn.one_hot(places, 4, dtype=np.int8).dtype == np.int8
+    assert nn.one_hot(1, 3).shape == (3,)
+    mapped = tinyjax.vmap(lambda i: nn.one_hot(i, 4))(places)
+    np.testing.assert_array_equal(mapped, nn.one_hot(places, 4))
+    with pytest.raises(AxisError):
+        nn.one_hot(places, 4, axis=3)
+    with pytest.raises(ArgumentError, match="at least 0"):
+        nn.one_hot(places, -1)
+
+
+# Initial weights
+
+KEY = np.array([7, 8], np.uint32)
+MAKERS: dict[str, Callable[[Any], Any]] = {
+    "glorot_uniform": lambda m: m.glorot_uniform(),
+    "glorot_normal": lambda m: m.glorot_normal(),
+    "xavier_uniform": lambda m: m.xavier_uniform(),
+    "xavier_normal": lambda m: m.xavier_normal(),
+    "lecun_uniform": lambda m: m.lecun_uniform(in_axis=0, out_axis=1),
+    "lecun_normal": lambda m: m.lecun_normal(in_axis=(0, 1), out_axis=2),
+    "he_uniform": lambda m: m.he_uniform(batch_axis=0),
+    "he_normal": lambda m: m.he_normal(batch_axis=(0,)),
+    "kaiming_uniform": lambda m: m.kaiming_uniform(),
+    "kaiming_normal": lambda m: m.kaiming_normal(),
+    "geometric mean": lambda m: m.variance_scaling(0.7, "fan_geo_avg", "normal"),
+    "outputs": lambda m: m.variance_scaling(0.7, "fan_out", "normal"),
+    "uniform": lambda m: m.uniform(0.3),
+    "normal": lambda m: m.normal(0.3),
+    "truncated_normal": lambda m: m.truncated_normal(0.3, lower=-1.0, upper=2.0),
+    "constant": lambda m: m.constant(0.3),
+    "zeros": lambda m: m.zeros,
+    "ones": lambda m: m.ones,
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_initial_weights_are_those_of_jax(name: str) -> None:
+    shape = (3, 4, 5)
+    ours, theirs = MAKERS[name](initializers), MAKERS[name](jax.nn.initializers)
+    expected = np.asarray(jax.jit(lambda key: theirs(key, shape))(KEY))
+    compiled = tinyjax.jit(lambda key: ours(key, shape))(KEY)
+    assert compiled.dtype == expected.dtype
+    np.testing.assert_array_equal(compiled, expected)
+    # a unit or two in the last place of what the numbers are made of
+    np.testing.assert_allclose(ours(KEY, shape), expected, 2e-6, 2e-6)
+
+
+def test_initial_weights_take_dtypes() -> None:
+    assert initializers.zeros(KEY, (2,)).dtype == np.float32
+    assert initializers.he_normal()(KEY, (2, 3), np.float64).dtype == np.float64
+    assert initializers.he_normal(dtype=np.float16)(KEY, (2, 3)).dtype == np.float16
+    assert initializers.normal(dtype=np.complex64)(KEY, (2, 3)).dtype == np.complex64
+    with pytest.raises(DtypeError, match="draws floats"):
+        initializers.he_normal()(KEY, (2, 3), np.int32)
+
+
+def test_weights_that_cannot_be_scaled() -> None:
+    with pytest.raises(ShapeError, match="at least two axes"):
+        initializers.he_normal()(KEY, (3,))
+    with pytest.raises(ShapeError, match="no elements"):
+        initializers.he_normal()(KEY, (0, 3))
+    with pytest.raises(ArgumentError, match="modes"):
+        initializers.variance_scaling(1.0, "fan", "normal")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="distributions"):
+        initializers.variance_scaling(1.0, "fan_in", "cauchy")  # type: ignore[arg-type]
+
+
+def test_an_initializer_is_differentiable_in_its_scale() -> None:
+    slope = tinyjax.grad(lambda s: initializers.normal(s)(KEY, (3,)).sum())(2.0)
+    np.testing.assert_allclose(slope, tinyjax.random.normal(KEY, (3,)).sum(), 1e-6)

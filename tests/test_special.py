@@ -1,0 +1,299 @@
+"""Special functions against SciPy, near and far; scipy.special and scipy.stats against jax."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.scipy.special
+import jax.scipy.stats
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+
+import tinyjax
+import tinyjax.scipy
+from tinyjax.core.primitive import HostArray
+from tinyjax.errors import AxisError, DifferentiationError, DtypeError
+from tinyjax.primitives import special as sp
+from tinyjax.scipy import special
+from tinyjax.scipy.stats import norm
+
+RNG = np.random.default_rng(12)
+
+
+def spread(*ends: float) -> HostArray:
+    """Numbers between consecutive ends, and the ends."""
+    parts = [RNG.uniform(a, b, 500) for a, b in zip(ends, ends[1:], strict=False)]
+    return np.concatenate([*parts, ends])
+
+
+def small(n: int = 200) -> HostArray:
+    return 10.0 ** RNG.uniform(-300, 0, n)
+
+
+def relative_error(got: Any, expected: HostArray) -> float:
+    found = np.asarray(got)
+    assert found.dtype == expected.dtype
+    assert not (np.isnan(found) & ~np.isnan(expected)).any()
+    same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+    with np.errstate(all="ignore"):
+        error = np.abs(found - expected) / np.abs(expected)
+    return float(np.where(same, 0, error).max())
+
+
+# SciPy's own erfc loses digits far out: it squares its argument, as the compiled form does.
+POINTS: dict[str, tuple[Callable[..., Any], Callable[..., Any], HostArray, float]] = {
+    "erf": (sp.erf, scipy.special.erf, np.r_[spread(-7, -1, 0, 1, 7), small(), -small()], 1e-15),
+    "erfc": (sp.erfc, scipy.special.erfc, spread(-7, -1, 0, 1, 4, 5), 1e-14),
+    "erf_inv": (
+        sp.erf_inv,
+        scipy.special.erfinv,
+        np.r_[spread(-1, -0.85, 0, 0.85, 1), 1 - small(50), small(), -small()],
+        2e-15,
+    ),
+    "lgamma": (
+        sp.lgamma,
+        scipy.special.gammaln,
+        np.r_[spread(2.1, 3, 8, 50), spread(1.1, 1.9), small(), 1 / small(), np.arange(9.0)],
+        1e-14,
+    ),
+    "lgamma below 0": (sp.lgamma, scipy.special.gammaln, spread(-1.9, -1.1, -0.1), 1e-14),
+    "digamma": (sp.digamma, scipy.special.digamma, np.r_[spread(1.6, 8, 50, 1e9), small()], 2e-15),
+    "digamma below 0": (sp.digamma, scipy.special.digamma, spread(-0.9, -0.6), 1e-14),
+}
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_agrees_with_scipy_to_the_last_digits(name: str) -> None:
+    fun, reference, points, tolerance = POINTS[name]
+    assert relative_error(fun(tinyjax.numpy.asarray(points)), reference(points)) < tolerance
+
+
+@pytest.mark.parametrize("name", [name for name in POINTS if name != "erf_inv"])
+def test_narrow_floats_are_rounded_once(name: str) -> None:
+    fun, reference, points, _ = POINTS[name]
+    for dtype in (np.float16, np.float32):
+        with np.errstate(all="ignore"):
+            narrow = points.astype(dtype)
+            narrow = narrow[narrow != 0]
+            expected = reference(narrow.astype(np.float64)).astype(dtype)
+        got = np.asarray(fun(tinyjax.numpy.asarray(narrow)))
+        assert relative_error(got, expected) <= np.finfo(dtype).eps
+        assert (got == expected).mean() > 0.999
+
+
+def test_erf_inv_in_float32_is_what_is_compiled() -> None:
+    # whose error is that of 1 - x^2, and not the least possible
+    x = np.r_[spread(-1, -0.9, 0, 0.9, 1)].astype(np.float32)
+    expected = scipy.special.erfinv(x)
+    inside = np.abs(x) < 1
+    got = np.asarray(sp.erf_inv(tinyjax.numpy.asarray(x)))
+    compiled = np.asarray(tinyjax.jit(sp.erf_inv)(x))
+    np.testing.assert_allclose(got, compiled, 1e-6)
+    np.testing.assert_allclose(got[inside], expected[inside], 2e-5)
+    assert (got[~inside] == x[~inside] * np.inf).all()
+
+
+def test_the_far_tail_of_erfc_has_all_its_digits() -> None:
+    # by the asymptotic series: A. and S. 7.1.23
+    x = np.array([15.0, 20.25, 23.61184420687357, 26.0])
+    terms = np.ones_like(x)
+    series = np.ones_like(x)
+    for k in range(1, 20):
+        terms *= -(2 * k - 1) / (2 * x * x)
+        series += terms
+    head = np.round(x * 64) / 64
+    square = np.exp(-head * head) * np.exp(-(x - head) * (x + head))
+    expected = square * series / (x * np.sqrt(np.pi))
+    assert relative_error(sp.erfc(tinyjax.numpy.asarray(x)), expected) < 1e-15
+
+
+def test_log_gamma_near_its_zeros() -> None:
+    z = np.array([1e-3, 1e-6, 1e-9, -1e-6])
+    euler, zeta2, zeta3 = np.euler_gamma, np.pi**2 / 6, scipy.special.zeta(3)
+    at_one = -euler * z + zeta2 * z**2 / 2 - zeta3 * z**3 / 3
+    at_two = (1 - euler) * z + (zeta2 - 1) * z**2 / 2 - (zeta3 - 1) * z**3 / 3
+    # 1 + z is rounded: the derivative says how much that matters
+    for base, expected in ((1.0, at_one), (2.0, at_two)):
+        x = base + z
+        slope = -euler if base == 1 else 1 - euler
+        expected = expected + slope * ((x - base) - z)
+        np.testing.assert_allclose(np.asarray(sp.lgamma(tinyjax.numpy.asarray(x))), expected, 1e-9)
+
+
+def test_values_at_poles_and_ends() -> None:
+    inf, nan = np.inf, np.nan
+    ends = np.array([0.0, -0.0, -1.0, -20.0, inf, -inf, nan])
+
+    def at_ends(fun: Callable[..., Any]) -> HostArray:
+        return np.asarray(fun(tinyjax.numpy.asarray(ends)))
+
+    np.testing.assert_array_equal(at_ends(sp.lgamma), [inf, inf, inf, inf, inf, inf, nan])
+    np.testing.assert_array_equal(at_ends(sp.digamma), [nan, nan, nan, nan, inf, nan, nan])
+    np.testing.assert_array_equal(at_ends(sp.erf), [0, 0, sp._erf(-np.ones(1))[0], -1, 1, -1, nan])
+    np.testing.assert_array_equal(at_ends(sp.erfc)[[0, 1, 3, 4, 5, 6]], [1, 1, 2, 0, 2, nan])
+    np.testing.assert_array_equal(at_ends(sp.erf_inv), [0, 0, -inf, nan, nan, nan, nan])
+
+
+def test_trigamma_far_below_zero() -> None:
+    x = np.array([-0.3, -10.7, -1234.25])
+    # the reflection formula, A. and S. 6.4.7
+    expected = (np.pi / np.sin(np.pi * x)) ** 2 - scipy.special.polygamma(1, 1 - x)
+    np.testing.assert_allclose(special.polygamma(1, x), expected, 1e-11)
+
+
+def test_zeta_and_polygamma_where_they_are_not_defined() -> None:
+    s, q = np.array([1.0, 0.5, 2.0, 2.5, 2.0]), np.array([2.0, 2.0, -1.0, -0.5, np.inf])
+    np.testing.assert_array_equal(special.zeta(s, q), [np.inf, np.nan, np.inf, np.nan, 0])
+    np.testing.assert_array_equal(special.polygamma(np.array([0.5, -1.0]), 2.0), [np.nan, np.nan])
+    np.testing.assert_allclose(special.zeta(np.array([2.0, 30.0, 80.0]), 0.25), scipy_zeta(), 1e-14)
+    np.testing.assert_allclose(special.zeta(2.0), np.pi**2 / 6, 1e-6)
+
+
+def scipy_zeta() -> HostArray:
+    return np.asarray(scipy.special.zeta([2.0, 30.0, 80.0], 0.25))
+
+
+def test_there_is_no_derivative_in_an_order() -> None:
+    with pytest.raises(DifferentiationError, match="polygamma has no derivative in its order"):
+        tinyjax.grad(special.polygamma)(1.0, 2.0)
+    with pytest.raises(DifferentiationError, match="zeta has no derivative in its exponent"):
+        tinyjax.grad(special.zeta)(2.0, 2.0)
+
+
+def test_integers_are_not_taken_by_primitives_but_by_functions() -> None:
+    with pytest.raises(DtypeError, match="erf does not take int32"):
+        tinyjax.eval_shape(sp.erf, np.int32(1))
+    assert special.erf(1).dtype == np.float32
+
+
+# tinyjax.scipy
+
+X = np.r_[RNG.normal(size=60) * 4, [0.5, 1.0, 2.0, 30.0, -30.0]]
+Y = np.r_[RNG.normal(size=60) * 4, [0.0, 1.0, 3.0, 20.0, -1.0]]
+UNARY: dict[str, HostArray] = {
+    "erf": X,
+    "erfc": X,
+    "erfinv": np.tanh(X / 8),
+    "ndtr": X,
+    "gammaln": X,
+    "digamma": np.abs(X),
+    "gamma": X,
+    "gammasgn": np.r_[X, -1.0, 0.0],
+    "expit": X,
+    "logit": scipy.special.expit(X / 4),
+    "entr": np.abs(X),
+}
+
+
+def assert_like_jax(ours: Callable[..., Any], theirs: Callable[..., Any], *args: HostArray) -> None:
+    """The values and the derivatives of jax, in float64."""
+    operands = tuple(range(len(args)))
+    with jax.enable_x64(True):
+        value = jax.jit(theirs)(*args)
+        slopes = jax.grad(lambda *xs: theirs(*xs).sum(), operands)(*args)
+    np.testing.assert_allclose(ours(*args), value, 1e-11, 1e-13)
+    found = tinyjax.grad(lambda *xs: ours(*xs).sum(), operands)(*args)
+    for a, b in zip(found, slopes, strict=True):
+        np.testing.assert_allclose(a, b, 1e-9, 1e-12)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_functions_of_one_argument(name: str) -> None:
+    assert_like_jax(getattr(special, name), getattr(jax.scipy.special, name), UNARY[name])
+
+
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py", "rel_entr", "kl_div"])
+def test_functions_of_two_arguments(name: str) -> None:
+    x, y = (X, Y) if name.startswith("x") else (np.abs(X) + 0.1, np.abs(Y) + 0.1)
+    assert_like_jax(getattr(special, name), getattr(jax.scipy.special, name), x, np.abs(y))
+
+
+def test_functions_promote_and_broadcast() -> None:
+    assert special.xlogy(2, np.ones((3, 1), np.float32)).shape == (3, 1)
+    assert special.betaln(np.float32(1), np.ones(3)).dtype == np.float64
+    np.testing.assert_allclose(special.betaln(np.abs(X), 2.5), scipy.special.betaln(np.abs(X), 2.5))
+    np.testing.assert_allclose(special.beta(2.0, np.array([3.0, -0.5])), [1 / 12, -4.0], 1e-6)
+    np.testing.assert_allclose(special.factorial(np.array([0, 3, -1])), [1, 6, 0], 1e-6)
+    np.testing.assert_allclose(special.polygamma(1, 1.0), np.pi**2 / 6, 1e-6)
+
+
+def test_what_a_zero_factor_is_stronger_than() -> None:
+    y = np.array([0.0, -1.0, np.inf, np.nan])
+    np.testing.assert_array_equal(special.xlogy(0.0, y), [0, 0, 0, np.nan])
+    np.testing.assert_array_equal(special.xlog1py(0.0, y - 1), [0, 0, 0, np.nan])
+    np.testing.assert_array_equal(special.entr(np.array([0.0, -1.0])), [0, -np.inf])
+    p, q = np.array([0.0, 1.0, -1.0]), np.array([0.0, 0.0, 1.0])
+    np.testing.assert_array_equal(special.rel_entr(p, q), [0, np.inf, np.inf])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_log_ndtr_on_both_sides(dtype: Any) -> None:
+    x = np.r_[spread(-100, -20, -10, 0, 5, 8), -1e4, 1e4].astype(dtype)
+    expected = scipy.special.log_ndtr(x.astype(np.float64))
+    # the rounding of x^2 is an error of x^2 units in the logarithm's argument
+    np.testing.assert_allclose(special.log_ndtr(x), expected, 64 * np.finfo(dtype).eps)
+    slope = np.exp(-0.5 * x.astype(np.float64) ** 2 - expected) / np.sqrt(2 * np.pi)
+    wide = x.astype(np.float64)
+    found = tinyjax.grad(lambda x: special.log_ndtr(x).sum())(wide)
+    np.testing.assert_allclose(found, slope, 1e-9)
+
+
+@pytest.mark.parametrize("name", ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"])
+def test_the_normal_distribution(name: str) -> None:
+    loc, scale = np.array([0.25, -1.0]), np.array([2.0, 0.5])
+    x = RNG.normal(size=(40, 1)) * 5
+    got = getattr(norm, name)(x, loc, scale)
+    np.testing.assert_allclose(got, getattr(scipy.stats.norm, name)(x, loc, scale), 1e-12)
+    np.testing.assert_allclose(
+        getattr(norm, name)(np.float32(1)), getattr(scipy.stats.norm, name)(1), 1e-6
+    )
+
+
+# logsumexp
+
+LOGITS = RNG.normal(size=(4, 5))
+INFINITE = LOGITS.copy()
+INFINITE[1] = -np.inf
+INFINITE[2, 2] = np.inf
+INFINITE[3, 1] = -np.inf
+FACTORS = RNG.normal(size=(4, 5))
+MASK = RNG.random((4, 5)) > 0.5
+
+KEYWORDS: dict[str, dict[str, Any]] = {
+    "all": {},
+    "rows": {"axis": 1},
+    "kept": {"axis": 0, "keepdims": True},
+    "both": {"axis": (0, 1)},
+    "factors": {"axis": 1, "b": FACTORS},
+    "signs": {"axis": 1, "b": FACTORS, "return_sign": True},
+    "mask": {"axis": 1, "where": MASK},
+}
+
+
+@pytest.mark.parametrize("name", KEYWORDS)
+def test_logsumexp_is_that_of_jax(name: str) -> None:
+    keywords = KEYWORDS[name]
+    for values in (LOGITS, 1000 * LOGITS, INFINITE, LOGITS + 1j * FACTORS):
+        with jax.enable_x64(True):
+            expected = jax.scipy.special.logsumexp(values, **keywords)
+        got = special.logsumexp(values, **keywords)
+        assert jax.tree.structure(expected).num_leaves == len(tinyjax.tree.leaves(got))
+        for a, b in zip(tinyjax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(a, b, 1e-12, 1e-12)
+
+
+def test_logsumexp_has_the_derivative_of_jax() -> None:
+    for values in (LOGITS, 1000 * LOGITS, INFINITE):
+        with jax.enable_x64(True):
+            expected = jax.grad(lambda x: jax.scipy.special.logsumexp(x, 1).sum())(values)
+        got = tinyjax.grad(lambda x: special.logsumexp(x, 1).sum())(values)
+        np.testing.assert_allclose(got, expected, 1e-12)
+
+
+def test_logsumexp_of_nothing_is_the_logarithm_of_zero() -> None:
+    assert float(special.logsumexp(np.zeros(0, np.float32))) == -np.inf
+    assert float(special.logsumexp(np.full(3, -np.inf))) == -np.inf
+    with pytest.raises(AxisError):
+        special.logsumexp(np.zeros(3), axis=1)
