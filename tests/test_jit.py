@@ -34,13 +34,13 @@ def compiled() -> int:
     return cache_info().misses
 
 
-def counting(fun: Callable[..., Any]) -> tuple[Callable[..., Any], list[tuple[Any, ...]]]:
+def counting(fun: Callable[..., Any]) -> tuple[Callable[..., Any], list[int]]:
     """The function, and a list that grows each time it is traced."""
-    traced: list[tuple[Any, ...]] = []
+    traced: list[int] = []
 
     @functools.wraps(fun)
     def counted(*args: Any, **kwargs: Any) -> Any:
-        traced.append(args)
+        traced.append(len(args))
         return fun(*args, **kwargs)
 
     return counted, traced
@@ -583,7 +583,7 @@ def test_an_exception_leaves_nothing_behind() -> None:
 
     @jit
     def sometimes(x: Any) -> Any:
-        calls.append(x)
+        calls.append("traced")
         if len(calls) == 1:
             raise RuntimeError("not now")
         return x + 1

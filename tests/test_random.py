@@ -552,9 +552,9 @@ def test_vmap_over_keys_draws_what_each_key_draws() -> None:
         }
 
     mapped = tinyjax.vmap(lambda key: draws(random, key))
+    keys = np.asarray(jax.random.split(KEY, 4))
     for partitionable in (True, False):
         with stream(partitionable, wide=False):
-            keys = np.asarray(jax.random.split(KEY, 4))
             expected = jax.jit(jax.vmap(lambda key: draws(jax.random, key)))(keys)
             assert_same_bits(mapped(keys), expected)
     assert_same_bits(tinyjax.jit(mapped)(keys), mapped(keys))

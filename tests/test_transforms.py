@@ -15,7 +15,6 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import (
-    Array,
     float0,
     grad,
     hessian,

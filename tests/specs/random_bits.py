@@ -9,11 +9,9 @@ from specs import ArraySpec, Case, Spec
 from tinyjax.core.primitive import HostArray
 from tinyjax.primitives import random_bits as rb
 
-WORDS = {"dtype": np.uint32, "low": 0, "high": 2**32 - 1}
-
 
 def words(*shape: int) -> Case:
-    return Case(*(ArraySpec(shape, **WORDS) for _ in range(4)))
+    return Case(*(ArraySpec(shape, np.uint32, 0, 2**32 - 1) for _ in range(4)))
 
 
 def threefry(k1: Any, k2: Any, x1: Any, x2: Any) -> Any:
@@ -48,8 +46,5 @@ SPECS = [
         [words(3), words(), words(2, 0), words(5, 7)],
         numpy=threefry,
         jax=jax_threefry,
-        skip={"vmap": "see the next row"},
     ),
-    # vmap only of what is small enough for a loop
-    Spec("threefry2x32 mapped", rb.threefry2x32_p, rb.threefry2x32, [words(3)]),
 ]

@@ -541,6 +541,15 @@ class IndexUpdater:
         return IndexUpdate(self._array, index)
 
 
+class UpdateOptions(TypedDict, total=False):
+    """The keyword arguments of the methods of ``x.at[index]``."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+    mode: Any
+    wrap_negative_indices: bool
+
+
 class IndexUpdate:
     """``x.at[index]``: each method returns a copy of ``x`` changed at the index.
 
@@ -579,44 +588,44 @@ class IndexUpdate:
             wrap_negative_indices=wrap_negative_indices,
         )
 
-    def _update(self, value: ArrayLike, kind: str, options: "UpdateOptions") -> Array:
+    def _update(self, value: ArrayLike, kind: str, options: UpdateOptions) -> Array:
         return self._array._numpy.update_at(self._array, self._index, value, kind, **options)
 
-    def set(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+    def set(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """Replace what is there."""
         return self._update(values, "set", options)
 
-    def add(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+    def add(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """Add to what is there."""
         return self._update(values, "add", options)
 
-    def subtract(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+    def subtract(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """Subtract from what is there."""
         return self._update(values, "sub", options)
 
-    def multiply(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+    def multiply(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """Multiply what is there."""
         return self._update(values, "mul", options)
 
     mul = multiply
 
-    def divide(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+    def divide(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """Divide what is there; integers become floats."""
         return self._update(values, "div", options)
 
-    def power(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+    def power(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """Raise what is there to a power."""
         return self._update(values, "pow", options)
 
-    def min(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+    def min(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """Take the minimum with what is there."""
         return self._update(values, "min", options)
 
-    def max(self, values: ArrayLike, **options: Unpack["UpdateOptions"]) -> Array:
+    def max(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """Take the maximum with what is there."""
         return self._update(values, "max", options)
 
-    def apply(self, func: Callable[[Array], Array], **options: Unpack["UpdateOptions"]) -> Array:
+    def apply(self, func: Callable[[Array], Array], **options: Unpack[UpdateOptions]) -> Array:
         """Replace what is there by a function of it, which works element by element."""
         there = self._array._numpy.getitem(
             self._array,
@@ -624,15 +633,6 @@ class IndexUpdate:
             wrap_negative_indices=options.get("wrap_negative_indices", True),
         )
         return self._update(func(there), "set", options)
-
-
-class UpdateOptions(TypedDict, total=False):
-    """The keyword arguments of the methods of ``x.at[index]``."""
-
-    indices_are_sorted: bool
-    unique_indices: bool
-    mode: Any
-    wrap_negative_indices: bool
 
 
 class DeviceBuffer(Protocol):

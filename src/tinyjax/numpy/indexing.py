@@ -136,11 +136,11 @@ def getitem(
         taken = _eager_getitem(x, index)
         if taken is not None:
             return taken
+    wanted = GatherScatterMode.from_any(mode)
     parsed = parse_index(x.shape, index, wrap_negative_indices)
     looks = parsed.looks
     if not looks:
         return _slices(x, parsed)
-    wanted = GatherScatterMode.from_any(mode)
     if mode is None and fill_value is None:
         wanted = GatherScatterMode.PROMISE_IN_BOUNDS
     x = reshape(x, parsed.shape)
@@ -316,6 +316,7 @@ def update_at(
         changed = _eager_update(x, index, update.host, kind)
         if changed is not None:
             return changed
+    how = GatherScatterMode.from_any(mode)
     parsed = parse_index(x.shape, index, wrap_negative_indices)
     if not parsed.looks:
         return _update_slices(x, parsed, update, kind)
@@ -323,10 +324,10 @@ def update_at(
         kind, update = "add", ew.neg(update)
     if kind in ("div", "pow"):
         factors = _update_places(
-            full_like(x, 1), parsed, update, "mul", mode, indices_are_sorted, unique_indices
+            full_like(x, 1), parsed, update, "mul", how, indices_are_sorted, unique_indices
         )
         return _COMBINE[kind](x, factors)
-    return _update_places(x, parsed, update, kind, mode, indices_are_sorted, unique_indices)
+    return _update_places(x, parsed, update, kind, how, indices_are_sorted, unique_indices)
 
 
 def _converted(x: Array, value: ArrayLike) -> Array:
@@ -447,7 +448,7 @@ def _update_places(
     parsed: Parsed,
     update: Array,
     kind: str,
-    mode: Mode,
+    mode: GatherScatterMode,
     indices_are_sorted: bool,
     unique_indices: bool,
 ) -> Array:
@@ -476,7 +477,7 @@ def _update_places(
     is_single = lookup.indices.ndim == 1
     params = ScatterParams(
         numbers,
-        GatherScatterMode.from_any(mode),
+        mode,
         indices_are_sorted or is_single,
         unique_indices or is_single,
     )

@@ -161,7 +161,7 @@ def take_along_axis(
         fill_value: by default NaN for floats, the least integer for signed and the greatest for
             unsigned ones, True for bools.
         wrap_negative_indices: whether an index below zero counts from the end; so by default, but
-            for ``"clip"``.
+            for ``"promise_in_bounds"``.
 
     Returns:
         An array of ``arr``'s dtype, with the size of ``indices`` along the axis.
@@ -180,7 +180,7 @@ def take_along_axis(
     x, places, axis = _along("take_along_axis", arr, indices, axis)
     how = GatherScatterMode.from_any(mode)
     if wrap_negative_indices is None:
-        wrap_negative_indices = how is not GatherScatterMode.CLIP
+        wrap_negative_indices = how is not GatherScatterMode.PROMISE_IN_BOUNDS
     if wrap_negative_indices:
         places = wrap_index(places, x.shape[axis])
     places = canonical_indices(places)
@@ -559,8 +559,7 @@ def digitize(
     if not edges.size:
         return searchsorted(edges, x, side, method=how)
     up = searchsorted(edges, x, side, method=how)
-    other: Literal["left", "right"] = "right" if right else "left"
-    found = searchsorted(rev(edges, (0,)), x, other, method=how)
+    found = searchsorted(rev(edges, (0,)), x, side, method=how)
     down = ew.sub(full_like(found, edges.size), found)
     is_up = ew.ge(getitem(edges, -1), getitem(edges, 0))
     return ew.select(broadcast_to_shape(is_up, up.shape), up, down)

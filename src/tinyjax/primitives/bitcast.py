@@ -44,7 +44,9 @@ def _bitcast_type(avals: Sequence[ShapedArray], params: BitcastParams) -> Sequen
     (x,), dtype = avals, params.dtype
     check_kind("bitcast_convert_type", x, "iuf")
     if dtypes.kind(dtype) not in "iuf":
-        raise DtypeError(f"bitcast_convert_type makes integers and floats, but was asked for {dtype}.")
+        raise DtypeError(
+            f"bitcast_convert_type makes integers and floats, but was asked for {dtype}."
+        )
     old, size = x.dtype.itemsize, dtype.itemsize
     if old == size:
         return (ShapedArray(x.shape, dtype),)
@@ -52,8 +54,8 @@ def _bitcast_type(avals: Sequence[ShapedArray], params: BitcastParams) -> Sequen
         return (ShapedArray((*x.shape, old // size), dtype),)
     if not x.shape or x.shape[-1] * old != size:
         raise ShapeError(
-            f"bitcast_convert_type of {x} to {dtype.name}: the last axis must have size {size // old}, "
-            "so that its elements make one."
+            f"bitcast_convert_type of {x} to {dtype.name}: the last axis must have size "
+            f"{size // old}, so that its elements make one."
         )
     return (ShapedArray(x.shape[:-1], dtype),)
 

@@ -427,7 +427,7 @@ def _scatter_mul_jvp(
             raise DifferentiationError(
                 "scatter_mul has a derivative in its updates only where no index comes twice, and "
                 "these may. If they do not, say so with unique_indices=True; "
-                "otherwise multiply the updates that meet first, for instance with segment_prod."
+                "otherwise multiply the updates that meet beforehand."
             )
         before = bind1(gather_p, (x, indices), _as_gather(params, windows))
         second = bind1(scatter_add_p, (_zeros_of(x.aval), indices, mul(tu, before)), params)

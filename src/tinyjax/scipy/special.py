@@ -375,7 +375,8 @@ def entr(x: ArrayLike) -> Array:
         0.0
     """
     a = inexact(x, "entr")
-    return ew.select(ew.lt(a, full_like(a, 0.0)), full_like(a, -math.inf), ew.neg(xlogy(a, a)))
+    zero = full_like(a, 0.0)
+    return ew.select(ew.lt(a, zero), full_like(a, -math.inf), ew.sub(zero, xlogy(a, a)))
 
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:

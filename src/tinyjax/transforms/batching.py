@@ -27,6 +27,7 @@ from tinyjax.core.trace import (
 
 P = TypeVar("P")
 BatchAxis = int | None
+MoveAxis = Callable[[Array, BatchAxis, int, int], Array]
 
 
 class BatchTracer(Tracer):
@@ -162,14 +163,28 @@ def batch_jaxpr(
     jaxpr: Jaxpr,
     mapped: MappedAxis,
     axes: tuple[BatchAxis, ...],
+    wanted: tuple[bool, ...] | None = None,
+    move: MoveAxis | None = None,
 ) -> tuple[Staged, tuple[BatchAxis, ...]]:
-    """Stage the batched form of a jaxpr, and say which axis of each result is the batch."""
+    """Stage the batched form of a jaxpr, and say which axis of each result is the batch.
+
+    Args:
+        jaxpr: the program.
+        mapped: the axis.
+        axes: which axis of each parameter is the batch; None where there is none.
+        wanted: which results must be batched, at the front, even where all examples agree.
+        move: ``move(x, axis, destination, size)`` brings a batch axis to a place, or makes one.
+    """
 
     def make() -> tuple[Staged, tuple[BatchAxis, ...]]:
         found: list[tuple[BatchAxis, ...]] = []
 
         def run(*args: Array) -> list[Array]:
             outs, out_axes = batch_flat(lambda *xs: eval_jaxpr(jaxpr, xs), mapped, args, axes)
+            if wanted is not None and move is not None:
+                for i, (out, axis) in enumerate(zip(outs, out_axes, strict=True)):
+                    if wanted[i]:
+                        outs[i], out_axes[i] = move(out, axis, 0, mapped.size), 0
             found.append(tuple(out_axes))
             return outs
 
@@ -178,7 +193,7 @@ def batch_jaxpr(
         ]
         return stage(run, avals), found[0]
 
-    return jaxpr.derive(("batch", mapped, axes), make)
+    return jaxpr.derive(("batch", mapped, axes, wanted), make)
 
 
 def axis_names(jaxpr: Jaxpr) -> frozenset[Hashable]:

@@ -8,6 +8,8 @@ is ``ZERO`` and is never computed with: a value without a tangent carries no tra
 from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
+import attrs
+
 from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
@@ -26,6 +28,24 @@ from tinyjax.core.trace import (
 from tinyjax.dtypes import DType
 
 P = TypeVar("P")
+
+
+@attrs.frozen
+class Wanted:
+    """Which results of a jaxpr must have a tangent, and how a zero one is made.
+
+    Loops and conditionals need it: what has a tangent in one branch or turn has one in all.
+    """
+
+    results: tuple[bool, ...]
+    zeros: Callable[[Array], Array]
+
+    def instantiate(self, outs: Sequence[Array], tangents: Sequence[Tangent]) -> list[Tangent]:
+        """Replace the symbolic zeros among the wanted tangents."""
+        return [
+            self.zeros(out) if want and tangent is ZERO else tangent
+            for want, out, tangent in zip(self.results, outs, tangents, strict=True)
+        ]
 
 
 class JVPTracer(Tracer):
@@ -147,12 +167,15 @@ def jvp_flat(
     return [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
 
 
-def jvp_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
+def jvp_jaxpr(
+    jaxpr: Jaxpr, nonzero: tuple[bool, ...], wanted: Wanted | None = None
+) -> tuple[Staged, tuple[bool, ...]]:
     """Stage the jvp of a jaxpr.
 
     Args:
         jaxpr: the program.
         nonzero: which parameters have tangents.
+        wanted: which results must have one even where it is zero.
 
     Returns:
         A jaxpr that takes the parameters and then the tangents there are, and returns the results
@@ -166,6 +189,8 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Staged, tuple[bo
             primals, rest = args[: len(nonzero)], iter(args[len(nonzero) :])
             tangents = [next(rest) if has else ZERO for has in nonzero]
             outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, xs), primals, tangents)
+            if wanted is not None:
+                out_tangents = wanted.instantiate(outs, out_tangents)
             present.append(tuple(t is not ZERO for t in out_tangents))
             return [*outs, *(t for t in out_tangents if t is not ZERO)]
 
@@ -174,4 +199,4 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Staged, tuple[bo
         staged = stage(run, [*avals, *tangent_avals])
         return staged, present[0]
 
-    return jaxpr.derive(("jvp", nonzero), make)
+    return jaxpr.derive(("jvp", nonzero, wanted), make)

@@ -18,7 +18,7 @@ from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.staging import Recorder, Staged, StagingTracer, stage
 from tinyjax.core.trace import current_trace, leak_check, running
 from tinyjax.dtypes import is_inexact
-from tinyjax.transforms.jvp import JVPTrace, JVPTracer
+from tinyjax.transforms.jvp import JVPTrace, JVPTracer, Wanted
 from tinyjax.transforms.transpose import Add, pull_back
 
 P = TypeVar("P")
@@ -95,21 +95,23 @@ class Linearized:
 def linearize_flat(
     fun: Callable[..., Sequence[Array]],
     primals: Sequence[Array],
-    wanted: Sequence[bool] | None = None,
+    chosen: Sequence[bool] | None = None,
     user_fun: Callable[..., object] | None = None,
+    wanted: Wanted | None = None,
 ) -> Linearized:
     """Evaluate a function of arrays and record its tangent map.
 
     Args:
         fun: takes the primals positionally and returns a sequence of arrays.
         primals: where to linearize.
-        wanted: which arguments to differentiate; by default all floats and complexes.
+        chosen: which arguments to differentiate; by default all floats and complexes.
         user_fun: the function to name in messages.
+        wanted: which results must have a tangent even where it is zero.
     """
     linear = LinearTrace(current_trace(), user_fun)
     trace = LinearizeTrace(linear, user_fun)
     nonzero_in = tuple(
-        is_inexact(primal.dtype) and (wanted is None or wanted[i])
+        is_inexact(primal.dtype) and (chosen is None or chosen[i])
         for i, primal in enumerate(primals)
     )
     with running(trace):
@@ -120,6 +122,10 @@ def linearize_flat(
             ]
         )
         pairs = [trace.split(out) for out in outs]
+    if wanted is not None:
+        primals_out = [primal for primal, _ in pairs]
+        tangents_out = wanted.instantiate(primals_out, [tangent for _, tangent in pairs])
+        pairs = list(zip(primals_out, tangents_out, strict=True))
     staged = linear.build([tangent for _, tangent in pairs if tangent is not ZERO])
     linear.live = False
     if settings().check_leaks and user_fun is not None:
@@ -157,14 +163,24 @@ class LinearizedJaxpr:
         return [next(rest) if i is None else args[i] for i in self.forwarded]
 
 
-def linearize_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> LinearizedJaxpr:
-    """Split a jaxpr into its primal half, which also returns residuals, and its tangent map."""
+def linearize_jaxpr(
+    jaxpr: Jaxpr, nonzero: tuple[bool, ...], wanted: Wanted | None = None
+) -> LinearizedJaxpr:
+    """Split a jaxpr into its primal half, which also returns residuals, and its tangent map.
+
+    Args:
+        jaxpr: the program.
+        nonzero: which parameters have tangents.
+        wanted: which results must have one even where it is zero.
+    """
 
     def make() -> LinearizedJaxpr:
         found: list[tuple[Linearized, tuple[int | None, ...]]] = []
 
         def run(*args: Array) -> list[Array]:
-            linearized = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, xs), args, nonzero)
+            linearized = linearize_flat(
+                lambda *xs: eval_jaxpr(jaxpr, xs), args, nonzero, None, wanted
+            )
             places = {id(arg): i for i, arg in enumerate(args)}
             forwarded = tuple(places.get(id(r)) for r in linearized.residuals)
             found.append((linearized, forwarded))
@@ -175,4 +191,4 @@ def linearize_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> LinearizedJaxpr:
         ((linearized, forwarded),) = found
         return LinearizedJaxpr(staged, linearized.jaxpr, forwarded, linearized.nonzero_out)
 
-    return jaxpr.derive(("linearize", nonzero), make)
+    return jaxpr.derive(("linearize", nonzero, wanted), make)

@@ -1,0 +1,209 @@
+"""take, take_along_axis, searchsorted and kin, against jax and NumPy."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jax_numpy
+import numpy as np
+import pytest
+
+import tinyjax as tj
+from tinyjax.core.primitive import HostArray
+from tinyjax.errors import ArgumentError, AxisError, ConcretizationError, DtypeError, ShapeError
+from tinyjax.numpy import taking
+
+
+@pytest.fixture(autouse=True)
+def _wide() -> Iterator[None]:
+    """Jax keeps float64 and int64 only when told to."""
+    with jax.enable_x64(True):
+        yield
+
+
+X = np.cos(np.arange(24.0)).reshape(2, 3, 4)
+
+
+def ints(*values: Any) -> HostArray:
+    return np.array(values, np.int32)
+
+
+def check(got: Any, wanted: Any) -> None:
+    wanted = np.asarray(wanted)
+    assert got.shape == wanted.shape
+    assert got.dtype == wanted.dtype
+    np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-12)
+
+
+def everywhere(fun: Callable[..., Any], *args: Any) -> list[Any]:
+    """Eagerly, with everything traced, and by the primitives' NumPy rules."""
+    return [
+        fun(*args),
+        tj.jit(fun)(*args),
+        tj.jvp(lambda x: fun(x, *args[1:]), args[:1], args[:1])[0],
+    ]
+
+
+@pytest.mark.parametrize("mode", [None, "fill", "clip", "wrap"])
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("indices", [1, -1, 9, -30, ints(0, -1), ints([0, 25], [-99, -2])])
+def test_take(indices: Any, axis: int | None, mode: str | None) -> None:
+    wanted = jax_numpy.take(X, indices, axis, mode=mode)
+    for got in everywhere(lambda x, i: taking.take(x, i, axis, mode=mode), X, indices):
+        check(got, wanted)
+
+
+def test_take_gradient_and_vmap() -> None:
+    index = ints(0, 2, 2, -1)
+    weight = np.sin(np.arange(4.0))
+    got = tj.grad(lambda x: (taking.take(x, index, 1) * weight[:, None]).sum())(X)
+    wanted = jax.grad(lambda x: (jax_numpy.take(x, index, 1) * weight[:, None]).sum())(X)
+    check(got, wanted)
+    several = ints([0, 1], [2, -1])
+    check(
+        tj.vmap(taking.take, in_axes=(None, 0))(X, several),
+        jax.vmap(jax_numpy.take, (None, 0))(X, several),
+    )
+    with pytest.raises(DtypeError, match="needs integer indices"):
+        taking.take(X, 1.5)
+    with pytest.raises(AxisError):
+        taking.take(X, 1, axis=3)
+    with pytest.raises(ArgumentError, match="expected a mode"):
+        taking.take(X, 1, mode="nearest")
+
+
+ALONG = [
+    ((3, 4), ints([0, 3, -1], [1, 1, 2], [0, 0, 0]), 1),
+    ((3, 4), ints([0, 2, 1, -1]), 0),
+    ((3, 4), ints([1], [2], [0]), 1),
+    ((3, 4), ints([1]), 1),
+    ((1, 4), ints([1], [2], [7]), 1),
+    ((2, 1, 4), ints([[1, 0]]), -1),
+    ((2, 3, 4), np.argsort(X, 1), 1),
+    ((5,), ints(4, -5, 9), 0),
+    ((2, 3), ints(4, -5, 9), None),
+    ((0, 4), np.zeros((0, 2), np.int32), 1),
+    ((3, 1), np.zeros((3, 0), np.int32), 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", [None, "clip"])
+@pytest.mark.parametrize(("shape", "indices", "axis"), ALONG)
+def test_take_along_axis(shape: tuple[int, ...], indices: Any, axis: int, mode: str | None) -> None:
+    x = np.cos(np.arange(np.prod(shape, dtype=float))).reshape(shape)
+    wanted = jax_numpy.take_along_axis(x, indices, axis, mode=mode)
+    for got in everywhere(lambda x, i: taking.take_along_axis(x, i, axis, mode=mode), x, indices):
+        check(got, wanted)
+
+    def loss(take: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda x: (take(x, indices, axis, mode="clip") ** 2).sum()
+
+    gradient = jax.grad(loss(jax_numpy.take_along_axis))(x)
+    check(tj.grad(loss(taking.take_along_axis))(x), gradient)
+
+
+def test_take_along_axis_errors() -> None:
+    with pytest.raises(ShapeError, match="as many axes"):
+        taking.take_along_axis(X, ints(0), 0)
+    with pytest.raises(ShapeError, match="broadcast"):
+        taking.take_along_axis(np.zeros((3, 4)), np.zeros((2, 4), int), 1)
+
+
+@pytest.mark.parametrize(
+    ("indices", "axis"),
+    [(ints([1], [0], [3]), 1), (ints([0, 2, 1, -1]), 0), (ints(0, 11, 50), None)],
+)
+def test_put_along_axis(indices: Any, axis: int | None) -> None:
+    x = np.zeros((3, 4))
+    wanted = jax_numpy.put_along_axis(x, indices, 7.0, axis, inplace=False)
+
+    def put(x: Any, i: Any) -> Any:
+        return taking.put_along_axis(x, i, 7.0, axis, inplace=False)
+
+    for got in everywhere(put, x, indices):
+        check(got, wanted)
+    with pytest.raises(ArgumentError, match="inplace=False"):
+        taking.put_along_axis(x, indices, 7.0, axis)
+
+
+SORTED: list[tuple[HostArray, Any]] = [
+    (np.array([1.0, 2.0, 2.0, 5.0]), np.array([[0.0, 1.0], [2.0, 9.0], [np.nan, 4.0]])),
+    (np.array([1.0, 2.0, np.nan, np.nan]), np.array([np.nan, 3.0, np.inf])),
+    (np.arange(17), 5),
+    (np.arange(0), np.array([1, 2])),
+    (np.array([3]), np.array([2, 3, 4])),
+    (np.arange(33, dtype=np.uint8), np.array([0, 32, 33])),
+]
+
+
+@pytest.mark.parametrize("method", ["scan", "compare_all"])
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("case", range(len(SORTED)))
+def test_searchsorted(case: int, side: Any, method: str) -> None:
+    line, wanted = SORTED[case]
+    expected = np.searchsorted(line, wanted, side).astype(np.int32)
+
+    def fun(v: Any) -> Any:
+        return taking.searchsorted(line, v, side, method=method)
+
+    check(fun(wanted), expected)
+    check(tj.jit(fun)(wanted), expected)
+
+
+def test_searchsorted_by_a_sorter() -> None:
+    line = np.array([3.0, 1.0, 2.0])
+    got = tj.jit(lambda a, v: taking.searchsorted(a, v, sorter=np.argsort(line)))(
+        line, np.array([1.5])
+    )
+    assert got.tolist() == [1]
+    with pytest.raises(ArgumentError, match="sides"):
+        taking.searchsorted(line, 1.0, "middle")  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match="sorted vector"):
+        taking.searchsorted(X, 1.0)
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize(
+    "edges", [np.array([0.0, 1.0, 2.5]), np.array([2.5, 1.0, 0.0]), np.zeros(0)]
+)
+def test_digitize(edges: HostArray, right: bool) -> None:
+    x = np.array([-1.0, 0.0, 0.5, 1.0, 2.5, 3.0])
+    expected = np.asarray(np.digitize(x, edges, right)).astype(np.int32)
+    check(taking.digitize(x, edges, right), expected)
+    check(tj.jit(lambda x, e: taking.digitize(x, e, right))(x, edges), expected)
+
+
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+def test_choose(mode: Any) -> None:
+    a = ints([0, 1], [2, 5], [-1, 1])
+    rows = [np.array([1.0, 2.0]), np.array(7), np.array([[3], [4], [5]])]
+    expected = np.choose(a, rows, mode=mode)
+    check(taking.choose(a, rows, mode=mode), expected)
+    check(tj.jit(lambda a: taking.choose(a, rows, mode=mode))(a), expected)
+
+
+def test_choose_errors() -> None:
+    assert taking.choose(ints(0, 1), np.array([[1, 2], [3, 4]])).tolist() == [1, 4]
+    with pytest.raises(ArgumentError, match=r"numbers in \[0, 2\)"):
+        taking.choose(ints(0, 2), [1, 2])
+    with pytest.raises(ConcretizationError, match="mode='clip'"):
+        tj.jit(lambda a: taking.choose(a, [1, 2]))(ints(0))
+
+
+def test_ix() -> None:
+    for args in ((ints(0, 2), ints(1, 3)), (ints(1), np.array([True, False, True, False]))):
+        index = taking.ix_(*args)
+        check(tj.numpy.asarray(X[0])[index], X[0][np.ix_(*args)])
+    with pytest.raises(ShapeError, match="needs vectors"):
+        taking.ix_(X)
+
+
+def test_compress_and_extract() -> None:
+    mask = np.array([True, False, True])
+    check(taking.compress(mask, X, 1), np.compress(mask, X, 1))
+    check(taking.compress(mask, X), np.compress(mask, X))
+    check(taking.extract(X > 0, X), np.extract(X > 0, X))
+    got = tj.jit(lambda m, x: taking.compress(m, x, 1, size=3, fill_value=-1))(mask, X)
+    check(got, np.concatenate([X[:, mask], np.full((2, 1, 4), -1.0)], 1))
+    with pytest.raises(ConcretizationError, match=r"jnp\.where"):
+        tj.jit(lambda m: taking.compress(m, X, 1))(mask)
