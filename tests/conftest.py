@@ -18,7 +18,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.register_profile(
     "fuzz",
     deadline=None,
-    max_examples=int(os.environ.get("TINYJAX_FUZZ_EXAMPLES") or 200),
+    max_examples=int(os.environ.get("TINYJAX_FUZZ_EXAMPLES") or 2000),
     print_blob=True,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )

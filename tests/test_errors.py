@@ -55,14 +55,18 @@ class Case:
     message: str
 
 
-CASES: list[Case] = []
+CASES: list[Any] = []
 
 
 def case(
-    error: type[Exception], message: str
+    error: type[Exception], message: str, *, wrong_types: bool = False
 ) -> Callable[[Callable[[], object]], Callable[[], object]]:
+    """Add a case; one that passes a value of the wrong type is not for an instrumented package."""
+    marks = [pytest.mark.wrong_types] if wrong_types else []
+
     def add(run: Callable[[], object]) -> Callable[[], object]:
-        CASES.append(Case(run, error, message))
+        row = Case(run, error, message)
+        CASES.append(pytest.param(row, id=run.__name__, marks=marks))
         return run
 
     return add
@@ -73,7 +77,7 @@ def normalised(text: str) -> str:
     return re.sub(r"\w+\.<locals>\.", "", re.sub(r"[^\s(]*test_errors\.py:\d+", "HERE", text))
 
 
-@pytest.mark.parametrize("row", CASES, ids=lambda row: row.run.__name__)
+@pytest.mark.parametrize("row", CASES)
 def test_message(row: Case) -> None:
     with pytest.raises(row.error) as caught:
         row.run()
@@ -202,6 +206,7 @@ def numpy_array_of_objects() -> object:
 @case(
     ArgumentError,
     "add: expected an array or a number, but got str: 'a'. Convert it with jnp.asarray(...).",
+    wrong_types=True,
 )
 def operator_with_a_string() -> object:
     return array(A) + "a"  # here
@@ -210,6 +215,7 @@ def operator_with_a_string() -> object:
 @case(
     ArgumentError,
     "sin: expected an array or a number, but got NoneType: None. Convert it with jnp.asarray(...).",
+    wrong_types=True,
 )
 def function_of_none() -> object:
     nothing: Any = None
@@ -404,6 +410,7 @@ def hessian_of_integers() -> object:
     ArgumentError,
     "jvp takes primals as a tuple or list with one entry per argument, but got float. Write "
     "(primals,) for one argument.",
+    wrong_types=True,
 )
 def primals_without_a_tuple() -> object:
     one: Any = 1.0
@@ -712,6 +719,7 @@ def missing_abstract_eval() -> object:
 @case(
     ArgumentError,
     "a primitive takes arrays, but got int. Convert it with jnp.asarray(...).",
+    wrong_types=True,
 )
 def operand_that_is_no_array() -> object:
     one: Any = 1

@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any, Final
 
 import ml_dtypes
-
 import numpy as np
+
 from tinyjax.config import settings
 from tinyjax.errors import DtypeError, PromotionError
 

@@ -19,7 +19,7 @@ from tinyjax import tree, xla
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import FlatFunction, as_arrays
+from tinyjax.core.calling import FlatFunction, as_arrays, as_avals
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, Var
 from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
@@ -277,7 +277,7 @@ class JitFunction(Generic[P, R]):
         key = (in_tree, tuple([x.aval for x in arrays]), static, settings(), enclosing_axes())
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._trace(key, in_tree, arrays, static)
+            entry = self._trace(key, in_tree, static)
         trace = current_trace()
         operands = (*entry.consts, *arrays)
         if trace is EVAL:
@@ -305,6 +305,10 @@ class JitFunction(Generic[P, R]):
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
         """Stage and lower the function for these arguments without running it.
 
+        Args:
+            args: as in a call; a ``ShapeDtypeStruct`` may stand for an array.
+            kwargs: likewise.
+
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
             >>> lowered = tinyjax.jit(jnp.sin).lower(1.0)
@@ -312,22 +316,21 @@ class JitFunction(Generic[P, R]):
             True
         """
         leaves, in_tree, static = self._split_static(args, kwargs)
-        arrays = as_arrays(leaves, self._fun, in_tree, _positions(static))
-        key = (in_tree, tuple([x.aval for x in arrays]), static, settings(), enclosing_axes())
-        entry = self._entries.get(key) or self._trace(key, in_tree, arrays, static)
-        return Lowered(entry)
+        avals = as_avals(leaves, self._fun, in_tree, _positions(static))
+        key = (in_tree, tuple(avals), static, settings(), enclosing_axes())
+        return Lowered(self._entries.get(key) or self._trace(key, in_tree, static))
 
     def clear_cache(self) -> None:
         """Forget every signature; compiled programs stay in the process-wide cache."""
         self._entries.clear()
         self._fast.clear()
 
-    def _trace(self, key: Any, in_tree: PyTreeDef, arrays: Sequence[Array], static: Any) -> Entry:
+    def _trace(self, key: Any, in_tree: PyTreeDef, static: Any) -> Entry:
         fun: Callable[..., Any] = self._fun
         if static is not None:
             fun = _with_static(fun, *static)
         flat = FlatFunction(fun, in_tree, user_fun=self._fun)
-        staged = stage(flat, [x.aval for x in arrays], self._fun)
+        staged = stage(flat, key[1], self._fun)
         donated: tuple[int, ...] = ()
         if self._donates:
             donated = self._donated_leaves(in_tree, len(staged.consts), _positions(static))
@@ -431,7 +434,7 @@ class JitFunction(Generic[P, R]):
 
 @attrs.frozen(eq=False)
 class _Static:
-    """Static arguments as a key: equal where the values and their types are."""
+    """Static arguments as a key: equal where values and types are, and 0.0 is not -0.0."""
 
     items: tuple[tuple[Any, Any], ...]
 
@@ -443,7 +446,8 @@ class _Static:
             isinstance(other, _Static)
             and self.items == other.items
             and all(
-                type(a) is type(b) for (_, a), (_, b) in zip(self.items, other.items, strict=True)
+                type(a) is type(b) and (type(a) is not float or str(a) == str(b))
+                for (_, a), (_, b) in zip(self.items, other.items, strict=True)
             )
         )
 

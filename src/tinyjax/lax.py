@@ -920,7 +920,7 @@ def reduce(
         init_values: scalars in the same containers, where each reduction starts.
         computation: one of the operations ``add``, ``mul``, ``max``, ``min`` and the bitwise ones,
             or a function that does nothing else.
-        dimensions: the axes.
+        dimensions: the axes; over none, the operand is returned as it is.
 
     Raises:
         ArgumentError: the computation is another one.
@@ -942,7 +942,10 @@ def reduce(
                 f"reduce does not know how to reduce by {operation}; it knows "
                 f"{', '.join(p.name for p in _REDUCTIONS)}."
             )
-        out = _apply(found, (x,), _rd.ReduceParams(_axes_of("reduce", x, dimensions)))
+        axes = _axes_of("reduce", x, dimensions)
+        if not axes:
+            return x
+        out = _apply(found, (x,), _rd.ReduceParams(axes))
         return _apply(operation, _pair("reduce", start, out), NO_PARAMS)
 
     return tree.map(one, operands, init_values)

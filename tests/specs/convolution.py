@@ -50,12 +50,13 @@ def numpy_conv(
                     for a, s, b, r, p in zip(at, window_strides, k, rd, padding, strict=True)
                 ]
                 if any(
-                    i % l or not 0 <= i // l < n for i, l, n in zip(where, ld, sizes, strict=True)
+                    i % d or not 0 <= i // d < n for i, d, n in zip(where, ld, sizes, strict=True)
                 ):
                     continue
                 place: Any = tuple(i // d for i, d in zip(where, ld, strict=True))
                 for c in range(w.shape[1]):
-                    element = x[(rows, first + c, *place)].astype(wide)
+                    index: Any = (rows, first + c, *place)
+                    element = x[index].astype(wide)
                     out[(slice(None), o, *at)] += element * w[(o, c, *k)].astype(wide)
     return out.astype(x.dtype)
 

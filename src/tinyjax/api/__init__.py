@@ -12,7 +12,8 @@ from tinyjax.api.derivatives import (
     vjp,
 )
 from tinyjax.api.mapping import vmap
-from tinyjax.api.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
+from tinyjax.api.staging import eval_shape, make_jaxpr
+from tinyjax.core.avals import ShapeDtypeStruct
 
 __all__ = [
     "ShapeDtypeStruct",

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
+
 from tinyjax import tree
 from tinyjax.api.mapping import vmap
 from tinyjax.core.array import Array, ConcreteArray

@@ -102,10 +102,11 @@ def _argument_axes(
             f"{len(args)} positional arguments. Give an axis (or None) for each, or one int for "
             "all."
         )
-    axes: list[int | None] = tree.flatten_prefix(in_axes, tree.structure(args), _is_none, "in_axes")
-    for axis in axes:
+    given = tree.flatten_prefix(in_axes, tree.structure(args), _is_none, "in_axes")
+    for axis in given:
         if axis is not None and not isinstance(axis, int):
             raise ArgumentError(f"in_axes holds {axis!r}; it may hold ints and None.")
+    axes: list[int | None] = given
     return axes + [0] * (in_tree.num_leaves - len(axes))
 
 

@@ -1,54 +1,18 @@
 """``make_jaxpr`` and ``eval_shape``: a function's program and types, without running it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-import attrs
-
 from tinyjax import tree
-from tinyjax.core.array import as_array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import FlatFunction, argument_path
+from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.calling import FlatFunction, as_avals
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import ClosedJaxpr
 from tinyjax.core.staging import Staged, stage
-from tinyjax.dtypes import DType, check
-from tinyjax.errors import TinyjaxError
-from tinyjax.frames import describe_function
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-def _shape(dims: Iterable[int]) -> tuple[int, ...]:
-    return tuple(dims)
-
-
-@attrs.frozen
-class ShapeDtypeStruct:
-    """A shape and a dtype, in place of an array where only its type matters."""
-
-    shape: tuple[int, ...] = attrs.field(converter=_shape)
-    dtype: DType = attrs.field(converter=check)
-    weak_type: bool = False
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return ShapedArray(self.shape, self.dtype).size
-
-
-def abstractify(x: object) -> ShapedArray:
-    """Return the type of an array, a number, or anything with a shape and a dtype."""
-    if isinstance(x, ShapedArray):
-        return x
-    if isinstance(x, ShapeDtypeStruct):
-        return ShapedArray(x.shape, x.dtype, x.weak_type)
-    return as_array(x).aval
 
 
 def _stage_call(
@@ -68,13 +32,7 @@ def _stage_call(
         fun = with_static
         args = tuple(a for i, a in enumerate(args) if i not in chosen)
     leaves, in_tree = tree.flatten((args, kwargs))
-    avals = []
-    for i, leaf in enumerate(leaves):
-        try:
-            avals.append(abstractify(leaf))
-        except TinyjaxError as error:
-            path = argument_path(user_fun, in_tree, i, chosen)
-            raise type(error)(f"{path} of {describe_function(user_fun)}: {error.message}") from None
+    avals = as_avals(leaves, user_fun, in_tree, chosen)
     flat = FlatFunction(fun, in_tree, user_fun=user_fun)
     return stage(flat, avals, user_fun), flat
 

@@ -11,8 +11,18 @@ package is built on this one, so it is handed in (``install_namespace``) rather 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from types import EllipsisType
-from typing import Any, ClassVar, Protocol, TypeAlias, TypedDict, TypeGuard, Union, Unpack
+from types import EllipsisType, ModuleType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    TypeGuard,
+    Union,
+    Unpack,
+)
 
 import numpy as np
 
@@ -524,7 +534,14 @@ class Array:
         return False
 
 
-def install_namespace(namespace: ArrayNamespace) -> None:
+# At run time a module: typeguard would look for the functions on the type of the module.
+if TYPE_CHECKING:
+    _Namespace: TypeAlias = ArrayNamespace
+else:
+    _Namespace = ModuleType
+
+
+def install_namespace(namespace: _Namespace) -> None:
     """Hand in the functions that the operators and methods of ``Array`` call."""
     Array._numpy = namespace
 
@@ -788,7 +805,7 @@ def scalar(
     return ConcreteArray(host, ShapedArray((), dtype, weak_type))
 
 
-def splat(value: bool | int | float | complex, aval: ShapedArray) -> ConcreteArray:
+def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -> ConcreteArray:
     """Make an array that holds one value everywhere: one element, seen through strides of zero.
 
     Such an array is a literal when it is staged, whatever its shape: ``x * 2.0`` is one equation.

@@ -1,12 +1,13 @@
 """Abstract values: what is known of an array before its data is."""
 
 import sys
+from collections.abc import Iterable
 from math import prod
 from typing import Final
 
 import attrs
 
-from tinyjax.dtypes import DType, float0, is_inexact
+from tinyjax.dtypes import DType, check, float0, is_inexact
 
 _Key = tuple[tuple[int, ...], DType, bool]
 _interned: dict[_Key, "ShapedArray"] = {}
@@ -77,6 +78,32 @@ class ShapedArray:
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray(shape={self.shape}, dtype={self.dtype.name}{weak})"
+
+
+def _shape(dims: Iterable[int]) -> tuple[int, ...]:
+    return tuple(dims)
+
+
+@attrs.frozen
+class ShapeDtypeStruct:
+    """A shape and a dtype, in place of an array where only its type matters."""
+
+    shape: tuple[int, ...] = attrs.field(converter=_shape)
+    dtype: DType = attrs.field(converter=check)
+    weak_type: bool = False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The type of an array of this shape and dtype."""
+        return ShapedArray(self.shape, self.dtype, self.weak_type)
 
 
 def _drop_unused() -> None:

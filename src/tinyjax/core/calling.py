@@ -10,6 +10,7 @@ from typing import Any
 
 from tinyjax import tree
 from tinyjax.core.array import Array, as_array
+from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import describe_function
 from tinyjax.tree import PyTreeDef
@@ -171,3 +172,24 @@ def _as_argument(
     except TinyjaxError as error:
         path = argument_path(fun, in_tree, position, static)
         raise type(error)(f"{path} of {describe_function(fun)}: {error.message}") from None
+
+
+def as_avals(
+    leaves: Sequence[Any],
+    fun: Callable[..., Any],
+    in_tree: PyTreeDef,
+    static: Collection[int] = (),
+) -> list[ShapedArray]:
+    """Return the types of the leaves of ``(args, kwargs)``, less the static ones.
+
+    A ``ShapeDtypeStruct`` may stand for an array.
+
+    Raises:
+        ArgumentError: a leaf is neither; the message names its path.
+    """
+    return [
+        x.aval
+        if isinstance(x, (Array, ShapeDtypeStruct))
+        else _as_argument(x, fun, in_tree, i, static).aval
+        for i, x in enumerate(leaves)
+    ]

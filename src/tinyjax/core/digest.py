@@ -14,8 +14,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import attrs
-
 import numpy as np
+
 from tinyjax.core.array import ConcreteArray, is_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Lit, Var

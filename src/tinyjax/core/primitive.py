@@ -11,8 +11,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, TypeAlias, TypeVar, Union
 
 import attrs
-
 import numpy as np
+
 from tinyjax.core.avals import ShapedArray
 from tinyjax.errors import ArgumentError, MissingRuleError
 
@@ -25,6 +25,8 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 HostArray = np.ndarray[Any, np.dtype[Any]]
+#: NumPy gives scalars for arrays without axes; evaluation makes arrays of them again.
+HostResult = HostArray | np.generic
 
 
 class SymbolicZero(Enum):
@@ -46,7 +48,7 @@ class MappedAxis:
 
 
 #: NumPy arrays in, NumPy arrays out: eager evaluation, and the oracle for the compiled one.
-ImplRule = Callable[[Sequence[HostArray], P], Sequence[HostArray]]
+ImplRule = Callable[[Sequence[HostArray], P], Sequence[HostResult]]
 #: Values in, values out: evaluation of primitives that are themselves programs.
 EvaluateRule = Callable[[Sequence["Array"], P], Sequence["Array"]]
 #: Types of the operands to types of the results; raises where the operands do not fit.

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
+
 from tinyjax import dtypes
 from tinyjax.core.array import splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Lit, Var
-from tinyjax.core.primitive import HostArray
+from tinyjax.core.primitive import HostArray, HostResult
 from tinyjax.dtypes import DType
 
 _ELEMENT_TYPES: Mapping[DType, str] = {
@@ -82,7 +83,7 @@ def _bool(value: object) -> str:
     return "true" if value else "false"
 
 
-def _element(value: HostArray, dtype: DType) -> str:
+def _element(value: HostResult, dtype: DType) -> str:
     if dtype == dtypes.bool_:
         return _bool(value)
     if dtype.kind in "iu":

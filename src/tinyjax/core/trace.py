@@ -15,6 +15,7 @@ from weakref import ref
 
 import numpy as np
 from numpy import asarray, ndarray
+
 from tinyjax import tree
 from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer
 from tinyjax.core.avals import ShapedArray
@@ -250,9 +251,7 @@ def leak_check(trace: Trace, fun: object) -> Callable[[], None]:
         if left is None:
             return
         kept = {id(leaf) for leaf in tree.leaves(getattr(fun, "aux", None))}
-        tracers = [
-            r for r in gc.get_referrers(left) if isinstance(r, Tracer) and id(r) not in kept
-        ]
+        tracers = [r for r in gc.get_referrers(left) if isinstance(r, Tracer) and id(r) not in kept]
         if tracers:
             raise LeakedTracerError(
                 f"{description} ended, but {len(tracers)} of its traced values live on, the first "

@@ -59,7 +59,7 @@ class ConvertibleToNumpy(Protocol):
 
 
 #: What ``array`` takes: array-likes, and lists of them, nested to any depth.
-Nested: TypeAlias = "ArrayLike | ConvertibleToNumpy | Sequence[Nested]"
+Nested: TypeAlias = ArrayLike | ConvertibleToNumpy | Sequence[Any]
 
 _PYTHON = (bool, int, float, complex)
 
@@ -157,7 +157,7 @@ def _make(x: Any, wanted: DType | None) -> Array:
 def _convert_host(host: HostArray, dtype: DType) -> HostArray:
     with np.errstate(all="ignore"):
         params = ew.ConvertParams(dtype, False)
-        return ew.convert_element_type_p.rules.impl([host], params)[0]
+        return np.asarray(ew.convert_element_type_p.rules.impl([host], params)[0])
 
 
 def _flatten(x: Any, leaves: list[Any]) -> None:

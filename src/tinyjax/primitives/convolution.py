@@ -193,8 +193,8 @@ def _conv_type(avals: Sequence[ShapedArray], params: ConvParams) -> Sequence[Sha
     if features != in_features * groups:
         raise ShapeError(
             f"{name} of {x} and {w}: the left operand has {features} features on axis "
-            f"{numbers.lhs_spec[1]}, but {groups} groups of the kernel take {in_features} each, on axis "
-            f"{numbers.rhs_spec[1]}."
+            f"{numbers.lhs_spec[1]}, but {groups} groups of the kernel take {in_features} each, on "
+            f"axis {numbers.rhs_spec[1]}."
         )
     if out_features % (groups * batch_groups) or batch % batch_groups:
         raise ShapeError(
@@ -565,8 +565,9 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
                 f"padding {padding!r} is not defined where lhs is dilated: give pairs of ints, or "
                 "use conv_transpose."
             )
-        if not x.ndim == w.ndim == len(numbers.lhs_spec) or not len(strides) == len(right) == space:
-            ends = tuple((0, 0) for _ in range(space))  # the type rule says what is wrong
+        fits = x.ndim == w.ndim == len(numbers.lhs_spec) and len(strides) == len(right) == space
+        if not fits or 0 in strides:
+            ends = ((0, 0),) * space  # the type rule says what is wrong
         else:
             spans = [
                 _dilated(k, d)

@@ -18,6 +18,7 @@ from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
     HostArray,
+    HostResult,
     NoParams,
     Primitive,
     Tangent,
@@ -584,7 +585,7 @@ def _comparison(
     primitive: Primitive[NoParams] = Primitive(name, NoParams)
 
     @primitive.def_impl
-    def comparison_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+    def comparison_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostResult]:
         return (impl(operands[0], operands[1]),)
 
     @primitive.def_abstract_eval

@@ -14,6 +14,7 @@ from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
     HostArray,
+    HostResult,
     LoweringRule,
     MappedAxis,
     NoParams,
@@ -144,7 +145,7 @@ def unary(
     primitive: Primitive[NoParams] = Primitive(name, NoParams)
 
     @primitive.def_impl
-    def unary_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+    def unary_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostResult]:
         return (impl(operands[0]),)
 
     @primitive.def_abstract_eval
@@ -192,7 +193,7 @@ def binary(
     primitive: Primitive[NoParams] = Primitive(name, NoParams)
 
     @primitive.def_impl
-    def binary_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+    def binary_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostResult]:
         return (impl(operands[0], operands[1]),)
 
     @primitive.def_abstract_eval

@@ -11,7 +11,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, HostArray, HostResult, MappedAxis, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, int_array
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
@@ -83,7 +83,7 @@ def reducer(
     primitive: Primitive[ReduceParams] = Primitive(name, ReduceParams)
 
     @primitive.def_impl
-    def reduce_impl(operands: Sequence[HostArray], params: ReduceParams) -> Sequence[HostArray]:
+    def reduce_impl(operands: Sequence[HostArray], params: ReduceParams) -> Sequence[HostResult]:
         (x,) = operands
         return (impl(x, params.axes),)
 

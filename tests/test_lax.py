@@ -1,0 +1,488 @@
+"""The lax namespace: names, signatures and meaning as jax has them, and errors that say more."""
+
+import inspect
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import jax
+import jax.lax
+import numpy as np
+import pytest
+
+import tinyjax
+from tinyjax import lax
+from tinyjax.core.primitive import HostArray
+from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError, TinyjaxError
+from tinyjax.test_util import check_grads
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(0.1, 0.9, (2, 3)).astype(np.float32)
+Y = RNG.uniform(0.1, 0.9, (2, 3)).astype(np.float32)
+Z = (X + 1j * Y).astype(np.complex64)
+N = np.array([[1, -5, 7], [100, 0, 3]], np.int32)
+M = np.array([[2, 3, 1], [4, 5, 6]], np.int32)
+B = np.array([[True, False, True], [False, False, True]])
+
+
+def same(got: Any, expected: Any) -> None:
+    got, expected = jax.tree.leaves(got, is_leaf=is_leaf), jax.tree.leaves(expected)
+    assert len(got) == len(expected)
+    for a, b in zip(got, expected, strict=True):
+        a, b = np.asarray(a), np.asarray(b)
+        assert a.shape == b.shape
+        assert a.dtype == b.dtype
+        kind = np.complex128 if a.dtype.kind == "c" else np.float64
+        np.testing.assert_allclose(a.astype(kind), b.astype(kind), rtol=2e-6, atol=1e-6)
+
+
+def is_leaf(x: Any) -> bool:
+    return isinstance(x, tinyjax.Array)
+
+
+# For each function the calls to make: operands, then parameters.
+Calls = list[tuple[tuple[Any, ...], dict[str, Any]]]
+
+
+def on(*operands: Any, **params: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return operands, params
+
+
+FLOAT_UNARY = (  # noqa: SIM905 (a list would take a page)
+    "exp exp2 expm1 log log1p sqrt rsqrt cbrt logistic sin cos tan asin acos atan sinh cosh "
+    "tanh asinh atanh floor ceil is_finite erf erfc erf_inv lgamma digamma neg sign abs "
+    "square reciprocal round"
+).split()
+FLOAT_BINARY = (  # noqa: SIM905 (a list would take a page)
+    "add sub mul div rem max min atan2 nextafter pow eq ne lt le gt ge polygamma"
+).split()
+INT_BINARY = (  # noqa: SIM905 (a list would take a page)
+    "add sub mul div rem max min bitwise_and bitwise_or bitwise_xor shift_left "
+    "shift_right_arithmetic shift_right_logical eq lt ge"
+).split()
+
+CALLS: dict[str, Calls] = {
+    **{name: [on(X)] for name in FLOAT_UNARY},
+    **{name: [on(X, Y)] for name in FLOAT_BINARY},
+    "acosh": [on(X + 1)],
+    "zeta": [on(X + 2, Y)],
+    "complex": [on(X, Y)],
+    "real": [on(Z)],
+    "imag": [on(Z)],
+    "conj": [on(Z), on(X)],
+    "bitwise_not": [on(N), on(B)],
+    "population_count": [on(N)],
+    "integer_pow": [on(X, 3), on(X, -2), on(N, 2)],
+    "select": [on(B, X, Y), on(np.True_, X, Y), on(True, X, Y)],
+    "select_n": [on(B, X, Y), on(M % 3, X, Y, X + Y), on(np.int32(1), X, Y), on(M % 4 - 1, X, Y)],
+    "clamp": [on(0.2, X, 0.7), on(np.float32(0.2), X, Y), on(X, Y, X + 1)],
+    "convert_element_type": [on(X, "int32"), on(N, "float32"), on(B, "int8"), on(3.7, "int32")],
+    "bitcast_convert_type": [on(X, "int32"), on(N, "uint8"), on(N.view(np.uint32), "float32")],
+    "broadcast": [on(X, (4, 1))],
+    "broadcast_in_dim": [on(X, (2, 4, 3), (0, 2)), on(X[:1], (5, 3), (0, 1)), on(2.0, (3,), ())],
+    "broadcast_like": [on(X[:1], X), on(1.0, X)],
+    "broadcast_to_rank": [on(X, 4)],
+    "broadcast_shapes": [on((2, 1), (3,))],
+    "reshape": [on(X, (3, 2)), on(X, (6,), (1, 0))],
+    "collapse": [on(X, 0), on(X.reshape(2, 3, 1), 1, 3), on(X.reshape(1, 2, 3), 0, -1)],
+    "expand_dims": [on(X, (0,)), on(X, (0, -1)), on(X, (1, 3))],
+    "squeeze": [on(X.reshape(1, 2, 3, 1), (0, -1)), on(X.reshape(1, 2, 3, 1), (3,))],
+    "transpose": [on(X, (1, 0))],
+    "rev": [on(X, (0,)), on(X, (0, 1))],
+    "slice": [on(X, (0, 1), (2, 3)), on(X, (0, 0), (2, 3), (1, 2))],
+    "slice_in_dim": [on(X, 1, None), on(X, None, -1, 1, 1), on(X, 0, 3, stride=2, axis=1)],
+    "index_in_dim": [on(X, 1), on(X, -1, 1, keepdims=False)],
+    "pad": [on(X, 0.0, [(1, -1, 0), (0, 2, 1)]), on(N, 7, [(0, 0, 0), (1, 0, 0)])],
+    "concatenate": [on([X, Y], 1), on((X, Y, X), 0)],
+    "stack": [on([X, Y]), on([X, Y], -1)],
+    "unstack": [on(X), on(X, 1)],
+    "split": [on(X, (1, 2), 1), on(X, (1, 0, 1))],
+    "tile": [on(X, (2, 1))],
+    "iota": [on("int32", 4), on("float32", 0)],
+    "broadcasted_iota": [on("int32", (2, 3), 1)],
+    "full": [on((2, 3), 7.0), on((2,), 7, "float32"), on((), np.int8(3))],
+    "full_like": [on(X, 3), on(X, 3, "int32"), on(X, 2.0, None, (2,))],
+    "empty": [on((0, 2), "float32")],
+    "dtype": [],
+    "argmax": [on(X, 1, "int32"), on(N, 0, "int8")],
+    "argmin": [on(X, 1, "int32"), on(N, 0, "uint32")],
+    **{
+        f"reduce_{k}": [on(X, (0,)), on(X, (1, 0)), on(N, (1,))]
+        for k in ("sum", "prod", "max", "min")
+    },
+    **{f"reduce_{k}": [on(B, (0,)), on(N, (0, 1))] for k in ("and", "or", "xor")},
+    **{
+        f"cum{k}": [on(X), on(X, 1, reverse=True)]
+        for k in ("sum", "prod", "max", "min", "logsumexp")
+    },
+    "sort": [on(X), on(X, 0), on((N, X), 0), on((N, M, X), num_keys=2), on([N, X])],
+    "sort_key_val": [on(N, X), on(X, N, 0)],
+    "top_k": [on(X, 2), on(X, 1, axis=0)],
+    "approx_max_k": [on(X, 2)],
+    "approx_min_k": [on(X, 2)],
+    "dot": [
+        on(X, Y.T),
+        on(X[0], Y[0]),
+        on(X, Y[0]),
+        on(X, Y, dimension_numbers=(((1,), (1,)), ((), ()))),
+    ],
+    "dot_general": [
+        on(X, Y, (((1,), (1,)), ((), ()))),
+        on(X, Y, (((1,), (1,)), ((0,), (0,)))),
+        on(N, M, (((0,), (0,)), ((), ())), preferred_element_type="float32"),
+    ],
+    "batch_matmul": [on(X.reshape(2, 1, 3), Y.reshape(2, 3, 1))],
+    "conv": [on(X.reshape(1, 2, 3), Y.reshape(1, 2, 3)[:, :, :2], (1,), "SAME")],
+    "conv_with_general_padding": [
+        on(X.reshape(1, 2, 3), Y.reshape(1, 2, 3), (1,), [(3, 2)], (1,), (2,)),
+        on(X.reshape(1, 2, 3), Y.reshape(1, 2, 3), (2,), [(3, 2)], (2,), None),
+    ],
+    "conv_general_dilated": [
+        on(X.reshape(1, 2, 3), Y.reshape(1, 2, 3), (1,), padding)
+        for padding in ("SAME", "VALID", "SAME_LOWER", "same", [(1, 2)])
+    ]
+    + [
+        on(
+            RNG.uniform(size=(2, 5, 6, 3)).astype(np.float32),
+            RNG.uniform(size=(3, 2, 3, 4)).astype(np.float32),
+            (2, 1),
+            "SAME",
+            rhs_dilation=(1, 2),
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        )
+    ],
+    "conv_transpose": [
+        on(
+            RNG.uniform(size=(1, 4, 2)).astype(np.float32),
+            RNG.uniform(size=(3, 2, 3)).astype(np.float32),
+            (stride,),
+            padding,
+            **how,
+        )
+        for stride in (1, 2, 4)
+        for padding, how in (
+            ("SAME", {}),
+            ("VALID", {}),
+            ([(1, 2)], {}),
+            ("SAME", {"rhs_dilation": (2,)}),
+        )
+    ]
+    + [
+        on(
+            RNG.uniform(size=(1, 4, 4, 3)).astype(np.float32),
+            RNG.uniform(size=(2, 3, 2, 3)).astype(np.float32),
+            (2, 2),
+            "VALID",
+            transpose_kernel=True,
+        )
+    ],
+    "padtype_to_pads": [on((5, 5), (2, 3), (1, 2), p) for p in ("SAME", "VALID", "SAME_LOWER")],
+    "dynamic_slice": [on(X, (np.int32(1), np.int32(1)), (1, 2))],
+    "dynamic_slice_in_dim": [on(X, np.int32(1), 2, 1)],
+    "dynamic_index_in_dim": [on(X, np.int32(1), 1, False)],
+    "dynamic_update_slice": [on(X, Y[:1, :2], (np.int32(1), np.int32(1)))],
+    "dynamic_update_slice_in_dim": [on(X, Y[:1], np.int32(1), 0)],
+    "dynamic_update_index_in_dim": [on(X, Y[0], np.int32(1), 0)],
+}
+INTEGER_CALLS: dict[str, Calls] = {
+    **{name: [on(N, M)] for name in INT_BINARY},
+    **{name: [on(N)] for name in ("neg", "sign", "abs", "square")},
+}
+# Those with tests of their own: in this file, with the collectives, with gather and scatter.
+ELSEWHERE = {
+    "reduce",
+    "reduce_window",
+    "stop_gradient",
+    "conv_dimension_numbers",
+    "gather",
+    "index_take",
+    *(f"scatter{kind}" for kind in ("", "_add", "_sub", "_mul", "_min", "_max")),
+    *(["psum", "pmean", "pmax", "pmin", "ppermute", "pshuffle", "pswapaxes", "psum_scatter"]),
+    *(["all_gather", "all_to_all", "axis_index", "axis_size"]),
+}
+FUNCTIONS = [name for name in lax.__all__ if not isinstance(getattr(lax, name), type)]
+FUNCTIONS.remove("DotDimensionNumbers")
+
+
+def mapped(x: Any, to: Callable[[Any], Any]) -> Any:
+    """Apply to the arrays among arguments."""
+    if isinstance(x, np.ndarray | np.generic):
+        return to(x)
+    return type(x)(mapped(v, to) for v in x) if isinstance(x, tuple | list) else x
+
+
+def test_every_function_is_tested() -> None:
+    assert set(FUNCTIONS) == set(CALLS) | set(INTEGER_CALLS) | ELSEWHERE
+
+
+@pytest.mark.parametrize("name", sorted({**CALLS, **INTEGER_CALLS}))
+def test_agrees_with_jax(name: str) -> None:
+    ours, theirs = getattr(lax, name), getattr(jax.lax, name)
+    for operands, params in CALLS.get(name, []) + INTEGER_CALLS.get(name, []):
+        got = ours(*operands, **params)
+        with jax.disable_jit():
+            expected = theirs(*mapped(operands, jax.numpy.asarray), **params)
+        same(got, expected)
+
+
+def test_agrees_compiled() -> None:
+    """All calls in one program, with the arrays among the operands as its arguments."""
+    flat = [
+        (name, operands, params)
+        for table in (CALLS, INTEGER_CALLS)
+        for name, calls in sorted(table.items())
+        for operands, params in calls
+        if name not in ("broadcast_shapes", "padtype_to_pads")
+    ]
+    arrays: list[Any] = []
+
+    def numbered(x: Any) -> Place:
+        arrays.append(x)
+        return Place(len(arrays) - 1)
+
+    places = [mapped(operands, numbered) for _, operands, _ in flat]
+
+    def run(arrays: list[Any]) -> list[Any]:
+        return [
+            getattr(lax, name)(*placed(operands, arrays), **params)
+            for (name, _, params), operands in zip(flat, places, strict=True)
+        ]
+
+    for (name, operands, params), got in zip(flat, tinyjax.jit(run)(arrays), strict=True):
+        expected = getattr(lax, name)(*operands, **params)
+        same(got, [np.asarray(x) for x in jax.tree.leaves(expected, is_leaf=is_leaf)])
+
+
+class Place(int):
+    """Where an operand stands among the arguments."""
+
+
+def placed(x: Any, arrays: list[Any]) -> Any:
+    if isinstance(x, Place):
+        return arrays[x]
+    return type(x)(placed(v, arrays) for v in x) if isinstance(x, tuple | list) else x
+
+
+#: Parameters of jax's that are about devices or hints, or not supported.
+IGNORED = {
+    "accuracy",
+    "out_sharding",
+    "sharding",
+    "out_dtype",
+    "to",
+    "reduction_input_size_override",
+    "aggregate_to_topk",
+    "shapes",
+    "args",
+    "kwargs",
+}
+RENAMED = {"nextafter", "polygamma", "zeta"}
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_signatures_are_those_of_jax(name: str) -> None:
+    ours = inspect.signature(getattr(lax, name)).parameters
+    theirs = inspect.signature(getattr(jax.lax, name)).parameters
+    expected = [n for n in theirs if n not in IGNORED]
+    given = [n for n in ours if n not in IGNORED]
+    assert len(given) == len(expected)
+    if name not in RENAMED:
+        assert given == expected
+        for n in given:
+            if not isinstance(theirs[n].default, Enum):
+                assert ours[n].default == theirs[n].default, n
+
+
+# What is not compared in bulk
+
+
+def test_python_numbers_take_the_dtype_of_arrays() -> None:
+    for dtype in ("float64", "float16", "int8"):
+        x = np.ones(3, dtype)
+        assert lax.add(x, 2).dtype == dtype
+    assert lax.mul(np.ones(3), 2.0).dtype == np.float64
+    assert lax.add(1, 2).weak_type
+    assert lax.max(0.0, np.ones(2, np.float16)).dtype == np.float16
+    same(lax.add(X, np.float32(1)), X + 1)
+    same(lax.add(X[:, :1], X[:1]), X[:, :1] + X[:1])
+
+
+def test_rounding() -> None:
+    x = np.array([0.5, 1.5, -0.5, -2.5, 0.49999997, 2.4, 8388609.0, np.inf, np.nan], np.float32)
+    same(lax.round(x), jax.lax.round(x))
+    even = lax.RoundingMethod.TO_NEAREST_EVEN
+    same(lax.round(x, even), jax.lax.round(x, jax.lax.RoundingMethod.TO_NEAREST_EVEN))
+
+
+def test_stop_gradient() -> None:
+    same(tinyjax.grad(lambda x: x * lax.stop_gradient(x))(3.0), np.float32(3))
+    kept = lax.stop_gradient({"a": X, "n": 3})
+    assert kept["n"] == 3
+    same(kept["a"], X)
+
+
+REDUCTIONS: list[tuple[Any, Any, Any]] = [
+    (lax.add, jax.lax.add, 0.0),
+    (lax.mul, jax.lax.mul, 2.0),
+    (lax.max, jax.lax.max, 0.4),
+    (lambda x, y: lax.min(y, x), jax.lax.min, np.inf),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs", "start"), REDUCTIONS)
+def test_reduce(ours: Any, theirs: Any, start: float) -> None:
+    first = np.float32(start)
+    for axes in ((0,), (0, 1), ()):
+        same(lax.reduce(X, first, ours, axes), jax.lax.reduce(X, first, theirs, axes))
+    got = tinyjax.jit(lambda x: lax.reduce(x, first, ours, (1,)))(X)
+    same(got, jax.lax.reduce(X, first, theirs, (1,)))
+
+
+def test_reduce_by_bits() -> None:
+    same(lax.reduce(B, False, lax.bitwise_or, (1,)), B.any(1))
+    same(lax.reduce(N, np.int32(-1), lax.bitwise_and, (0,)), np.bitwise_and.reduce(N, 0))
+
+
+WINDOWS: list[dict[str, Any]] = [
+    {"window_dimensions": (1, 2)},
+    {"window_dimensions": (2, 2), "window_strides": (2, 1), "padding": "SAME"},
+    {"window_dimensions": (2, 2), "padding": [(1, 0), (1, 1)], "base_dilation": (2, 1)},
+    {"window_dimensions": (1, 2), "window_dilation": (1, 2)},
+]
+
+
+@pytest.mark.parametrize("how", WINDOWS)
+def test_reduce_window(how: dict[str, Any]) -> None:
+    for ours, theirs, start in (
+        (lax.add, jax.lax.add, 0.0),
+        (lax.max, jax.lax.max, -np.inf),
+        (lax.min, jax.lax.min, np.inf),
+        (lax.max, jax.lax.max, 0.3),
+    ):
+        expected = jax.lax.reduce_window(X, np.float32(start), theirs, **how)
+        same(lax.reduce_window(X, np.float32(start), ours, **how), expected)
+
+
+def test_gradient_of_max_pooling() -> None:
+    x = RNG.permutation(np.linspace(-1, 1, 48)).reshape(1, 6, 4, 2).astype(np.float32)
+
+    def pooled(lib: Any, x: Any) -> Any:
+        return lib.reduce_window(x, -np.inf, lib.max, (1, 3, 2, 1), (1, 2, 2, 1), "SAME")
+
+    def loss(x: Any) -> Any:
+        y = pooled(lax, x)
+        return lax.reduce_sum(lax.mul(y, y), (0, 1, 2, 3))
+
+    expected = jax.grad(lambda x: (pooled(jax.lax, x) ** 2).sum())(x)
+    same(tinyjax.grad(loss)(x), expected)
+    same(tinyjax.jit(tinyjax.grad(loss))(x), expected)
+    check_grads(lambda x: pooled(lax, x), (x.astype(np.float64),), 2)
+
+
+def test_gradients_of_convolutions_like_jax() -> None:
+    x = RNG.uniform(size=(2, 5, 6, 3)).astype(np.float32)
+    w = RNG.uniform(size=(3, 2, 3, 4)).astype(np.float32)
+
+    def through(lib: Any) -> Callable[..., Any]:
+        def conv(x: Any, w: Any) -> Any:
+            return lib.conv_general_dilated(
+                x, w, (2, 1), "SAME", None, (1, 2), ("NHWC", "HWIO", "NHWC")
+            )
+
+        return conv
+
+    out, pull_back = tinyjax.vjp(through(lax), x, w)
+    expected, jax_pull_back = jax.vjp(through(jax.lax), x, w)
+    same(out, expected)
+    ct = RNG.uniform(size=out.shape).astype(np.float32)
+    for got, want in zip(pull_back(ct), jax_pull_back(ct), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+def test_dimension_numbers_are_strings_or_permutations() -> None:
+    given = ("NHWC", "HWIO", "NCHW")
+    ours = lax.conv_dimension_numbers((1, 2, 3, 4), (1, 2, 3, 4), given)
+    theirs = jax.lax.conv_dimension_numbers((1, 2, 3, 4), (1, 2, 3, 4), given)
+    assert (ours.lhs_spec, ours.rhs_spec, ours.out_spec) == tuple(theirs)
+    assert lax.conv_dimension_numbers((1, 2, 3, 4), (1, 2, 3, 4), ours) is ours
+
+
+def test_scatter_sub() -> None:
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    x = np.ones(4, np.float32)
+    where, what = np.array([[1], [1]]), np.array([2.0, 3.0], np.float32)
+    same(lax.scatter_sub(x, where, what, numbers), np.array([1, -4, 1, 1], np.float32))
+
+
+def conv(x: HostArray, w: HostArray, **how: Any) -> Any:
+    return lax.conv_general_dilated(x, w, **{"window_strides": (1,), "padding": "SAME"} | how)
+
+
+X3 = X.reshape(1, 2, 3)
+ERRORS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
+    (lambda: lax.sin(1), DtypeError, r"sin does not take int32"),
+    (lambda: lax.sin(N), DtypeError, r"sin does not take int32"),
+    (lambda: lax.add(X, N), DtypeError, r"float32\[2,3\] and int32\[2,3\]"),
+    (lambda: lax.add(N, 1.5), DtypeError, r"one dtype"),
+    (lambda: lax.add(X, X[0]), ShapeError, r"as many axes"),
+    (lambda: lax.add(X, X[:, :2]), ShapeError, r"broadcast"),
+    (lambda: lax.select(B, X, N), DtypeError, r"one dtype"),
+    (lambda: lax.select(N, X, X), DtypeError, r"bool predicate"),
+    (lambda: lax.select(B[0], X, X), ShapeError, r"predicate"),
+    (lambda: lax.select_n(B, X, X, X), ArgumentError, r"only two"),
+    (lambda: lax.select_n(B), ArgumentError, r"at least one"),
+    (lambda: lax.select_n(X, X, X), DtypeError, r"int32"),
+    (lambda: lax.reshape(X, (4, 2)), ShapeError, r"6 elements"),
+    (lambda: lax.transpose(X, (0, 0)), ShapeError, r"permutation"),
+    (lambda: lax.broadcast_in_dim(X, (2, 4), (0, 1)), ShapeError, r"cannot make"),
+    (lambda: lax.squeeze(X, (0,)), ShapeError, r"size one"),
+    (lambda: lax.squeeze(X, (5,)), AxisError, r"5"),
+    (lambda: lax.expand_dims(X, (0, 0)), ShapeError, r"distinct"),
+    (lambda: lax.slice(X, (0, 0), (3, 3)), ShapeError, r"limit 3"),
+    (lambda: lax.index_in_dim(X, 2), ArgumentError, r"index 2"),
+    (lambda: lax.pad(X, 0.0, [(0, 0, 0)]), ShapeError, r"each axis"),
+    (lambda: lax.concatenate([], 0), ArgumentError, r"at least one"),
+    (lambda: lax.concatenate([X, Y[:1]], 1), ShapeError, r"concatenate"),
+    (lambda: lax.split(X, (1, 1), 1), ShapeError, r"add up"),
+    (lambda: lax.tile(X, (2,)), ShapeError, r"each axis"),
+    (lambda: lax.full((2,), X), ShapeError, r"scalar"),
+    (lambda: lax.reduce_sum(X, (2,)), AxisError, r"2"),
+    (lambda: lax.reduce_sum(X, (0, 0)), ShapeError, r"distinct"),
+    (lambda: lax.reduce_and(X, (0,)), DtypeError, r"reduce_and"),
+    (lambda: lax.cumsum(X, 2), AxisError, r"2"),
+    (lambda: lax.cumsum(B), DtypeError, r"cumsum"),
+    (lambda: lax.sort(()), ArgumentError, r"at least one"),
+    (lambda: lax.sort((X, N), num_keys=3), ArgumentError, r"from 1 to 2 keys"),
+    (lambda: lax.sort((X, N[0])), ShapeError, r"one shape"),
+    (lambda: lax.top_k(X, 4), ShapeError, r"k=4"),
+    (lambda: lax.top_k(B, 1), DtypeError, r"top_k"),
+    (lambda: lax.dot(X, Y), ShapeError, r"float32\[2,3\]"),
+    (lambda: lax.dot_general(X, Y, (((0,), (1,)), ((), ()))), ShapeError, r"contracted"),
+    (lambda: lax.batch_matmul(X, X3), ShapeError, r"as many axes"),
+    (lambda: lax.reduce(X, 0.0, lax.div, (0,)), ArgumentError, r"div"),
+    (lambda: lax.reduce(X, 0.0, lambda x, y: x * y + 1, (0,)), ArgumentError, r"one operation"),
+    (lambda: lax.reduce_window(X, 1.0, lax.add, (1, 2)), ArgumentError, r"zero"),
+    (lambda: lax.reduce_window(X, 1.0, lax.mul, (1, 2)), ArgumentError, r"mul"),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (2,)), ShapeError, r"window_dimensions"),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (1, 2), padding="some"), ArgumentError, r"'some'"),
+    (lambda: lax.bitcast_convert_type(X, "float64"), ShapeError, r"size 2"),
+    (lambda: lax.bitcast_convert_type(B, "int8"), DtypeError, r"bool"),
+    (lambda: conv(X3, X3, padding="odd"), ArgumentError, r"'odd'"),
+    (lambda: conv(X3, X3, lhs_dilation=(2,)), ArgumentError, r"conv_transpose"),
+    (lambda: conv(X3, X3[:, :1]), ShapeError, r"2 features"),
+    (lambda: conv(X3, X), ShapeError, r"as many axes"),
+    (lambda: conv(X3, X3, window_strides=(1, 1)), ShapeError, r"window_strides has 2"),
+    (lambda: conv(X3, X3, window_strides=(0,)), ShapeError, r"positive"),
+    (lambda: conv(X3, X3.astype(np.float64)), DtypeError, r"one dtype"),
+    (lambda: conv(X3, X3, feature_group_count=2, batch_group_count=2), ArgumentError, r"not both"),
+    (lambda: conv(X3, X3[:, :1], feature_group_count=2), ShapeError, r"divide"),
+    (lambda: conv(X3, X3, dimension_numbers=("NCH", "OIW", "NCH")), ArgumentError, r"'NCH'"),
+    (lambda: conv(X3, X3, dimension_numbers=("NCHW", "OIHW", "NCHW")), ArgumentError, r"4 axes"),
+    (lambda: lax.conv_transpose(X3, X3, (1,), "some"), ArgumentError, r"'some'"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "says"), ERRORS)
+def test_errors(call: Callable[[], Any], error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        call()
