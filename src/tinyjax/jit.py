@@ -14,10 +14,11 @@ from types import MethodType
 from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 
 import attrs
+from numpy import ndarray
 
 from tinyjax import tree, xla
 from tinyjax.config import settings
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, as_arrays, as_avals
 from tinyjax.core.checking import checked
@@ -250,16 +251,18 @@ class JitFunction(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if not kwargs and self._plain and current_trace() is EVAL:
-            # Arrays only, evaluated: 1 us above the execution itself, where the general way takes
-            # 5.
+            # Only arrays: 1 us above the execution itself, where the general way takes 5 us.
             operands: list[Array] = []
             avals: list[ShapedArray] = []
             for arg in args:
-                if type(arg) is not ConcreteArray:
+                array = arg
+                if type(arg) is ndarray:
+                    array = as_array(arg)
+                if type(array) is not ConcreteArray:
                     break
-                aval = arg._aval
-                operands.append(arg)
-                avals.append(arg.aval if aval is None else aval)
+                aval = array._aval
+                operands.append(array)
+                avals.append(array.aval if aval is None else aval)
             else:
                 entry = self._fast.get(tuple(avals))
                 if entry is not None and entry.settings is settings():
@@ -286,7 +289,7 @@ class JitFunction(Generic[P, R]):
                 key in self._entries
                 and self._plain
                 and not kwargs
-                and all(type(x) is ConcreteArray for x in args)
+                and all(type(x) in (ConcreteArray, ndarray) for x in args)
             ):
                 self._fast[key[1]] = entry
             evaluated: R = entry.run(operands)

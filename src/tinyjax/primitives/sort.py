@@ -1,8 +1,20 @@
 """Sorting several arrays together, and the largest elements of one.
 
-Floats are ordered with NaN last (all NaN equal, whatever their sign) and both zeros equal; complex
-numbers by their real part, then their imaginary part. Both are linear once the order is known: a
-tangent is gathered with the indices that sorted its primal.
+Floats are ordered with NaN last (all NaN equal, whatever their sign) and both zeros equal, though
+in an array sorted alone ``-0.0`` comes first; complex numbers by their real part, then their imaginary
+part. Both are linear once the order is known: a tangent is gathered with the indices that sorted
+its primal.
+
+XLA and NumPy sort plain integers several times faster than anything else. So floats are sorted as
+integers in the order of their values, and what goes along with a key of up to 32 bits is gathered
+by indices that were sorted in the low bits below the key. On one core, 10^6 elements:
+
+====================  ==========  ================  =====  =====================
+ms                    XLA, plain  XLA, as integers  NumPy  NumPy, as integers
+====================  ==========  ================  =====  =====================
+float32                      190                40    2.6  (the same)
+float32 and indices          180                38     90                     11
+====================  ==========  ================  =====  =====================
 """
 
 from collections.abc import Sequence
@@ -14,8 +26,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering, boolean, integer
+from tinyjax.core.stablehlo import Lowering, boolean, int_array, integer
 from tinyjax.core.trace import bind
+from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.primitives.families import check_kind
 from tinyjax.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
@@ -43,12 +56,48 @@ def _comparable(x: HostArray) -> list[HostArray]:
     return [x]
 
 
+_FEW = 2000
+
+
 def _order(keys: Sequence[HostArray], axis: int) -> HostArray:
     """The indices that sort the keys, first key first, keeping the order of what is equal."""
     parts = [part for key in keys for part in _comparable(key)]
-    if len(parts) == 1:
-        return np.argsort(parts[0], axis, kind="stable")
-    return np.asarray(np.lexsort(parts[::-1], axis))
+    if len(parts) > 1:
+        return np.asarray(np.lexsort(parts[::-1], axis))
+    (x,) = parts
+    if x.size <= _FEW or x.dtype.itemsize > 4:
+        return np.argsort(x, axis, kind="stable")
+    packed = _ordinal(x).astype(np.int64) << 32
+    places = np.arange(x.shape[axis])
+    packed |= places.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+    packed.sort(axis)
+    return packed & 0xFFFFFFFF
+
+
+def _ordinal(x: HostArray) -> HostArray:
+    """Integers in the order of the elements; equal ones for what is equal."""
+    match x.dtype.kind:
+        case "f":
+            x = np.where(x == 0, x.dtype.type(0), x)
+            x = np.where(np.isnan(x), x.dtype.type(np.nan), x)
+            return _total_order(x)
+        case "u":  # the low half of the numbers goes below zero, so that 32 bits suffice
+            return x.astype(np.int64) - (1 << (8 * x.dtype.itemsize - 1))
+        case _:
+            return x
+
+
+def _total_order(x: HostArray) -> HostArray:
+    """Signed integers in IEEE 754's total order of floats, in which -0 is less than 0.
+
+    It is the order of the bits as integers, once those of negative numbers are inverted.
+    """
+    bits = x.view(f"i{x.dtype.itemsize}")
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+
+
+def _from_total_order(bits: HostArray, dtype: DType) -> HostArray:
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits).view(dtype)
 
 
 def _has_negative_zero(x: HostArray) -> bool:
@@ -57,14 +106,15 @@ def _has_negative_zero(x: HostArray) -> bool:
 
 @sort_p.def_impl
 def _sort_impl(operands: Sequence[HostArray], params: SortParams) -> Sequence[HostArray]:
-    if len(operands) == 1:
-        (x,) = operands
-        # Equal elements are indistinguishable but for the two zeros, so the fastest sort will do:
-        # 0.6 ms against 7 ms for the stable one, on 10^5 float32.
-        if x.dtype.kind in "biu" or (x.dtype.kind == "f" and not _has_negative_zero(x)):
-            return (np.sort(x, params.axis),)
-        if x.dtype.kind == "f":
-            return (np.sort(x, params.axis, kind="stable"),)
+    if len(operands) == 1 and not dtypes.is_complex(operands[0].dtype):
+        (x,) = (part for key in operands for part in _comparable(key))
+        if x.dtype.kind == "f" and _has_negative_zero(x):
+            one_nan = np.where(np.isnan(x), x.dtype.type(np.nan), x)
+            ordered = np.sort(_total_order(one_nan), params.axis)
+            out = _from_total_order(ordered, x.dtype)
+        else:
+            out = np.sort(x, params.axis)
+        return (out.astype(operands[0].dtype, copy=False),)
     order = _order(operands[: params.num_keys], params.axis)
     return [np.take_along_axis(x, order, params.axis) for x in operands]
 
@@ -90,7 +140,16 @@ def _sort_type(avals: Sequence[ShapedArray], params: SortParams) -> Sequence[Sha
 def _sort_lowering(
     lowering: Lowering, operands: Sequence[str], params: SortParams
 ) -> Sequence[str]:
-    scalars = [ShapedArray((), a.dtype) for a in lowering.avals_in]
+    avals = lowering.avals_in
+    key = avals[0]
+    if not key.size:
+        return operands
+    if params.num_keys == 1 and not dtypes.is_complex(key.dtype):
+        if len(avals) == 1:
+            return (_lower_sort_alone(lowering, operands[0], key, params),)
+        if key.dtype.itemsize <= 4:
+            return _lower_sort_packed(lowering, operands, params)
+    scalars = [ShapedArray((), a.dtype) for a in avals]
 
     def body(args: list[str]) -> list[str]:
         pairs: list[tuple[str, str, ShapedArray]] = []
@@ -105,15 +164,122 @@ def _sort_lowering(
                 pairs.append((x, y, aval))
         return [_lower_less(lowering, pairs)]
 
-    flag = ShapedArray((), dtypes.bool_)
-    region = lowering.region([s for s in scalars for _ in range(2)], body, (flag,))
+    region = lowering.region([s for s in scalars for _ in range(2)], body, (_FLAG,))
     attributes = {"dimension": integer(params.axis), "is_stable": boolean(params.is_stable)}
     return lowering.op("stablehlo.sort", operands, attributes, (region,))
 
 
+_FLAG = ShapedArray((), dtypes.bool_)
+
+
+def _lower_sort_alone(
+    lowering: Lowering, operand: str, aval: ShapedArray, params: SortParams
+) -> str:
+    """Sort one real array; floats as integers."""
+    if not dtypes.is_float(aval.dtype):
+        return _lower_sort_integers(lowering, operand, aval, params.axis)
+    operand, ieee = _lower_ieee(lowering, operand, aval)
+    bits, bits_aval = _lower_total_order(lowering, operand, ieee, one_zero=False)
+    bits = _lower_sort_integers(lowering, bits, bits_aval, params.axis)
+    bits = _lower_invert_negative(lowering, bits, bits_aval)
+    out = lowering.op1("stablehlo.bitcast_convert", (bits,), (bits_aval,), ieee)
+    return out if ieee is aval else lowering.op1("stablehlo.convert", (out,), (ieee,), aval)
+
+
+def _lower_sort_packed(
+    lowering: Lowering, operands: Sequence[str], params: SortParams
+) -> list[str]:
+    """Sort indices below a key of at most 32 bits, and gather every operand by them."""
+    avals, key = lowering.avals_in, lowering.avals_in[0]
+    if dtypes.is_float(key.dtype):
+        operand, ieee = _lower_ieee(lowering, operands[0], key)
+        ordinal, narrow = _lower_total_order(lowering, operand, ieee, one_zero=True)
+    else:
+        ordinal, narrow = operands[0], key
+    wide = key.with_dtype(dtypes.int64).strip_weak()
+    pair = (wide, wide)
+    packed = lowering.op1("stablehlo.convert", (ordinal,), (narrow,), wide)
+    if key.dtype == dtypes.uint32:  # the low half goes below zero, so that 32 bits suffice
+        packed = lowering.op1(
+            "stablehlo.subtract", (packed, lowering.full(1 << 31, wide)), pair, wide
+        )
+    packed = lowering.op1("stablehlo.shift_left", (packed, lowering.full(32, wide)), pair, wide)
+    (places,) = lowering.emit(
+        "stablehlo.iota", (), (), (wide,), {"iota_dimension": integer(params.axis)}
+    )
+    packed = lowering.op1("stablehlo.or", (packed, places), pair, wide)
+    packed = _lower_sort_integers(lowering, packed, wide, params.axis)
+    low = lowering.op1("stablehlo.and", (packed, lowering.full(0xFFFFFFFF, wide)), pair, wide)
+    indices = wide.with_dtype(dtypes.uint32)
+    order = lowering.op1("stablehlo.convert", (low,), (wide,), indices)
+    others = [i for i in range(key.ndim) if i != params.axis]
+    numbers = (
+        f"#stablehlo.gather<collapsed_slice_dims = [{params.axis}], "
+        f"operand_batching_dims = {others}, start_indices_batching_dims = {others}, "
+        f"start_index_map = [{params.axis}], index_vector_dim = {key.ndim}>"
+    )
+    attributes = {"dimension_numbers": numbers, "slice_sizes": int_array([1] * key.ndim)}
+    return [
+        lowering.op1("stablehlo.gather", (x, order), (aval, indices), aval, attributes)
+        for x, aval in zip(operands, avals, strict=True)
+    ]
+
+
+def _lower_sort_integers(lowering: Lowering, operand: str, aval: ShapedArray, axis: int) -> str:
+    """Sort with the one comparison that XLA knows how to do fast."""
+    scalar = ShapedArray((), aval.dtype)
+
+    def less(args: list[str]) -> list[str]:
+        attributes = {"comparison_direction": "#stablehlo<comparison_direction LT>"}
+        return [lowering.op1("stablehlo.compare", args, (scalar, scalar), _FLAG, attributes)]
+
+    region = lowering.region((scalar, scalar), less, (_FLAG,))
+    attributes = {"dimension": integer(axis), "is_stable": boolean(True)}
+    return lowering.op1("stablehlo.sort", (operand,), (aval,), aval, attributes, (region,))
+
+
+def _lower_ieee(lowering: Lowering, operand: str, aval: ShapedArray) -> tuple[str, ShapedArray]:
+    """Convert float8, whose formats have NaN and zeros in other places, to float32."""
+    if aval.dtype not in dtypes.FLOAT8:
+        return operand, aval
+    ieee = aval.with_dtype(dtypes.float32)
+    return lowering.op1("stablehlo.convert", (operand,), (aval,), ieee), ieee
+
+
+def _lower_total_order(
+    lowering: Lowering, operand: str, aval: ShapedArray, one_zero: bool
+) -> tuple[str, ShapedArray]:
+    """Floats to integers in their order: one NaN, the greatest, and one zero where asked for."""
+
+    def replace_where(how: str, x: str, other: str, value: float) -> str:
+        flags = aval.with_dtype(dtypes.bool_)
+        attributes = {"comparison_direction": f"#stablehlo<comparison_direction {how}>"}
+        found = lowering.op1("stablehlo.compare", (x, other), (aval, aval), flags, attributes)
+        instead = lowering.full(value, aval)
+        return lowering.op1("stablehlo.select", (found, instead, x), (flags, aval, aval), aval)
+
+    operand = replace_where("NE", operand, operand, float("nan"))
+    if one_zero:
+        operand = replace_where("EQ", operand, lowering.full(0.0, aval), 0.0)
+    signed = aval.with_dtype(np.dtype(f"i{aval.dtype.itemsize}"))
+    bits = lowering.op1("stablehlo.bitcast_convert", (operand,), (aval,), signed)
+    return _lower_invert_negative(lowering, bits, signed), signed
+
+
+def _lower_invert_negative(lowering: Lowering, bits: str, aval: ShapedArray) -> str:
+    """Invert all bits but the sign of negative integers; done twice, it does nothing."""
+    pair, width = (aval, aval), 8 * aval.dtype.itemsize
+    sign = lowering.op1(
+        "stablehlo.shift_right_arithmetic", (bits, lowering.full(width - 1, aval)), pair, aval
+    )
+    most = lowering.full((1 << (width - 1)) - 1, aval)
+    mask = lowering.op1("stablehlo.and", (sign, most), pair, aval)
+    return lowering.op1("stablehlo.xor", (bits, mask), pair, aval)
+
+
 def _lower_less(lowering: Lowering, pairs: Sequence[tuple[str, str, ShapedArray]]) -> str:
     """Write the lexicographic comparison of two rows of real scalars, with NaN the greatest."""
-    flag = ShapedArray((), dtypes.bool_)
+    flag = _FLAG
 
     def compare(a: str, b: str, how: str, aval: ShapedArray) -> str:
         attributes = {"comparison_direction": f"#stablehlo<comparison_direction {how}>"}
@@ -212,21 +378,11 @@ top_k_p: Primitive[TopKParams] = Primitive("top_k", TopKParams)
 @top_k_p.def_impl
 def _top_k_impl(operands: Sequence[HostArray], params: TopKParams) -> Sequence[HostArray]:
     (x,) = operands
-    descending = ~_total_order(x)
+    # XLA's top_k takes floats in their total order, signs of zeros and of NaN included
+    (y,) = _comparable(x)
+    descending = ~(_total_order(y) if y.dtype.kind == "f" else y)
     order = np.argsort(descending, -1, kind="stable")[..., : params.k]
     return np.take_along_axis(x, order, -1), order.astype(np.int32)
-
-
-def _total_order(x: HostArray) -> HostArray:
-    """Integers in the order in which XLA's top_k sees the elements.
-
-    For floats that is IEEE 754's total order, in which -0 is less than 0 and NaN has a sign: it is
-    the order of their bits as integers once those of negative numbers are inverted.
-    """
-    if dtypes.kind(x.dtype) in "iu":
-        return x
-    bits = x.view(f"i{x.dtype.itemsize}")
-    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
 
 
 @top_k_p.def_abstract_eval
