@@ -40,7 +40,8 @@ from tinyjax.primitives.reduce import ReduceParams, reduce_sum_p
 
 FLOAT = ShapedArray((), np.dtype("float32"))
 VECTOR = ShapedArray((3,), np.dtype("float32"))
-ONE = Lit(scalar(1.0, np.dtype("float32")))
+_ONE = scalar(1.0, np.dtype("float32"))
+ONE = Lit(_ONE, _ONE.aval)
 
 
 def staged(fun: Callable[..., Any], *args: Any) -> Jaxpr:

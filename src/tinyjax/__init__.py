@@ -5,6 +5,8 @@ compiled ones through ``jaxlib``. Written so that ``import tinyjax as jax`` and
 ``import tinyjax.numpy as jnp`` port a program.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 

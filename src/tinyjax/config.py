@@ -4,6 +4,8 @@ A setting called ``name`` is read from ``TINYJAX_NAME`` when the package is impo
 form one frozen record, so that a compiled function can remember the record it was traced under.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -6,6 +6,8 @@ way to any other type of its kind. Promotion follows JAX's lattice, in which the
 complex (``i*``, ``f*``, ``c*``) are nodes between the integers, the floats and the complex types.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final

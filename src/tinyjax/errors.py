@@ -4,6 +4,8 @@ Every message says what was expected, what came, and what to do; the base class 
 line.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from tinyjax.frames import Location, user_location

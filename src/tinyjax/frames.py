@@ -4,6 +4,8 @@ A frame belongs to the user when its file lies outside this package. Errors and 
 name that frame, so that what a reader sees is a line they wrote.
 """
 
+from __future__ import annotations
+
 import contextlib
 import linecache
 import os

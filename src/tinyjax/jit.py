@@ -6,6 +6,8 @@ XLA. A call looks up its signature (the structure and types of its arguments, th
 ones, the settings); a signature seen before runs the compiled program at once.
 """
 
+from __future__ import annotations
+
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
@@ -23,7 +25,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, as_arrays, as_avals
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, Var
-from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, module_text
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
@@ -42,8 +44,8 @@ R = TypeVar("R")
 _MOST_SIGNATURES: Final = 4096
 
 
-@attrs.frozen
-class JitParams:
+@attrs.frozen(repr=False)
+class JitParams(Params):
     """A program to be compiled as a unit.
 
     Attributes:
@@ -181,7 +183,7 @@ class Lowered:
         aliases = xla.match_donations(params.jaxpr, params.donated)
         return module_text(params.jaxpr, params.name, aliases)
 
-    def compile(self) -> "Compiled":
+    def compile(self) -> Compiled:
         """Compile it."""
         return Compiled(self._entry)
 

@@ -6,6 +6,8 @@ other operand's), and nothing else is converted. ``tinyjax.numpy`` has the funct
 and promote.
 """
 
+from __future__ import annotations
+
 import builtins
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -406,8 +408,8 @@ def stop_gradient(x: T) -> T:
     Example:
         >>> import tinyjax
         >>> from tinyjax import lax
-        >>> tinyjax.grad(lambda x: x * lax.stop_gradient(x))(3.0)
-        Array(3., dtype=float32)
+        >>> float(tinyjax.grad(lambda x: x * lax.stop_gradient(x))(3.0))
+        3.0
     """
 
     def constant(leaf: Any) -> Any:
@@ -791,7 +793,7 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike = None) -
 
     Example:
         >>> from tinyjax import lax
-        >>> lax.full((2,), 7.0)
+        >>> lax.full((2,), 7, "float32")
         Array([7., 7.], dtype=float32)
     """
     value = as_array(fill_value)

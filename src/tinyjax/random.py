@@ -12,6 +12,8 @@ them otherwise, as it may JAX's. Eagerly NumPy has a logarithm of its own, and r
 before adding to it: a few units in the last place.
 """
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Sequence

@@ -5,6 +5,8 @@ through the identity ``<ct, J t> = <J^T ct, t>``. Random directions miss an erro
 zero, so one per check is enough. Derivatives of derivatives are checked by the same means.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, NoReturn
@@ -78,7 +80,7 @@ class _Check:
     eps: float | None
     rng: np.random.Generator
 
-    def derived(self, mode: str) -> "_Check":
+    def derived(self, mode: str) -> _Check:
         return attrs.evolve(self, history=(mode, *self.history))
 
     def step(self, dtypes: Sequence[DType]) -> float:

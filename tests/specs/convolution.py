@@ -57,7 +57,8 @@ def numpy_conv(
                 for c in range(w.shape[1]):
                     index: Any = (rows, first + c, *place)
                     element = x[index].astype(wide)
-                    out[(slice(None), o, *at)] += element * w[(o, c, *k)].astype(wide)
+                    target: Any = (slice(None), o, *at)
+                    out[target] += element * w[(o, c, *k)].astype(wide)
     return out.astype(x.dtype)
 
 

@@ -1,5 +1,7 @@
 """The transformations as users call them: functions of containers in, and out."""
 
+from __future__ import annotations
+
 from tinyjax.api.arrays import block_until_ready, device_get, device_put
 from tinyjax.api.derivatives import (
     grad,

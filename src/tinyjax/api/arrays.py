@@ -1,5 +1,7 @@
 """Moving data between host and device."""
 
+from __future__ import annotations
+
 from typing import Any, TypeVar
 
 from tinyjax import tree, xla

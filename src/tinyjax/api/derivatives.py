@@ -4,6 +4,8 @@ All are thin: they take containers apart, run a transformation of ``tinyjax.tran
 functions of arrays, and put containers together.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar, overload

@@ -1,5 +1,7 @@
 """``vmap``: a function of one example as a function of many."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar

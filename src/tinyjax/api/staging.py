@@ -1,5 +1,7 @@
 """``make_jaxpr`` and ``eval_shape``: a function's program and types, without running it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar, overload

@@ -8,6 +8,8 @@ The operators and methods do what the function of the same name in ``tinyjax.num
 package is built on this one, so it is handed in (``install_namespace``) rather than imported.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -42,35 +44,35 @@ _ALL = frozenset(ALL)
 class ArrayNamespace(Protocol):
     """What the methods of ``Array`` need of ``tinyjax.numpy``."""
 
-    def add(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def subtract(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def multiply(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def true_divide(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def floor_divide(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def remainder(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def power(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def matmul(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def bitwise_and(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def bitwise_or(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def bitwise_xor(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def left_shift(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def right_shift(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def equal(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def not_equal(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def less(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def less_equal(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def greater(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def greater_equal(self, x: ArrayLike, y: ArrayLike, /) -> "Array": ...
-    def negative(self, x: ArrayLike, /) -> "Array": ...
-    def positive(self, x: ArrayLike, /) -> "Array": ...
-    def abs(self, x: ArrayLike, /) -> "Array": ...
-    def invert(self, x: ArrayLike, /) -> "Array": ...
-    def real(self, x: ArrayLike, /) -> "Array": ...
-    def imag(self, x: ArrayLike, /) -> "Array": ...
-    def conj(self, x: ArrayLike, /) -> "Array": ...
+    def add(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def subtract(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def multiply(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def true_divide(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def floor_divide(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def remainder(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def power(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def matmul(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def bitwise_and(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def bitwise_or(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def bitwise_xor(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def left_shift(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def right_shift(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def equal(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def not_equal(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def less(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def less_equal(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def greater(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def greater_equal(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def negative(self, x: ArrayLike, /) -> Array: ...
+    def positive(self, x: ArrayLike, /) -> Array: ...
+    def abs(self, x: ArrayLike, /) -> Array: ...
+    def invert(self, x: ArrayLike, /) -> Array: ...
+    def real(self, x: ArrayLike, /) -> Array: ...
+    def imag(self, x: ArrayLike, /) -> Array: ...
+    def conj(self, x: ArrayLike, /) -> Array: ...
     def getitem(
         self,
-        x: "Array",
+        x: Array,
         index: Indices,
         /,
         *,
@@ -79,10 +81,10 @@ class ArrayNamespace(Protocol):
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         wrap_negative_indices: bool = True,
-    ) -> "Array": ...
+    ) -> Array: ...
     def update_at(
         self,
-        x: "Array",
+        x: Array,
         index: Indices,
         value: ArrayLike,
         kind: str,
@@ -92,23 +94,23 @@ class ArrayNamespace(Protocol):
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         wrap_negative_indices: bool = True,
-    ) -> "Array": ...
-    def astype(self, x: ArrayLike, dtype: DTypeLike, /) -> "Array": ...
-    def reshape(self, a: ArrayLike, shape: int | Sequence[int]) -> "Array": ...
-    def transpose(self, a: ArrayLike, axes: Sequence[int] | None = None) -> "Array": ...
-    def matrix_transpose(self, x: ArrayLike, /) -> "Array": ...
-    def swapaxes(self, a: ArrayLike, axis1: int, axis2: int) -> "Array": ...
-    def squeeze(self, a: ArrayLike, axis: Axis = None) -> "Array": ...
-    def ravel(self, a: ArrayLike) -> "Array": ...
+    ) -> Array: ...
+    def astype(self, x: ArrayLike, dtype: DTypeLike, /) -> Array: ...
+    def reshape(self, a: ArrayLike, shape: int | Sequence[int]) -> Array: ...
+    def transpose(self, a: ArrayLike, axes: Sequence[int] | None = None) -> Array: ...
+    def matrix_transpose(self, x: ArrayLike, /) -> Array: ...
+    def swapaxes(self, a: ArrayLike, axis1: int, axis2: int) -> Array: ...
+    def squeeze(self, a: ArrayLike, axis: Axis = None) -> Array: ...
+    def ravel(self, a: ArrayLike) -> Array: ...
     def sum(
         self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
-    ) -> "Array": ...
+    ) -> Array: ...
     def prod(
         self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
-    ) -> "Array": ...
+    ) -> Array: ...
     def mean(
         self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
-    ) -> "Array": ...
+    ) -> Array: ...
     def var(
         self,
         a: ArrayLike,
@@ -117,7 +119,7 @@ class ArrayNamespace(Protocol):
         *,
         ddof: int = 0,
         keepdims: bool = False,
-    ) -> "Array": ...
+    ) -> Array: ...
     def std(
         self,
         a: ArrayLike,
@@ -126,30 +128,24 @@ class ArrayNamespace(Protocol):
         *,
         ddof: int = 0,
         keepdims: bool = False,
-    ) -> "Array": ...
-    def max(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> "Array": ...
-    def min(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> "Array": ...
-    def any(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> "Array": ...
-    def all(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> "Array": ...
-    def argmax(
-        self, a: ArrayLike, axis: int | None = None, *, keepdims: bool = False
-    ) -> "Array": ...
-    def argmin(
-        self, a: ArrayLike, axis: int | None = None, *, keepdims: bool = False
-    ) -> "Array": ...
-    def cumsum(self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None) -> "Array": ...
-    def cumprod(
-        self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None
-    ) -> "Array": ...
-    def sort(self, a: ArrayLike, axis: int | None = -1) -> "Array": ...
-    def argsort(self, a: ArrayLike, axis: int | None = -1) -> "Array": ...
+    ) -> Array: ...
+    def max(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Array: ...
+    def min(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Array: ...
+    def any(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Array: ...
+    def all(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Array: ...
+    def argmax(self, a: ArrayLike, axis: int | None = None, *, keepdims: bool = False) -> Array: ...
+    def argmin(self, a: ArrayLike, axis: int | None = None, *, keepdims: bool = False) -> Array: ...
+    def cumsum(self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None) -> Array: ...
+    def cumprod(self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None) -> Array: ...
+    def sort(self, a: ArrayLike, axis: int | None = -1) -> Array: ...
+    def argsort(self, a: ArrayLike, axis: int | None = -1) -> Array: ...
     def clip(
         self, x: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None
-    ) -> "Array": ...
-    def round(self, a: ArrayLike, decimals: int = 0) -> "Array": ...
-    def dot(self, a: ArrayLike, b: ArrayLike) -> "Array": ...
-    def repeat(self, a: ArrayLike, repeats: int, axis: int | None = None) -> "Array": ...
-    def take(self, a: ArrayLike, indices: ArrayLike, axis: int | None = None) -> "Array": ...
+    ) -> Array: ...
+    def round(self, a: ArrayLike, decimals: int = 0) -> Array: ...
+    def dot(self, a: ArrayLike, b: ArrayLike) -> Array: ...
+    def repeat(self, a: ArrayLike, repeats: int, axis: int | None = None) -> Array: ...
+    def take(self, a: ArrayLike, indices: ArrayLike, axis: int | None = None) -> Array: ...
 
 
 class Array:
@@ -173,7 +169,7 @@ class Array:
     # The host data, and the type where it is remembered; a tracer has no data.
     _host: HostArray | None
     _aval: ShapedArray | None
-    _buffer: "DeviceBuffer | None"
+    _buffer: DeviceBuffer | None
 
     # What a subclass supplies
 
@@ -220,23 +216,23 @@ class Array:
         return self.size * self.itemsize
 
     @property
-    def T(self) -> "Array":
+    def T(self) -> Array:
         return self._numpy.transpose(self)
 
     @property
-    def mT(self) -> "Array":
+    def mT(self) -> Array:
         return self._numpy.matrix_transpose(self)
 
     @property
-    def real(self) -> "Array":
+    def real(self) -> Array:
         return self._numpy.real(self)
 
     @property
-    def imag(self) -> "Array":
+    def imag(self) -> Array:
         return self._numpy.imag(self)
 
     @property
-    def at(self) -> "IndexUpdater":
+    def at(self) -> IndexUpdater:
         """Functional updates: ``x.at[index].set(value)`` is a changed copy of ``x``."""
         return IndexUpdater(self)
 
@@ -247,7 +243,7 @@ class Array:
             raise ArgumentError("len() of an array without axes.")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator["Array"]:
+    def __iter__(self) -> Iterator[Array]:
         if not self.shape:
             raise ArgumentError("iteration over an array without axes.")
         return (self._numpy.getitem(self, i) for i in range(self.shape[0]))
@@ -280,7 +276,7 @@ class Array:
             "x.dtype."
         )
 
-    def __getitem__(self, index: Indices) -> "Array":
+    def __getitem__(self, index: Indices) -> Array:
         return self._numpy.getitem(self, index)
 
     def __setitem__(self, index: Indices, value: object) -> None:
@@ -290,112 +286,112 @@ class Array:
 
     # Operators
 
-    def __add__(self, other: ArrayLike) -> "Array":
+    def __add__(self, other: ArrayLike) -> Array:
         return self._numpy.add(self, other)
 
-    def __radd__(self, other: ArrayLike) -> "Array":
+    def __radd__(self, other: ArrayLike) -> Array:
         return self._numpy.add(other, self)
 
-    def __sub__(self, other: ArrayLike) -> "Array":
+    def __sub__(self, other: ArrayLike) -> Array:
         return self._numpy.subtract(self, other)
 
-    def __rsub__(self, other: ArrayLike) -> "Array":
+    def __rsub__(self, other: ArrayLike) -> Array:
         return self._numpy.subtract(other, self)
 
-    def __mul__(self, other: ArrayLike) -> "Array":
+    def __mul__(self, other: ArrayLike) -> Array:
         return self._numpy.multiply(self, other)
 
-    def __rmul__(self, other: ArrayLike) -> "Array":
+    def __rmul__(self, other: ArrayLike) -> Array:
         return self._numpy.multiply(other, self)
 
-    def __truediv__(self, other: ArrayLike) -> "Array":
+    def __truediv__(self, other: ArrayLike) -> Array:
         return self._numpy.true_divide(self, other)
 
-    def __rtruediv__(self, other: ArrayLike) -> "Array":
+    def __rtruediv__(self, other: ArrayLike) -> Array:
         return self._numpy.true_divide(other, self)
 
-    def __floordiv__(self, other: ArrayLike) -> "Array":
+    def __floordiv__(self, other: ArrayLike) -> Array:
         return self._numpy.floor_divide(self, other)
 
-    def __rfloordiv__(self, other: ArrayLike) -> "Array":
+    def __rfloordiv__(self, other: ArrayLike) -> Array:
         return self._numpy.floor_divide(other, self)
 
-    def __mod__(self, other: ArrayLike) -> "Array":
+    def __mod__(self, other: ArrayLike) -> Array:
         return self._numpy.remainder(self, other)
 
-    def __rmod__(self, other: ArrayLike) -> "Array":
+    def __rmod__(self, other: ArrayLike) -> Array:
         return self._numpy.remainder(other, self)
 
-    def __divmod__(self, other: ArrayLike) -> tuple["Array", "Array"]:
+    def __divmod__(self, other: ArrayLike) -> tuple[Array, Array]:
         return self._numpy.floor_divide(self, other), self._numpy.remainder(self, other)
 
-    def __pow__(self, other: ArrayLike) -> "Array":
+    def __pow__(self, other: ArrayLike) -> Array:
         return self._numpy.power(self, other)
 
-    def __rpow__(self, other: ArrayLike) -> "Array":
+    def __rpow__(self, other: ArrayLike) -> Array:
         return self._numpy.power(other, self)
 
-    def __matmul__(self, other: ArrayLike) -> "Array":
+    def __matmul__(self, other: ArrayLike) -> Array:
         return self._numpy.matmul(self, other)
 
-    def __rmatmul__(self, other: ArrayLike) -> "Array":
+    def __rmatmul__(self, other: ArrayLike) -> Array:
         return self._numpy.matmul(other, self)
 
-    def __and__(self, other: ArrayLike) -> "Array":
+    def __and__(self, other: ArrayLike) -> Array:
         return self._numpy.bitwise_and(self, other)
 
-    def __rand__(self, other: ArrayLike) -> "Array":
+    def __rand__(self, other: ArrayLike) -> Array:
         return self._numpy.bitwise_and(other, self)
 
-    def __or__(self, other: ArrayLike) -> "Array":
+    def __or__(self, other: ArrayLike) -> Array:
         return self._numpy.bitwise_or(self, other)
 
-    def __ror__(self, other: ArrayLike) -> "Array":
+    def __ror__(self, other: ArrayLike) -> Array:
         return self._numpy.bitwise_or(other, self)
 
-    def __xor__(self, other: ArrayLike) -> "Array":
+    def __xor__(self, other: ArrayLike) -> Array:
         return self._numpy.bitwise_xor(self, other)
 
-    def __rxor__(self, other: ArrayLike) -> "Array":
+    def __rxor__(self, other: ArrayLike) -> Array:
         return self._numpy.bitwise_xor(other, self)
 
-    def __lshift__(self, other: ArrayLike) -> "Array":
+    def __lshift__(self, other: ArrayLike) -> Array:
         return self._numpy.left_shift(self, other)
 
-    def __rlshift__(self, other: ArrayLike) -> "Array":
+    def __rlshift__(self, other: ArrayLike) -> Array:
         return self._numpy.left_shift(other, self)
 
-    def __rshift__(self, other: ArrayLike) -> "Array":
+    def __rshift__(self, other: ArrayLike) -> Array:
         return self._numpy.right_shift(self, other)
 
-    def __rrshift__(self, other: ArrayLike) -> "Array":
+    def __rrshift__(self, other: ArrayLike) -> Array:
         return self._numpy.right_shift(other, self)
 
-    def __neg__(self) -> "Array":
+    def __neg__(self) -> Array:
         return self._numpy.negative(self)
 
-    def __pos__(self) -> "Array":
+    def __pos__(self) -> Array:
         return self._numpy.positive(self)
 
-    def __abs__(self) -> "Array":
+    def __abs__(self) -> Array:
         return self._numpy.abs(self)
 
-    def __invert__(self) -> "Array":
+    def __invert__(self) -> Array:
         return self._numpy.invert(self)
 
-    def __round__(self, decimals: int = 0) -> "Array":
+    def __round__(self, decimals: int = 0) -> Array:
         return self._numpy.round(self, decimals)
 
-    def __lt__(self, other: ArrayLike) -> "Array":
+    def __lt__(self, other: ArrayLike) -> Array:
         return self._numpy.less(self, other)
 
-    def __le__(self, other: ArrayLike) -> "Array":
+    def __le__(self, other: ArrayLike) -> Array:
         return self._numpy.less_equal(self, other)
 
-    def __gt__(self, other: ArrayLike) -> "Array":
+    def __gt__(self, other: ArrayLike) -> Array:
         return self._numpy.greater(self, other)
 
-    def __ge__(self, other: ArrayLike) -> "Array":
+    def __ge__(self, other: ArrayLike) -> Array:
         return self._numpy.greater_equal(self, other)
 
     # NumPy's meaning of == is elementwise, which no signature of object.__eq__ allows; what cannot
@@ -412,105 +408,101 @@ class Array:
 
     # Methods
 
-    def astype(self, dtype: DTypeLike) -> "Array":
+    def astype(self, dtype: DTypeLike) -> Array:
         return self._numpy.astype(self, dtype)
 
-    def reshape(self, *shape: int | Sequence[int]) -> "Array":
+    def reshape(self, *shape: int | Sequence[int]) -> Array:
         if len(shape) == 1:
             return self._numpy.reshape(self, shape[0])
         return self._numpy.reshape(self, [_integer(n) for n in shape])
 
-    def transpose(self, *axes: int | Sequence[int]) -> "Array":
+    def transpose(self, *axes: int | Sequence[int]) -> Array:
         if not axes:
             return self._numpy.transpose(self)
         if len(axes) == 1 and not isinstance(axes[0], int):
             return self._numpy.transpose(self, axes[0])
         return self._numpy.transpose(self, [_integer(n) for n in axes])
 
-    def swapaxes(self, axis1: int, axis2: int) -> "Array":
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
         return self._numpy.swapaxes(self, axis1, axis2)
 
-    def squeeze(self, axis: Axis = None) -> "Array":
+    def squeeze(self, axis: Axis = None) -> Array:
         return self._numpy.squeeze(self, axis)
 
-    def ravel(self) -> "Array":
+    def ravel(self) -> Array:
         return self._numpy.ravel(self)
 
-    def flatten(self) -> "Array":
+    def flatten(self) -> Array:
         return self._numpy.ravel(self)
 
-    def sum(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> "Array":
+    def sum(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> Array:
         return self._numpy.sum(self, axis, dtype, keepdims=keepdims)
 
-    def prod(
-        self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
-    ) -> "Array":
+    def prod(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> Array:
         return self._numpy.prod(self, axis, dtype, keepdims=keepdims)
 
-    def mean(
-        self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
-    ) -> "Array":
+    def mean(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> Array:
         return self._numpy.mean(self, axis, dtype, keepdims=keepdims)
 
     def var(
         self, axis: Axis = None, dtype: DTypeLike = None, ddof: int = 0, *, keepdims: bool = False
-    ) -> "Array":
+    ) -> Array:
         return self._numpy.var(self, axis, dtype, ddof=ddof, keepdims=keepdims)
 
     def std(
         self, axis: Axis = None, dtype: DTypeLike = None, ddof: int = 0, *, keepdims: bool = False
-    ) -> "Array":
+    ) -> Array:
         return self._numpy.std(self, axis, dtype, ddof=ddof, keepdims=keepdims)
 
-    def max(self, axis: Axis = None, *, keepdims: bool = False) -> "Array":
+    def max(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
         return self._numpy.max(self, axis, keepdims=keepdims)
 
-    def min(self, axis: Axis = None, *, keepdims: bool = False) -> "Array":
+    def min(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
         return self._numpy.min(self, axis, keepdims=keepdims)
 
-    def any(self, axis: Axis = None, *, keepdims: bool = False) -> "Array":
+    def any(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
         return self._numpy.any(self, axis, keepdims=keepdims)
 
-    def all(self, axis: Axis = None, *, keepdims: bool = False) -> "Array":
+    def all(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
         return self._numpy.all(self, axis, keepdims=keepdims)
 
-    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> "Array":
+    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Array:
         return self._numpy.argmax(self, axis, keepdims=keepdims)
 
-    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> "Array":
+    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Array:
         return self._numpy.argmin(self, axis, keepdims=keepdims)
 
-    def cumsum(self, axis: int | None = None, dtype: DTypeLike = None) -> "Array":
+    def cumsum(self, axis: int | None = None, dtype: DTypeLike = None) -> Array:
         return self._numpy.cumsum(self, axis, dtype)
 
-    def cumprod(self, axis: int | None = None, dtype: DTypeLike = None) -> "Array":
+    def cumprod(self, axis: int | None = None, dtype: DTypeLike = None) -> Array:
         return self._numpy.cumprod(self, axis, dtype)
 
-    def sort(self, axis: int | None = -1) -> "Array":
+    def sort(self, axis: int | None = -1) -> Array:
         return self._numpy.sort(self, axis)
 
-    def argsort(self, axis: int | None = -1) -> "Array":
+    def argsort(self, axis: int | None = -1) -> Array:
         return self._numpy.argsort(self, axis)
 
-    def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> "Array":
+    def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
         return self._numpy.clip(self, min, max)
 
-    def round(self, decimals: int = 0) -> "Array":
+    def round(self, decimals: int = 0) -> Array:
         return self._numpy.round(self, decimals)
 
-    def conj(self) -> "Array":
+    def conj(self) -> Array:
         return self._numpy.conj(self)
 
-    def dot(self, other: ArrayLike) -> "Array":
+    def dot(self, other: ArrayLike) -> Array:
         return self._numpy.dot(self, other)
 
-    def repeat(self, repeats: int, axis: int | None = None) -> "Array":
+    def repeat(self, repeats: int, axis: int | None = None) -> Array:
         return self._numpy.repeat(self, repeats, axis)
 
-    def take(self, indices: ArrayLike, axis: int | None = None) -> "Array":
+    def take(self, indices: ArrayLike, axis: int | None = None) -> Array:
         return self._numpy.take(self, indices, axis)
 
-    def copy(self) -> "Array":
+    def copy(self) -> Array:
         return self
 
     def item(self) -> bool | int | float | complex:
@@ -525,7 +517,7 @@ class Array:
     def tobytes(self) -> bytes:
         return self.concrete("bytes").tobytes()
 
-    def block_until_ready(self) -> "Array":
+    def block_until_ready(self) -> Array:
         """Wait until the data has been computed, and return the array itself."""
         return self
 
@@ -554,7 +546,7 @@ class IndexUpdater:
     def __init__(self, array: Array) -> None:
         self._array = array
 
-    def __getitem__(self, index: Indices) -> "IndexUpdate":
+    def __getitem__(self, index: Indices) -> IndexUpdate:
         return IndexUpdate(self._array, index)
 
 

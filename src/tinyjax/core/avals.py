@@ -1,5 +1,7 @@
 """Abstract values: what is known of an array before its data is."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterable
 from math import prod
@@ -10,7 +12,7 @@ import attrs
 from tinyjax.dtypes import DType, check, float0, is_inexact
 
 _Key = tuple[tuple[int, ...], DType, bool]
-_interned: dict[_Key, "ShapedArray"] = {}
+_interned: dict[_Key, ShapedArray] = {}
 _MOST_UNUSED: Final = 1 << 16
 
 
@@ -26,9 +28,7 @@ class ShapedArray:
     dtype: DType
     weak_type: bool
 
-    def __new__(
-        cls, shape: tuple[int, ...], dtype: DType, weak_type: bool = False
-    ) -> "ShapedArray":
+    def __new__(cls, shape: tuple[int, ...], dtype: DType, weak_type: bool = False) -> ShapedArray:
         key = (shape, dtype, weak_type)
         found = _interned.get(key)
         if found is not None:
@@ -53,23 +53,23 @@ class ShapedArray:
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
-    def strip_weak(self) -> "ShapedArray":
+    def strip_weak(self) -> ShapedArray:
         """The same type without weakness."""
         return ShapedArray(self.shape, self.dtype) if self.weak_type else self
 
-    def with_shape(self, shape: tuple[int, ...]) -> "ShapedArray":
+    def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
         return ShapedArray(shape, self.dtype, self.weak_type)
 
-    def with_dtype(self, dtype: DType, weak_type: bool = False) -> "ShapedArray":
+    def with_dtype(self, dtype: DType, weak_type: bool = False) -> ShapedArray:
         return ShapedArray(self.shape, dtype, weak_type)
 
-    def tangent(self) -> "ShapedArray":
+    def tangent(self) -> ShapedArray:
         """The type of a tangent of this value: itself, or float0 where there is no derivative."""
         if is_inexact(self.dtype):
             return self
         return ShapedArray(self.shape, float0)
 
-    def __reduce__(self) -> tuple[type["ShapedArray"], tuple[tuple[int, ...], DType, bool]]:
+    def __reduce__(self) -> tuple[type[ShapedArray], tuple[tuple[int, ...], DType, bool]]:
         return (ShapedArray, (self.shape, self.dtype, self.weak_type))
 
     def __str__(self) -> str:

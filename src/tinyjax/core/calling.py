@@ -4,6 +4,8 @@ Transformations know functions of arrays only. ``FlatFunction`` makes one of a u
 rebuilds the containers, calls, and takes the result apart again, remembering its structure.
 """
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from typing import Any

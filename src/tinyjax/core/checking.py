@@ -5,6 +5,8 @@ accepted (1 us a call); what it does not is put to typeguard, which decides and 
 expected. So typeguard, whose import takes longer than all of ours, is loaded only for a mistake.
 """
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps

@@ -6,6 +6,8 @@ left out. Every encoding starts with a tag and ends where its length says, so di
 have different encodings.
 """
 
+from __future__ import annotations
+
 import itertools
 import struct
 from collections.abc import Callable

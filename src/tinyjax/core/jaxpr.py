@@ -5,6 +5,8 @@ once. Two jaxprs are equal when they are the same up to the names of their varia
 and the hash go through a digest that is the same in every process (``core.digest``).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -36,10 +38,7 @@ class Lit:
     """A constant that stands in the program itself: a scalar, or one repeated over a shape."""
 
     value: ConcreteArray
-
-    @property
-    def aval(self) -> ShapedArray:
-        return self.value.aval
+    aval: ShapedArray
 
     def __repr__(self) -> str:
         return str(self)

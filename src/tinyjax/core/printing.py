@@ -8,6 +8,8 @@
 ```
 """
 
+from __future__ import annotations
+
 import itertools
 import os
 import string

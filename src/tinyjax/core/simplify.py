@@ -4,6 +4,8 @@ Each takes a jaxpr and returns an equivalent one. They look inside no equation's
 simplifies what it compiles, and these serve programs that are read, stored or interpreted.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,7 +76,7 @@ def inline_literals(jaxpr: Jaxpr, consts: Sequence[Array]) -> tuple[Jaxpr, tuple
     kept: list[Array] = []
     for var, value in zip(jaxpr.in_binders, consts, strict=False):
         if isinstance(value, ConcreteArray) and not value.shape:
-            literals[var] = Lit(value)
+            literals[var] = Lit(value, value.aval)
         else:
             kept.append(value)
 

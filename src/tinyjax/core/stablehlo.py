@@ -5,6 +5,8 @@ operands and results, and the primitive's lowering rule writes operations throug
 operations are written in MLIR's generic form, which needs one printer for all of them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 

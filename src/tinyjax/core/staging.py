@@ -6,6 +6,8 @@ constants too; the trace behind ``linearize`` records only what depends on its o
 (``transforms.linearize``).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -73,7 +75,7 @@ class Recorder(Trace):
             return value.binder
         if type(value) is ConcreteArray:
             if is_splat(value):
-                return Lit(value)
+                return Lit(value, value.aval)
         elif not isinstance(value, Tracer):
             raise_not_concrete(value)
         elif not value._trace.live:
@@ -95,9 +97,13 @@ class Recorder(Trace):
         inputs: list[Atom] = []
         avals: list[ShapedArray] = []
         for arg in args:
-            x = arg.binder if type(arg) is StagingTracer and arg._trace is self else self.atom(arg)
-            inputs.append(x)
-            avals.append(x.aval)
+            if type(arg) is StagingTracer and arg._trace is self:
+                inputs.append(arg.binder)
+                avals.append(arg.aval)
+            else:
+                x = self.atom(arg)
+                inputs.append(x)
+                avals.append(x.aval)
         results: list[Array] = []
         binders: list[Var] = []
         for aval in primitive.rules.abstract_eval(avals, params):
@@ -107,7 +113,7 @@ class Recorder(Trace):
         self.eqns.append(JaxprEqn(primitive, tuple(inputs), params, tuple(binders), source))
         return results
 
-    def build(self, outs: Sequence[Array]) -> "Staged":
+    def build(self, outs: Sequence[Array]) -> Staged:
         """Close the recording: constants become the first parameters."""
         atoms = tuple([self.atom(out) for out in outs])
         const_vars = [var for var, _ in self.consts.values()]

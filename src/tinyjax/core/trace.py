@@ -6,6 +6,8 @@ parent and runs its rules with the parent as the current trace. A tracer belongs
 points to; to any other trace it is a constant. That alone keeps nested derivatives apart.
 """
 
+from __future__ import annotations
+
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -42,7 +44,7 @@ class Trace:
     transformation = "a transformation"
 
     def __init__(
-        self, parent: "Trace | None" = None, fun: Callable[..., object] | None = None
+        self, parent: Trace | None = None, fun: Callable[..., object] | None = None
     ) -> None:
         self.parent: Trace = self if parent is None else parent
         self.fun = fun

@@ -1,5 +1,7 @@
 """Functions for neural networks: activations, normalisations, and initial weights."""
 
+from __future__ import annotations
+
 from tinyjax.nn import initializers
 from tinyjax.nn.functions import (
     celu,

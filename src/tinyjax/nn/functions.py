@@ -4,6 +4,8 @@ Where an activation has a kink, its derivative there is one of the two sides' an
 docstring. Integers become the default float where the formula is no integer's.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Literal
 

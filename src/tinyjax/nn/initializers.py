@@ -3,6 +3,8 @@
 ``zeros`` and ``ones`` are initializers; the other functions here make one. The numbers are JAX's.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Literal, Protocol, TypeAlias

@@ -5,6 +5,8 @@ arrays of those. Everything is built on primitives, and so can be compiled, diff
 mapped.
 """
 
+from __future__ import annotations
+
 import math
 from typing import TypeAlias
 

@@ -1,5 +1,7 @@
 """Calculus on samples: gradients, integrals, interpolation; polynomials and cross products."""
 
+from __future__ import annotations
+
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.elementwise import pick

@@ -7,6 +7,8 @@ unless ``preferred_element_type`` says otherwise. ``precision`` is taken for the
 that give it: products are always computed in the full precision of their dtype.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod

@@ -3,6 +3,8 @@
 Also the questions about dtypes and shapes that need no computation.
 """
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Callable, Sequence

@@ -5,6 +5,8 @@ zero or meets infinity at some point, the operands are replaced there before, no
 the derivative of what is not chosen must be finite too, since zero times infinity is NaN.
 """
 
+from __future__ import annotations
+
 import builtins
 import math
 from collections.abc import Callable

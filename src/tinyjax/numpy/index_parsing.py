@@ -5,6 +5,8 @@ An index is first brought to one entry per axis of the array, or per new axis: a
 converted. Nothing is computed here but the positions where masks hold.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import attrs

@@ -10,6 +10,8 @@ Eager indexing is NumPy's own, which has all of these rules but the last: its In
 index the general way.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import prod
 from types import EllipsisType, NoneType

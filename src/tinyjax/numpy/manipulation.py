@@ -4,6 +4,8 @@ Everything is made of slices, broadcasts, reshapes, transpositions and concatena
 derivatives are of the same kind; only repeating by different numbers needs a gather.
 """
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable, Sequence
 from itertools import pairwise

@@ -4,6 +4,8 @@ The two-operand functions come through ``operands`` at every call, so that has a
 through for two arrays that fit already, and makes a Python number at once what it will be.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import TypeGuard
 
@@ -137,9 +139,24 @@ def broadcast(xs: Sequence[Array], name: str = "") -> list[Array]:
     return [broadcast_to_shape(x, shape) for x in xs]
 
 
+#: Numbers met before as operands, by value, type and the type of the other operand: a look-up
+#: takes 0.2 us where making the array takes 0.8 us. Emptied when it is full.
+_met: dict[tuple[object, type, ShapedArray], Array] = {}
+_MOST_MET = 4096
+
+
 def _beside(name: str, value: bool | int | float | complex, other: Array) -> Array:
     """Make an array of a number, of the type and shape of the other operand."""
     aval = other.aval
+    made = _made(name, value, aval)
+    if value:  # 0.0 and -0.0 are equal keys
+        if len(_met) >= _MOST_MET:
+            _met.clear()
+        _met[value, type(value), aval] = made
+    return made
+
+
+def _made(name: str, value: bool | int | float | complex, aval: ShapedArray) -> Array:
     try:
         if abs(value) < _NEVER_OVERFLOWS:
             return splat(value, aval)
@@ -159,6 +176,10 @@ def _is_held(value: ArrayLike, other: Array) -> TypeGuard[bool | int | float | c
 
 def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """Prepare the operands of a binary function: arrays of one dtype and shape."""
+    if isinstance(x, Array) and type(y) in _NUMBERS:
+        found = _met.get((y, type(y), x.aval))
+        if found is not None:
+            return x, found
     # isinstance costs less than a call
     a = x if isinstance(x, Array) else None if type(x) in _NUMBERS else array_of(name, x)
     b = y if isinstance(y, Array) else None if type(y) in _NUMBERS else array_of(name, y)

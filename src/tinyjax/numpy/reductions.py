@@ -4,6 +4,8 @@ All take ``axis`` (an int, several, or None for all), ``keepdims``, and where JA
 ``dtype``, ``initial`` (where the reduction starts) and ``where`` (which elements take part).
 """
 
+from __future__ import annotations
+
 import builtins
 import math
 from collections.abc import Callable

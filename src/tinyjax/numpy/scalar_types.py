@@ -4,6 +4,8 @@ The abstract types (``floating``, ``integer``, ...) are NumPy's; ``issubdtype`` 
 and the float8 types, which NumPy does not know, among the floats.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import prod
 from typing import Any, Final, Literal, TypeAlias
@@ -65,7 +67,7 @@ class ScalarType:
     def __repr__(self) -> str:
         return f"tinyjax.numpy.{self.__name__}"
 
-    def __reduce__(self) -> tuple[type["ScalarType"], tuple[DType]]:
+    def __reduce__(self) -> tuple[type[ScalarType], tuple[DType]]:
         return (ScalarType, (self.dtype,))
 
 

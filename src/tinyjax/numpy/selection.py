@@ -4,6 +4,8 @@ How many elements satisfy a condition is known only from data, while the shape o
 must not depend on data: the functions that find places take the ``size`` of the result when traced.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import overload
 

@@ -4,6 +4,8 @@ NaN is sorted to the end, both zeros are equal, and complex numbers are ordered 
 then their imaginary part.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Literal

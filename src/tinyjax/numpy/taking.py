@@ -1,5 +1,7 @@
 """Functions that take elements by index: take, take_along_axis, searchsorted and kin."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from contextlib import suppress
 from math import prod

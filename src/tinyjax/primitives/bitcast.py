@@ -1,5 +1,7 @@
 """Reading the bits of elements as another type."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import attrs
@@ -8,7 +10,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import ZERO, HostArray, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, HostArray, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
@@ -17,8 +19,8 @@ from tinyjax.primitives.families import check_kind
 from tinyjax.primitives.shape import def_simple_batch
 
 
-@attrs.frozen
-class BitcastParams:
+@attrs.frozen(repr=False)
+class BitcastParams(Params):
     """The dtype that the bits are read as."""
 
     dtype: DType

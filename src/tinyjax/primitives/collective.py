@@ -8,6 +8,8 @@ A derivative inside the ``vmap`` is that of the sum of all the examples' outputs
 transposes to ``psum``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Sequence
 from math import prod
 from typing import Any, NoReturn, TypeVar
@@ -18,7 +20,7 @@ from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, as_array, canonical_axis
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.trace import bind1
 from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
@@ -42,8 +44,8 @@ P = TypeVar("P")
 AxisName = Hashable
 
 
-@attrs.frozen
-class CollectiveParams:
+@attrs.frozen(repr=False)
+class CollectiveParams(Params):
     """The name of the axis."""
 
     axis_name: Hashable
@@ -348,8 +350,8 @@ def axis_size(axis_name: AxisName | Sequence[AxisName]) -> int:
 # all_gather and psum_scatter, each the other's transpose
 
 
-@attrs.frozen
-class GatherAxisParams:
+@attrs.frozen(repr=False)
+class GatherAxisParams(Params):
     """The name and size of the mapped axis, and where it stands in what holds all examples."""
 
     axis_name: Hashable
@@ -531,8 +533,8 @@ def _tiles(name: str, x: Array, axis: int, size: int) -> Array:
 # all_to_all
 
 
-@attrs.frozen
-class AllToAllParams:
+@attrs.frozen(repr=False)
+class AllToAllParams(Params):
     """The axis that is divided among the examples, and where theirs then stands in each."""
 
     axis_name: Hashable
@@ -634,8 +636,8 @@ def all_to_all(
 # ppermute
 
 
-@attrs.frozen
-class PermuteParams:
+@attrs.frozen(repr=False)
+class PermuteParams(Params):
     """Which example each one's value goes to, as (from, to); those that get none have zeros."""
 
     axis_name: Hashable

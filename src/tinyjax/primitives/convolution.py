@@ -5,6 +5,8 @@ in either operand, and its derivatives are again convolutions: with the roles of
 axes, and of strides and dilations, exchanged.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from math import prod
 from typing import TypeAlias
@@ -16,7 +18,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, bool_array, int_array, integer, pairs
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike
@@ -57,8 +59,8 @@ class ConvDimensionNumbers:
     out_spec: Axes = attrs.field(converter=_axes)
 
 
-@attrs.frozen
-class ConvParams:
+@attrs.frozen(repr=False)
+class ConvParams(Params):
     """How the window moves, how the axes are laid out and grouped, and the result's dtype."""
 
     strides: Axes

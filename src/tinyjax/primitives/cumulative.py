@@ -6,6 +6,8 @@ such recurrences. That keeps every derivative, of any order, linear in the lengt
 zeros.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import prod
@@ -18,7 +20,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, int_array
 from tinyjax.core.trace import bind1
 from tinyjax.errors import ShapeError
@@ -47,8 +49,8 @@ from tinyjax.primitives.shape import (
 from tinyjax.transforms.transpose import not_linear
 
 
-@attrs.frozen
-class CumulativeParams:
+@attrs.frozen(repr=False)
+class CumulativeParams(Params):
     """The axis, and whether to run along it from the end."""
 
     axis: int

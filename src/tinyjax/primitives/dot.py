@@ -1,5 +1,7 @@
 """The general dot product: contraction and batching over any axes."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
@@ -11,7 +13,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
@@ -24,8 +26,8 @@ from tinyjax.transforms.transpose import not_linear
 Axes = tuple[int, ...]
 
 
-@attrs.frozen(cache_hash=True)
-class DotParams:
+@attrs.frozen(cache_hash=True, repr=False)
+class DotParams(Params):
     """Which axes are contracted and which are batched, pairwise, and the result's dtype.
 
     The result's axes are the batch axes in order, the left operand's other axes, the right's.

@@ -5,6 +5,8 @@ is a literal. As in XLA a slice that would reach past the end is moved back unti
 public functions count negative starts from the end first, by ``wrap_index``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import attrs
@@ -26,6 +28,7 @@ from tinyjax.core.primitive import (
     HostArray,
     MappedAxis,
     NoParams,
+    Params,
     Primitive,
     Tangent,
 )
@@ -54,8 +57,8 @@ from tinyjax.primitives.wrap_index import canonical_indices, same_dtype, wrap_in
 # dynamic_slice
 
 
-@attrs.frozen
-class DynamicSliceParams:
+@attrs.frozen(repr=False)
+class DynamicSliceParams(Params):
     """The size of the slice along each axis."""
 
     sizes: tuple[int, ...]

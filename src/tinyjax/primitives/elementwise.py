@@ -4,6 +4,8 @@ Each is one declaration in the table of its section, with its derivative, and a 
 Formulas are the textbook ones; where a form is chosen for accuracy a comment says so.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -20,6 +22,7 @@ from tinyjax.core.primitive import (
     HostArray,
     HostResult,
     NoParams,
+    Params,
     Primitive,
     Tangent,
 )
@@ -469,8 +472,8 @@ def _power_by_squaring(x: T, n: int, times: Callable[[T, T], T], one: Callable[[
     return one(x) if result is None else result
 
 
-@attrs.frozen
-class IntegerPowParams:
+@attrs.frozen(repr=False)
+class IntegerPowParams(Params):
     """The exponent, which may be negative for floats."""
 
     exponent: int
@@ -787,8 +790,8 @@ def _conj_transpose(
 # Conversion of types
 
 
-@attrs.frozen
-class ConvertParams:
+@attrs.frozen(repr=False)
+class ConvertParams(Params):
     """The dtype to convert to, and whether the result of a weakly typed operand is one too."""
 
     dtype: DType

@@ -5,6 +5,8 @@ kinds of dtype it takes (``b`` bool, ``i`` and ``u`` integers, ``f`` floats, ``c
 derivative. Operands have equal shapes and dtypes; broadcasting and promotion happen before.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 

@@ -6,6 +6,8 @@ axes, the index vectors' own axes its batch axes. The dimension numbers are XLA'
 specification, "gather"), but for the index vectors, which are always last.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from enum import Enum
 
@@ -15,7 +17,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, boolean, int_array
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
@@ -48,7 +50,7 @@ class GatherScatterMode(Enum):
     PROMISE_IN_BOUNDS = "promise_in_bounds"
 
     @classmethod
-    def from_any(cls, mode: "str | GatherScatterMode | None") -> "GatherScatterMode":
+    def from_any(cls, mode: str | GatherScatterMode | None) -> GatherScatterMode:
         """Return the mode meant by a name; None means ``FILL_OR_DROP``.
 
         Raises:
@@ -90,8 +92,8 @@ class GatherDimensionNumbers:
     start_indices_batching_dims: Axes = attrs.field(default=(), converter=as_axes)
 
 
-@attrs.frozen
-class GatherParams:
+@attrs.frozen(repr=False)
+class GatherParams(Params):
     """The dimension numbers, and what is known about the indices.
 
     ``fill_value`` is None for the dtype's own: NaN, or the least signed and greatest unsigned

@@ -6,6 +6,8 @@ any number at once, and nothing is ever updated. J. K. Salmon, M. A. Moraes, R. 
 implementations give the same bits.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,5 +1,7 @@
 """Reductions, and the rules of other primitives that need them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -11,7 +13,15 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, HostResult, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import (
+    ZERO,
+    HostArray,
+    HostResult,
+    MappedAxis,
+    Params,
+    Primitive,
+    Tangent,
+)
 from tinyjax.core.stablehlo import Lowering, int_array
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
@@ -42,8 +52,8 @@ from tinyjax.primitives.shape import (
 )
 
 
-@attrs.frozen
-class ReduceParams:
+@attrs.frozen(repr=False)
+class ReduceParams(Params):
     """The axes that are reduced away, in increasing order."""
 
     axes: tuple[int, ...]
@@ -366,8 +376,8 @@ def reduce_xor(x: Array, axes: tuple[int, ...]) -> Array:
 # argmax and argmin
 
 
-@attrs.frozen
-class ArgParams:
+@attrs.frozen(repr=False)
+class ArgParams(Params):
     """The axis that is searched, and the dtype of the indices."""
 
     axis: int

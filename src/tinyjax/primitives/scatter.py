@@ -8,6 +8,8 @@ Where windows overlap, ``scatter_add`` and its kin apply every update; of ``scat
 on CPU that is the last.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import prod
 
@@ -18,7 +20,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, is_splat, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, boolean
 from tinyjax.core.trace import bind1
 from tinyjax.errors import DifferentiationError, DtypeError, ShapeError
@@ -73,8 +75,8 @@ class ScatterDimensionNumbers:
     scatter_indices_batching_dims: Axes = attrs.field(default=(), converter=as_axes)
 
 
-@attrs.frozen
-class ScatterParams:
+@attrs.frozen(repr=False)
+class ScatterParams(Params):
     """The dimension numbers, and what is known about the indices."""
 
     dimension_numbers: ScatterDimensionNumbers

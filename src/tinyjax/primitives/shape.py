@@ -3,6 +3,8 @@
 All are linear: the tangent map is the primitive itself.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import TypeVar
@@ -13,7 +15,7 @@ import numpy as np
 from tinyjax.core.array import Array, ConcreteArray, is_splat, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, int_array
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
@@ -39,8 +41,8 @@ def def_linear(primitive: Primitive[P]) -> None:
 # are, so the transpose is a sum over the other axes and never has to undo a stretched axis.
 
 
-@attrs.frozen
-class BroadcastParams:
+@attrs.frozen(repr=False)
+class BroadcastParams(Params):
     """The shape of the result, and which of its axes the operand's become."""
 
     shape: tuple[int, ...]
@@ -166,8 +168,8 @@ def instantiate(tangent: Tangent, primal: Array) -> Array:
 # reshape
 
 
-@attrs.frozen
-class ReshapeParams:
+@attrs.frozen(repr=False)
+class ReshapeParams(Params):
     """The shape of the result."""
 
     shape: tuple[int, ...]
@@ -250,8 +252,8 @@ def squeeze(x: Array, axes: tuple[int, ...]) -> Array:
 # transpose
 
 
-@attrs.frozen
-class TransposeParams:
+@attrs.frozen(repr=False)
+class TransposeParams(Params):
     """Which axis of the operand each axis of the result is."""
 
     perm: tuple[int, ...]
@@ -358,8 +360,8 @@ def def_simple_batch(primitive: Primitive[P], at_front: Callable[[P, int], P]) -
 # rev
 
 
-@attrs.frozen
-class RevParams:
+@attrs.frozen(repr=False)
+class RevParams(Params):
     """The axes along which the order is reversed."""
 
     axes: tuple[int, ...]
@@ -412,8 +414,8 @@ def rev(x: Array, axes: tuple[int, ...]) -> Array:
 # slice
 
 
-@attrs.frozen
-class SliceParams:
+@attrs.frozen(repr=False)
+class SliceParams(Params):
     """For each axis where to start, where to stop, and the step."""
 
     starts: tuple[int, ...]
@@ -523,8 +525,8 @@ def slice_in_dim(x: Array, start: int, limit: int, stride: int = 1, axis: int = 
 # pad
 
 
-@attrs.frozen
-class PadParams:
+@attrs.frozen(repr=False)
+class PadParams(Params):
     """For each axis how many to put before, after and between its elements."""
 
     config: tuple[tuple[int, int, int], ...]
@@ -622,8 +624,8 @@ def pad(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Array
 # concatenate
 
 
-@attrs.frozen
-class ConcatenateParams:
+@attrs.frozen(repr=False)
+class ConcatenateParams(Params):
     """The axis along which the operands are joined."""
 
     axis: int
@@ -718,8 +720,8 @@ def concatenate(xs: Sequence[Array], axis: int) -> Array:
 # iota
 
 
-@attrs.frozen
-class IotaParams:
+@attrs.frozen(repr=False)
+class IotaParams(Params):
     """The type of the result, and the axis along which it counts."""
 
     shape: tuple[int, ...]

@@ -1,9 +1,9 @@
 """Sorting several arrays together, and the largest elements of one.
 
 Floats are ordered with NaN last (all NaN equal, whatever their sign) and both zeros equal, though
-in an array sorted alone ``-0.0`` comes first; complex numbers by their real part, then their imaginary
-part. Both are linear once the order is known: a tangent is gathered with the indices that sorted
-its primal.
+in an array sorted alone ``-0.0`` comes first; complex numbers by their real part, then their
+imaginary part. Both are linear once the order is known: a tangent is gathered with the indices
+that sorted its primal.
 
 XLA and NumPy sort plain integers several times faster than anything else. So floats are sorted as
 integers in the order of their values, and what goes along with a key of up to 32 bits is gathered
@@ -17,6 +17,8 @@ float32 and indices          180                38     90                     11
 ====================  ==========  ================  =====  =====================
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import attrs
@@ -25,7 +27,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, boolean, int_array, integer
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import DType
@@ -35,8 +37,8 @@ from tinyjax.primitives.gather import GatherDimensionNumbers, GatherScatterMode,
 from tinyjax.primitives.shape import expand_dims, full, iota, move_batch_axis
 
 
-@attrs.frozen
-class SortParams:
+@attrs.frozen(repr=False)
+class SortParams(Params):
     """The axis; how many operands, the first ones, are compared; whether ties keep their order."""
 
     axis: int
@@ -365,8 +367,8 @@ def _permuted(x: Array, order: Array, axis: int) -> Array:
 # top_k: along the last axis
 
 
-@attrs.frozen
-class TopKParams:
+@attrs.frozen(repr=False)
+class TopKParams(Params):
     """How many elements are wanted."""
 
     k: int

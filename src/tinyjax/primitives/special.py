@@ -5,6 +5,8 @@ about 1e-15 of relative error in float64 and half a unit in the last place below
 named where the coefficients stand.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Final

@@ -1,5 +1,7 @@
 """The identity whose derivative is zero."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from tinyjax.core.array import Array

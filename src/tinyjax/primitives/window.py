@@ -4,6 +4,8 @@ A window is a box, so each is one axis after another; NumPy evaluates it so, and
 extrema are found: along every axis, by a select among as many slices as the window is long.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -14,7 +16,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, int_array, pairs
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
@@ -36,8 +38,8 @@ from tinyjax.primitives.shape import (
 Axes: TypeAlias = tuple[int, ...]
 
 
-@attrs.frozen
-class WindowParams:
+@attrs.frozen(repr=False)
+class WindowParams(Params):
     """For each axis the window's size, how far it moves, the padding, and the two dilations."""
 
     window: Axes

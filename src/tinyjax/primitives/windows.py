@@ -4,6 +4,8 @@ What gather and scatter share: which places index vectors mean, and how NumPy re
 there.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import prod
 

@@ -4,6 +4,8 @@ It is a primitive so that ``x[i]`` is three equations rather than six. What is k
 is written is converted at once, so that it stays a constant of the program.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import attrs
@@ -12,7 +14,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray, is_splat, splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import ZERO, HostArray, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, HostArray, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
@@ -21,8 +23,8 @@ from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.families import def_elementwise_batch
 
 
-@attrs.frozen
-class WrapParams:
+@attrs.frozen(repr=False)
+class WrapParams(Params):
     """The length of the axis."""
 
     size: int

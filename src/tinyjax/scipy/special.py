@@ -3,6 +3,8 @@
 Results are NaN outside a function's domain. All have derivatives, of any order, unless said.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Literal, overload
 

@@ -6,6 +6,8 @@ value without a batch axis carries no tracer. A primitive that names the axis (a
 given to its ``collective`` rule by the trace that has that name.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 

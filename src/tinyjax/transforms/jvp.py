@@ -5,6 +5,8 @@ the pairs, running the rule under its parent, so that derivatives nest. A tangen
 is ``ZERO`` and is never computed with: a value without a tangent carries no tracer at all.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 

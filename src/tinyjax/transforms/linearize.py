@@ -6,6 +6,8 @@ computed at once, and Python control flow on them works, while the tangent compu
 construction, becomes a jaxpr whose constants are the residuals.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 

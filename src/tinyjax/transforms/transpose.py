@@ -5,6 +5,8 @@ the operands it is linear in, through its primitive's ``transpose`` rule; cotang
 variable are added. How arrays are added is handed in: this file knows no primitive.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 
 import attrs

@@ -6,6 +6,8 @@ and a ``PyTreeDef``, ``unflatten`` puts them together; so a transformation needs
 only. Names, argument orders and meanings are those of ``jax.tree`` and ``jax.tree_util``.
 """
 
+from __future__ import annotations
+
 from tinyjax.tree.errors import (
     LeafCountError,
     MetadataError,

@@ -1,5 +1,7 @@
 """What can go wrong with pytrees: one class per cause, each carrying its data."""
 
+from __future__ import annotations
+
 from textwrap import shorten
 
 from tinyjax.errors import TinyjaxError

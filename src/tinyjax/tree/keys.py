@@ -4,6 +4,8 @@
 point at ``params['w'][0].bias``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from typing import TypeAlias
 

@@ -5,6 +5,8 @@ their entry, and a type met for the first time by looking whether it is a named 
 lookup through base classes: a subclass of ``dict`` is a leaf until it is registered itself.
 """
 
+from __future__ import annotations
+
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import count

@@ -1,5 +1,7 @@
 """Taking trees apart and putting them together; all else on trees is built from these two."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice

@@ -1,5 +1,7 @@
 """``Partial``: a function with some arguments bound, as a tree of those arguments."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -20,7 +22,7 @@ class _Whole:
     with ``functools`` so that they are none.
     """
 
-    func: "functools.partial[Any]" = attrs.field(eq=id)
+    func: functools.partial[Any] = attrs.field(eq=id)
 
     def __repr__(self) -> str:
         return repr(self.func)
@@ -56,7 +58,7 @@ class Partial(functools.partial[R]):
 
     # The underscores leave every keyword to the function, as "/" would; typeguard cannot instrument
     # a __new__ that has the slash.
-    def __new__(cls, __func: Callable[..., R], *args: Any, **keywords: Any) -> "Partial[R]":
+    def __new__(cls, __func: Callable[..., R], *args: Any, **keywords: Any) -> Partial[R]:
         func = __func
         check_callable("Partial", "its first argument", func)
         if isinstance(func, Partial):

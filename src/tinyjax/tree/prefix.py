@@ -1,5 +1,7 @@
 """Prefix trees, such as the ``in_axes`` of ``vmap``: each leaf speaks for a whole subtree."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from tinyjax.tree.node import PyTree

@@ -4,6 +4,8 @@ Each function takes a class once; after that every transformation sees through i
 is not a child is metadata: it is compared with ``==`` and hashed as part of the structure.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import attrgetter

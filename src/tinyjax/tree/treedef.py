@@ -6,6 +6,8 @@ equality does not rest on it. Every method walks with its own stack, so that dep
 memory and not by Python's limit on recursion.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from types import NoneType
@@ -45,7 +47,7 @@ class PyTreeDef:
 
     kind: NodeKind | None
     metadata: Any
-    _children: "tuple[PyTreeDef, ...]"
+    _children: tuple[PyTreeDef, ...]
     num_leaves: int
     _flat: bool  # a node all of whose children are leaves
     _shared: bool  # kept in the table of make_treedef
@@ -67,7 +69,7 @@ class PyTreeDef:
         """
         return len(self._postorder())
 
-    def children(self) -> "list[PyTreeDef]":
+    def children(self) -> list[PyTreeDef]:
         """Return the structure of each child; empty for a leaf.
 
         Example:
@@ -147,7 +149,7 @@ class PyTreeDef:
                 trees.extend(reversed(parts))
         return subtrees
 
-    def compose(self, inner: "PyTreeDef") -> "PyTreeDef":
+    def compose(self, inner: PyTreeDef) -> PyTreeDef:
         """Put a structure in the place of every leaf.
 
         Example:
@@ -157,7 +159,7 @@ class PyTreeDef:
         """
         return self._fold(inner, make_treedef)
 
-    def same_node(self, other: "PyTreeDef") -> bool:
+    def same_node(self, other: PyTreeDef) -> bool:
         """Whether the outermost nodes agree, whatever their children are."""
         if self is other:
             return True
@@ -207,7 +209,7 @@ class PyTreeDef:
         # A kind holds functions, which cannot be pickled; its type finds it again.
         return _restore, (self.node_type, self.metadata, self._children)
 
-    def _postorder(self) -> "list[PyTreeDef]":
+    def _postorder(self) -> list[PyTreeDef]:
         """List all nodes, children before their parent and from left to right."""
         order: list[PyTreeDef] = []
         stack: list[PyTreeDef] = [self]

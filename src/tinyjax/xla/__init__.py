@@ -4,6 +4,8 @@ Loading jaxlib's shared library takes half of the time that ``import tinyjax`` w
 eager programs on CPU never need it. So the parts of this room are loaded when first asked for.
 """
 
+from __future__ import annotations
+
 import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final

@@ -5,6 +5,8 @@ need is passed with each call. Data goes to the device without a copy where its 
 which is why only memory that nobody writes to may be sent.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
 from typing import Any, Final
 

@@ -5,6 +5,8 @@ the device and the options, so that a fresh lambda which expresses a program see
 nothing. It is bounded; what was not used for longest is dropped first.
 """
 
+from __future__ import annotations
+
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock

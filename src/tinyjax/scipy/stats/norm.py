@@ -1,5 +1,7 @@
 """The normal distribution."""
 
+from __future__ import annotations
+
 import math
 
 from tinyjax.core.array import Array, ArrayLike
