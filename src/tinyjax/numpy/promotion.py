@@ -7,6 +7,7 @@ through for two arrays that fit already, and makes a Python number at once what 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeGuard
 
 import numpy as np
@@ -83,10 +84,11 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
         >>> jnp.broadcast_shapes((3, 1), (4,))
         (3, 4)
     """
-    return _broadcast_shapes([(s,) if isinstance(s, int) else tuple(s) for s in shapes], "")
+    return _broadcast_shapes(tuple([(s,) if isinstance(s, int) else tuple(s) for s in shapes]), "")
 
 
-def _broadcast_shapes(shapes: Sequence[tuple[int, ...]], name: str) -> tuple[int, ...]:
+@lru_cache(maxsize=4096)
+def _broadcast_shapes(shapes: tuple[tuple[int, ...], ...], name: str) -> tuple[int, ...]:
     ndim = max(map(len, shapes), default=0)
     result = [1] * ndim
     for shape in shapes:
@@ -103,14 +105,20 @@ def _broadcast_shapes(shapes: Sequence[tuple[int, ...]], name: str) -> tuple[int
 
 def broadcast_to_shape(x: Array, shape: tuple[int, ...]) -> Array:
     """Broadcast to a shape that ``x`` is known to broadcast to."""
-    old = x.shape
-    if old == shape:
+    if x.shape == shape:
         return x
-    offset = len(shape) - len(old)
-    kept = [i for i, n in enumerate(old) if n == shape[offset + i]]
-    return broadcast_in_dim(
-        reshape(x, tuple([old[i] for i in kept])), shape, tuple([offset + i for i in kept])
-    )
+    squeezed, dims = _broadcast_plan(x.shape, shape)
+    return broadcast_in_dim(reshape(x, squeezed), shape, dims)
+
+
+@lru_cache(maxsize=4096)
+def _broadcast_plan(
+    old: tuple[int, ...], new: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shape without the axes that are stretched, and where its axes stand in the new one."""
+    offset = len(new) - len(old)
+    kept = [i for i, n in enumerate(old) if n == new[offset + i]]
+    return tuple([old[i] for i in kept]), tuple([offset + i for i in kept])
 
 
 def promote_dtypes(*xs: Array) -> list[Array]:
@@ -135,7 +143,7 @@ def broadcast(xs: Sequence[Array], name: str = "") -> list[Array]:
     shape = xs[0].shape
     if all(x.shape == shape for x in xs):
         return list(xs)
-    shape = _broadcast_shapes([x.shape for x in xs], name)
+    shape = _broadcast_shapes(tuple([x.shape for x in xs]), name)
     return [broadcast_to_shape(x, shape) for x in xs]
 
 
@@ -198,7 +206,8 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     if a.dtype != b.dtype or a.weak_type != b.weak_type:
         a, b = promote_dtypes(a, b)
     if a.shape != b.shape:
-        a, b = broadcast((a, b), name)
+        shape = _broadcast_shapes((a.shape, b.shape), name)
+        return broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
     return a, b
 
 

@@ -155,38 +155,60 @@ def _dot_transpose(
     if isinstance(x, Var):
         if isinstance(y, Var):
             raise not_linear("dot_general", "both operands at once")
-        return (_transpose_left(ct, x.aval, y, params), None)
-    flipped = DotParams(
-        params.rhs_contract, params.lhs_contract, params.rhs_batch, params.lhs_batch, params.dtype
-    )
-    # swap the two groups of free axes, so that the right operand becomes the left one
-    batch = len(params.lhs_batch)
-    left_free = x.ndim - batch - len(params.lhs_contract)
-    perm = (
-        *range(batch),
-        *range(batch + left_free, ct.ndim),
-        *range(batch, batch + left_free),
-    )
-    return (None, _transpose_left(transpose(ct, perm), y.aval, x, flipped))
+        moved, perm = _left_plan(params, x.aval.ndim, y.ndim, x.aval.dtype)
+        first, second = ct, y
+    else:
+        moved, perm = _right_plan(params, x.ndim, y.aval.ndim, y.aval.dtype)
+        first, second = x, ct
+    if first.dtype != second.dtype:
+        first = convert_element_type(first, moved.dtype)
+        second = convert_element_type(second, moved.dtype)
+    product = bind1(dot_general_p, (first, second), moved)
+    if perm is not None:
+        product = transpose(product, perm)
+    return (product, None) if isinstance(x, Var) else (None, product)
 
 
-def _transpose_left(ct: Array, x: ShapedArray, y: Array, params: DotParams) -> Array:
-    batch = tuple(range(len(params.lhs_batch)))
-    x_free = _rest(x.ndim, params.lhs_batch, params.lhs_contract)
-    y_free = _rest(y.ndim, params.rhs_batch, params.rhs_contract)
-    ct_y = tuple(range(len(batch) + len(x_free), ct.ndim))
-    if ct.dtype != y.dtype:
-        ct = convert_element_type(ct, y.dtype)
-    product = dot_general(ct, y, (ct_y, y_free), (batch, params.rhs_batch), x.dtype)
-    return transpose(product, _restoring_perm(x.ndim, x_free, params))
+# Which axes a transposed product contracts, and what brings its axes back into order (None where
+# they are in order): worked out once for each form of product, since it costs as much as the rest.
 
 
 @lru_cache(maxsize=1024)
-def _restoring_perm(ndim: int, free: Axes, params: DotParams) -> Axes:
-    """What brings the axes back: they stand as batch, free, contracted in the other's order."""
+def _left_plan(
+    params: DotParams, x_ndim: int, y_ndim: int, dtype: DType
+) -> tuple[DotParams, Axes | None]:
+    """The left operand's cotangent: the result's with the right operand."""
+    n = len(params.lhs_batch)
+    x_free = _rest(x_ndim, params.lhs_batch, params.lhs_contract)
+    y_free = _rest(y_ndim, params.rhs_batch, params.rhs_contract)
+    ct_y = tuple(range(n + len(x_free), n + len(x_free) + len(y_free)))
+    moved = DotParams(ct_y, y_free, tuple(range(n)), params.rhs_batch, dtype)
+    # its axes: batch, x's free ones, then those contracted in the order in which y has them
     order = sorted(range(len(params.rhs_contract)), key=params.rhs_contract.__getitem__)
-    places = (*params.lhs_batch, *free, *(params.lhs_contract[i] for i in order))
-    return tuple(sorted(range(ndim), key=places.__getitem__))
+    places = (*params.lhs_batch, *x_free, *(params.lhs_contract[i] for i in order))
+    return moved, _restoring_perm(places)
+
+
+@lru_cache(maxsize=1024)
+def _right_plan(
+    params: DotParams, x_ndim: int, y_ndim: int, dtype: DType
+) -> tuple[DotParams, Axes | None]:
+    """The right operand's cotangent: the left operand with the result's."""
+    n = len(params.lhs_batch)
+    x_free = _rest(x_ndim, params.lhs_batch, params.lhs_contract)
+    y_free = _rest(y_ndim, params.rhs_batch, params.rhs_contract)
+    ct_x = tuple(range(n, n + len(x_free)))
+    moved = DotParams(x_free, ct_x, params.lhs_batch, tuple(range(n)), dtype)
+    # its axes: batch, those contracted in the order in which x has them, then y's free ones
+    order = sorted(range(len(params.lhs_contract)), key=params.lhs_contract.__getitem__)
+    places = (*params.rhs_batch, *(params.rhs_contract[i] for i in order), *y_free)
+    return moved, _restoring_perm(places)
+
+
+def _restoring_perm(places: Axes) -> Axes | None:
+    """The permutation after which axis ``i`` stands at ``places[i]``; None for the identity."""
+    perm = tuple(sorted(range(len(places)), key=places.__getitem__))
+    return None if perm == tuple(range(len(places))) else perm
 
 
 @dot_general_p.def_batch

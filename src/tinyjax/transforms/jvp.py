@@ -113,10 +113,10 @@ class JVPTrace(Trace):
                 primals_out, tangents_out = primitive.rules.jvp(primals, tangents, params)
         finally:
             reset_trace(token)
-        return [
-            primal if tangent is ZERO else JVPTracer(self, primal, tangent)
-            for primal, tangent in zip(primals_out, tangents_out, strict=True)
-        ]
+        results: list[Array] = []
+        for primal, tangent in zip(primals_out, tangents_out, strict=True):
+            results.append(primal if tangent is ZERO else JVPTracer(self, primal, tangent))
+        return results
 
     def split(self, value: Array) -> tuple[Array, Tangent]:
         """Return the primal and tangent of a value, which may be a constant to this trace."""

@@ -72,9 +72,13 @@ def pull_back(
             totals[atom] = cotangent if before is None else add(before, cotangent)
 
     for eqn in reversed(eqns):
-        found: list[Tangent] = [totals.pop(var, ZERO) for var in eqn.out_binders]
-        # an equation may have no results at all: a compiled program of which none is used
-        if not found or (found[0] is ZERO and all(ct is ZERO for ct in found)):
+        found: list[Tangent] = []
+        needed = False
+        for binder in eqn.out_binders:
+            ct = totals.pop(binder, ZERO)
+            found.append(ct)
+            needed = needed or ct is not ZERO
+        if not needed:
             continue
         operands: list[Array | Var] = []
         for x in eqn.inputs:
