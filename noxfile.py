@@ -20,7 +20,7 @@ def install(session: nox.Session, *groups: str) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests. Arguments go to pytest."""
-    install(session, "test", "examples")  # the examples are tested too
+    install(session, "test", "examples", "types")  # the examples and annotations are tested too
     session.run("pytest", "-n", "2", *session.posargs)
 
 

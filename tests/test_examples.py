@@ -32,8 +32,6 @@ def test_tour() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("steps", "status"), [(2, 1), (600, 0)])
 def test_digits(steps: int, status: int, tmp_path: Path) -> None:
-    for library in ("matplotlib", "rich", "sklearn"):
-        pytest.importorskip(library)
     picture = tmp_path / "made" / "digits.png"
     done = run("digits.py", "--steps", str(steps), "--out", str(picture))
     assert done.returncode == status, done.stdout + done.stderr
