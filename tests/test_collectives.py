@@ -227,6 +227,7 @@ ERRORS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("fun", "error", "says"), ERRORS)
+@pytest.mark.wrong_types
 def test_errors(fun: Callable[[Any], Any], error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         tinyjax.jit(tinyjax.vmap(fun, axis_name="i"))(XS)

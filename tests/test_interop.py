@@ -199,6 +199,7 @@ def test_dlpack() -> None:
     np.testing.assert_array_equal(np.from_dlpack(computed), 2 * np.asarray(x))
 
 
+@pytest.mark.wrong_types
 def test_an_object_may_say_how_it_becomes_an_array() -> None:
     class Wrapped:
         def __jax_array__(self) -> Array:

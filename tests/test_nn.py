@@ -202,6 +202,7 @@ def test_standardize(keywords: dict[str, Any]) -> None:
     np.testing.assert_allclose(nn.standardize(LOGITS, **keywords), expected, 1e-4, 1e-5)
 
 
+@pytest.mark.wrong_types
 def test_standardize_has_two_algorithms() -> None:
     with pytest.raises(ArgumentError, match="'fast' and 'stable'"):
         nn.standardize(LOGITS, algorithm=unknown("slow"))
@@ -279,6 +280,7 @@ def test_initial_weights_take_dtypes() -> None:
         initializers.he_normal()(KEY, (2, 3), np.int32)
 
 
+@pytest.mark.wrong_types
 def test_weights_that_cannot_be_scaled() -> None:
     with pytest.raises(ShapeError, match="at least two axes"):
         initializers.he_normal()(KEY, (3,))

@@ -138,6 +138,7 @@ def test_a_key_that_is_none_is_named(key: Any, advice: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [-1, (2, -3), 1.5, "ab"])
+@pytest.mark.wrong_types
 def test_a_shape_that_is_none(shape: Any) -> None:
     with pytest.raises(ArgumentError, match="uniform takes a shape"):
         random.uniform(KEY, shape)
@@ -321,6 +322,7 @@ def test_bernoulli_and_rademacher(partitionable: bool) -> None:
         assert_draws_of_jax(draws)
 
 
+@pytest.mark.wrong_types
 def test_probabilities_that_are_none() -> None:
     with pytest.raises(DtypeError, match="float p"):
         random.bernoulli(KEY, 1)
@@ -537,6 +539,7 @@ def test_numbers_take_the_default_float() -> None:
             getattr(random, name)(KEY, (), np.int32)
 
 
+@pytest.mark.wrong_types
 def test_gumbel_has_two_modes() -> None:
     with pytest.raises(ArgumentError, match="'low' and 'high'"):
         random.gumbel(KEY, (), None, unknown("highest"))

@@ -42,33 +42,76 @@ from tinyjax.dtypes import float0
 from tinyjax.jit import jit
 
 if TYPE_CHECKING:
+    from tinyjax import ad_checkpoint as ad_checkpoint
+    from tinyjax import debug as debug
     from tinyjax import lax as lax
     from tinyjax import nn as nn
     from tinyjax import random as random
     from tinyjax import scipy as scipy
     from tinyjax import test_util as test_util
+    from tinyjax.callbacks import error_if as error_if
+    from tinyjax.callbacks import io_callback as io_callback
+    from tinyjax.callbacks import pure_callback as pure_callback
+    from tinyjax.checkpointing import checkpoint as checkpoint
+    from tinyjax.checkpointing import checkpoint_name as checkpoint_name
+    from tinyjax.checkpointing import checkpoint_policies as checkpoint_policies
+    from tinyjax.checkpointing import print_saved_residuals as print_saved_residuals
+    from tinyjax.checkpointing import remat as remat
+    from tinyjax.checkpointing import saved_residuals as saved_residuals
+    from tinyjax.custom_derivatives import custom_batch as custom_batch
+    from tinyjax.custom_derivatives import custom_derivative as custom_derivative
+    from tinyjax.custom_derivatives import custom_jvp as custom_jvp
+    from tinyjax.custom_derivatives import custom_vjp as custom_vjp
 
 __version__ = "0.1.0"
 
 install_namespace(numpy)
 
-# Rooms that many programs do not enter: they are loaded when first asked for.
-_LAZY: Final = frozenset(("lax", "nn", "random", "scipy", "test_util"))
+# What many programs do not use is loaded when first asked for: half of the time of the import.
+_ROOMS: Final = frozenset(("ad_checkpoint", "debug", "lax", "nn", "random", "scipy", "test_util"))
+_HOMES: Final = {
+    **dict.fromkeys(("error_if", "io_callback", "pure_callback"), "callbacks"),
+    **dict.fromkeys(
+        (
+            "checkpoint",
+            "checkpoint_name",
+            "checkpoint_policies",
+            "print_saved_residuals",
+            "remat",
+            "saved_residuals",
+        ),
+        "checkpointing",
+    ),
+    **dict.fromkeys(
+        ("custom_batch", "custom_derivative", "custom_jvp", "custom_vjp"), "custom_derivatives"
+    ),
+}
 
 __all__ = [
     "Array",
     "ShapeDtypeStruct",
+    "ad_checkpoint",
     "block_until_ready",
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
     "config",
+    "custom_batch",
+    "custom_derivative",
+    "custom_jvp",
+    "custom_vjp",
+    "debug",
     "default_dtypes",
     "device_get",
     "device_put",
     "dtypes",
+    "error_if",
     "errors",
     "eval_shape",
     "float0",
     "grad",
     "hessian",
+    "io_callback",
     "jacfwd",
     "jacrev",
     "jit",
@@ -78,7 +121,11 @@ __all__ = [
     "make_jaxpr",
     "nn",
     "numpy",
+    "print_saved_residuals",
+    "pure_callback",
     "random",
+    "remat",
+    "saved_residuals",
     "scipy",
     "test_util",
     "tree",
@@ -89,6 +136,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
+    if name in _ROOMS:
         return import_module(f"tinyjax.{name}")
-    raise AttributeError(f"module 'tinyjax' has no attribute '{name}'")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'tinyjax' has no attribute '{name}'")
+    found = globals()[name] = getattr(import_module(f"tinyjax.{home}"), name)
+    return found

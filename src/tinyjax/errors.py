@@ -100,9 +100,29 @@ class StaticArgumentError(TinyjaxError, ValueError):
     """A static argument of ``jit`` is missing, unhashable or an array."""
 
 
+class CallbackError(TinyjaxError, ValueError):
+    """A callback returned what was not declared, or was transformed in a way it cannot be."""
+
+
+class EffectOrderError(TinyjaxError, NotImplementedError):
+    """The order of effects that was asked for cannot be kept."""
+
+
+class CheckFailedError(TinyjaxError, RuntimeError):
+    """What ``error_if`` was told to watch for has happened."""
+
+
 class DifferentiationError(TinyjaxError, TypeError):
     """A derivative was asked for that does not exist: of an integer, or of a non-scalar."""
 
 
 class BatchSizeError(TinyjaxError, ValueError):
     """The mapped arguments of ``vmap`` disagree about the size of the mapped axis."""
+
+
+class BranchTypeError(TinyjaxError, TypeError):
+    """The branches of ``cond`` or ``switch`` return results that cannot be given one type."""
+
+
+class CarryTypeError(TinyjaxError, TypeError):
+    """The body of a loop does not return its carry as it was given it."""

@@ -35,6 +35,7 @@ from tinyjax.primitives.families import add_arrays
 from tinyjax.transforms.batching import batch_jaxpr, enclosing_axes
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import linearize_jaxpr
+from tinyjax.transforms.rematerialize import CALLED
 from tinyjax.transforms.transpose import transpose_jaxpr
 from tinyjax.tree import PyTreeDef
 
@@ -83,6 +84,11 @@ def _jit_type(avals: Sequence[ShapedArray], params: JitParams) -> Sequence[Shape
 @jit_p.def_lowering
 def _jit_lowering(lowering: Lowering, operands: Sequence[str], params: JitParams) -> Sequence[str]:
     return lowering.call(params.jaxpr, params.name, operands)
+
+
+@jit_p.def_rule(CALLED)
+def _jit_called(params: JitParams, jaxpr: Jaxpr) -> JitParams:
+    return JitParams(jaxpr, params.name)
 
 
 def _bind_jit(staged: Staged, name: str, args: Sequence[Array]) -> Sequence[Array]:

@@ -15,6 +15,8 @@ from math import prod
 from typing import Any, Protocol, TypeVar
 
 from tinyjax import dtypes, tree
+from tinyjax.control_flow import associative_scan, cond, fori_loop, scan, switch, while_loop
+from tinyjax.control_flow import map_ as map
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Lit
@@ -1292,6 +1294,7 @@ __all__ = [
     "argmin",
     "asin",
     "asinh",
+    "associative_scan",
     "atan",
     "atan2",
     "atanh",
@@ -1315,6 +1318,7 @@ __all__ = [
     "collapse",
     "complex",
     "concatenate",
+    "cond",
     "conj",
     "conv",
     "conv_dimension_numbers",
@@ -1350,6 +1354,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "floor",
+    "fori_loop",
     "full",
     "full_like",
     "gather",
@@ -1367,6 +1372,7 @@ __all__ = [
     "log1p",
     "logistic",
     "lt",
+    "map",
     "max",
     "min",
     "mul",
@@ -1402,6 +1408,7 @@ __all__ = [
     "rev",
     "round",
     "rsqrt",
+    "scan",
     "scatter",
     "scatter_add",
     "scatter_max",
@@ -1427,11 +1434,13 @@ __all__ = [
     "stack",
     "stop_gradient",
     "sub",
+    "switch",
     "tan",
     "tanh",
     "tile",
     "top_k",
     "transpose",
     "unstack",
+    "while_loop",
     "zeta",
 ]

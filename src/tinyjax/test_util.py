@@ -139,7 +139,7 @@ class _Point:
 
         def moved(by: float) -> list[HostArray]:
             return [
-                (x + (by * t).astype(x.dtype)).astype(x.dtype) if is_inexact(x.dtype) else x
+                np.asarray(x + (by * t).astype(x.dtype), x.dtype) if is_inexact(x.dtype) else x
                 for x, t in zip(hosts, directions, strict=True)
             ]
 
@@ -147,7 +147,7 @@ class _Point:
             ahead, out_tree = self.outputs(moved(eps))
             behind, _ = self.outputs(moved(-eps))
             slopes = [
-                (_wide(a) - _wide(b)) / (2 * eps)
+                np.asarray((_wide(a) - _wide(b)) / (2 * eps))
                 if is_inexact(a.dtype)
                 else np.zeros(a.shape, float0)
                 for a, b in zip(ahead, behind, strict=True)
@@ -156,7 +156,7 @@ class _Point:
 
 
 def _wide(x: HostArray) -> HostArray:
-    return x.astype(np.complex128 if is_complex(x.dtype) else np.float64)
+    return np.asarray(x, np.complex128 if is_complex(x.dtype) else np.float64)
 
 
 def _hosts(fun: Callable[..., Any], value: Any) -> tuple[list[HostArray], PyTreeDef]:
@@ -176,7 +176,7 @@ def _direction(rng: np.random.Generator, like: HostArray) -> HostArray:
         return np.zeros(like.shape, float0)
     direction: HostArray = np.asarray(rng.standard_normal(like.shape))
     if is_complex(like.dtype):
-        direction = direction + 1j * rng.standard_normal(like.shape)
+        direction = np.asarray(direction + 1j * rng.standard_normal(like.shape))
     return direction.astype(like.dtype)
 
 

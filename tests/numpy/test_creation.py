@@ -197,6 +197,7 @@ def test_derivatives_of_what_is_made_of_values() -> None:
     assert tinyjax.grad(lambda m: jnp.tril(m).sum())(jnp.ones((2, 2))).tolist() == [[1, 0], [1, 1]]
 
 
+@pytest.mark.wrong_types
 def test_errors() -> None:
     untyped: Any = jnp
     with pytest.raises(ShapeError, match="equal lengths"):

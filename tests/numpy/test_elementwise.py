@@ -288,6 +288,7 @@ def test_numbers_that_do_not_fit_the_other_operand_are_refused() -> None:
     assert jnp.add(jnp.array([1.0]), 1e300).tolist() == [np.inf]
 
 
+@pytest.mark.wrong_types
 def test_other_operands_are_refused_by_name() -> None:
     untyped: Any = jnp
     with pytest.raises(ArgumentError, match=r"add: .*list.*jnp\.asarray"):

@@ -576,6 +576,7 @@ def test_jaxprs_are_small() -> None:
     assert names(lambda x: x.at[index].add(1.0), x) == ["scatter_add"]
 
 
+@pytest.mark.wrong_types
 def test_errors_say_what_to_do() -> None:
     x = jnp.arange(6.0).reshape(2, 3)
     with pytest.raises(AxisError, match=r"too many indices: an array of shape \(2, 3\)"):

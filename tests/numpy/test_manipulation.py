@@ -270,6 +270,7 @@ def test_places_may_be_found_while_tracing() -> None:
         tinyjax.jit(jnp.nonzero)(jnp.ones(3))
 
 
+@pytest.mark.wrong_types
 def test_errors() -> None:
     untyped: Any = jnp
     x = jnp.ones((2, 3))

@@ -180,6 +180,7 @@ def test_reductions_of_nothing() -> None:
     assert jnp.max(jnp.zeros((0, 3)), axis=1).shape == (0,)
 
 
+@pytest.mark.wrong_types
 def test_errors() -> None:
     x = jnp.ones((2, 3))
     with pytest.raises(AxisError, match="axis 2 is out of range"):

@@ -150,6 +150,7 @@ def test_searchsorted(case: int, side: Any, method: str) -> None:
     check(tj.jit(fun)(wanted), expected)
 
 
+@pytest.mark.wrong_types
 def test_searchsorted_by_a_sorter() -> None:
     line = np.array([3.0, 1.0, 2.0])
     got = tj.jit(lambda a, v: taking.searchsorted(a, v, sorter=np.argsort(line)))(

@@ -15,7 +15,7 @@ import attrs
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import current_trace
+from tinyjax.core.trace import EVAL, current_trace, evaluated_source, set_evaluated_source
 from tinyjax.errors import ArgumentError, JaxprTypeError
 from tinyjax.frames import Source
 
@@ -172,10 +172,16 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
         )
     env: dict[Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
     trace = current_trace()
-    for eqn in jaxpr.eqns:
-        operands = [x.value if isinstance(x, Lit) else env[x] for x in eqn.inputs]
-        outs = trace.process(eqn.primitive, operands, eqn.params)
-        env.update(zip(eqn.out_binders, outs, strict=True))
+    before = evaluated_source()
+    try:
+        for eqn in jaxpr.eqns:
+            operands = [x.value if isinstance(x, Lit) else env[x] for x in eqn.inputs]
+            if trace is not EVAL and eqn.source is not None:
+                set_evaluated_source(eqn.source)
+            outs = trace.process(eqn.primitive, operands, eqn.params)
+            env.update(zip(eqn.out_binders, outs, strict=True))
+    finally:
+        set_evaluated_source(before)
     return [env[x] if isinstance(x, Var) else x.value for x in jaxpr.outs]
 
 
@@ -237,6 +243,39 @@ def subjaxprs(params: Any) -> list[Jaxpr]:
         items = value if isinstance(value, tuple) else (value,)
         found += [item for item in items if isinstance(item, Jaxpr)]
     return found
+
+
+@attrs.frozen
+class Effects:
+    """What a program does besides computing its results.
+
+    Attributes:
+        any: whether it does anything.
+        ordered: whether it does anything whose order matters.
+    """
+
+    any: bool
+    ordered: bool
+
+
+def effects_of(eqn: JaxprEqn) -> Effects:
+    """The effects of an equation, those of the programs in its parameters included."""
+    inner = [effects(jaxpr) for jaxpr in subjaxprs(eqn.params)]
+    own = eqn.primitive.effectful
+    return Effects(
+        own or any(e.any for e in inner),
+        (own and bool(getattr(eqn.params, "ordered", False))) or any(e.ordered for e in inner),
+    )
+
+
+def effects(jaxpr: Jaxpr) -> Effects:
+    """The effects of a program."""
+
+    def find() -> Effects:
+        found = [effects_of(eqn) for eqn in jaxpr.eqns]
+        return Effects(any(e.any for e in found), any(e.ordered for e in found))
+
+    return jaxpr.derive("effects", find)
 
 
 # At the end, since both read the classes above, whose methods call them.

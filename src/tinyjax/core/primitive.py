@@ -196,6 +196,9 @@ class Primitive(Generic[P]):
     Attributes:
         name: what a jaxpr prints.
         params: the attrs class of its parameters.
+        effectful: whether it does something besides computing its results, so that no equation of
+            it may be dropped, or done once in place of twice. It is ordered with respect to others
+            where its parameters have a field ``ordered`` that is true.
         rules: the rules registered on it; use the ``def_`` methods to add to them.
 
     Example:
@@ -211,6 +214,7 @@ class Primitive(Generic[P]):
 
     name: str = attrs.field(validator=attrs.validators.instance_of(str))
     params: type[P] = attrs.field()
+    effectful: bool = attrs.field(default=False, kw_only=True)
     rules: Rules[P] = attrs.field(
         init=False, default=attrs.Factory(lambda p: Rules(p.name), takes_self=True)
     )

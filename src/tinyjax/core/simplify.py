@@ -13,11 +13,11 @@ import attrs
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.digest import encode
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects_of
 
 
 def dce(jaxpr: Jaxpr, used: Sequence[bool] | None = None) -> Jaxpr:
-    """Drop the equations that no result depends on.
+    """Drop the equations that no result depends on and that have no effects.
 
     Args:
         jaxpr: the program; its parameters stay as they are.
@@ -29,7 +29,7 @@ def dce(jaxpr: Jaxpr, used: Sequence[bool] | None = None) -> Jaxpr:
     live = {x for x in outs if isinstance(x, Var)}
     eqns: list[JaxprEqn] = []
     for eqn in reversed(jaxpr.eqns):
-        if any(var in live for var in eqn.out_binders):
+        if any(var in live for var in eqn.out_binders) or effects_of(eqn).any:
             eqns.append(eqn)
             live.update(x for x in eqn.inputs if isinstance(x, Var))
     return Jaxpr(jaxpr.in_binders, tuple(reversed(eqns)), outs)
@@ -39,7 +39,8 @@ def cse(jaxpr: Jaxpr) -> Jaxpr:
     """Compute each expression once: of equal equations only the first stays.
 
     Two equations are equal when they apply one primitive, with equal parameters, to the same
-    inputs. Primitives are functions, so equal equations have equal results.
+    inputs. Primitives are functions, so equal equations have equal results. Those with
+    effects stay.
     """
     seen: dict[tuple[Any, ...], tuple[Var, ...]] = {}
     renamed: dict[Var, Var] = {}
@@ -54,7 +55,7 @@ def cse(jaxpr: Jaxpr) -> Jaxpr:
         names = tuple(x if isinstance(x, Var) else encode(x.value) for x in inputs)
         key = (eqn.primitive, names, encode(eqn.params))
         earlier = seen.get(key)
-        if earlier is None:
+        if earlier is None or effects_of(eqn).any:
             seen[key] = eqn.out_binders
             eqns.append(attrs.evolve(eqn, inputs=inputs))
         else:

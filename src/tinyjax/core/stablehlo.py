@@ -15,9 +15,13 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Jaxpr, Lit, Var
+from tinyjax.core.jaxpr import Jaxpr, Lit, Var, effects
 from tinyjax.core.primitive import HostArray, HostResult
 from tinyjax.dtypes import DType
+from tinyjax.errors import EffectOrderError
+
+#: Takes one NumPy array per operand, and returns one per result, of exactly the types declared.
+HostFunction = Callable[..., Sequence[HostArray]]
 
 _ELEMENT_TYPES: Mapping[DType, str] = {
     dtypes.bool_: "i1",
@@ -117,9 +121,14 @@ def _nested(value: HostArray) -> str:
 
 
 class Module:
-    """The functions of a module under construction, one for each distinct jaxpr that is called."""
+    """The functions of a module under construction, one for each distinct jaxpr that is called.
+
+    Attributes:
+        host_functions: the Python functions that it calls, by their number.
+    """
 
     def __init__(self) -> None:
+        self.host_functions: list[HostFunction] = []
         self._functions: list[str] = []
         self._names: dict[bytes, str] = {}
 
@@ -178,6 +187,11 @@ class Lowering:
         self.avals_out: Sequence[ShapedArray] = ()
         self._count = 0
         self._constants: dict[tuple[str, str], str] = {}
+        # What the ordered callbacks written so far in this block leave to the next one.
+        self._turn: str | None = None
+        # Whether an operation before this place has ordered callbacks in its regions.
+        self._turn_lost = False
+        self._ordered_within = False
 
     def fresh(self) -> str:
         """Return a name not used before in this function."""
@@ -195,6 +209,8 @@ class Lowering:
             self.avals_in = [x.aval for x in eqn.inputs]
             self.avals_out = [v.aval for v in eqn.out_binders]
             outs = eqn.primitive.rules.lowering(self, names, eqn.params)
+            if self._ordered_within:
+                self._lose_turn(eqn.primitive.name)
             env.update(zip(eqn.out_binders, outs, strict=True))
         self.avals_in, self.avals_out = saved
         return [self.constant(x.value.host) if isinstance(x, Lit) else env[x] for x in jaxpr.outs]
@@ -300,21 +316,118 @@ class Lowering:
     def _block(self) -> Iterator[list[str]]:
         """Collect what is written into lines of its own; constants written inside stay inside."""
         outer_lines, outer_constants = self.lines, self._constants
+        outer_turn, outer_lost = self._turn, self._turn_lost
+        outer_within = self._ordered_within
         self.lines, self._constants = [], dict(outer_constants)
+        self._turn, self._turn_lost, self._ordered_within = None, False, False
         try:
             yield self.lines
         finally:
+            within = self._has_ordered()
             self.lines, self._constants = outer_lines, outer_constants
+            self._turn, self._turn_lost = outer_turn, outer_lost
+            self._ordered_within = outer_within or within
 
     def call(self, jaxpr: Jaxpr, name: str, operands: Sequence[str]) -> list[str]:
-        """Write a call of the function for a jaxpr."""
+        """Write a call of the function for a jaxpr.
+
+        One with ordered effects is written inline, where its callbacks take their turns among the
+        others.
+        """
+        if effects(jaxpr).ordered:
+            return self.lower(jaxpr, operands)
         function = self.module.function(jaxpr, name)
         attributes = {"callee": f"@{function}"}
         return self.emit("func.call", operands, jaxpr.in_avals, jaxpr.out_avals, attributes)
 
+    def host_call(
+        self,
+        fun: HostFunction,
+        operands: Sequence[str],
+        effectful: bool = False,
+        ordered: bool = False,
+    ) -> list[str]:
+        """Write a call of a Python function, with the current equation's types.
+
+        Args:
+            fun: the function; it is called on the host while the program runs.
+            operands: the names of its arguments.
+            effectful: whether it must be called even where its results are not used.
+            ordered: whether it must be called after the ordered ones written before it.
+
+        Raises:
+            EffectOrderError: it is ordered, and earlier ones are inside a loop or a branch.
+        """
+        avals_in, avals_out = tuple(self.avals_in), tuple(self.avals_out)
+        if ordered:
+            if self._turn_lost:
+                raise EffectOrderError(_ORDER_LOST)
+            # Data that each call hands to the next: the one order that XLA keeps. What it is, only
+            # the call knows, so that nothing can be simplified.
+            fun = _passing_turn(fun)
+            operands = (self._turn or self.scalar(0, dtypes.int32), *operands)
+            avals_in, avals_out = (_TURN, *avals_in), (_TURN, *avals_out)
+        self.module.host_functions.append(fun)
+        attributes = {
+            "call_target_name": '"xla_ffi_python_cpu_callback"',
+            "api_version": integer(4, 32),
+            "has_side_effect": boolean(effectful or ordered),
+            "backend_config": f"{{index = {len(self.module.host_functions) - 1} : ui64}}",
+            "operand_layouts": _row_major(avals_in),
+            "result_layouts": _row_major(avals_out),
+        }
+        outs = self.emit("stablehlo.custom_call", operands, avals_in, avals_out, attributes)
+        if not ordered:
+            return outs
+        self._turn = outs[0]
+        return outs[1:]
+
+    def _has_ordered(self) -> bool:
+        return self._turn is not None or self._turn_lost
+
+    def _lose_turn(self, name: str) -> None:
+        """Note that ordered callbacks are called inside the operation just written.
+
+        Among themselves they keep their order, but nothing says when the operation runs.
+        """
+        if self._has_ordered():
+            raise EffectOrderError(_ORDER_LOST)
+        self._turn_lost, self._ordered_within = True, False
+
+
+_TURN = ShapedArray((), dtypes.int32)
+_ORDER_LOST = (
+    "a compiled program has ordered callbacks inside a loop or a branch, and others before or "
+    "after it: XLA would not keep their order. Use ordered=False, compile the parts apart, or "
+    "run the function without jit."
+)
+
+
+def _passing_turn(fun: HostFunction) -> HostFunction:
+    def call(turn: HostArray, *args: HostArray) -> Sequence[HostArray]:
+        return (turn, *fun(*args))
+
+    return call
+
+
+def _row_major(avals: Sequence[ShapedArray]) -> str:
+    """Write the layouts of arrays as NumPy has them."""
+    texts = []
+    for aval in avals:
+        dims = ", ".join(map(str, reversed(range(aval.ndim))))
+        texts.append(f"dense<{f'[{dims}]' if dims else ''}> : tensor<{aval.ndim}xindex>")
+    return f"[{', '.join(texts)}]"
+
 
 def module_text(jaxpr: Jaxpr, name: str = "main", aliases: Sequence[int | None] = ()) -> str:
     """Return the StableHLO module that computes a jaxpr, its entry point called ``main``."""
+    return write_module(jaxpr, name, aliases)[0]
+
+
+def write_module(
+    jaxpr: Jaxpr, name: str = "main", aliases: Sequence[int | None] = ()
+) -> tuple[str, tuple[HostFunction, ...]]:
+    """Return the module that computes a jaxpr, and the Python functions that it calls."""
     module = Module()
     module.define(jaxpr, "main", "public", aliases)
-    return module.text(name)
+    return module.text(name), tuple(module.host_functions)

@@ -22,6 +22,7 @@ from tinyjax.core.trace import (
     Trace,
     Tracer,
     current_trace,
+    evaluated_source,
     leak_check,
     raise_leaked,
     raise_not_concrete,
@@ -131,8 +132,10 @@ class StagingTrace(Recorder):
     transformation = "staging"
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        frame = user_frame(2)
-        source = None if frame is None else Source(frame.f_code, frame.f_lasti)
+        source = evaluated_source()
+        if source is None:
+            frame = user_frame(2)
+            source = None if frame is None else Source(frame.f_code, frame.f_lasti)
         return self.record(primitive, args, params, source)
 
 

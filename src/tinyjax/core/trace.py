@@ -24,7 +24,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import HostArray, Primitive
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ConcretizationError, LeakedTracerError, TinyjaxError
-from tinyjax.frames import describe_function
+from tinyjax.frames import Source, describe_function
 
 P = TypeVar("P")
 
@@ -191,6 +191,13 @@ def raise_leaked(tracer: Tracer) -> NoReturn:
 
 EVAL: Final = EvalTrace()
 _current: ContextVar[Trace] = ContextVar("tinyjax_trace", default=EVAL)
+
+#: The line of the equation that is being evaluated under a transformation: what is staged
+#: meanwhile comes from that line, and not from the one that started the transformation.
+_evaluated: ContextVar[Source | None] = ContextVar("tinyjax_evaluated_source", default=None)
+
+evaluated_source = _evaluated.get
+set_evaluated_source = _evaluated.set
 
 current_trace = _current.get
 set_trace = _current.set

@@ -93,7 +93,7 @@ def _dynamic_slice_impl(
     operands: Sequence[HostArray], params: DynamicSliceParams
 ) -> Sequence[HostArray]:
     x, *starts = operands
-    return (x[_host_slices(x.shape, starts, params.sizes)],)
+    return (np.asarray(x[_host_slices(x.shape, starts, params.sizes)]),)
 
 
 @dynamic_slice_p.def_abstract_eval

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import NO_PARAMS, ZERO, HostArray, NoParams, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.trace import bind, bind1
@@ -36,6 +37,14 @@ def _stop_gradient_jvp(
     primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
 ) -> tuple[Sequence[Array], Sequence[Tangent]]:
     return bind(stop_gradient_p, primals, params), (ZERO,)
+
+
+@stop_gradient_p.def_transpose
+def _stop_gradient_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: NoParams
+) -> Sequence[Tangent | None]:
+    # a tangent may go through it; as a map of values it is the identity
+    return cotangents
 
 
 def_elementwise_batch(stop_gradient_p)

@@ -146,19 +146,19 @@ class Windows:
             else:
                 start = np.zeros((1,) * batch, np.intp)
             if inner:
-                start = start.reshape(start.shape + (1,) * len(inner))
+                start = np.reshape(start, start.shape + (1,) * len(inner))
                 if i in inner:
                     line = [1] * start.ndim
                     line[batch + inner.index(i)] = sizes[i]
                     start = start + np.arange(sizes[i]).reshape(line)
-            coordinates.append(start)
+            coordinates.append(np.asarray(start))
         return axes, coordinates, inner
 
     def lines(self, axes: Sequence[int], coordinates: Sequence[HostArray]) -> HostArray:
         """Number positions in row-major order over the axes that have coordinates."""
         found: HostArray = np.zeros((), np.intp)
         for axis, coordinate in zip(axes, coordinates, strict=True):
-            found = found * self.shape[axis] + coordinate
+            found = np.asarray(found * self.shape[axis] + coordinate)
         return found
 
     def order(self, inner: Axes, batch: int, offset_dims: Axes, ndim: int) -> list[int]:
@@ -236,7 +236,7 @@ def gathered(windows: Windows, x: HostArray, indices: HostArray, offset_dims: Ax
         found = x.take(indices[..., 0], axis, mode="clip")
         natural = (*range(axis), *range(axis + batch, ndim))
         if offset_dims == natural:
-            return found
+            return np.asarray(found)
         rest = [i for i in range(ndim) if i not in natural]
         order = windows.order((), batch, offset_dims, ndim)
         return found.transpose((*rest, *natural)).transpose(order)

@@ -64,8 +64,8 @@ class Backend:
         placement: the sharding of every buffer.
     """
 
-    def __init__(self) -> None:
-        self.client: Client = xla_client.make_cpu_client()
+    def __init__(self, asynchronous: bool = True) -> None:
+        self.client: Client = xla_client.make_cpu_client(asynchronous=asynchronous)
         self.device: Device = self.client.devices()[0]
         self.devices = DeviceList((self.device,))
         self.placement = _Placement(self.device)

@@ -18,8 +18,9 @@ from jaxlib.xla_client import CompileOptions, LoadedExecutable, array_result_han
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.stablehlo import module_text
+from tinyjax.core.stablehlo import write_module
 from tinyjax.xla.backend import Backend, backend, buffer_of
+from tinyjax.xla.host_callbacks import HostProgram
 
 
 class Executable:
@@ -30,9 +31,18 @@ class Executable:
         in_avals: the types of its parameters.
         out_avals: the types of its results.
         donated: the parameters whose memory is given up, by position.
+        host_program: the program itself, where it calls Python functions.
     """
 
-    __slots__ = ("_backend", "_handlers", "donated", "in_avals", "loaded", "out_avals")
+    __slots__ = (
+        "_backend",
+        "_handlers",
+        "donated",
+        "host_program",
+        "in_avals",
+        "loaded",
+        "out_avals",
+    )
 
     def __init__(
         self,
@@ -41,7 +51,9 @@ class Executable:
         in_avals: tuple[ShapedArray, ...],
         out_avals: tuple[ShapedArray, ...],
         donated: tuple[int, ...],
+        host_program: HostProgram | None = None,
     ) -> None:
+        self.host_program = host_program
         self._backend = on
         self.loaded = loaded
         self.in_avals = in_avals
@@ -58,6 +70,8 @@ class Executable:
         Raises:
             ArgumentError: one was donated to an earlier call.
         """
+        if self.host_program is not None:
+            return self.host_program(args)
         on = self._backend
         buffers: list[Any] = []
         for arg in args:
@@ -148,7 +162,11 @@ def executable_for(jaxpr: Jaxpr, name: str, donated: tuple[int, ...] = ()) -> Ex
 def compile_jaxpr(on: Backend, jaxpr: Jaxpr, name: str, donated: tuple[int, ...]) -> Executable:
     """Compile a jaxpr, whether or not this was done before."""
     aliases = match_donations(jaxpr, donated)
-    text = module_text(jaxpr, name, aliases)
+    text, host_functions = write_module(jaxpr, name, aliases)
+    if host_functions:
+        # Its arguments stay where they are, so their memory is not to be had.
+        program = HostProgram(*write_module(jaxpr, name), jaxpr.out_avals)
+        return Executable(on, program.loaded(), jaxpr.in_avals, jaxpr.out_avals, (), program)
     loaded = on.client.compile_and_load(text.encode(), on.devices, CompileOptions())
     used = tuple(i for i, alias in enumerate(aliases) if alias is not None)
     return Executable(on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)

@@ -1,0 +1,24 @@
+"""Control flow that is part of the program: conditionals and loops as primitives.
+
+Each takes functions, stages them to jaxprs, and binds a primitive whose parameters those are. What
+the functions close over, arrays and tracers alike, becomes operands. The rules of the primitives
+transform the jaxprs and bind the primitive again.
+"""
+
+from tinyjax.control_flow.cond import cond, cond_p, switch
+from tinyjax.control_flow.loops import associative_scan, fori_loop, map_
+from tinyjax.control_flow.scan import scan, scan_p
+from tinyjax.control_flow.while_loop import while_loop, while_p
+
+__all__ = [
+    "associative_scan",
+    "cond",
+    "cond_p",
+    "fori_loop",
+    "map_",
+    "scan",
+    "scan_p",
+    "switch",
+    "while_loop",
+    "while_p",
+]

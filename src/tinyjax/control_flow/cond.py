@@ -1,0 +1,476 @@
+"""``cond`` and ``switch``: one of several functions, chosen by a value."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes, tree
+from tinyjax.control_flow.common import (
+    at_front,
+    close_over,
+    contains,
+    convert_all,
+    convert_outputs,
+    paths,
+    same,
+    stage_function,
+)
+from tinyjax.control_flow.while_loop import first_lane, while_p
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.calling import as_arrays
+from tinyjax.core.checking import checked
+from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.staging import Staged, stage
+from tinyjax.core.trace import bind
+from tinyjax.errors import ArgumentError, BranchTypeError, PromotionError
+from tinyjax.frames import describe_function
+from tinyjax.primitives.elementwise import clamp, convert_element_type, eq, select
+from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.reduce import reduce_or
+from tinyjax.primitives.shape import (
+    broadcast_in_dim,
+    full,
+    full_like,
+    move_batch_axis,
+    moveaxis,
+    zeros_like,
+)
+from tinyjax.transforms.batching import batch_flat, batch_jaxpr
+from tinyjax.transforms.jvp import Wanted, jvp_jaxpr
+from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
+from tinyjax.transforms.transpose import not_linear, transpose_jaxpr
+from tinyjax.tree import PyTreeDef
+
+R = TypeVar("R")
+
+
+@attrs.frozen
+class CondParams:
+    """The programs to choose from; all of one type."""
+
+    branches: tuple[Jaxpr, ...]
+
+
+cond_p: Primitive[CondParams] = Primitive("cond", CondParams)
+
+
+@cond_p.def_evaluate
+def _cond_evaluate(args: Sequence[Array], params: CondParams) -> Sequence[Array]:
+    index, *operands = args
+    return eval_jaxpr(params.branches[int(index)], operands)
+
+
+@cond_p.def_abstract_eval
+def _cond_type(avals: Sequence[ShapedArray], params: CondParams) -> Sequence[ShapedArray]:
+    index, *operands = avals
+    first = params.branches[0]
+    if index.shape or index.dtype != dtypes.int32:
+        raise ArgumentError(f"cond needs an int32 scalar to choose by, but got {index}.")
+    for branch in params.branches:
+        if not same(branch.in_avals, operands):
+            raise ArgumentError(
+                f"a branch of type {branch.type} was applied to ({', '.join(map(str, operands))})."
+            )
+        if branch.out_avals != first.out_avals:
+            raise ArgumentError(f"branches of types {first.type} and {branch.type} differ.")
+    return first.out_avals
+
+
+@cond_p.def_lowering
+def _cond_lowering(
+    lowering: Lowering, operands: Sequence[str], params: CondParams
+) -> Sequence[str]:
+    index, *rest = operands
+    avals_in, avals_out = lowering.avals_in, lowering.avals_out
+
+    def region(branch: Jaxpr) -> str:
+        return lowering.region((), lambda _: lowering.lower(branch, rest), avals_out)
+
+    regions = [region(branch) for branch in params.branches]
+    return lowering.emit("stablehlo.case", (index,), avals_in[:1], avals_out, None, regions)
+
+
+def _bind_branches(
+    index: Array, branches: Sequence[Staged], operands: Sequence[Array]
+) -> Sequence[Array]:
+    """Bind the choice between transformed branches, which may have brought constants along."""
+    jaxprs, consts = close_over(branches)
+    avals = jaxprs[0].out_avals
+    if any(j.out_avals != avals for j in jaxprs):
+        # transformed branches may differ in whether a result is weakly typed
+        strong = [a.strip_weak() for a in avals]
+        jaxprs = [convert_outputs(j, lambda outs: convert_all(outs, strong)) for j in jaxprs]
+    return bind(cond_p, (index, *consts, *operands), CondParams(tuple(jaxprs)))
+
+
+def _any_of(columns: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
+    return tuple(map(any, zip(*columns, strict=True)))
+
+
+@cond_p.def_jvp
+def _cond_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: CondParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    index, *operands = primals
+    nonzero = tuple(t is not ZERO for t in tangents[1:])
+    present = _any_of([jvp_jaxpr(branch, nonzero)[1] for branch in params.branches])
+    wanted = Wanted(present, zeros_like)
+    branches = [jvp_jaxpr(branch, nonzero, wanted)[0] for branch in params.branches]
+    given = [t for t in tangents[1:] if t is not ZERO]
+    outs = _bind_branches(index, branches, [*operands, *given])
+    rest = iter(outs[len(present) :])
+    return outs[: len(present)], [next(rest) if has else ZERO for has in present]
+
+
+@cond_p.def_linearize
+def _cond_linearize(
+    primals: Sequence[Array], nonzero: Sequence[bool], params: CondParams
+) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    index, *operands = primals
+    chosen = tuple(nonzero[1:])
+    present = _any_of([linearize_jaxpr(b, chosen).nonzero_out for b in params.branches])
+    wanted = Wanted(present, zeros_like)
+    linearized = [linearize_jaxpr(branch, chosen, wanted) for branch in params.branches]
+    slots, places = _share_slots(linearized)
+    n = len(present)
+    primal = [
+        _fill_slots(lin.primal, n, slots, own) for lin, own in zip(linearized, places, strict=True)
+    ]
+    outs = _bind_branches(index, primal, operands)
+    kept = sorted({i for lin in linearized for i in lin.forwarded if i is not None})
+    residuals = [*outs[n:], *(operands[i] for i in kept)]
+    first = [*slots, *(params.branches[0].in_avals[i] for i in kept)]
+    tangent = [
+        Staged(_read_slots(lin, first, [*own, *kept], len(slots)), ())
+        for lin, own in zip(linearized, places, strict=True)
+    ]
+
+    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+        return _bind_branches(index, tangent, [*residuals, *tangents])
+
+    return outs[:n], present, tangent_map
+
+
+def _share_slots(
+    linearized: Sequence[LinearizedJaxpr],
+) -> tuple[list[ShapedArray], list[list[int]]]:
+    """Lay out the residuals that the branches compute: only one branch runs, so they share slots.
+
+    Returns:
+        The type of each slot, and for each branch the slots of its computed residuals.
+    """
+    slots: list[ShapedArray] = []
+    places: list[list[int]] = []
+    for lin in linearized:
+        free = list(range(len(slots)))
+        own: list[int] = []
+        for aval in lin.primal.jaxpr.out_avals[len(lin.nonzero_out) :]:
+            place = next((i for i in free if slots[i] == aval), None)
+            if place is None:
+                place = len(slots)
+                slots.append(aval)
+            else:
+                free.remove(place)
+            own.append(place)
+        places.append(own)
+    return slots, places
+
+
+def _fill_slots(
+    primal: Staged, num_outs: int, slots: Sequence[ShapedArray], places: Sequence[int]
+) -> Staged:
+    """Put a branch's residuals into their slots, and zeros into the others."""
+
+    def fill(outs: list[Array]) -> list[Array]:
+        filled: list[Array] = [splat(0, aval) for aval in slots]
+        for place, value in zip(places, outs[num_outs:], strict=True):
+            filled[place] = value
+        return [*outs[:num_outs], *filled]
+
+    if list(places) == list(range(len(slots))):
+        return primal
+    return Staged(convert_outputs(primal.jaxpr, fill), primal.consts)
+
+
+def _read_slots(
+    lin: LinearizedJaxpr, avals: Sequence[ShapedArray], sources: Sequence[int], num_slots: int
+) -> Jaxpr:
+    """A branch's tangent map whose first parameters are the slots and the operands kept.
+
+    Args:
+        lin: the branch.
+        avals: the types of those parameters.
+        sources: the slots of the branch's computed residuals, then the operands kept.
+        num_slots: how many slots there are.
+    """
+    jaxpr = lin.tangent
+    num_computed = len(lin.primal.jaxpr.outs) - len(lin.nonzero_out)
+    slots = iter(sources[:num_computed])
+    kept = {i: num_slots + k for k, i in enumerate(sources[num_computed:])}
+    binders = [Var(aval) for aval in avals]
+    for var, forwarded in zip(jaxpr.in_binders, lin.forwarded, strict=False):
+        binders[next(slots) if forwarded is None else kept[forwarded]] = var
+    tangents = jaxpr.in_binders[len(lin.forwarded) :]
+    return Jaxpr((*binders, *tangents), jaxpr.eqns, jaxpr.outs)
+
+
+@cond_p.def_transpose
+def _cond_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: CondParams
+) -> Sequence[Tangent | None]:
+    index, *rest = operands
+    if isinstance(index, Var):
+        raise not_linear("cond", "what it chooses by")
+    linear = tuple(isinstance(x, Var) for x in rest)
+    nonzero = tuple(ct is not ZERO for ct in cotangents)
+    transposed = [transpose_jaxpr(b, linear, nonzero, add_arrays) for b in params.branches]
+    present = _any_of([t.nonzero_out for t in transposed])
+    avals = [x.aval for x in rest if isinstance(x, Var)]
+
+    def spread(has: Sequence[bool], outs: list[Array]) -> list[Array]:
+        found = iter(outs)
+        return [
+            next(found) if mine else splat(0, aval)
+            for mine, wanted, aval in zip(has, present, avals, strict=True)
+            if wanted
+        ]
+
+    def spread_all(has: tuple[bool, ...], staged: Staged) -> Staged:
+        if has == present:
+            return staged
+        return Staged(convert_outputs(staged.jaxpr, lambda outs: spread(has, outs)), staged.consts)
+
+    branches = [spread_all(t.nonzero_out, t.staged) for t in transposed]
+    known = [x for x in rest if not isinstance(x, Var)]
+    given = [ct for ct in cotangents if ct is not ZERO]
+    outs = iter(_bind_branches(index, branches, [*known, *given]))
+    results = iter([next(outs) if has else ZERO for has in present])
+    return [None, *(next(results) if is_linear else None for is_linear in linear)]
+
+
+@cond_p.def_batch
+def _cond_batch(
+    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: CondParams
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    index, *operands = values
+    index_axis, *rest = axes
+    if index_axis is None:
+        found = [batch_jaxpr(b, mapped, tuple(rest))[1] for b in params.branches]
+        wanted = _any_of([[axis is not None for axis in column] for column in found])
+        branches = [
+            batch_jaxpr(b, mapped, tuple(rest), wanted, move_batch_axis)[0] for b in params.branches
+        ]
+        return _bind_branches(index, branches, operands), at_front(wanted)
+    operands = [
+        x if axis is None else moveaxis(x, axis, 0) for x, axis in zip(operands, rest, strict=True)
+    ]
+    batched = [axis is not None for axis in rest]
+    results = [
+        _of_those_who_take(mapped, branch, eq(index, full_like(index, i)), operands, batched)
+        for i, branch in enumerate(params.branches)
+    ]
+    chosen = results[0]
+    for i, result in enumerate(results[1:], start=1):
+        here = eq(index, full_like(index, i))
+        chosen = [_select(here, x, y) for x, y in zip(result, chosen, strict=True)]
+    return chosen, [0] * len(chosen)
+
+
+def _select(here: Array, x: Array, y: Array) -> Array:
+    return select(broadcast_in_dim(here, x.shape, (0,)), x, y)
+
+
+def _of_those_who_take(
+    mapped: MappedAxis,
+    branch: Jaxpr,
+    here: Array,
+    operands: Sequence[Array],
+    batched: Sequence[bool],
+) -> Sequence[Array]:
+    """Apply a branch to many examples, of which some take it; what others get is of no account.
+
+    The others come along as copies of the first who does, which keeps the infinities and NaNs that
+    they would get out of the derivatives, and ends a ``while_loop`` that might not end for them. A
+    branch with such a loop is run only if somebody takes it.
+    """
+
+    def of_many(operands: Sequence[Array]) -> list[Array]:
+        # not through batch_jaxpr: equations that are inlined here must not be recorded twice,
+        # or nested branches would take time quadratic in their depth
+        outs, axes = batch_flat(
+            lambda *args: eval_jaxpr(branch, args), mapped, operands, at_front(batched)
+        )
+        return [
+            move_batch_axis(out, axis, 0, mapped.size) for out, axis in zip(outs, axes, strict=True)
+        ]
+
+    if contains(branch, while_p) and mapped.size:
+
+        def taken(here: Array, *operands: Array) -> list[Array]:
+            return of_many(first_lane(here, operands, batched))
+
+        avals = [x.aval for x in (here, *operands)]
+        run = stage(taken, avals)
+        zeros = [splat(0, aval) for aval in run.jaxpr.out_avals]
+        nothing = stage(lambda *_: zeros, avals)
+        anyone = convert_element_type(reduce_or(here, (0,)), dtypes.int32)
+        return _bind_branches(anyone, [nothing, run], [here, *operands])
+    inexact = [
+        mark and dtypes.is_inexact(x.dtype) for x, mark in zip(operands, batched, strict=True)
+    ]
+    if any(inexact) and mapped.size:
+        operands = first_lane(here, operands, inexact)
+    return of_many(operands)
+
+
+# The functions
+
+
+@checked
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[..., R],
+    false_fun: Callable[..., R],
+    *operands: Any,
+) -> R:
+    """Apply one of two functions, as the predicate says.
+
+    Where the predicate's value is at hand, outside ``jit`` and not mapped by ``vmap``, the function
+    chosen is simply called. Else both are staged, and one runs when the program does; under
+    ``vmap`` with a mapped predicate both run, and the results are selected.
+
+    Args:
+        pred: a bool scalar; a number counts as true where it is not zero.
+        true_fun: takes the operands.
+        false_fun: takes the operands, and returns what ``true_fun`` does: the same tree, with
+            arrays of the same shapes. Dtypes that differ are promoted to a common one.
+        operands: trees of arrays.
+
+    Raises:
+        ArgumentError: the predicate is not a scalar.
+        BranchTypeError: the results differ in structure or shape; the message says where.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> f = tinyjax.jit(lambda x: lax.cond(x > 0, jnp.sqrt, lambda x: -x, x))
+        >>> float(f(4.0)), float(f(-3.0))
+        (2.0, 3.0)
+    """
+    predicate = as_array(pred)
+    if predicate.shape:
+        raise ArgumentError(
+            f"the predicate of cond must be a scalar, but it is {predicate.aval}. For a choice "
+            "element by element use jnp.where; for one over many examples use vmap."
+        )
+    if isinstance(predicate, ConcreteArray):
+        return (true_fun if bool(predicate) else false_fun)(*operands)
+    index = convert_element_type(convert_element_type(predicate, dtypes.bool_), dtypes.int32)
+    if isinstance(index, ConcreteArray):  # the primal of what is being differentiated
+        return (true_fun if bool(index) else false_fun)(*operands)
+    result: R = _choose("cond", index, [false_fun, true_fun], operands)
+    return result
+
+
+@checked
+def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Any) -> R:
+    """Apply one of several functions, chosen by an index.
+
+    Args:
+        index: an integer scalar; out of range it counts as the first or last.
+        branches: each takes the operands, and all return the same tree of arrays.
+        operands: trees of arrays.
+
+    Raises:
+        ArgumentError: the index is not an integer scalar, or there are no branches.
+        BranchTypeError: the results differ in structure or shape; the message says where.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> float(lax.switch(1, [jnp.sin, jnp.cos, jnp.tan], 0.0))
+        1.0
+    """
+    if not branches:
+        raise ArgumentError("switch needs at least one branch.")
+    number = as_array(index)
+    if number.shape or not dtypes.is_integer(number.dtype):
+        raise ArgumentError(
+            f"the index of switch must be an integer scalar, but it is {number.aval}."
+        )
+    last = len(branches) - 1
+    if isinstance(number, ConcreteArray):
+        return branches[min(max(int(number), 0), last)](*operands)
+    # clamped in its own dtype, of which int32 need not hold all values
+    most = min(last, int(np.iinfo(number.dtype).max))
+    low, high = full((), 0, number.dtype), full((), most, number.dtype)
+    number = convert_element_type(clamp(low, number, high), dtypes.int32)
+    result: R = _choose("switch", number, branches, operands)
+    return result
+
+
+def _choose(
+    name: str, index: Array, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
+) -> Any:
+    leaves, in_tree = tree.flatten((operands, {}))
+    args = as_arrays(leaves, branches[0], in_tree)
+    avals = [x.aval for x in args]
+    staged, out_trees = zip(
+        *(stage_function(branch, in_tree, avals) for branch in branches), strict=True
+    )
+    joined = _join(name, branches, staged, out_trees)
+    return tree.unflatten(out_trees[0], _bind_branches(index, joined, args))
+
+
+def _join(
+    name: str,
+    branches: Sequence[Callable[..., Any]],
+    staged: Sequence[Staged],
+    out_trees: Sequence[PyTreeDef],
+) -> list[Staged]:
+    """Give the branches results of one type, converting to common dtypes."""
+    first = out_trees[0]
+    for fun, out_tree in zip(branches, out_trees, strict=True):
+        if out_tree != first:
+            raise BranchTypeError(
+                f"the branches of {name} must return the same structure, but "
+                f"{describe_function(branches[0])} returned {first} and {describe_function(fun)} "
+                f"returned {out_tree}. Make the containers, their keys and lengths equal."
+            )
+    columns = zip(*(s.jaxpr.out_avals for s in staged), strict=True)
+    targets = [
+        _join_avals(name, branches, path, column)
+        for path, column in zip(paths(first, "result"), columns, strict=True)
+    ]
+    return [
+        s
+        if list(s.jaxpr.out_avals) == targets
+        else Staged(convert_outputs(s.jaxpr, lambda outs: convert_all(outs, targets)), s.consts)
+        for s in staged
+    ]
+
+
+def _join_avals(
+    name: str,
+    branches: Sequence[Callable[..., Any]],
+    path: str,
+    avals: Sequence[ShapedArray],
+) -> ShapedArray:
+    first = avals[0]
+    for fun, aval in zip(branches, avals, strict=True):
+        if aval.shape != first.shape:
+            raise BranchTypeError(
+                f"the branches of {name} must return arrays of equal shapes, but {path} is {first} "
+                f"from {describe_function(branches[0])} and {aval} from {describe_function(fun)}. "
+                "Reshape or broadcast one of them."
+            )
+    try:
+        dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in avals])
+    except PromotionError as error:
+        raise BranchTypeError(f"{path} of the branches of {name}: {error.message}") from None
+    return ShapedArray(first.shape, dtype, weak)

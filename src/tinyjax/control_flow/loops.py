@@ -1,0 +1,248 @@
+"""Loops made of ``scan`` and ``while_loop``: ``fori_loop``, ``map``, ``associative_scan``."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from tinyjax import dtypes, tree
+from tinyjax.control_flow.scan import scan
+from tinyjax.control_flow.while_loop import while_loop
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, canonical_axis
+from tinyjax.core.calling import FlatFunction, as_arrays
+from tinyjax.core.checking import checked
+from tinyjax.core.primitive import MappedAxis
+from tinyjax.errors import ArgumentError
+from tinyjax.frames import describe_function
+from tinyjax.primitives.elementwise import add, convert_element_type, lt
+from tinyjax.primitives.shape import (
+    concatenate,
+    expand_dims,
+    full,
+    move_batch_axis,
+    reshape,
+    rev,
+    slice_in_dim,
+)
+from tinyjax.transforms.batching import batch_flat
+
+S = TypeVar("S")
+Y = TypeVar("Y")
+
+
+@checked
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, S], S],
+    init_val: S,
+    *,
+    unroll: int | bool | None = None,
+) -> S:
+    """Run ``state = body_fun(i, state)`` for every integer from ``lower`` to below ``upper``.
+
+    With bounds whose values are at hand it is a ``scan``, and can be differentiated in both modes;
+    with traced bounds it is a ``while_loop``.
+
+    Args:
+        lower: an integer scalar.
+        upper: another.
+        body_fun: takes the index and the state; returns the new state: the same tree, of the same
+            shapes and dtypes.
+        init_val: the first state, a tree of arrays.
+        unroll: how many turns the compiled loop does at a time, where the bounds are at hand.
+
+    Raises:
+        ArgumentError: a bound is not an integer scalar, or ``unroll`` is given for traced bounds.
+        CarryTypeError: the state changes its structure or type; the message says which leaf.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> int(lax.fori_loop(1, 5, lambda i, product: product * i, 1))
+        24
+    """
+    bounds = [as_array(lower), as_array(upper)]
+    for name, bound in zip(("lower", "upper"), bounds, strict=True):
+        if bound.shape or not dtypes.is_integer(bound.dtype):
+            raise ArgumentError(
+                f"{name} of fori_loop must be an integer scalar, but it is {bound.aval}."
+            )
+    dtype, _ = dtypes.promote([(x.dtype, x.weak_type) for x in bounds])
+    one = full((), 1, dtype)
+    if all(isinstance(x, ConcreteArray) for x in bounds):
+        first, length = int(bounds[0]), int(bounds[1]) - int(bounds[0])
+
+        def turn(carry: tuple[Array, S], _: None) -> tuple[tuple[Array, S], None]:
+            i, state = carry
+            return (add(i, one), body_fun(i, state)), None
+
+        start: tuple[Array, S] = (full((), first, dtype), init_val)
+        steps = 1 if unroll is None else unroll
+        return scan(turn, start, None, max(length, 0), unroll=steps)[0][1]
+    if unroll is not None:
+        raise ArgumentError(
+            "fori_loop can be unrolled only where its bounds are known, but they are traced. Leave "
+            "out unroll, or give bounds that are Python numbers."
+        )
+
+    def goes_on(carry: tuple[Array, Array, S]) -> Array:
+        return lt(carry[0], carry[1])
+
+    def body(carry: tuple[Array, Array, S]) -> tuple[Array, Array, S]:
+        i, end, state = carry
+        return add(i, one), end, body_fun(i, state)
+
+    ends = [convert_element_type(x, dtype) for x in bounds]
+    return while_loop(goes_on, body, (ends[0], ends[1], init_val))[2]
+
+
+@checked
+def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
+    """Apply a function to every slice of arrays along their first axis, one after the other.
+
+    It is ``vmap`` with a loop: it needs the memory of one slice, or of ``batch_size`` of them.
+
+    Args:
+        f: takes one slice of ``xs``.
+        xs: a tree of arrays whose first axes have one size.
+        batch_size: how many slices to take at once, by vectorising ``f``.
+
+    Returns:
+        The results, stacked along a new first axis.
+
+    Raises:
+        ArgumentError: ``xs`` differ in length, or ``batch_size`` is not positive.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.map(lambda x: x * x, jnp.arange(4))
+        Array([0, 1, 4, 9], dtype=int32)
+    """
+
+    def turn(_: None, x: Any) -> tuple[None, Y]:
+        return None, f(x)
+
+    if batch_size is None:
+        return scan(turn, None, xs)[1]
+    if batch_size < 1:
+        raise ArgumentError(f"batch_size of map must be positive, but it is {batch_size}.")
+    leaves, in_tree = tree.flatten(((xs,), {}))
+    arrays = as_arrays(leaves, f, in_tree)
+    lengths = {x.shape[0] if x.shape else None for x in arrays}
+    if len(lengths) != 1 or None in lengths:
+        return scan(turn, None, xs)[1]  # which says what is wrong
+    length = arrays[0].shape[0]
+    batches, rest = divmod(length, batch_size)
+    flat = FlatFunction(f, in_tree)
+
+    def many(*slices: Array) -> list[Array]:
+        mapped = MappedAxis(slices[0].shape[0])
+        outs, axes = batch_flat(flat, mapped, slices, [0] * len(slices), f)
+        return [
+            move_batch_axis(out, axis, 0, mapped.size) for out, axis in zip(outs, axes, strict=True)
+        ]
+
+    found: list[Sequence[Array]] = []
+    if batches or not rest:
+        full_batches = [
+            reshape(slice_in_dim(x, 0, batches * batch_size), (batches, batch_size, *x.shape[1:]))
+            for x in arrays
+        ]
+        _, outs = scan(lambda _, slices: (None, many(*slices)), None, full_batches)
+        found.append([reshape(y, (batches * batch_size, *y.shape[2:])) for y in outs])
+    if rest:
+        found.append(many(*(slice_in_dim(x, length - rest, length) for x in arrays)))
+    joined = [
+        concatenate(parts, 0) if len(parts) > 1 else parts[0] for parts in zip(*found, strict=True)
+    ]
+    result: Y = tree.unflatten(flat.out_tree, joined)
+    return result
+
+
+@checked
+def associative_scan(
+    fn: Callable[[Any, Any], Any], elems: S, reverse: bool = False, axis: int = 0
+) -> S:
+    """Combine the slices before each place by an associative function, in logarithmic depth.
+
+    The work is linear (Blelloch, "Prefix sums and their applications", 1990): neighbours are
+    combined, the scan of those gives the odd places, and one more combination the even ones.
+
+    Args:
+        fn: associative; takes two trees like ``elems``, of several slices each, and returns one.
+        elems: a tree of arrays that agree in the size of ``axis``.
+        reverse: whether to combine the slices from each place on.
+        axis: the axis to go along.
+
+    Raises:
+        ArgumentError: there is no array, the sizes differ, or ``fn`` changes a type.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.associative_scan(jnp.add, jnp.arange(5))
+        Array([ 0,  1,  3,  6, 10], dtype=int32)
+    """
+    leaves, treedef = tree.flatten(elems)
+    arrays = as_arrays(leaves, fn, tree.structure(((elems,), {})))
+    axes = [canonical_axis(axis, x.ndim, "associative_scan: axis") for x in arrays]
+    sizes = {x.shape[a] for x, a in zip(arrays, axes, strict=True)}
+    if len(sizes) != 1:
+        raise ArgumentError(
+            f"associative_scan needs arrays of one size along axis {axis}, but got sizes "
+            f"{sorted(sizes)}."
+        )
+    (size,) = sizes
+    if reverse:
+        arrays = [rev(x, (a,)) for x, a in zip(arrays, axes, strict=True)]
+
+    def combine(xs: Sequence[Array], ys: Sequence[Array]) -> list[Array]:
+        out = fn(tree.unflatten(treedef, xs), tree.unflatten(treedef, ys))
+        found, out_tree = tree.flatten(out)
+        if out_tree != treedef:
+            raise ArgumentError(
+                f"{describe_function(fn)} must return what it is given, for associative_scan: "
+                f"a tree {treedef}, but it returned {out_tree}."
+            )
+        outs = [as_array(x) for x in found]
+        for x, y in zip(outs, xs, strict=True):
+            if (x.shape, x.dtype) != (y.shape, y.dtype):
+                raise ArgumentError(
+                    f"{describe_function(fn)} must return arrays of the types it is given, for "
+                    f"associative_scan: {y.aval}, but it returned {x.aval}."
+                )
+        return outs
+
+    def cut(xs: Sequence[Array], start: int, stop: int, stride: int = 1) -> list[Array]:
+        return [slice_in_dim(x, start, stop, stride, a) for x, a in zip(xs, axes, strict=True)]
+
+    def scanned(xs: Sequence[Array], n: int) -> Sequence[Array]:
+        if n < 2:
+            return xs
+        half = n // 2
+        pairs = combine(cut(xs, 0, 2 * half, 2), cut(xs, 1, 2 * half, 2))
+        odd = scanned(pairs, half)
+        evens = (n - 1) // 2  # the even places after the first
+        even = combine(cut(odd, 0, evens), cut(xs, 2, n, 2)) if evens else []
+        first = cut(xs, 0, 1)
+        if evens:
+            first = [concatenate(p, a) for *p, a in zip(first, even, axes, strict=True)]
+        return [_interleave(x, y, a) for x, y, a in zip(first, odd, axes, strict=True)]
+
+    outs = scanned(arrays, size)
+    if reverse:
+        outs = [rev(x, (a,)) for x, a in zip(outs, axes, strict=True)]
+    result: S = tree.unflatten(treedef, outs)
+    return result
+
+
+def _interleave(x: Array, y: Array, axis: int) -> Array:
+    """Take slices of ``x`` and ``y`` in turn; ``x`` has as many as ``y``, or one more."""
+    n = y.shape[axis]
+    head = slice_in_dim(x, 0, n, 1, axis)
+    pairs = concatenate([expand_dims(head, (axis + 1,)), expand_dims(y, (axis + 1,))], axis + 1)
+    shape = (*x.shape[:axis], 2 * n, *x.shape[axis + 1 :])
+    together = reshape(pairs, shape)
+    if x.shape[axis] == n:
+        return together
+    return concatenate([together, slice_in_dim(x, n, n + 1, 1, axis)], axis)

@@ -1,0 +1,582 @@
+"""``scan``: a loop of known length with a state, an input and an output for every turn."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from tinyjax import dtypes, tree
+from tinyjax.control_flow.common import (
+    at_front,
+    depends,
+    evaluate_compiled,
+    fixed_point,
+    match_carry,
+    paths,
+    rearrange,
+    same,
+    split,
+    stabilise,
+    stage_function,
+)
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.calling import as_arrays
+from tinyjax.core.checking import checked
+from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects_of, eval_jaxpr, subjaxprs
+from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.simplify import dce
+from tinyjax.core.stablehlo import Lowering, int_array
+from tinyjax.core.staging import Staged, stage
+from tinyjax.core.trace import bind
+from tinyjax.errors import ArgumentError, CarryTypeError
+from tinyjax.frames import describe_function
+from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.shape import full, move_batch_axis, moveaxis, zeros_like
+from tinyjax.transforms.batching import batch_jaxpr
+from tinyjax.transforms.jvp import Wanted, jvp_jaxpr
+from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
+from tinyjax.transforms.transpose import backward_pass
+from tinyjax.tree import PyTreeDef
+
+C = TypeVar("C")
+X = TypeVar("X")
+Y = TypeVar("Y")
+
+
+@attrs.frozen
+class ScanParams:
+    """A loop.
+
+    Attributes:
+        jaxpr: takes the constants, the carry and one slice of each input; returns the new carry and
+            one slice of each output.
+        num_consts: how many operands are the same in every turn.
+        num_carry: how many are carried from turn to turn.
+        length: the number of turns.
+        reverse: whether the turns go from the last slice to the first.
+        unroll: how many turns the compiled loop does at a time.
+    """
+
+    jaxpr: Jaxpr
+    num_consts: int
+    num_carry: int
+    length: int
+    reverse: bool = False
+    unroll: int = 1
+
+
+scan_p: Primitive[ScanParams] = Primitive("scan", ScanParams)
+
+
+@scan_p.def_evaluate
+def _scan_evaluate(args: Sequence[Array], params: ScanParams) -> Sequence[Array]:
+    # Whoever writes a loop of this kind asks for a staged one: it runs compiled.
+    return evaluate_compiled(scan_p, args, params)
+
+
+@scan_p.def_abstract_eval
+def _scan_type(avals: Sequence[ShapedArray], params: ScanParams) -> Sequence[ShapedArray]:
+    jaxpr, m = params.jaxpr, params.num_carry
+    fixed, xs = split(avals, params.num_consts + m)
+    for x in xs:
+        if not x.shape or x.shape[0] != params.length:
+            raise ArgumentError(f"scan over {params.length} turns was given an input of type {x}.")
+    given = [*fixed, *(x.with_shape(x.shape[1:]) for x in xs)]
+    carry = jaxpr.in_avals[params.num_consts : params.num_consts + m]
+    if not same(given, jaxpr.in_avals) or carry != jaxpr.out_avals[:m]:
+        raise ArgumentError(
+            f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, given))})."
+        )
+    return [*carry, *(y.with_shape((params.length, *y.shape)) for y in jaxpr.out_avals[m:])]
+
+
+@scan_p.def_lowering
+def _scan_lowering(
+    lowering: Lowering, operands: Sequence[str], params: ScanParams
+) -> Sequence[str]:
+    """A ``while`` whose state is the turn, the operands, and the outputs so far."""
+    avals_in, avals_out = list(lowering.avals_in), list(lowering.avals_out)
+    num_consts, num_carry, length = params.num_consts, params.num_carry, params.length
+    counter = ShapedArray((), dtypes.int32 if length < 2**31 else dtypes.int64)
+    flag = ShapedArray((), dtypes.bool_)
+    xs_avals, ys_avals = avals_in[num_consts + num_carry :], avals_out[num_carry:]
+    state_avals = [counter, *avals_in, *ys_avals]
+    first = 1 + num_consts
+
+    def index(value: int) -> str:
+        return lowering.scalar(value, counter.dtype)
+
+    def condition(names: list[str]) -> list[str]:
+        attributes = {"comparison_direction": "#stablehlo<comparison_direction LT>"}
+        operands = (names[0], index(length - length % params.unroll))
+        return [lowering.op1("stablehlo.compare", operands, (counter, counter), flag, attributes)]
+
+    def turn(names: list[str]) -> list[str]:
+        i = names[0]
+        consts, carry, rest = split(names[1:], num_consts, num_carry)
+        xs, ys = split(rest, len(xs_avals))
+        position = i
+        if params.reverse:
+            operands = (index(length - 1), i)
+            position = lowering.op1("stablehlo.subtract", operands, (counter, counter), counter)
+
+        def starts(aval: ShapedArray) -> tuple[list[str], list[ShapedArray]]:
+            return [position, *(index(0) for _ in aval.shape[1:])], [counter] * aval.ndim
+
+        def read(x: str, aval: ShapedArray) -> str:
+            part = aval.with_shape((1, *aval.shape[1:]))
+            names, avals = starts(aval)
+            attributes = {"slice_sizes": int_array(part.shape)}
+            cut = lowering.op1(
+                "stablehlo.dynamic_slice", (x, *names), (aval, *avals), part, attributes
+            )
+            out = aval.with_shape(aval.shape[1:])
+            return lowering.op1("stablehlo.reshape", (cut,), (part,), out)
+
+        def write(y: str, aval: ShapedArray, value: str) -> str:
+            part = aval.with_shape((1, *aval.shape[1:]))
+            given = aval.with_shape(aval.shape[1:])
+            value = lowering.op1("stablehlo.reshape", (value,), (given,), part)
+            names, avals = starts(aval)
+            return lowering.op1(
+                "stablehlo.dynamic_update_slice", (y, value, *names), (aval, part, *avals), aval
+            )
+
+        slices = [read(x, aval) for x, aval in zip(xs, xs_avals, strict=True)]
+        outs = lowering.lower(params.jaxpr, [*consts, *carry, *slices])
+        carry, parts = split(outs, num_carry)
+        ys = [write(y, a, part) for y, a, part in zip(ys, ys_avals, parts, strict=True)]
+        following = lowering.op1("stablehlo.add", (i, index(1)), (counter, counter), counter)
+        return [following, *consts, *carry, *xs, *ys]
+
+    def body(names: list[str]) -> list[str]:
+        for _ in range(params.unroll):
+            names = turn(names)
+        return names
+
+    names = [index(0), *operands, *(lowering.full(0, aval) for aval in ys_avals)]
+    if length >= params.unroll and length > 0:
+        regions = [
+            lowering.region(state_avals, condition, (flag,)),
+            lowering.region(state_avals, body, state_avals),
+        ]
+        names = lowering.emit("stablehlo.while", names, state_avals, state_avals, None, regions)
+    for _ in range(length % params.unroll):
+        names = turn(names)
+    return [*names[first : first + num_carry], *names[1 + len(avals_in) :]]
+
+
+# Transformations. In each the set of carried values that take part grows until it no longer does:
+# what has a tangent, or a batch axis, after one turn has it in the next.
+
+
+def _bind_scan(
+    jaxpr: Jaxpr,
+    consts: Sequence[Array],
+    carry: Sequence[Array],
+    xs: Sequence[Array],
+    params: ScanParams,
+) -> Sequence[Array]:
+    jaxpr = stabilise(jaxpr, len(consts), len(carry))
+    changed = attrs.evolve(params, jaxpr=jaxpr, num_consts=len(consts), num_carry=len(carry))
+    return bind(scan_p, (*consts, *carry, *xs), changed)
+
+
+def _start(
+    carry: Sequence[Array], tangents: Sequence[Tangent], nonzero: Sequence[bool]
+) -> list[Array]:
+    """The tangents of the first carry, zeros where only later turns have one."""
+    return [
+        zeros_like(x) if t is ZERO else t
+        for x, t, has in zip(carry, tangents, nonzero, strict=True)
+        if has
+    ]
+
+
+def _present(tangents: Sequence[Tangent]) -> list[Array]:
+    return [t for t in tangents if t is not ZERO]
+
+
+@scan_p.def_jvp
+def _scan_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: ScanParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    nz_consts, nz_init, nz_xs = split([t is not ZERO for t in tangents], k, m)
+    num_ys = len(jaxpr.outs) - m
+
+    def of_body(carry: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
+        wanted = Wanted((*carry, *(False,) * num_ys), zeros_like)
+        return jvp_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), wanted)
+
+    nz_carry = fixed_point(nz_init, lambda carry: of_body(carry)[1][:m])
+    staged, nz_out = of_body(nz_carry)
+    # from (consts, carry, xs, their tangents) to consts, carry and xs each with their tangents
+    sizes = (len(staged.consts), k, m, len(nz_xs), sum(nz_consts), sum(nz_carry))
+    new, c, s, x, tc, ts, tx = split(range(len(staged.jaxpr.in_binders)), *sizes)
+    out_s, out_y, out_ts, out_ty = split(range(len(staged.jaxpr.outs)), m, num_ys, sum(nz_carry))
+    body = rearrange(
+        staged.jaxpr,
+        [*new, *c, *tc, *s, *ts, *x, *tx],
+        [*out_s, *out_ts, *out_y, *out_ty],
+    )
+    consts, init, xs = split(primals, k, m)
+    t_consts, t_init, t_xs = split(tangents, k, m)
+    outs = _bind_scan(
+        body,
+        [*staged.consts, *consts, *_present(t_consts)],
+        [*init, *_start(init, t_init, nz_carry)],
+        [*xs, *_present(t_xs)],
+        params,
+    )
+    carry, carry_tangents, ys, ys_tangents = split(outs, m, sum(nz_carry), num_ys)
+    found = iter([*carry_tangents, *ys_tangents])
+    return [*carry, *ys], [next(found) if has else ZERO for has in nz_out]
+
+
+@scan_p.def_linearize
+def _scan_linearize(
+    primals: Sequence[Array], nonzero: Sequence[bool], params: ScanParams
+) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    nz_consts, nz_init, nz_xs = split(nonzero, k, m)
+    num_ys = len(jaxpr.outs) - m
+
+    def of_body(carry: tuple[bool, ...]) -> LinearizedJaxpr:
+        wanted = Wanted((*carry, *(False,) * num_ys), zeros_like)
+        return linearize_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), wanted)
+
+    nz_carry = fixed_point(nz_init, lambda carry: of_body(carry).nonzero_out[:m])
+    lin = of_body(nz_carry)
+    consts, init, xs = split(primals, k, m)
+    primal = lin.primal.jaxpr
+    all_consts = [*lin.primal.consts, *consts]
+    new = len(lin.primal.consts)
+
+    # Residuals. What is the same in every turn (a constant, or computed from constants alone) is a
+    # constant of the tangent loop; a slice of an input is the input; the carry, and what a turn
+    # computes, are stacked.
+    computed = iter(primal.outs[len(jaxpr.outs) :])
+    atoms = [primal.in_binders[new + i] if i is not None else next(computed) for i in lin.forwarded]
+    where: dict[Atom, int] = {v: i for i, v in enumerate(primal.in_binders)}
+    varies = _varying(primal, len(all_consts))
+    fixed_places = [i for i, x in enumerate(atoms) if x not in varies]
+    input_places = [i for i, x in enumerate(atoms) if where.get(x, -1) >= len(all_consts) + m]
+    stacked_places = [i for i in range(len(atoms)) if i not in {*fixed_places, *input_places}]
+    stacking = Jaxpr(
+        primal.in_binders,
+        primal.eqns,
+        (*primal.outs[: len(jaxpr.outs)], *(atoms[i] for i in stacked_places)),
+    )
+    invariant = Jaxpr(
+        primal.in_binders[: len(all_consts)],
+        tuple(
+            [
+                eqn
+                for eqn in primal.eqns
+                if not (effects_of(eqn).any or varies.intersection(eqn.out_binders))
+            ]
+        ),
+        tuple([atoms[i] for i in fixed_places]),
+    )
+    fixed = eval_jaxpr(dce(invariant), all_consts)
+    outs = _bind_scan(stacking, all_consts, init, xs, params)
+    results, stacked = outs[: len(jaxpr.outs)], outs[len(jaxpr.outs) :]
+    inputs = [xs[where[atoms[i]] - len(all_consts) - m] for i in input_places]
+
+    t_consts, t_carry, t_xs = split(
+        range(len(atoms), len(lin.tangent.in_binders)), sum(nz_consts), sum(nz_carry)
+    )
+    tangent = rearrange(
+        lin.tangent,
+        [*fixed_places, *t_consts, *t_carry, *input_places, *stacked_places, *t_xs],
+    )
+
+    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+        rest = iter(tangents)
+        const_tangents = [next(rest) for has in nz_consts if has]
+        given: list[Tangent] = [next(rest) if has else ZERO for has in nz_init]
+        return _bind_scan(
+            tangent,
+            [*fixed, *const_tangents],
+            _start(init, given, nz_carry),
+            [*inputs, *stacked, *rest],
+            params,
+        )
+
+    return results, lin.nonzero_out, tangent_map
+
+
+def _varying(jaxpr: Jaxpr, num_consts: int) -> set[Atom]:
+    """What may differ from turn to turn: whatever depends on the carry or on a slice.
+
+    The results of nested programs count as such, since computing those outside as well would make
+    nested loops twice as long at every level.
+    """
+    varies: set[Atom] = set(jaxpr.in_binders[num_consts:])
+    for eqn in jaxpr.eqns:
+        own = any(x in varies for x in eqn.inputs)
+        if own or effects_of(eqn).any or subjaxprs(eqn.params):
+            varies.update(eqn.out_binders)
+    return varies
+
+
+@scan_p.def_transpose
+def _scan_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: ScanParams
+) -> Sequence[Tangent | None]:
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    lin_consts, lin_init, lin_xs = split([isinstance(x, Var) for x in operands], k, m)
+
+    def of_body(carry: tuple[bool, ...]) -> Sequence[bool]:
+        return depends(jaxpr, (*lin_consts, *carry, *lin_xs))[:m]
+
+    # A carry that starts from a known value (a zero) is linear where it meets linear values later.
+    lin_carry = fixed_point(lin_init, of_body)
+    known, known_xs = _known_operands(operands, lin_carry, params)
+    marks = (*lin_consts, *lin_carry, *lin_xs)
+    unknown_c, unknown_m, unknown_x = (
+        [v for v, is_linear in part if is_linear]
+        for part in split(list(zip(jaxpr.in_binders, marks, strict=True)), k, m)
+    )
+    b_consts, b_carry, b_xs = split(
+        [None if is_linear else v for v, is_linear in zip(jaxpr.in_binders, marks, strict=True)],
+        k,
+        m,
+    )
+    known_binders = [v for v in (*b_consts, *b_carry, *b_xs) if v is not None]
+    ordered = Jaxpr((*known_binders, *unknown_c, *unknown_m, *unknown_x), jaxpr.eqns, jaxpr.outs)
+    ct_carry, ct_ys = split(cotangents, m)
+    given_ys = [ct is not ZERO for ct in ct_ys]
+
+    def turn(*args: Array) -> list[Array]:
+        fixed, sums, state, slices, parts = split(
+            args, len(known), len(unknown_c), len(unknown_m), len(known_xs)
+        )
+        into_state, into_ys = iter(state), iter(parts)
+        given: list[Tangent] = [
+            *(next(into_state) if is_linear else ZERO for is_linear in lin_carry),
+            *(next(into_ys) if has else ZERO for has in given_ys),
+        ]
+        found = backward_pass(ordered, [*fixed, *slices], given, add_arrays)
+        into_c, into_m, into_x = split(found, len(unknown_c), len(unknown_m))
+        return [
+            *(s if ct is ZERO else add_arrays(s, ct) for s, ct in zip(sums, into_c, strict=True)),
+            *map(_instantiate, into_m, unknown_m),
+            *map(_instantiate, into_x, unknown_x),
+        ]
+
+    y_avals = [a for a, has in zip(jaxpr.out_avals[m:], given_ys, strict=True) if has]
+    staged = stage(
+        turn,
+        [
+            *(x.aval for x in known),
+            *(v.aval for v in (*unknown_c, *unknown_m)),
+            *(x.aval.with_shape(x.shape[1:]) for x in known_xs),
+            *y_avals,
+        ],
+    )
+    linear_cts = [ct for ct, is_linear in zip(ct_carry, lin_carry, strict=True) if is_linear]
+    outs = _bind_scan(
+        staged.jaxpr,
+        [*staged.consts, *known],
+        [
+            *(_instantiate(ZERO, v) for v in unknown_c),
+            *map(_instantiate, linear_cts, unknown_m),
+        ],
+        [*known_xs, *_present(ct_ys)],
+        attrs.evolve(params, reverse=not params.reverse),
+    )
+    into_c, into_m, into_x = map(iter, split(outs, len(unknown_c), len(unknown_m)))
+    into_init = [next(into_m) if is_linear else None for is_linear in lin_carry]
+    return [
+        *(next(into_c) if is_linear else None for is_linear in lin_consts),
+        *(ct if is_linear else None for ct, is_linear in zip(into_init, lin_init, strict=True)),
+        *(next(into_x) if is_linear else None for is_linear in lin_xs),
+    ]
+
+
+def _known_operands(
+    operands: Sequence[Array | Var], lin_carry: Sequence[bool], params: ScanParams
+) -> tuple[list[Array], list[Array]]:
+    """The values that a transposed body reads: constants, and slices by turn.
+
+    A carry that is not linear (a counter) is computed first, by a loop that stacks its values.
+    """
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    consts, carry, xs = split(operands, k, m)
+    known = [x for x in consts if not isinstance(x, Var)]
+    known_xs = [x for x in xs if not isinstance(x, Var)]
+    first = [
+        x
+        for x, is_linear in zip(carry, lin_carry, strict=True)
+        if not (is_linear or isinstance(x, Var))
+    ]
+    if not first:
+        return known, known_xs
+    marks = [isinstance(x, Var) for x in operands]
+    marks[k : k + m] = lin_carry
+    linear: set[Atom] = {v for v, mark in zip(jaxpr.in_binders, marks, strict=True) if mark}
+    eqns = []
+    for eqn in jaxpr.eqns:
+        if any(x in linear for x in eqn.inputs):
+            linear.update(eqn.out_binders)
+        else:
+            eqns.append(eqn)
+    binders = tuple([v for v, mark in zip(jaxpr.in_binders, marks, strict=True) if not mark])
+    states = binders[len(known) : len(known) + len(first)]
+    outs = [x for x, is_linear in zip(jaxpr.outs, lin_carry, strict=False) if not is_linear]
+    forward = Jaxpr(binders, tuple(eqns), (*outs, *states))
+    stacked = _bind_scan(forward, known, first, known_xs, params)[len(first) :]
+    return known, [*stacked, *known_xs]
+
+
+def _instantiate(tangent: Tangent, like: Var) -> Array:
+    return full(like.aval.shape, 0, like.aval.dtype) if tangent is ZERO else tangent
+
+
+@scan_p.def_batch
+def _scan_batch(
+    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: ScanParams
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    consts, carry, xs = split(values, k, m)
+    ax_consts, ax_carry, ax_xs = split(axes, k, m)
+    consts = [x if a is None else moveaxis(x, a, 0) for x, a in zip(consts, ax_consts, strict=True)]
+    xs = [x if a is None else moveaxis(x, a, 1) for x, a in zip(xs, ax_xs, strict=True)]
+    in_consts, in_xs = (at_front([a is not None for a in part]) for part in (ax_consts, ax_xs))
+    num_ys = len(jaxpr.outs) - m
+
+    def of_body(batched: tuple[bool, ...]) -> tuple[Staged, tuple[int | None, ...]]:
+        given = (*in_consts, *at_front(batched), *in_xs)
+        wanted = (*batched, *(False,) * num_ys)
+        return batch_jaxpr(jaxpr, mapped, given, wanted, move_batch_axis)
+
+    batched = fixed_point(
+        [a is not None for a in ax_carry],
+        lambda batched: [a is not None for a in of_body(batched)[1][:m]],
+    )
+    staged, found = of_body(batched)
+    init = [
+        move_batch_axis(x, a, 0, mapped.size) if b else x
+        for x, a, b in zip(carry, ax_carry, batched, strict=True)
+    ]
+    outs = _bind_scan(staged.jaxpr, [*staged.consts, *consts], init, xs, params)
+    return outs, [*at_front(batched), *(None if a is None else a + 1 for a in found[m:])]
+
+
+# The function
+
+
+@checked
+def scan(
+    f: Callable[[C, X], tuple[C, Y]],
+    init: C,
+    xs: X | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[C, Y]:
+    """Run ``carry, y = f(carry, x)`` for every slice ``x`` of ``xs``, and stack the ``y``.
+
+    The loop is one equation, compiled once whatever its length. In reverse mode the residuals of
+    every turn are kept.
+
+    Args:
+        f: takes the carry and one slice of ``xs`` along its first axis; returns the new carry, a
+            tree of arrays of the same shapes and dtypes, and an output.
+        init: the first carry.
+        xs: a tree of arrays whose first axes have one size; None where there is no input.
+        length: the number of turns; needed only where ``xs`` is None.
+        reverse: whether to go from the last slice to the first; outputs stay with their slices.
+        unroll: how many turns the compiled loop does at a time; True for all, False for one.
+
+    Returns:
+        The last carry, and the outputs stacked along a new first axis.
+
+    Raises:
+        ArgumentError: ``xs`` differ in length, or there is neither ``xs`` nor ``length``; or
+            ``unroll`` is not positive.
+        CarryTypeError: the carry changes its structure or type; the message says which leaf.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.scan(lambda total, x: (total + x, total), 0.0, jnp.arange(4.0))
+        (Array(6., dtype=float32), Array([0., 0., 1., 3.], dtype=float32))
+    """
+    inputs = [as_array(x) for x in tree.leaves(xs)]
+    turns = _length(f, inputs, xs, length)
+    init_leaves, carry_tree = tree.flatten(init)
+    carry = as_arrays(init_leaves, f, tree.structure(((init,), {})))
+    slices = [x.aval.with_shape(x.shape[1:]) for x in inputs]
+    in_tree = tree.structure(((init, xs), {}))
+
+    y_trees: list[PyTreeDef] = []
+
+    def stage_body(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
+        staged, out_tree = stage_function(f, in_tree, [*avals, *slices])
+        new_carry, y_tree = _pair(f, out_tree)
+        y_trees.append(y_tree)
+        return staged, new_carry
+
+    carry, staged = match_carry("scan", f, carry, carry_tree, stage_body)
+    outs = bind(
+        scan_p,
+        (*staged.consts, *carry, *inputs),
+        ScanParams(
+            staged.jaxpr,
+            len(staged.consts),
+            len(carry),
+            turns,
+            bool(reverse),
+            _unrolled(unroll, turns),
+        ),
+    )
+    last = tree.unflatten(carry_tree, outs[: len(carry)])
+    return last, tree.unflatten(y_trees[-1], outs[len(carry) :])
+
+
+def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int | None) -> int:
+    """The number of turns, which the inputs and ``length`` must agree on."""
+    found: dict[int, str] = {}
+    if length is not None:
+        found[int(length)] = "length"
+    for path, x in zip(paths(tree.structure(xs), "xs"), inputs, strict=True):
+        if not x.shape:
+            raise ArgumentError(
+                f"scan goes over the first axis of its inputs, but {path} is a scalar of type "
+                f"{x.aval}. Close over it, or put it into the carry."
+            )
+        found.setdefault(x.shape[0], path)
+    if not found:
+        raise ArgumentError(
+            f"scan of {describe_function(f)} has no inputs, so it does not know how many turns to "
+            "make. Give length."
+        )
+    if len(found) > 1:
+        sizes = ", ".join(f"{path} has {n}" for n, path in found.items())
+        raise ArgumentError(
+            f"scan of {describe_function(f)} needs inputs with first axes of one size: {sizes}."
+        )
+    return next(iter(found))
+
+
+def _unrolled(unroll: int | bool, turns: int) -> int:
+    if isinstance(unroll, bool):
+        return max(turns, 1) if unroll else 1
+    if unroll < 1:
+        raise ArgumentError(f"unroll of scan must be a bool or a positive int, but it is {unroll}.")
+    return min(unroll, max(turns, 1))
+
+
+def _pair(f: Callable[..., Any], out_tree: PyTreeDef) -> tuple[PyTreeDef, PyTreeDef]:
+    """The structures of the new carry and of the output."""
+    if out_tree.node_type is not tuple or len(out_tree.children()) != 2:
+        raise CarryTypeError(
+            f"{describe_function(f)} must return a pair (carry, output) for scan, but it returned "
+            f"{out_tree}. Return (carry, None) where there is no output."
+        )
+    carry, y = out_tree.children()
+    return carry, y

@@ -1,0 +1,320 @@
+"""``while_loop``: a loop that runs until a condition on its state no longer holds."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from tinyjax import dtypes, tree
+from tinyjax.control_flow.common import (
+    at_front,
+    contains,
+    evaluate_compiled,
+    fixed_point,
+    match_carry,
+    rearrange,
+    same,
+    split,
+    stabilise,
+    stage_function,
+)
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.calling import as_arrays
+from tinyjax.core.checking import checked
+from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.staging import Staged, stage
+from tinyjax.core.trace import bind
+from tinyjax.errors import ArgumentError, DifferentiationError
+from tinyjax.frames import describe_function
+from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
+from tinyjax.primitives.elementwise import convert_element_type, select
+from tinyjax.primitives.reduce import argmax, reduce_or
+from tinyjax.primitives.shape import broadcast_in_dim, move_batch_axis, moveaxis, zeros_like
+from tinyjax.primitives.stop_gradient import stop_gradient
+from tinyjax.transforms.batching import batch_jaxpr
+from tinyjax.transforms.jvp import Wanted, jvp_jaxpr
+from tinyjax.tree import PyTreeDef
+
+S = TypeVar("S")
+
+
+@attrs.frozen
+class WhileParams:
+    """A loop.
+
+    Attributes:
+        condition: takes its constants and the state; returns a bool scalar.
+        body: takes its constants and the state; returns the new state.
+        num_condition: how many constants the condition has; they come first.
+        num_body: how many the body has; they come next, and then the state.
+    """
+
+    condition: Jaxpr
+    body: Jaxpr
+    num_condition: int
+    num_body: int
+
+
+while_p: Primitive[WhileParams] = Primitive("while", WhileParams)
+
+
+@while_p.def_evaluate
+def _while_evaluate(args: Sequence[Array], params: WhileParams) -> Sequence[Array]:
+    # Whoever writes a loop of this kind asks for a staged one: it runs compiled.
+    return evaluate_compiled(while_p, args, params)
+
+
+@while_p.def_abstract_eval
+def _while_type(avals: Sequence[ShapedArray], params: WhileParams) -> Sequence[ShapedArray]:
+    fixed, other, state = split(avals, params.num_condition, params.num_body)
+    condition, body = params.condition, params.body
+    if not (
+        same([*fixed, *state], condition.in_avals)
+        and same([*other, *state], body.in_avals)
+        and body.in_avals[len(other) :] == body.out_avals
+        and condition.out_avals == (ShapedArray((), dtypes.bool_),)
+    ):
+        raise ArgumentError(
+            f"a loop with condition {condition.type} and body {body.type} was applied to "
+            f"({', '.join(map(str, avals))})."
+        )
+    return body.out_avals
+
+
+@while_p.def_lowering
+def _while_lowering(
+    lowering: Lowering, operands: Sequence[str], params: WhileParams
+) -> Sequence[str]:
+    avals = list(lowering.avals_in)
+    n, m = params.num_condition, params.num_body
+
+    def condition(names: list[str]) -> list[str]:
+        fixed, _, state = split(names, n, m)
+        return lowering.lower(params.condition, [*fixed, *state])
+
+    def body(names: list[str]) -> list[str]:
+        fixed, other, state = split(names, n, m)
+        return [*fixed, *other, *lowering.lower(params.body, [*other, *state])]
+
+    if not avals:  # no state: the loop ends at once or never
+        return []
+    regions = [
+        lowering.region(avals, condition, params.condition.out_avals),
+        lowering.region(avals, body, avals),
+    ]
+    outs = lowering.emit("stablehlo.while", operands, avals, avals, None, regions)
+    return outs[n + m :]
+
+
+def _bind_while(
+    condition: Jaxpr,
+    fixed: Sequence[Array],
+    body: Jaxpr,
+    other: Sequence[Array],
+    state: Sequence[Array],
+) -> Sequence[Array]:
+    body = stabilise(body, len(other), len(state))
+    params = WhileParams(condition, body, len(fixed), len(other))
+    return bind(while_p, (*fixed, *other, *state), params)
+
+
+def _body_jvp(
+    params: WhileParams, nonzero: Sequence[bool]
+) -> tuple[list[bool], tuple[bool, ...], Staged]:
+    """The body's jvp: which of its constants have tangents, which of the state, and the program."""
+    _, nz_other, nz_init = split(nonzero, params.num_condition, params.num_body)
+
+    def of_body(state: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
+        return jvp_jaxpr(params.body, (*nz_other, *state), Wanted(state, zeros_like))
+
+    nz_state = fixed_point(nz_init, lambda state: of_body(state)[1])
+    return nz_other, nz_state, of_body(nz_state)[0]
+
+
+@while_p.def_jvp
+def _while_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: WhileParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    nz_other, nz_state, staged = _body_jvp(params, [t is not ZERO for t in tangents])
+    fixed, other, state = split(primals, params.num_condition, params.num_body)
+    _, t_other, t_state = split(tangents, params.num_condition, params.num_body)
+    # from (consts, state, their tangents) to consts and state each with their tangents
+    new, c, s, tc, ts = split(
+        range(len(staged.jaxpr.in_binders)),
+        len(staged.consts),
+        len(other),
+        len(state),
+        sum(nz_other),
+    )
+    body = rearrange(staged.jaxpr, [*new, *c, *tc, *s, *ts])
+    extra = tuple([Var(body.in_binders[-len(ts) + i].aval) for i in range(len(ts))])
+    condition = params.condition
+    condition = Jaxpr((*condition.in_binders, *extra), condition.eqns, condition.outs)
+    state_tangents = [
+        zeros_like(x) if t is ZERO else t
+        for x, t, has in zip(state, t_state, nz_state, strict=True)
+        if has
+    ]
+    outs = _bind_while(
+        condition,
+        fixed,
+        body,
+        [*staged.consts, *other, *(t for t in t_other if t is not ZERO)],
+        [*state, *state_tangents],
+    )
+    rest = iter(outs[len(state) :])
+    return outs[: len(state)], [next(rest) if has else ZERO for has in nz_state]
+
+
+@while_p.def_linearize
+def _while_linearize(
+    primals: Sequence[Array], nonzero: Sequence[bool], params: WhileParams
+) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    _, nz_state, _ = _body_jvp(params, nonzero)
+    if any(nz_state):
+        raise DifferentiationError(
+            "reverse-mode differentiation and linearize need to know how often a loop runs, and "
+            "cannot go through while_loop, or fori_loop with bounds that are traced. Use scan, or "
+            "fori_loop with bounds that are Python numbers; forward mode (jvp, jacfwd) works."
+        )
+    return bind(while_p, primals, params), nz_state, lambda _: ()
+
+
+@while_p.def_batch
+def _while_batch(
+    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: WhileParams
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    n, m = params.num_condition, params.num_body
+    consts = [
+        x if axis is None else moveaxis(x, axis, 0)
+        for x, axis in zip(values[: n + m], axes, strict=False)
+    ]
+    in_axes = at_front([axis is not None for axis in axes[: n + m]])
+    fixed, other = split(consts, n)
+    in_fixed, in_other = split(in_axes, n)
+
+    def of_condition(batched: tuple[bool, ...]) -> tuple[Staged, tuple[int | None, ...]]:
+        return batch_jaxpr(params.condition, mapped, (*in_fixed, *at_front(batched)))
+
+    def of_body(batched: tuple[bool, ...]) -> tuple[Staged, tuple[int | None, ...]]:
+        given = (*in_other, *at_front(batched))
+        return batch_jaxpr(params.body, mapped, given, batched, move_batch_axis)
+
+    def turn(batched: tuple[bool, ...]) -> Sequence[bool]:
+        if of_condition(batched)[1] != (None,):
+            return [True] * len(batched)  # who ends early keeps what the others go on changing
+        return [axis is not None for axis in of_body(batched)[1]]
+
+    batched = fixed_point([axis is not None for axis in axes[n + m :]], turn)
+    condition, found = of_condition(batched)
+    body, _ = of_body(batched)
+    state = [
+        move_batch_axis(x, axis, 0, mapped.size) if b else x
+        for x, axis, b in zip(values[n + m :], axes[n + m :], batched, strict=True)
+    ]
+    fixed = [*condition.consts, *fixed]
+    other = [*body.consts, *other]
+    if found == (None,):
+        outs = _bind_while(condition.jaxpr, fixed, body.jaxpr, other, state)
+        return outs, at_front(batched)
+
+    # Examples end at different times. Whether each goes on is part of the state, so that the
+    # condition is computed once a turn however deeply loops and vmaps are nested.
+    def frozen_turn(*args: Array) -> list[Array]:
+        fixed_, other_, (going,), before = split(args, len(fixed), len(other), 1)
+        operands = [*other_, *before]
+        if contains(params.body, while_p) and mapped.size:
+            shared = (False,) * len(body.consts)
+            marks = (*shared, *(axis is not None for axis in in_other), *batched)
+            operands = first_lane(going, operands, marks)
+        after = [
+            select(broadcast_in_dim(going, x.shape, (0,)), x, y)
+            for x, y in zip(eval_jaxpr(body.jaxpr, operands), before, strict=True)
+        ]
+        return [*eval_jaxpr(condition.jaxpr, [*fixed_, *after]), *after]
+
+    (going,) = eval_jaxpr(condition.jaxpr, [*fixed, *state])
+    carried = [going, *state]
+    avals = [going.aval, *body.jaxpr.in_avals[len(other) :]]
+    both = [*fixed, *other]
+    staged = stage(frozen_turn, [*(x.aval for x in both), *avals])
+    anyone = stage(lambda going, *_: [reduce_or(going, (0,))], avals)
+    outs = _bind_while(anyone.jaxpr, (), staged.jaxpr, [*staged.consts, *both], carried)
+    return outs[1:], [0] * len(state)
+
+
+def first_lane(here: Array, operands: Sequence[Array], batched: Sequence[bool]) -> list[Array]:
+    """Give the examples that take no part the operands of the first that does.
+
+    A loop among what is computed then ends for all, since it does for those who take part.
+    """
+    first = argmax(convert_element_type(here, dtypes.int32), 0, dtypes.int32)
+    found = []
+    for x, mark in zip(operands, batched, strict=True):
+        if not mark:
+            found.append(x)
+            continue
+        one = dynamic_index_in_dim(x, first, 0, keepdims=False)
+        copies = broadcast_in_dim(one, x.shape, tuple(range(1, x.ndim)))
+        others = stop_gradient(copies)
+        found.append(select(broadcast_in_dim(here, x.shape, (0,)), x, others))
+    return found
+
+
+# The function
+
+
+@checked
+def while_loop(cond_fun: Callable[[S], Any], body_fun: Callable[[S], S], init_val: S) -> S:
+    """Apply a function to a state for as long as a condition on it holds.
+
+    The loop is compiled, and runs as often as it takes. Under ``vmap`` it runs until all examples
+    are done; those that are keep their state. It can be differentiated in forward mode.
+
+    Args:
+        cond_fun: takes the state; returns a bool scalar.
+        body_fun: takes the state; returns the new one: the same tree, of the same shapes and
+            dtypes.
+        init_val: the first state, a tree of arrays.
+
+    Returns:
+        The first state for which the condition does not hold.
+
+    Raises:
+        ArgumentError: the condition is not a bool scalar.
+        CarryTypeError: the state changes its structure or type; the message says which leaf.
+        DifferentiationError: when differentiated in reverse mode.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> int(lax.while_loop(lambda n: n < 100, lambda n: 2 * n, 3))
+        192
+    """
+    leaves, state_tree = tree.flatten(init_val)
+    in_tree = tree.structure(((init_val,), {}))
+    state = as_arrays(leaves, body_fun, in_tree)
+
+    def stage_body(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
+        return stage_function(body_fun, in_tree, avals)
+
+    state, body = match_carry("while_loop", body_fun, state, state_tree, stage_body)
+    avals = body.jaxpr.in_avals[len(body.consts) :]
+    condition, out_tree = stage_function(cond_fun, in_tree, avals)
+    found = condition.jaxpr.out_avals
+    if len(found) != 1 or found[0].shape or found[0].dtype != dtypes.bool_:
+        given = str(out_tree) if len(found) != 1 else str(found[0])
+        raise ArgumentError(
+            f"the condition of while_loop must return a bool scalar, but "
+            f"{describe_function(cond_fun)} returned {given}. Reduce it with jnp.any(...) or "
+            "jnp.all(...), or compare: x != 0."
+        )
+    outs = bind(
+        while_p,
+        (*condition.consts, *body.consts, *state),
+        WhileParams(condition.jaxpr, body.jaxpr, len(condition.consts), len(body.consts)),
+    )
+    result: S = tree.unflatten(state_tree, outs)
+    return result

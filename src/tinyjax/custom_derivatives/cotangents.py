@@ -1,0 +1,126 @@
+"""The tangent map of a ``custom_vjp`` function: known only by its transpose."""
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Var
+from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind
+from tinyjax.errors import DifferentiationError
+from tinyjax.primitives.elementwise import mul
+from tinyjax.primitives.reduce import reduce_sum
+from tinyjax.primitives.shape import full_like, move_batch_axis
+from tinyjax.transforms.batching import batch_flat, batched_aval
+
+#: Residuals and the cotangents of the results to those of the linear operands.
+Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
+
+
+@attrs.frozen
+class PullBackParams:
+    """A linear map that is given by its transpose.
+
+    Attributes:
+        backward: the transpose.
+        num_residuals: how many operands come first in which it is not linear.
+        out_avals: the types of its results.
+        name: the function whose derivative it is.
+    """
+
+    backward: Backward
+    num_residuals: int
+    out_avals: tuple[ShapedArray, ...]
+    name: str = attrs.field(eq=False)
+
+
+custom_vjp_tangent_p: Primitive[PullBackParams] = Primitive("custom_vjp_tangent", PullBackParams)
+
+
+def _forward_mode(name: str) -> DifferentiationError:
+    return DifferentiationError(
+        f"{name} is a custom_vjp function, whose rule serves reverse mode (grad, vjp, jacrev), but "
+        "its derivative was asked for in forward mode (jvp, jacfwd, or a linearized function "
+        "applied). Define it with custom_derivative or custom_jvp, whose rules serve both."
+    )
+
+
+@custom_vjp_tangent_p.def_evaluate
+def _tangent_evaluate(args: Sequence[Array], params: PullBackParams) -> Sequence[Array]:
+    raise _forward_mode(params.name)
+
+
+@custom_vjp_tangent_p.def_abstract_eval
+def _tangent_type(avals: Sequence[ShapedArray], params: PullBackParams) -> Sequence[ShapedArray]:
+    return params.out_avals
+
+
+@custom_vjp_tangent_p.def_lowering
+def _tangent_lowering(
+    lowering: Lowering, operands: Sequence[str], params: PullBackParams
+) -> Sequence[str]:
+    raise _forward_mode(params.name)
+
+
+@custom_vjp_tangent_p.def_jvp
+def _tangent_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: PullBackParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    raise _forward_mode(params.name)
+
+
+@custom_vjp_tangent_p.def_transpose
+def _tangent_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: PullBackParams
+) -> Sequence[Tangent | None]:
+    n = params.num_residuals
+    residuals = [x for x in operands[:n] if not isinstance(x, Var)]
+    assert len(residuals) == n, "residuals are no tangents"
+    found = params.backward(residuals, cotangents)
+    # a linear operand that has a value is a zero that was made for the operand's sake
+    return [None] * n + [
+        ct if isinstance(x, Var) else None for x, ct in zip(operands[n:], found, strict=True)
+    ]
+
+
+@custom_vjp_tangent_p.def_batch
+def _tangent_batch(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: PullBackParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    n, size = params.num_residuals, mapped.size
+
+    def gather(ct: Array, axis: int | None, to: int | None) -> Array:
+        """Bring a cotangent to the operand's batch axis; where it has none, all examples add."""
+        if to is not None:
+            return move_batch_axis(ct, axis, to, size)
+        return mul(ct, full_like(ct, size)) if axis is None else reduce_sum(ct, (axis,))
+
+    def backward(residuals: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Tangent]:
+        nonzero = [ct is not ZERO for ct in cotangents]
+        present: list[bool] = []
+
+        def run(*operands: Array) -> list[Array]:
+            rest = iter(operands[n:])
+            found = params.backward(operands[:n], [next(rest) if has else ZERO for has in nonzero])
+            present[:] = [ct is not ZERO for ct in found]
+            return [ct for ct in found if ct is not ZERO]
+
+        given = [ct for ct in cotangents if ct is not ZERO]
+        outs, out_axes = batch_flat(
+            run, mapped, [*residuals, *given], [*axes[:n], *([0] * len(given))]
+        )
+        pairs = iter(zip(outs, out_axes, strict=True))
+        return [
+            gather(*next(pairs), axis) if has else ZERO
+            for has, axis in zip(present, axes[n:], strict=True)
+        ]
+
+    out_avals = tuple(batched_aval(a, 0, size) for a in params.out_avals)
+    outs = bind(custom_vjp_tangent_p, values, PullBackParams(backward, n, out_avals, params.name))
+    return outs, [0] * len(outs)

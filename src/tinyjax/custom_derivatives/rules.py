@@ -1,0 +1,566 @@
+"""``custom_jvp``, ``custom_vjp``, ``custom_derivative`` and ``custom_batch`` as users meet them."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from types import MethodType
+from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from tinyjax import tree
+from tinyjax.core.array import Array, ConcreteArray, as_array, splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.calling import as_arrays, leaf_path
+from tinyjax.core.primitive import ZERO, MappedAxis, Tangent
+from tinyjax.core.trace import bind, current_trace
+from tinyjax.custom_derivatives.calls import Call, apply
+from tinyjax.custom_derivatives.cotangents import PullBackParams, custom_vjp_tangent_p
+from tinyjax.dtypes import float0, is_inexact
+from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
+from tinyjax.frames import describe_function
+from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.shape import instantiate
+from tinyjax.tree import PyTreeDef
+
+P = ParamSpec("P")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Flat:
+    """One application of a custom function: its arguments' structure, and its result's."""
+
+    def __init__(
+        self, custom: "_Custom[..., Any]", args: tuple[Any, ...], static: dict[int, Any]
+    ) -> None:
+        self.custom = custom
+        self.static = static
+        self.num_args = len(args) + len(static)
+        #: What may close over traced values.
+        self.holds = (custom, *static.values())
+        self.leaves, self.in_tree = tree.flatten(args)
+        self.out_tree: PyTreeDef | None = None
+        self.out_types: list[ShapedArray] | None = None
+
+    def full(self, leaves: Sequence[Any]) -> list[Any]:
+        """The positional arguments, the static ones in their places."""
+        rest = iter(tree.unflatten(self.in_tree, leaves))
+        return [self.static[i] if i in self.static else next(rest) for i in range(self.num_args)]
+
+    def fun(self, *leaves: Array) -> list[Array]:
+        return self.results(self.custom.fun(*self.full(leaves)), self.custom.fun)
+
+    def results(self, out: Any, by: Callable[..., Any], batched: bool = False) -> list[Array]:
+        """Flatten a result, which must be of the type that any other run's is of.
+
+        Args:
+            out: the result.
+            by: what returned it.
+            batched: whether it may have one axis more.
+        """
+        leaves, out_tree = tree.flatten(out)
+        if self.out_tree is None:
+            self.out_tree = out_tree
+        elif out_tree is not self.out_tree:
+            raise DifferentiationError(
+                f"{describe_function(by)}, a rule of {self.custom.name}, must return a result of "
+                f"the structure that {self.custom.name} returns, {self.out_tree}, but returned "
+                f"{out_tree}."
+            )
+        outs = [x if isinstance(x, Array) else _convert(x, by) for x in leaves]
+        if batched:
+            return outs
+        types = [out.aval for out in outs]
+        if self.out_types is None:
+            self.out_types = types
+        for i, (a, b) in enumerate(zip(self.out_types, types, strict=True)):
+            if a.shape != b.shape or a.dtype != b.dtype:
+                raise DifferentiationError(
+                    f"{describe_function(by)}, a rule of {self.custom.name}, must return as "
+                    f"{leaf_path('result', out_tree, i)} what {self.custom.name} returns, of type "
+                    f"{a}, but returned {b}."
+                )
+        return outs
+
+    def tangents(self, given: Any, outs: Sequence[Array], by: Callable[..., Any]) -> list[Tangent]:
+        """Check and flatten what a rule gives as the tangent of the result."""
+        leaves, found = tree.flatten(given)
+        assert self.out_tree is not None, "the result has been flattened"
+        if found is not self.out_tree:
+            raise DifferentiationError(
+                f"{describe_function(by)}, the rule of {self.custom.name}, must return a tangent "
+                f"of its result's structure {self.out_tree}, but returned {found}."
+            )
+        treedef = self.out_tree
+        return [
+            _fit(x, out.aval, by, f"tangent{leaf_path('', treedef, i)}")
+            for i, (x, out) in enumerate(zip(leaves, outs, strict=True))
+        ]
+
+
+def _convert(leaf: object, by: Callable[..., Any]) -> Array:
+    try:
+        return as_array(leaf)
+    except TinyjaxError as error:
+        raise type(error)(
+            f"{describe_function(by)} returned what is not an array: {error.message}"
+        ) from None
+
+
+def _fit(leaf: Any, like: ShapedArray, by: Callable[..., Any], what: str) -> Tangent:
+    """Return a tangent or cotangent of a value, or say why it does not fit."""
+    if not is_inexact(like.dtype) or leaf is ZERO:
+        return ZERO
+    array = leaf if isinstance(leaf, Array) else _convert(leaf, by)
+    if array.weak_type and array.dtype != like.dtype:
+        array = convert_element_type(array, like.dtype)
+    if array.shape != like.shape or array.dtype != like.dtype:
+        raise DifferentiationError(
+            f"{describe_function(by)} must return for {what} a value of type {like}, but returned "
+            f"{array.aval}."
+        )
+    return array
+
+
+def _pair(value: Any, by: Callable[..., Any], wanted: str) -> tuple[Any, Any]:
+    if not (isinstance(value, (tuple, list)) and len(value) == 2):
+        kind = (
+            f"{len(value)} values"
+            if isinstance(value, (tuple, list))
+            else f"a value of type {type(value).__name__}"
+        )
+        raise DifferentiationError(
+            f"{describe_function(by)} must return a pair ({wanted}), but returned {kind}."
+        )
+    first, second = value
+    return first, second
+
+
+def _zeros(aval: ShapedArray, tangent: Tangent) -> Array:
+    """A tangent as rules take it: zeros where there is none, of dtype float0 for integers."""
+    if not is_inexact(aval.dtype):
+        return ConcreteArray(np.zeros(aval.shape, float0))
+    return splat(0, aval) if tangent is ZERO else tangent
+
+
+class _Custom(Generic[P, R]):
+    """A function with a rule of its own."""
+
+    kind: ClassVar[str]
+    __name__: str
+    __wrapped__: Callable[P, R]
+
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = ()) -> None:
+        if not callable(fun):
+            raise ArgumentError(f"{self.kind} takes a function, but got {fun!r}.")
+        update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = tuple(nondiff_argnums)
+
+    @property
+    def name(self) -> str:
+        return getattr(self.fun, "__name__", type(self.fun).__name__)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} of {describe_function(self.fun)}>"
+
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
+        """Bind as a method does."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        given = self._positional(args, kwargs)
+        chosen = {i + len(given) if i < 0 else i for i in self.nondiff_argnums}
+        static = {i: x for i, x in enumerate(given) if i in chosen}
+        dynamic = tuple(x for i, x in enumerate(given) if i not in chosen)
+        flat = _Flat(self, dynamic, static)
+        in_tree = tree.structure((dynamic, {}))
+        arrays = as_arrays(flat.leaves, self.fun, in_tree, static)
+        outs = apply(current_trace(), self._call(flat), arrays)
+        assert flat.out_tree is not None, "the function or its rule has run"
+        result: R = tree.unflatten(flat.out_tree, outs)
+        return result
+
+    def _call(self, flat: _Flat) -> Call:
+        raise NotImplementedError
+
+    def _missing(self, how: str) -> DifferentiationError:
+        return DifferentiationError(
+            f"{describe_function(self.fun)} is a {self.kind} function without a rule. Give it one "
+            f"with {self.name}.{how}."
+        )
+
+    def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position, as the signature says."""
+        try:
+            signature = inspect.signature(self.fun)
+        except (TypeError, ValueError):
+            if not kwargs:
+                return args
+            signature = None
+        if signature is not None:
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise ArgumentError(f"{describe_function(self.fun)}: {error}.") from None
+            bound.apply_defaults()
+            if not bound.kwargs:
+                return bound.args
+            kwargs = bound.kwargs
+        raise ArgumentError(
+            f"{describe_function(self.fun)} is a {self.kind} function, whose arguments are given "
+            f"to its rule by position, but {', '.join(kwargs)} cannot be. Make them positional."
+        )
+
+
+class custom_jvp(_Custom[P, R]):  # noqa: N801
+    """A function whose derivative in a direction is given by a rule.
+
+    The rule is differentiated in its turn for higher derivatives, and serves reverse mode too if it
+    is linear in the tangents. Both are run with data where there is data, so Python control flow
+    may depend on it.
+
+    Args:
+        fun: takes arrays in any containers, by position, and returns such.
+        nondiff_argnums: arguments that may be any Python values, and are not differentiated; the
+            rule takes them first.
+
+    Raises:
+        DifferentiationError: when called, if there is no rule, or it gives what does not fit.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> @tinyjax.custom_jvp
+        ... def log1pexp(x):
+        ...     return jnp.log(1.0 + jnp.exp(x))
+        >>> @log1pexp.defjvp
+        ... def rule(primals, tangents):
+        ...     (x,), (t,) = primals, tangents
+        ...     return log1pexp(x), t * (1.0 - 1.0 / (1.0 + jnp.exp(x)))
+        >>> float(tinyjax.grad(log1pexp)(100.0))
+        1.0
+    """
+
+    kind = "custom_jvp"
+
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = ()) -> None:
+        super().__init__(fun, nondiff_argnums)
+        self.rule: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
+
+    def defjvp(self, jvp: F, symbolic_zeros: bool = False) -> F:
+        """Set the rule: ``jvp(*nondiff, primals, tangents) -> (result, tangent)``.
+
+        Args:
+            jvp: the rule; linear in the tangents, which for integers are of dtype float0.
+            symbolic_zeros: whether tangents known to be zero are given as
+                ``tinyjax.custom_derivatives.ZERO``, which the rule may return too.
+        """
+        self.rule, self.symbolic_zeros = jvp, symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Set a rule per argument: ``jvp(tangent, result, *primals) -> tangent``; None for zero."""
+        call: Callable[..., Any] = self
+
+        def rule(primals: Any, tangents: Any) -> tuple[Any, Any]:
+            if len(jvps) != len(primals):
+                raise DifferentiationError(
+                    f"defjvps of {self.name} was given {len(jvps)} rules, but {self.name} was "
+                    f"called with {len(primals)} arguments. Give one for each; None for zero."
+                )
+            out = call(*primals)
+            total: Any = tree.map(lambda x: ZERO, out)
+            for jvp, primal, tangent in zip(jvps, primals, tangents, strict=True):
+                if jvp is None or all(t is ZERO for t in tree.leaves(tangent)):
+                    continue
+                filled = tree.map(lambda t, x: _zeros(as_array(x).aval, t), tangent, primal)
+                total = tree.map(_add, total, jvp(filled, out, *primals))
+            return out, total
+
+        self.rule, self.symbolic_zeros = rule, True
+
+    def _call(self, flat: _Flat) -> Call:
+        rule = self.rule
+        if rule is None:
+            raise self._missing("defjvp")
+
+        def jvp(
+            primals: Sequence[Array], tangents: Sequence[Tangent]
+        ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+            directions: Sequence[Any] = tangents
+            if not self.symbolic_zeros:
+                directions = [_zeros(p.aval, t) for p, t in zip(primals, tangents, strict=True)]
+            given = rule(
+                *flat.static.values(),
+                tree.unflatten(flat.in_tree, primals),
+                tree.unflatten(flat.in_tree, directions),
+            )
+            out, tangent = _pair(given, rule, "result, tangent")
+            outs = flat.results(out, rule)
+            return outs, flat.tangents(tangent, outs, rule)
+
+        return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds)
+
+
+def _add(a: Any, b: Any) -> Any:
+    if a is ZERO or b is ZERO:
+        return b if a is ZERO else a
+    return add_arrays(as_array(a), as_array(b))
+
+
+class custom_derivative(_Custom[P, R]):  # noqa: N801
+    """A function whose derivative is given once, as a linear map, for both modes.
+
+    The rule takes the arguments and returns the result and a linear function of their tangents.
+    Forward mode applies that function, reverse mode its transpose. Function and rule may close over
+    traced values; the derivative with respect to those is that of the function's own operations.
+
+    Args:
+        fun: takes arrays in any containers, by position, and returns such.
+        nondiff_argnums: arguments that may be any Python values, and are not differentiated.
+
+    Raises:
+        DifferentiationError: when called, if there is no rule, or it gives what does not fit.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> @tinyjax.custom_derivative
+        ... def exp(x):
+        ...     return jnp.exp(x)
+        >>> @exp.defderivative
+        ... def rule(x):
+        ...     y = exp(x)
+        ...     return y, lambda t: t * y
+        >>> _, tangent = tinyjax.jvp(exp, (0.0,), (2.0,))
+        >>> float(tangent), float(tinyjax.grad(tinyjax.grad(exp))(0.0))
+        (2.0, 1.0)
+    """
+
+    kind = "custom_derivative"
+
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = ()) -> None:
+        super().__init__(fun, nondiff_argnums)
+        self.rule: Callable[..., Any] | None = None
+
+    def defderivative(self, rule: F) -> F:
+        """Set the rule: ``rule(*args) -> (result, tangent_map)``.
+
+        ``tangent_map`` takes a tangent for each argument that is not in ``nondiff_argnums`` (of
+        dtype float0 for integers), and returns the tangent of the result.
+        """
+        self.rule = rule
+        return rule
+
+    def _call(self, flat: _Flat) -> Call:
+        rule = self.rule
+        if rule is None:
+            raise self._missing("defderivative")
+
+        def jvp(
+            primals: Sequence[Array], tangents: Sequence[Tangent]
+        ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+            out, tangent_map = _pair(rule(*flat.full(primals)), rule, "result, tangent map")
+            outs = flat.results(out, rule)
+            directions = [_zeros(p.aval, t) for p, t in zip(primals, tangents, strict=True)]
+            tangent = tangent_map(*tree.unflatten(flat.in_tree, directions))
+            return outs, flat.tangents(tangent, outs, rule)
+
+        return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds)
+
+
+class custom_vjp(_Custom[P, R]):  # noqa: N801
+    """A function whose derivative in reverse mode is given by a rule.
+
+    Args:
+        fun: takes arrays in any containers, by position, and returns such.
+        nondiff_argnums: arguments that may be any Python values, and are not differentiated; the
+            backward rule takes them first.
+
+    Raises:
+        DifferentiationError: when called, if there is no rule; if it gives what does not fit; or
+            if a derivative in forward mode is taken, which only ``custom_jvp`` and
+            ``custom_derivative`` have.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> @tinyjax.custom_vjp
+        ... def clip_gradient(x):
+        ...     return x
+        >>> clip_gradient.defvjp(lambda x: (x, None), lambda _, ct: (jnp.clip(ct, -1.0, 1.0),))
+        >>> float(tinyjax.grad(lambda x: 10.0 * clip_gradient(x))(2.0))
+        1.0
+    """
+
+    kind = "custom_vjp"
+
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = ()) -> None:
+        super().__init__(fun, nondiff_argnums)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+        """Set the rule.
+
+        Args:
+            fwd: takes the arguments and returns ``(result, residuals)``, residuals being a tree of
+                arrays that the backward rule needs.
+            bwd: ``bwd(*nondiff, residuals, cotangent)`` returns a tuple with a cotangent for each
+                argument that is differentiated; None stands for zero, at any depth.
+        """
+        self.fwd, self.bwd = fwd, bwd
+
+    def _call(self, flat: _Flat) -> Call:
+        fwd, bwd = self.fwd, self.bwd
+        if fwd is None or bwd is None:
+            raise self._missing("defvjp")
+
+        def jvp(
+            primals: Sequence[Array], tangents: Sequence[Tangent]
+        ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+            out, saved = _pair(fwd(*flat.full(primals)), fwd, "result, residuals")
+            outs = flat.results(out, fwd)
+            leaves, saved_tree = tree.flatten(saved)
+            residuals = [x if isinstance(x, Array) else _convert(x, fwd) for x in leaves]
+            pull_back = _backward(flat, bwd, saved_tree, primals, outs)
+            has_tangent = [is_inexact(out.dtype) for out in outs]
+            given = [
+                instantiate(t, p)
+                for p, t in zip(primals, tangents, strict=True)
+                if is_inexact(p.dtype)
+            ]
+            out_avals = tuple(out.aval for out, has in zip(outs, has_tangent, strict=True) if has)
+            params = PullBackParams(
+                pull_back, len(residuals), out_avals, describe_function(self.fun)
+            )
+            found = iter(bind(custom_vjp_tangent_p, (*residuals, *given), params))
+            return outs, [next(found) if has else ZERO for has in has_tangent]
+
+        return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds)
+
+
+def _backward(
+    flat: _Flat,
+    bwd: Callable[..., Any],
+    saved_tree: PyTreeDef,
+    primals: Sequence[Array],
+    outs: Sequence[Array],
+) -> Callable[[Sequence[Array], Sequence[Tangent]], list[Tangent]]:
+    """The backward rule on arrays: of what is differentiable only, on either side."""
+    in_avals, out_avals = [x.aval for x in primals], [x.aval for x in outs]
+    in_tree, out_tree = flat.in_tree, flat.out_tree
+    # of the call no more is kept than needed: it may hold tracers
+    static, name = tuple(flat.static.values()), flat.custom.name
+    assert out_tree is not None, "the result has been flattened"
+
+    def pull_back(residuals: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Tangent]:
+        rest = iter(cotangents)
+        given = [_zeros(a, next(rest) if is_inexact(a.dtype) else ZERO) for a in out_avals]
+        found = bwd(
+            *static,
+            tree.unflatten(saved_tree, residuals),
+            tree.unflatten(out_tree, given),
+        )
+        leaves = _cotangent_leaves(found, in_tree, bwd, name)
+        return [
+            ZERO if leaf is None else _fit(leaf, aval, bwd, f"cotangent{leaf_path('', in_tree, i)}")
+            for i, (leaf, aval) in enumerate(zip(leaves, in_avals, strict=True))
+            if is_inexact(aval.dtype)
+        ]
+
+    return pull_back
+
+
+def _cotangent_leaves(
+    found: Any, in_tree: PyTreeDef, bwd: Callable[..., Any], name: str
+) -> list[Any]:
+    """One cotangent per array among the arguments; None where it is zero."""
+    if isinstance(found, list):
+        found = tuple(found)
+    try:
+        leaves = tree.flatten_prefix(found, in_tree, _is_none, "cotangents")
+        given = [x for x in tree.leaves(found, _is_none) if x is not None]
+        if isinstance(found, tuple) and len(given) == sum(x is not None for x in leaves):
+            return leaves
+        reason = f"it returned {tree.structure(found)}"
+    except tree.TreeMismatchError as error:
+        reason = error.message
+    raise DifferentiationError(
+        f"{describe_function(bwd)}, the backward rule of {name}, must return a tuple with "
+        f"a cotangent for each differentiated argument, of the structure {in_tree} (None for "
+        f"zero): {reason}"
+    )
+
+
+def _is_none(x: object) -> bool:
+    return x is None
+
+
+class custom_batch(_Custom[P, R]):  # noqa: N801
+    """A function that says itself what ``vmap`` makes of it.
+
+    A derivative taken inside the ``vmap`` is that of the function's own operations.
+
+    Args:
+        fun: takes arrays in any containers, by position, and returns such.
+
+    Raises:
+        ArgumentError: when called under ``vmap``, if there is no rule, or what it returns does not
+            fit.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> @tinyjax.custom_batch
+        ... def total(x):
+        ...     return jnp.sum(x)
+        >>> @total.def_vmap
+        ... def rule(axis_size, in_batched, x):
+        ...     return jnp.sum(x, axis=1), True
+        >>> tinyjax.vmap(total)(jnp.ones((2, 3)))
+        Array([3., 3.], dtype=float32)
+    """
+
+    kind = "custom_batch"
+
+    def __init__(self, fun: Callable[P, R]) -> None:
+        super().__init__(fun)
+        self.rule: Callable[..., Any] | None = None
+
+    def def_vmap(self, rule: F) -> F:
+        """Set the rule: ``rule(axis_size, in_batched, *args) -> (result, out_batched)``.
+
+        Args:
+            rule: takes the mapped arguments with the mapped axis in front; ``in_batched`` has the
+                arguments' structure and says which are mapped. ``out_batched`` has the result's
+                structure, or is one bool for all of it.
+        """
+        self.rule = rule
+        return rule
+
+    def _call(self, flat: _Flat) -> Call:
+        rule = self.rule
+        if rule is None:
+            raise self._missing("def_vmap")
+
+        def batch(
+            mapped: MappedAxis, args: Sequence[Array], batched: Sequence[bool]
+        ) -> tuple[Sequence[Array], Sequence[bool]]:
+            in_batched = list(tree.unflatten(flat.in_tree, batched))
+            given = rule(mapped.size, in_batched, *tree.unflatten(flat.in_tree, args))
+            out, out_batched = _pair(given, rule, "result, out_batched")
+            outs = flat.results(out, rule, batched=True)
+            assert flat.out_tree is not None, "the result has been flattened"
+            flags = tree.flatten_prefix(out_batched, flat.out_tree, None, "out_batched")
+            for i, (x, flag) in enumerate(zip(outs, flags, strict=True)):
+                if not isinstance(flag, bool) or (flag and x.shape[:1] != (mapped.size,)):
+                    path = leaf_path("result", flat.out_tree, i)
+                    raise ArgumentError(
+                        f"{describe_function(rule)}, the vmap rule of {self.name}, says "
+                        f"{flag!r} of {path}, of type {x.aval}. Say True where the first axis is "
+                        f"the mapped one, of size {mapped.size}, and False where there is none."
+                    )
+            return outs, flags
+
+        return Call(flat.fun, self.name, batch=batch, key=id(self), holds=flat.holds)

@@ -1,0 +1,164 @@
+"""Compiled programs that call Python functions on the host.
+
+XLA reports a failed callback as text, from whatever thread it ran on. So an exception is kept under
+a number, the number travels through XLA's error, and the call that meets the error raises the
+exception itself: each call its own, however many threads run the program.
+
+A callback may itself run compiled programs, and wait for them. XLA calls it on one of the threads
+that a client's programs share; were these programs the same client's, a few callbacks would occupy
+all its threads, and what they wait for would never run. So programs with callbacks have a client of
+their own, and those that run inside their callbacks another, and so on: a callback waits only for
+clients none of whose threads wait for its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextvars import ContextVar
+from functools import cache
+from itertools import count
+from threading import Lock
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import numpy as np
+from jaxlib.xla_client import CompileOptions, LoadedExecutable, array_result_handler
+
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import HostArray
+from tinyjax.core.stablehlo import HostFunction
+from tinyjax.core.trace import EVAL, use_trace
+from tinyjax.errors import CallbackError
+from tinyjax.xla.backend import Backend
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
+
+# A program ends at one error, but several callbacks may have failed by then.
+_MOST_ERRORS: Final = 256
+_errors: OrderedDict[int, BaseException] = OrderedDict()
+_numbers = count()
+_MARK: Final = re.compile(r"tinyjax callback error #(\d+);")
+
+# Each level of nesting has threads of its own.
+_DEEPEST: Final = 16
+_depth: ContextVar[int] = ContextVar("tinyjax_callback_depth", default=0)
+_lock = Lock()
+
+
+class _FailedError(Exception):
+    """What XLA is told of an exception."""
+
+
+@cache
+def _backend_at(depth: int) -> Backend:
+    """The client of programs that run inside ``depth`` callbacks, made when first needed."""
+    return Backend(asynchronous=False)
+
+
+@cache
+def _context() -> ir.Context:
+    """The context in which modules are parsed, made when first needed."""
+    from jaxlib.mlir import ir  # noqa: PLC0415, programs without callbacks need none of these
+    from jaxlib.mlir._mlir_libs._jax_mlir_ext import register_dialects  # noqa: PLC0415
+    from jaxlib.mlir.dialects import stablehlo  # noqa: PLC0415
+
+    registry = ir.DialectRegistry()
+    register_dialects(registry)
+    context = ir.Context()
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    stablehlo.register_dialect(context)
+    return context
+
+
+class HostProgram:
+    """A program that calls Python functions, compiled for each depth at which it runs."""
+
+    def __init__(
+        self, text: str, functions: Sequence[HostFunction], out_avals: Sequence[ShapedArray]
+    ) -> None:
+        self._text = text
+        self._functions = functions
+        self._out_avals = out_avals
+        self._loaded: dict[int, LoadedExecutable] = {}
+
+    def loaded(self) -> LoadedExecutable:
+        """Compile it for where we are, the first time."""
+        from jaxlib.mlir import ir  # noqa: PLC0415, as above
+
+        depth = _depth.get()
+        if depth > _DEEPEST:
+            raise CallbackError(
+                f"compiled programs with callbacks run inside each other's callbacks more than "
+                f"{_DEEPEST} deep. Call the functions in the innermost callbacks without jit."
+            )
+        found = self._loaded.get(depth)
+        if found is None:
+            with _lock:
+                on = _backend_at(depth)
+                with _context():
+                    module = ir.Module.parse(self._text)
+            found = self._loaded[depth] = on.client.compile_and_load(
+                module,
+                on.devices,
+                CompileOptions(),
+                host_callbacks=[_guarded(f, depth + 1) for f in self._functions],
+            )
+        return found
+
+    def __call__(self, args: Sequence[Array]) -> list[Array]:
+        """Run it to its end, and raise what a callback raised.
+
+        Other programs run on while Python goes on. These do not: their effects are done, and their
+        errors raised, when the call returns.
+        """
+        loaded, on = self.loaded(), _backend_at(_depth.get())
+        hosts = [x.concrete("data") for x in args]
+        buffers = [
+            on.put(host if host.flags.c_contiguous else np.ascontiguousarray(host), x.aval)
+            for host, x in zip(hosts, args, strict=True)
+        ]
+        handlers = [array_result_handler(a, on.placement, True, True) for a in self._out_avals]
+        try:
+            results = loaded.execute_sharded(buffers, with_tokens=True)
+            token = results.consume_token()
+            outs = results.consume_with_handlers(handlers)
+            token.block_until_ready()
+            hosts = [out._single_device_array_to_np_array_did_copy()[0] for out in outs]
+        except (RuntimeError, ValueError) as error:
+            _raise_original(error)
+        # as host arrays, since the buffers are of no use to other clients
+        return [
+            ConcreteArray(host, aval) for host, aval in zip(hosts, self._out_avals, strict=True)
+        ]
+
+
+def _guarded(fun: HostFunction, depth: int) -> HostFunction:
+    """Call a function outside all transformations, and keep what it raises."""
+
+    def call(*args: HostArray) -> Sequence[HostArray]:
+        token = _depth.set(depth)
+        try:
+            with use_trace(EVAL):
+                return tuple(fun(*args))
+        except BaseException as error:
+            number = next(_numbers)
+            _errors[number] = error
+            while len(_errors) > _MOST_ERRORS:
+                _errors.popitem(last=False)
+            raise _FailedError(f"tinyjax callback error #{number};") from None
+        finally:
+            _depth.reset(token)
+
+    return call
+
+
+def _raise_original(error: Exception) -> NoReturn:
+    found = _MARK.search(str(error))
+    original = None if found is None else _errors.pop(int(found[1]), None)
+    if original is None:
+        raise error
+    raise original from None

@@ -1,0 +1,121 @@
+"""Rows of functions that bring their own rules; each rule agrees with the function's operations.
+
+Under ``jit`` the call is recorded, and its own rules are used; the tangent map of ``custom_vjp`` is
+met where the derivative is taken.
+"""
+
+import numpy as np
+
+from specs import ArraySpec, Case, Spec
+from tinyjax.core.array import Array
+from tinyjax.custom_derivatives import custom_batch, custom_derivative, custom_jvp, custom_vjp
+from tinyjax.custom_derivatives.calls import custom_call_p
+from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p
+from tinyjax.jit import jit
+from tinyjax.primitives.elementwise import add, cos, mul, sin
+
+F = ArraySpec((2, 3))
+
+
+@custom_jvp
+def product(x: Array, y: Array) -> Array:
+    return mul(sin(x), y)
+
+
+@product.defjvp
+def _product_jvp(
+    primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    (x, y), (s, t) = primals, tangents
+    return product(x, y), add(mul(mul(cos(x), y), s), mul(sin(x), t))
+
+
+@custom_derivative
+def nested(x: Array) -> dict[str, Array]:
+    return {"a": product(x, x), "b": sin(x)}
+
+
+@nested.defderivative
+def _nested_rule(x: Array) -> object:
+    out = nested(x)
+
+    def tangent_map(t: Array) -> dict[str, Array]:
+        return {"a": mul(add(mul(cos(x), x), sin(x)), t), "b": mul(cos(x), t)}
+
+    return out, tangent_map
+
+
+@custom_vjp
+def reverse(x: Array, y: Array) -> Array:
+    return mul(sin(x), y)
+
+
+reverse.defvjp(
+    lambda x, y: (reverse(x, y), {"x": x, "y": y}),
+    lambda saved, ct: (
+        mul(mul(cos(saved["x"]), saved["y"]), ct),
+        mul(sin(saved["x"]), ct),
+    ),
+)
+
+
+@custom_batch
+def batched(x: Array) -> Array:
+    return mul(sin(x), x)
+
+
+@batched.def_vmap
+def _batched_rule(size: int, in_batched: list[bool], x: Array) -> tuple[Array, bool]:
+    return mul(sin(x), x), in_batched[0]
+
+
+FORWARD = "custom_vjp has no forward mode; tests/test_custom_derivatives.py tests reverse mode"
+
+SPECS = [
+    Spec(
+        "custom_jvp",
+        custom_call_p,
+        product,
+        [Case(F, F)],
+        lambda x, y: np.sin(x) * y,
+        dtypes=("float32", "float64", "complex128"),
+        grad=2,
+        grad_dtypes=("float64", "complex128"),
+    ),
+    Spec(
+        "custom_call",
+        custom_call_p,
+        jit(product),
+        [Case(F, F)],
+        lambda x, y: np.sin(x) * y,
+        dtypes=("float64",),
+        grad=2,
+    ),
+    Spec(
+        "custom_derivative",
+        custom_call_p,
+        jit(nested),
+        [Case(F)],
+        lambda x: {"a": np.sin(x) * x, "b": np.sin(x)},
+        dtypes=("float64",),
+        grad=2,
+    ),
+    Spec(
+        "custom_batch",
+        custom_call_p,
+        batched,
+        [Case(F)],
+        lambda x: np.sin(x) * x,
+        dtypes=("float64",),
+        grad=2,
+    ),
+    Spec(
+        "custom_vjp",
+        custom_vjp_tangent_p,
+        reverse,
+        [Case(F, F)],
+        lambda x, y: np.sin(x) * y,
+        dtypes=("float64",),
+        skip={"compose": FORWARD, "jaxpr": "a derivative binds it, not the function"},
+    ),
+]

@@ -1,0 +1,613 @@
+"""Callbacks and effects: what is called, how often, in which order, and what becomes of errors."""
+
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import jax
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import (
+    ShapeDtypeStruct,
+    debug,
+    error_if,
+    grad,
+    hessian,
+    io_callback,
+    jit,
+    jvp,
+    lax,
+    make_jaxpr,
+    pure_callback,
+    vmap,
+)
+from tinyjax.core import simplify
+from tinyjax.core.jaxpr import effects
+from tinyjax.errors import (
+    ArgumentError,
+    CallbackError,
+    CheckFailedError,
+    DifferentiationError,
+    DtypeError,
+    EffectOrderError,
+    TinyjaxError,
+)
+
+SCALAR = ShapeDtypeStruct((), np.float32)
+
+
+def eager(fun: Callable[..., Any]) -> Callable[..., Any]:
+    return fun
+
+
+both = pytest.mark.parametrize("mode", [eager, jit], ids=["eager", "jit"])
+
+
+def host_sin(x: Any) -> Any:
+    return np.sin(x)
+
+
+def sin(x: Any) -> Any:
+    return pure_callback(
+        host_sin, x, x, vmap_method="sequential", derivative=lambda xs, ts: jnp.cos(xs[0]) * ts[0]
+    )
+
+
+def x3() -> Any:
+    return jnp.array([0.0, 1.0, 2.0])
+
+
+# Results
+
+
+@both
+def test_containers_go_in_and_out(mode: Callable[..., Any]) -> None:
+    def on_host(pair: Any, *, c: Any) -> Any:
+        assert all(type(x) is np.ndarray for x in (*pair, c))
+        return {"sum": pair[0] + pair[1], "c": (c, None)}
+
+    def f(a: Any, b: Any, c: Any) -> Any:
+        return pure_callback(on_host, {"sum": a, "c": (c, None)}, (a, b), c=c)
+
+    out = mode(f)(x3(), x3(), jnp.array(7))
+    np.testing.assert_array_equal(out["sum"], [0, 2, 4])
+    assert out["c"][0].dtype == np.int32
+    assert out["c"][1] is None
+
+
+@both
+@pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
+def test_vmap_methods_give_the_callback_what_jax_gives(mode: Any, method: Any) -> None:
+    xs, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones(3, np.float32)
+    seen: dict[str, list[Any]] = {"tinyjax": [], "jax": []}
+
+    def run(package: Any, name: str, f: Callable[..., Any]) -> Any:
+        def on_host(x: Any, y: Any) -> Any:
+            seen[name].append((np.shape(x), np.shape(y)))
+            return np.asarray(x) * np.asarray(y)
+
+        def one(x: Any, y: Any) -> Any:
+            return package.pure_callback(on_host, x, x, y, vmap_method=method)
+
+        return np.asarray(f(package.vmap(package.vmap(one, (0, None)), (0, 0)))(xs, y[:2]))
+
+    got = run(tinyjax, "tinyjax", mode)
+    np.testing.assert_array_equal(got, run(jax, "jax", jax.jit))
+    np.testing.assert_array_equal(got, xs * y[0])
+    assert seen["tinyjax"] == seen["jax"]
+
+
+@both
+def test_a_declared_derivative_serves_both_modes(mode: Callable[..., Any]) -> None:
+    x = x3()
+
+    def at_once(x: Any) -> Any:
+        return sin(x).sum()
+
+    def batched(x: Any) -> Any:
+        return vmap(sin)(x).sum()
+
+    np.testing.assert_allclose(mode(grad(at_once))(x), np.cos(x), rtol=1e-6)
+    np.testing.assert_allclose(mode(vmap(grad(sin)))(x), np.cos(x), rtol=1e-6)
+    np.testing.assert_allclose(mode(grad(batched))(x), np.cos(x), rtol=1e-6)
+    np.testing.assert_allclose(mode(hessian(sin))(1.0), -np.sin(1.0), rtol=1e-6)
+    np.testing.assert_allclose(mode(lambda x: jvp(jit(sin), (x,), (x,))[1])(x), x * np.cos(x))
+
+
+@both
+def test_python_numbers_take_the_declared_type(mode: Callable[..., Any]) -> None:
+    out = mode(lambda x: pure_callback(lambda _: 3, SCALAR, x))(x3())
+    assert (out.dtype, float(out)) == (np.float32, 3.0)
+
+
+@both
+def test_the_arguments_cannot_be_written_to(mode: Callable[..., Any]) -> None:
+    def write(x: Any) -> Any:
+        x[0] = 1
+        return x
+
+    with pytest.raises(ValueError, match="read-only"):
+        mode(lambda x: pure_callback(write, x, x))(x3())
+
+
+def test_the_result_may_be_written_to_afterwards() -> None:
+    memory = np.zeros(3, np.float32)
+    out = pure_callback(lambda: memory, memory)
+    memory[:] = 1
+    np.testing.assert_array_equal(out, 0)
+
+
+def test_arguments_may_be_kept() -> None:
+    kept: list[Any] = []
+    f = jit(lambda x: io_callback(kept.append, None, x * 2))
+    for i in range(20):
+        f(jnp.full(1000, float(i)))
+    assert [x[7] for x in kept] == [2 * i for i in range(20)]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint64", "bfloat16", "float16", "float8_e5m2", "complex128"]
+)
+def test_types(dtype: str) -> None:
+    x = jnp.array([0, 1, 1]).astype(dtype)
+    out = jit(lambda x: pure_callback(lambda x: x[::-1], x, x))(x)
+    assert out.dtype == x.dtype
+    np.testing.assert_array_equal(np.asarray(out).astype(complex), [1, 1, 0])
+
+
+def test_different_functions_are_different_programs() -> None:
+    for i in range(3):
+        out = jit(lambda x, i=i: pure_callback(lambda x: x + np.float32(i), x, x))(1.0)
+        assert float(out) == 1 + i
+
+
+def test_a_callback_lives_as_long_as_its_program() -> None:
+    import gc
+
+    f = jit(lambda x: pure_callback(lambda x: x + 1, x, x))
+    f(1.0)
+    gc.collect()
+    assert float(f(2.0)) == 3
+
+
+def test_bound_methods_and_strings_compile_once() -> None:
+    from tinyjax import xla
+
+    class Model:
+        def apply(self, x: Any) -> Any:
+            return x
+
+    model = Model()
+    before = xla.cache_info().misses
+    for _ in range(3):
+        jit(lambda x: pure_callback(model.apply, x, x))(1.0)
+    assert xla.cache_info().misses == before + 1
+
+
+# Effects
+
+
+@both
+@pytest.mark.parametrize("wrap", [eager, jit, grad, lambda f: jit(grad(f)), lambda f: grad(jit(f))])
+def test_prints_once_and_in_order(mode: Any, wrap: Any, capsys: Any) -> None:
+    def inner(x: Any) -> Any:
+        debug.print("b {:.1f}", x, ordered=True)
+        return 2 * x
+
+    def f(x: Any) -> Any:
+        debug.print("a {}", x, ordered=True)
+        y = jit(inner)(x)
+        debug.print("c {y} {name}", y=y, name="y", ordered=True)
+        return y * x
+
+    mode(wrap(f))(3.0)
+    assert capsys.readouterr().out == "a 3.0\nb 3.0\nc 6.0 y\n"
+
+
+@both
+def test_unordered_calls_whose_results_are_not_used_are_made(mode: Any) -> None:
+    seen: list[str] = []
+
+    def note(x: Any) -> Any:
+        seen.append("io")
+        return x
+
+    def f(x: Any) -> Any:
+        io_callback(note, x, x)
+        debug.callback(lambda: seen.append("debug"))
+        io_callback(note, x, x)
+        return x
+
+    mode(f)(x3())
+    assert sorted(seen) == ["debug", "io", "io"]
+
+
+@both
+def test_many_ordered_calls_keep_their_order(mode: Any) -> None:
+    seen: list[int] = []
+
+    def f(x: Any) -> Any:
+        for i in range(40):
+            tinyjax.io_callback(lambda i: seen.append(int(i)), None, i + 0 * x, ordered=True)
+        return x
+
+    mode(f)(jnp.array(1))
+    assert seen == list(range(40))
+
+
+@both
+def test_vmap_makes_one_call_for_each_example(mode: Any, capsys: Any) -> None:
+    mode(vmap(lambda x, y: debug.print("{} {}", x, y), (0, None)))(x3(), 1.0)
+    assert capsys.readouterr().out == "0.0 1.0\n1.0 1.0\n2.0 1.0\n"
+
+
+def test_simplification_keeps_effects() -> None:
+    def f(x: Any) -> Any:
+        debug.print("{}", x)
+        jit(lambda x: debug.print("{}", x))(x)
+        debug.print("{}", x)
+        pure_callback(host_sin, x, x)
+        return x
+
+    jaxpr = make_jaxpr(f)(1.0).jaxpr
+    names = [eqn.primitive.name for eqn in simplify.cse(simplify.dce(jaxpr)).eqns]
+    assert names == ["debug_callback", "jit", "debug_callback"]
+    assert effects(jaxpr).any
+    assert not effects(jaxpr).ordered
+
+
+def test_a_format_that_does_not_fit_is_an_error() -> None:
+    with pytest.raises(ArgumentError, match="does not use"):
+        debug.print("x = 3", 3)
+    with pytest.raises(ArgumentError, match="cannot fill in"):
+        debug.print("{} {}", 3)
+
+
+@pytest.mark.wrong_types
+def test_a_format_must_be_a_string() -> None:
+    with pytest.raises(ArgumentError, match="takes a format string"):
+        debug.print(3)  # type: ignore[arg-type]
+
+
+@both
+def test_breakpoint_sees_the_callers_variables(mode: Any, monkeypatch: Any) -> None:
+    seen: dict[str, Any] = {}
+    monkeypatch.setattr(sys, "breakpointhook", lambda: seen.update(sys._getframe(1).f_locals))
+
+    def f(x: Any) -> Any:
+        y = {"twice": 2 * x}
+        word = "hello"
+        debug.breakpoint()
+        return y["twice"], word
+
+    mode(lambda x: f(x)[0])(3.0)
+    assert float(seen["y"]["twice"]) == 6
+    assert seen["word"] == "hello"
+
+
+# Errors
+
+
+class HostError(Exception):
+    pass
+
+
+def raises(*_: Any) -> Any:
+    raise HostError("from the callback")
+
+
+@both
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: pure_callback(raises, x, x),
+        lambda x: io_callback(raises, None, x),
+        lambda x: debug.callback(raises, x, ordered=True),
+    ],
+)
+def test_exceptions_reach_the_user_with_their_traceback(mode: Any, call: Any) -> None:
+    with pytest.raises(HostError, match="from the callback") as caught:
+        mode(call)(x3())
+    assert caught.traceback[-1].name == "raises"
+
+
+def test_a_program_works_again_after_an_error() -> None:
+    fail = [True]
+    f = jit(lambda x: pure_callback(lambda x: raises() if fail.pop() else x, x, x))
+    with pytest.raises(HostError):
+        f(1.0)
+    fail.append(False)
+    assert float(f(1.0)) == 1
+
+
+@attrs.frozen
+class Case:
+    run: Callable[[], object]
+    error: type[TinyjaxError]
+    message: str
+
+
+GOLDEN = [
+    Case(
+        lambda: pure_callback(lambda x: x[1:], x3(), x3()),
+        CallbackError,
+        "callback LAMBDA (FILE) returned at result an array of type float32[2], but float32[3] "
+        "was declared in result_shape_dtypes. Return what was declared, with .astype(...) or "
+        ".reshape(...) where needed, or declare what is returned.",
+    ),
+    Case(
+        lambda: jit(lambda x: pure_callback(lambda x: {"a": x + 0.5 * np.ones(3)}, {"a": x}, x))(
+            x3()
+        ),
+        CallbackError,
+        "callback LAMBDA (FILE) returned at result['a'] an array of type "
+        "float64[3], but float32[3] was declared in result_shape_dtypes. Return what was declared, "
+        "with .astype(...) or .reshape(...) where needed, or declare what is returned.",
+    ),
+    Case(
+        lambda: pure_callback(lambda x: (x, x), x3(), x3()),
+        CallbackError,
+        "callback LAMBDA (FILE) returned the structure PyTreeDef((*, *)), but "
+        "result_shape_dtypes declares PyTreeDef(*). Return the containers that were declared.",
+    ),
+    Case(
+        lambda: vmap(lambda x: pure_callback(host_sin, x, x))(x3()),
+        CallbackError,
+        "pure_callback of host_sin (FILE) is under vmap, but does not say what to do there. Pass "
+        'vmap_method="sequential" to call it once for each example, "expand_dims" or '
+        '"broadcast_all" to call it once with one axis more in front.',
+    ),
+    Case(
+        lambda: vmap(lambda x: io_callback(host_sin, x, x, ordered=True))(x3()),
+        CallbackError,
+        "an ordered io_callback of host_sin (FILE) is under vmap, which does each step for all "
+        "examples before the next, so that no order of the examples can be kept. Use "
+        "ordered=False, or a loop in place of vmap.",
+    ),
+    Case(
+        lambda: grad(jit(lambda x: pure_callback(host_sin, x, x)))(1.0),
+        DifferentiationError,
+        "pure_callback of host_sin (FILE) has no derivative: Python code cannot be differentiated. "
+        "Declare one with pure_callback(..., derivative=...), wrap the function that makes the "
+        "call in custom_jvp or custom_vjp, or put stop_gradient around the arguments.",
+    ),
+    Case(
+        lambda: pure_callback(host_sin, 3, x3()),
+        ArgumentError,
+        "result_shape_dtypes must hold what has a shape and a dtype, such as "
+        "ShapeDtypeStruct((3,), jnp.float32), but it holds 3 (int).",
+    ),
+    Case(
+        lambda: error_if(x3(), x3(), "no"),
+        DtypeError,
+        "the predicate of error_if must be of type bool, but got float32[3]. Write a comparison, "
+        "such as x < 0.",
+    ),
+    Case(
+        lambda: jit(vmap(lambda x: error_if(x, x > 0.5, "too large")))(x3()),
+        CheckFailedError,
+        "too large (in 2 of 3 places, the first at index 1)",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", GOLDEN, ids=lambda case: case.message[:40])
+def test_messages(case: Case) -> None:
+    with pytest.raises(case.error) as caught:
+        case.run()
+    said = re.sub(re.escape(__file__) + r":\d+", "FILE", caught.value.message)
+    said = re.sub(r"(<lambda>\.<locals>\.)*<lambda>", "LAMBDA", said)
+    assert said == case.message
+    assert caught.value.location is not None
+    assert caught.value.location.filename == __file__
+
+
+# error_if
+
+
+@both
+def test_error_if_passes_values_and_derivatives_through(mode: Any) -> None:
+    def f(x: Any) -> Any:
+        return error_if(x, x > 10, "too large") ** 2
+
+    assert float(mode(f)(3.0)) == 9
+    assert float(mode(grad(f))(3.0)) == 6
+    np.testing.assert_array_equal(mode(vmap(grad(f)))(x3()), 2 * np.arange(3))
+    for fun in (f, grad(f), grad(jit(f)), lambda x: vmap(f)(jnp.array([1.0, x]))):
+        with pytest.raises(CheckFailedError, match="too large"):
+            mode(fun)(11.0)
+
+
+# Control flow
+
+
+@both
+def test_inside_loops_and_branches(mode: Any) -> None:
+    seen: list[tuple[str, float]] = []
+
+    def note(name: str, x: Any, ordered: bool = True) -> None:
+        debug.callback(lambda x: seen.append((name, float(x))), x, ordered=ordered)
+
+    def body(carry: Any, x: Any) -> Any:
+        note("scan", x)
+        return carry + sin(x), pure_callback(lambda x: 2 * x, x, x)
+
+    total, doubled = mode(lambda xs: lax.scan(body, jnp.zeros(()), xs))(x3())
+    np.testing.assert_allclose(total, np.sin([0, 1, 2]).sum(), rtol=1e-6)
+    np.testing.assert_array_equal(doubled, [0, 2, 4])
+    assert seen == [("scan", 0), ("scan", 1), ("scan", 2)]
+
+    seen.clear()
+
+    def loop_body(x: Any) -> Any:
+        note("first", x)
+        note("second", x)
+        return x + 1
+
+    assert float(mode(lambda x: lax.while_loop(lambda x: x < 2, loop_body, x))(jnp.zeros(()))) == 2
+    assert seen == [("first", 0), ("second", 0), ("first", 1), ("second", 1)]
+
+    seen.clear()
+
+    def branch(x: Any) -> Any:
+        def yes(x: Any) -> Any:
+            note("yes", x)
+            return x
+
+        def no(x: Any) -> Any:
+            note("no", x)
+            return -x
+
+        return lax.cond(x > 0, yes, no, x)
+
+    assert float(mode(branch)(jnp.array(3.0))) == 3
+    assert seen == [("yes", 3)]
+
+
+@both
+def test_derivatives_of_loops_with_callbacks(mode: Any) -> None:
+    seen: list[float] = []
+
+    def f(xs: Any) -> Any:
+        def body(carry: Any, x: Any) -> Any:
+            debug.callback(lambda x: seen.append(float(x)), x)
+            checked = error_if(x, x > 10, "too large")
+            return carry + sin(checked), None
+
+        return lax.scan(body, jnp.zeros(()), xs)[0]
+
+    np.testing.assert_allclose(mode(grad(f))(x3()), np.cos([0, 1, 2]), rtol=1e-6)
+    assert seen == [0, 1, 2]
+    with pytest.raises(CheckFailedError, match="too large"):
+        mode(grad(f))(20 * x3())
+
+
+def test_an_order_that_cannot_be_kept_is_an_error() -> None:
+    def f(xs: Any) -> Any:
+        def body(carry: Any, x: Any) -> Any:
+            debug.print("{}", x, ordered=True)
+            return carry + x, None
+
+        out = lax.scan(body, jnp.zeros(()), xs)[0]
+        debug.print("{}", out, ordered=True)
+        return out
+
+    with pytest.raises(EffectOrderError, match="inside a loop or a branch"):
+        jit(f)(x3())
+
+
+# Threads and re-entrance
+
+
+def within(seconds: float, fun: Callable[[], Any], threads: int = 1) -> None:
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            fun()
+        except BaseException as error:
+            errors.append(error)
+
+    started = [threading.Thread(target=run, daemon=True) for _ in range(threads)]
+    for thread in started:
+        thread.start()
+    end = time.monotonic() + seconds
+    for thread in started:
+        thread.join(max(0.0, end - time.monotonic()))
+        assert not thread.is_alive(), "it hangs"
+    assert not errors, errors
+
+
+def test_a_callback_may_run_compiled_programs_at_any_depth() -> None:
+    big = jnp.ones((300, 300))
+
+    def nest(depth: int) -> Any:
+        if depth == 0:
+            return jit(lambda x: (x @ x).sum())
+        inner = nest(depth - 1)
+        return jit(
+            lambda x: pure_callback(
+                lambda y: np.asarray(inner(jnp.asarray(y))), SCALAR, x @ x / 300
+            )
+        )
+
+    within(60, lambda: float(nest(4)(big)), threads=4)
+
+
+def test_a_callback_may_use_what_is_still_being_computed() -> None:
+    big = jnp.ones((300, 300))
+    step = jit(lambda x: x @ x / 300)
+
+    def run() -> None:
+        y = step(step(step(big)))
+        f = jit(
+            lambda x: sum(
+                pure_callback(lambda i: np.asarray(y)[0, 0], SCALAR, (x @ x)[0, 0] + i)
+                for i in range(6)
+            )
+        )
+        np.testing.assert_allclose(f(y), 6, rtol=1e-3)
+
+    within(60, run, threads=3)
+
+
+def test_too_deep_is_an_error() -> None:
+    def f(x: Any) -> Any:
+        return jit(lambda x: pure_callback(lambda y: np.asarray(f(jnp.asarray(y))), x, x))(x)
+
+    with pytest.raises(CallbackError, match="more than 16 deep"):
+        f(1.0)
+
+
+def test_each_thread_gets_its_own_errors() -> None:
+    def fail(x: Any) -> Any:
+        raise HostError(float(x))
+
+    f = jit(lambda x: pure_callback(fail, x, x))
+    given = iter(range(100))
+
+    def run() -> None:
+        mine = float(next(given))
+        for _ in range(10):
+            with pytest.raises(HostError) as caught:
+                f(mine)
+            assert caught.value.args == (mine,)
+
+    within(60, run, threads=4)
+
+
+# With custom rules and checkpoints
+
+
+@both
+def test_a_checkpointed_function_with_a_callback(mode: Any) -> None:
+    seen: list[float] = []
+
+    def f(x: Any) -> Any:
+        debug.callback(lambda x: seen.append(float(x)), x, ordered=True)
+        return sin(error_if(x, x > 10, "too large"))
+
+    f = tinyjax.checkpoint(f)
+    np.testing.assert_allclose(mode(grad(f))(1.0), np.cos(1.0), rtol=1e-6)
+    assert set(seen) == {1.0}
+    np.testing.assert_allclose(mode(vmap(grad(f)))(x3()), np.cos([0, 1, 2]), rtol=1e-6)
+    with pytest.raises(CheckFailedError, match="too large"):
+        mode(grad(f))(11.0)
+
+
+@both
+def test_a_derivative_by_custom_jvp(mode: Any) -> None:
+    def host(fun: Any, x: Any) -> Any:
+        return pure_callback(fun, x, x, vmap_method="expand_dims")
+
+    f = tinyjax.custom_jvp(lambda x: host(np.sin, x))
+    f.defjvp(lambda xs, ts: (f(xs[0]), host(np.cos, xs[0]) * ts[0]))
+    for fun in (vmap(grad(f)), vmap(jit(grad(f))), grad(lambda x: vmap(f)(x).sum())):
+        np.testing.assert_allclose(mode(fun)(x3()), np.cos([0, 1, 2]), rtol=1e-6)

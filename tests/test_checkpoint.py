@@ -1,0 +1,579 @@
+"""Checkpointing: the same derivatives, less kept, and the compiler does not undo it."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.ad_checkpoint
+import jax.numpy as jaxnp
+import numpy as np
+import pytest
+from jax._src.ad_checkpoint import saved_residuals as jax_saved_residuals
+from jax.extend.core import jaxprs_in_params
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import tree
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.calling import FlatFunction
+from tinyjax.core.jaxpr import Jaxpr, subjaxprs, typecheck_jaxpr
+from tinyjax.core.primitive import HostArray
+from tinyjax.errors import ArgumentError, ConcretizationError, StaticArgumentError
+from tinyjax.transforms.linearize import linearize_flat
+
+policies = tinyjax.checkpoint_policies
+Function = Callable[..., Any]
+
+
+def count(jaxpr: Jaxpr, primitive: str) -> int:
+    """How often a primitive is applied, in nested programs too."""
+    return sum(
+        (eqn.primitive.name == primitive)
+        + sum(count(inner, primitive) for inner in subjaxprs(eqn.params))
+        for eqn in jaxpr.eqns
+    )
+
+
+def backward(f: Function, *args: Any) -> Jaxpr:
+    return tinyjax.make_jaxpr(tinyjax.grad(f))(*args).jaxpr
+
+
+def sines(x: Any) -> Any:
+    return jnp.sin(jnp.sin(jnp.sin(x)))
+
+
+# The table: how a function is checkpointed
+
+
+def _named(x: Any) -> Any:
+    y = tinyjax.checkpoint_name(jnp.sin(x), "first")
+    return jnp.sin(tinyjax.checkpoint_name(jnp.sin(y), "second"))
+
+
+def _nested(x: Any) -> Any:
+    return tinyjax.checkpoint(lambda y: jnp.sin(tinyjax.checkpoint(jnp.sin)(y)))(jnp.sin(x))
+
+
+WAYS: dict[str, Function] = {
+    "default": tinyjax.checkpoint(sines),
+    "everything": tinyjax.checkpoint(sines, policy=policies.everything_saveable),
+    "names": tinyjax.checkpoint(_named, policy=policies.save_only_these_names("second")),
+    "merged": tinyjax.checkpoint(sines, prevent_cse=False),
+    "nested": tinyjax.remat(_nested),
+    "of jit": tinyjax.checkpoint(tinyjax.jit(sines)),
+    "of jit with names": tinyjax.checkpoint(
+        tinyjax.jit(_named), policy=policies.save_any_names_but_these("first")
+    ),
+    "in jit": tinyjax.jit(tinyjax.checkpoint(sines)),
+    "of vmap": lambda x: tinyjax.checkpoint(tinyjax.vmap(sines))(x[None])[0],
+    "in vmap": lambda x: tinyjax.vmap(tinyjax.checkpoint(sines))(x[None])[0],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_derivatives_are_those_of_the_function(way: str) -> None:
+    f, x = WAYS[way], np.float64(0.7)
+    with jax.enable_x64(True):
+
+        def plain(x: Any) -> Any:
+            return jaxnp.sin(jaxnp.sin(jaxnp.sin(x)))
+
+        value, slope = jax.value_and_grad(plain)(x)
+        curvature = jax.hessian(plain)(x)
+        third = jax.grad(jax.grad(jax.grad(plain)))(x)
+    xs = np.linspace(-1.0, 1.0, 3)
+    for g in (f, tinyjax.jit(f)):
+        np.testing.assert_allclose(g(x), value, 1e-12)
+        np.testing.assert_allclose(tinyjax.grad(g)(x), slope, 1e-12)
+        np.testing.assert_allclose(tinyjax.jit(tinyjax.grad(g))(x), slope, 1e-12)
+        np.testing.assert_allclose(tinyjax.jvp(g, (x,), (1.0,))[1], slope, 1e-12)
+        np.testing.assert_allclose(tinyjax.linearize(g, x)[1](1.0), slope, 1e-12)
+        np.testing.assert_allclose(tinyjax.hessian(g)(x), curvature, 1e-12)
+        np.testing.assert_allclose(tinyjax.jacrev(tinyjax.jacrev(g))(x), curvature, 1e-12)
+        np.testing.assert_allclose(tinyjax.jacrev(tinyjax.jacfwd(g))(x), curvature, 1e-12)
+        each = [tinyjax.grad(sines)(v) for v in xs]
+        np.testing.assert_allclose(tinyjax.vmap(tinyjax.grad(g))(xs), each, 1e-12)
+        summed = tinyjax.grad(lambda v, g=g: tinyjax.vmap(g)(v).sum())
+        np.testing.assert_allclose(summed(xs), each, 1e-12)
+    np.testing.assert_allclose(tinyjax.grad(tinyjax.grad(tinyjax.grad(f)))(x), third, 1e-12)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_programs_are_well_formed(way: str) -> None:
+    def check(jaxpr: Jaxpr) -> None:
+        typecheck_jaxpr(jaxpr)
+        for eqn in jaxpr.eqns:
+            for inner in subjaxprs(eqn.params):
+                check(inner)
+
+    f = WAYS[way]
+    check(backward(f, 0.7))
+    check(backward(tinyjax.grad(f), 0.7))
+    check(tinyjax.make_jaxpr(tinyjax.vmap(tinyjax.grad(f)))(np.ones(2)).jaxpr)
+
+
+# What is computed again
+
+
+def test_the_backward_pass_computes_again_what_is_not_kept() -> None:
+    # three in the forward pass, and the two that the derivatives are taken at
+    assert count(backward(sines, 0.7), "sin") == 3
+    assert count(backward(tinyjax.checkpoint(sines), 0.7), "sin") == 5
+    # the inner ones are computed for the outer backward pass and for their own
+    assert count(backward(WAYS["everything"], 0.7), "sin") == 3
+    assert count(backward(WAYS["names"], 0.7), "sin") == 4
+    assert count(backward(WAYS["of jit"], 0.7), "sin") == 5
+
+
+def test_counts_agree_with_jax() -> None:
+    def blocks(np_: Any, wrap: Function) -> Function:
+        @wrap
+        def block(x: Any) -> Any:
+            return np_.cos(np_.sin(np_.sin(x)))
+
+        return lambda x: block(block(x))
+
+    def jax_count(jaxpr: Any, name: str) -> int:
+        inner = jaxprs_in_params
+        return sum(
+            (eqn.primitive.name == name) + sum(jax_count(j, name) for j in inner(eqn.params))
+            for eqn in jaxpr.eqns
+        )
+
+    for policy in ("nothing_saveable", "everything_saveable"):
+        ours = blocks(jnp, lambda f, p=policy: tinyjax.checkpoint(f, policy=getattr(policies, p)))
+        theirs = blocks(
+            jaxnp,
+            lambda f, p=policy: jax.checkpoint(f, policy=getattr(jax.checkpoint_policies, p)),
+        )
+        expected = jax.make_jaxpr(jax.grad(theirs))(0.7).jaxpr
+        for name in ("sin", "cos"):
+            assert count(backward(ours, 0.7), name) == jax_count(expected, name), (policy, name)
+
+
+def test_what_has_an_effect_is_not_done_again() -> None:
+    called = []
+
+    @tinyjax.checkpoint
+    def f(x: Any) -> Any:
+        tinyjax.debug.callback(lambda v: called.append(float(v)), x)
+        return jnp.sin(jnp.sin(x))
+
+    tinyjax.grad(f)(0.5)
+    assert called == [0.5]
+    tinyjax.jit(tinyjax.grad(f))(0.25)
+    assert called == [0.5, 0.25]
+
+
+# What is kept
+
+
+def mlp(np_: Any, name: Function, wrap: Function) -> Function:
+    @wrap
+    def layer(params: Any, x: Any) -> Any:
+        w, b = params
+        return name(np_.sin(name(x @ w, "dot") + b), "act")
+
+    def loss(params: Any, x: Any) -> Any:
+        for p in params:
+            x = layer(p, x)
+        return (x * x).sum()
+
+    return loss
+
+
+def mlp_arguments() -> tuple[Any, HostArray]:
+    rng = np.random.default_rng(0)
+
+    def layer(m: int, n: int) -> tuple[HostArray, HostArray]:
+        w = rng.normal(size=(m, n)) / 10
+        return w.astype(np.float32), np.zeros(n, np.float32)
+
+    x = rng.normal(size=(16, 32)).astype(np.float32)
+    return [layer(32, 64), layer(64, 64), layer(64, 8)], x
+
+
+POLICIES: dict[str, tuple[str, ...]] = {
+    "everything": ("everything_saveable",),
+    "nothing": ("nothing_saveable",),
+    "dots": ("dots_saveable",),
+    "unbatched dots": ("dots_with_no_batch_dims_saveable",),
+    "dot": ("save_only_these_names", "dot"),
+    "act": ("save_only_these_names", "act"),
+    "both": ("save_only_these_names", "act", "dot"),
+    "any name but dot": ("save_any_names_but_these", "dot"),
+    "anything but dot": ("save_anything_except_these_names", "dot"),
+}
+
+
+def wrapper(lib: Any, policy: str) -> Function:
+    kind, *names = POLICIES[policy]
+    found = getattr(lib.checkpoint_policies, kind)
+    return lambda f: lib.checkpoint(f, policy=found(*names) if names else found)
+
+
+def compiled_bytes(f: Function, *args: Any) -> int:
+    """What XLA says that the compiled forward pass returns for the backward pass."""
+    leaves, in_tree = tree.flatten((args, {}))
+
+    def forward(*xs: Array) -> tuple[Array, ...]:
+        return linearize_flat(FlatFunction(f, in_tree), xs).residuals
+
+    compiled = tinyjax.jit(forward).lower(*map(as_array, leaves)).compile()
+    return int(compiled.memory_analysis().output_size_in_bytes)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_residuals_agree_with_jax_and_with_xla(policy: str) -> None:
+    args = mlp_arguments()
+    ours = mlp(jnp, tinyjax.checkpoint_name, wrapper(tinyjax, policy))
+    theirs = mlp(jaxnp, jax.ad_checkpoint.checkpoint_name, wrapper(jax, policy))
+    residuals = tinyjax.saved_residuals(ours, *args)
+    expected = [
+        (aval.shape, np.dtype(aval.dtype)) for aval, _ in jax_saved_residuals(theirs, *args)
+    ]
+    assert sorted((r.shape, r.dtype) for r in residuals) == sorted(expected)
+    total = sum(r.nbytes for r in residuals)
+    assert total == pytest.approx(compiled_bytes(ours, *args), rel=0.01)
+    for got, want in zip(
+        tree.leaves(tinyjax.grad(ours)(*args)),
+        jax.tree.leaves(jax.grad(theirs)(*args)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(got, want, 1e-4, 1e-5)
+
+
+def test_residuals_shrink() -> None:
+    args = mlp_arguments()
+
+    def total(wrap: Function) -> int:
+        f = mlp(jnp, lambda x, name: x, wrap)
+        return sum(r.nbytes for r in tinyjax.saved_residuals(f, *args))
+
+    plain, checkpointed = total(lambda f: f), total(tinyjax.checkpoint)
+    activations = 2 * 16 * (64 + 64 + 8) * 4
+    weights = sum(a.nbytes for a in tree.leaves(args) if a.ndim == 2)
+    assert plain == weights + activations  # the cosine and the value of every layer
+    # the biases and the values that go in, instead
+    assert checkpointed < plain - activations // 4
+
+
+def test_policies_combine() -> None:
+    both = policies.save_from_both_policies(
+        policies.dots_saveable, policies.save_only_these_names("act")
+    )
+    f = mlp(jnp, tinyjax.checkpoint_name, tinyjax.checkpoint(policy=both))
+    params, x = mlp_arguments()
+    kept = tinyjax.saved_residuals(f, params, x)
+    assert sum(r.primitive == "dot_general" for r in kept) == 3
+
+
+def test_dots_with_batch_dims_are_told_apart() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return jnp.sin(x @ y)
+
+    x = np.ones((2, 3, 3), np.float32)
+    for policy, expected in (
+        (policies.dots_saveable, 3),
+        (policies.dots_with_no_batch_dims_saveable, 2),
+    ):
+        g = tinyjax.checkpoint(f, policy=policy)
+        assert len(tinyjax.saved_residuals(g, x, x)) == expected
+
+
+def test_a_policy_is_asked_inside_what_jit_compiles() -> None:
+    @tinyjax.jit
+    def inner(x: Any) -> Any:
+        return jnp.sin(jnp.exp(jnp.sin(x)))
+
+    f = tinyjax.checkpoint(inner, policy=lambda p, *_, **__: p.name == "exp")
+    residuals = tinyjax.saved_residuals(f, 0.7)
+    assert [(r.argument, r.primitive) for r in residuals] == [("x", None), (None, "exp")]
+    assert count(backward(f, 0.7), "exp") == 1
+
+
+def test_a_residual_names_the_line_that_made_it() -> None:
+    @tinyjax.jit
+    def inner(x: Any) -> Any:
+        return jnp.sin(x)  # the line
+
+    weights = jnp.array([1.0, 2.0, 3.0])
+
+    @tinyjax.checkpoint(policy=policies.everything_saveable)
+    def f(params: Any) -> Any:
+        return inner(params["w"]) * weights
+
+    first, second = tinyjax.saved_residuals(f, {"w": np.ones(3, np.float32)})
+    assert (
+        str(first) == "float32[3] 12 bytes, a constant, or an array that the function closes over"
+    )
+    assert second.primitive == "cos"
+    assert second.location is not None
+    assert second.location.text.endswith("# the line")
+    assert "the result of cos at " in str(second)
+
+
+def test_residuals_print(capsys: pytest.CaptureFixture[str]) -> None:
+    tinyjax.print_saved_residuals(lambda p: jnp.sin(p["w"]).sum(), {"w": np.ones(2, np.float32)})
+    out = capsys.readouterr().out
+    assert out.startswith("float32[2] 8 bytes, the result of cos at ")
+    assert out.endswith("1 residual, 8 bytes\n")
+
+
+def test_integers_and_unused_arguments_are_not_kept() -> None:
+    @tinyjax.checkpoint
+    def f(x: Any, n: Any, unused: Any) -> Any:
+        return jnp.sin(x) * n
+
+    residuals = tinyjax.saved_residuals(f, 1.0, 2, np.ones(1000))
+    assert [r.argument for r in residuals] == ["x", "n"]
+
+
+# What the compiler makes of it
+
+
+def blocks(wrap: Function) -> Function:
+    w = jnp.array(np.random.default_rng(0).normal(size=(64, 64)) / 10, "float32")
+
+    @wrap
+    def block(x: Any) -> Any:
+        for _ in range(4):
+            x = jnp.sin(x @ w)
+        return x
+
+    def loss(x: Any) -> Any:
+        for _ in range(8):
+            x = block(x)
+        return x.sum()
+
+    return loss
+
+
+def test_the_compiled_derivative_needs_less_memory() -> None:
+    x = np.ones((64, 64), np.float32)
+
+    def temporary(f: Function) -> int:
+        compiled = tinyjax.jit(tinyjax.grad(f)).lower(x).compile()
+        return int(compiled.memory_analysis().temp_size_in_bytes)
+
+    plain = temporary(blocks(lambda f: f))
+    checkpointed = temporary(blocks(tinyjax.checkpoint))
+    assert checkpointed < 0.55 * plain, (checkpointed, plain)
+
+
+@pytest.mark.parametrize(("prevent_cse", "guards"), [(True, 8), (False, 0)])
+def test_the_compiler_may_be_let_merge(prevent_cse: bool, guards: int) -> None:
+    slope = tinyjax.jit(tinyjax.grad(blocks(tinyjax.checkpoint(prevent_cse=prevent_cse))))
+    # the last block's cotangent is a constant, which alone would be no condition
+    text = slope.lower(np.ones((64, 64), np.float32)).compile().as_text()
+    assert text.count(" conditional(") == guards
+
+
+def test_what_xla_fuses_is_left_to_it() -> None:
+    f = tinyjax.checkpoint(sines)
+    slope = tinyjax.jit(tinyjax.grad(lambda x: f(x).sum()))
+    assert slope.lower(np.ones(64)).compile().memory_analysis().temp_size_in_bytes == 0
+
+
+def test_nothing_guards_what_is_not_differentiated() -> None:
+    assert "stablehlo.if" not in tinyjax.jit(tinyjax.checkpoint(sines)).lower(0.7).as_text()
+
+
+def test_a_policy_has_one_digest_in_every_process() -> None:
+    program = (
+        "import tinyjax, tinyjax.numpy as jnp\n"
+        "policy = tinyjax.checkpoint_policies.save_only_these_names('a')\n"
+        "f = tinyjax.checkpoint(jnp.sin, policy=policy)\n"
+        "print(tinyjax.make_jaxpr(tinyjax.grad(f))(1.0).jaxpr.digest.hex())\n"
+    )
+    policy = policies.save_only_these_names("a")
+    f = tinyjax.checkpoint(jnp.sin, policy=policy)
+    here = tinyjax.make_jaxpr(tinyjax.grad(f))(1.0).jaxpr.digest.hex()
+    out = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, text=True
+    )
+    assert out.stdout.strip() == here
+
+
+# Calling
+
+
+def test_containers_keywords_and_methods() -> None:
+    @tinyjax.checkpoint
+    def f(params: Any, *, scale: Any) -> Any:
+        return {"out": [jnp.sin(params["a"]) * scale, params["n"]]}
+
+    params = {"a": np.float32(2.0), "n": 3}
+    out = f(params, scale=2.0)
+    np.testing.assert_allclose(out["out"][0], 2 * np.sin(2.0), 1e-6)
+    assert int(out["out"][1]) == 3
+    assert f.__name__ == "f"
+    slope = tinyjax.grad(lambda a: f({"a": a, "n": 3}, scale=2.0)["out"][0])(2.0)
+    np.testing.assert_allclose(slope, 2 * np.cos(2.0), 1e-6)
+
+    class Model:
+        @tinyjax.checkpoint
+        def __call__(self, x: Any) -> Any:
+            return x
+
+    with pytest.raises(ArgumentError, match="Model"):
+        Model()(1.0)
+
+
+def test_static_arguments() -> None:
+    @tinyjax.checkpoint(static_argnums=(1, -1))
+    def f(x: Any, flip: bool, y: Any, how: str) -> Any:
+        return jnp.cos(x) * y if flip or how == "cos" else jnp.sin(x) * y
+
+    for flip, how, sign in ((False, "sin", np.cos(0.3)), (True, "", -np.sin(0.3))):
+        slope = tinyjax.grad(lambda x, a=flip, b=how: f(x, a, 2.0, b))(0.3)
+        np.testing.assert_allclose(slope, 2 * sign, 1e-6)
+    with pytest.raises(StaticArgumentError, match="names argument 1, but"):
+        f(1.0)  # type: ignore[call-arg]
+
+
+def test_python_control_flow_on_data_is_refused() -> None:
+    @tinyjax.checkpoint
+    def f(x: Any) -> Any:
+        return jnp.sin(x) if x > 0 else x
+
+    for call in (f, tinyjax.grad(f)):
+        with pytest.raises(ConcretizationError, match=r"test_checkpoint.py"):
+            call(1.0)
+    g = tinyjax.checkpoint(lambda x, positive: jnp.sin(x) if positive else x, static_argnums=1)
+    np.testing.assert_allclose(tinyjax.grad(g)(1.0, True), np.cos(1.0), 1e-6)
+
+
+def test_closed_over_tracers() -> None:
+    def f(x: Any, y: Any) -> Any:
+        @tinyjax.checkpoint
+        def inner(z: Any) -> Any:
+            return jnp.sin(x * z) * y
+
+        return inner(y)
+
+    def plain(x: Any, y: Any) -> Any:
+        return jnp.sin(x * y) * y
+
+    transforms: list[Function] = [
+        lambda g: tinyjax.grad(g, (0, 1)),
+        lambda g: tinyjax.jit(tinyjax.grad(g, (0, 1))),
+        lambda g: tinyjax.hessian(g, (0, 1)),
+        lambda g: lambda x, y: tinyjax.vmap(tinyjax.grad(g), (0, None))(jnp.stack([x, y]), y),
+    ]
+    for transform in transforms:
+        got, expected = transform(f)(0.4, 0.9), transform(plain)(0.4, 0.9)
+        for a, b in zip(tree.leaves(got), tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(a, b, 1e-5)
+
+
+def test_a_policy_must_answer_with_a_bool() -> None:
+    f = tinyjax.checkpoint(sines, policy=lambda *_, **__: "sin")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"must return True or False, but .*lambda.* 'sin'"):
+        tinyjax.grad(f)(1.0)
+    f = tinyjax.checkpoint(sines, policy=policies.save_only_these_names)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"names of .* must be str, but got cos"):
+        tinyjax.grad(f)(1.0)
+    with pytest.raises(ArgumentError, match=r"names of .* must be str, but got 3"):
+        policies.save_only_these_names(3)  # type: ignore[arg-type]
+
+
+def test_a_policy_must_be_hashable() -> None:
+    class Unhashable:
+        __hash__ = None  # type: ignore[assignment]
+
+        def __call__(self, *args: object, **params: object) -> bool:
+            return True
+
+    with pytest.raises(ArgumentError, match="must be hashable, but got one of type Unhashable"):
+        tinyjax.checkpoint(sines, policy=Unhashable())
+
+
+def test_the_backward_program_grows_with_the_forward_one() -> None:
+    def equations(jaxpr: Jaxpr) -> int:
+        return len(jaxpr.eqns) + sum(equations(j) for e in jaxpr.eqns for j in subjaxprs(e.params))
+
+    def chain(depth: int) -> Function:
+        def f(x: Any) -> Any:
+            for _ in range(depth):
+                x = tinyjax.checkpoint(sines)(x)
+            return x
+
+        return f
+
+    short, long = (equations(backward(chain(n), 0.7)) for n in (8, 16))
+    assert long <= 2.05 * short
+
+
+def test_scan_of_checkpointed_body_keeps_only_what_goes_in() -> None:
+    lax = pytest.importorskip("tinyjax.lax")
+    if not hasattr(lax, "scan"):
+        pytest.skip("there is no scan yet")
+
+    def loss(wrap: Function) -> Function:
+        @wrap
+        def body(carry: Any, x: Any) -> Any:
+            carry = jnp.sin(jnp.sin(jnp.sin(carry * x)))
+            return carry, carry
+
+        def f(c: Any, xs: Any) -> Any:
+            last, all_ = lax.scan(body, c, xs)
+            return last + all_.sum()
+
+        return f
+
+    c, xs = np.float64(0.7), np.linspace(0.5, 1.5, 100)
+    plain, checkpointed = loss(lambda f: f), loss(tinyjax.checkpoint(prevent_cse=False))
+    for transform in (tinyjax.grad, lambda g: tinyjax.jit(tinyjax.grad(g)), tinyjax.hessian):
+        np.testing.assert_allclose(
+            transform(checkpointed)(c, xs), transform(plain)(c, xs), 1e-10, 1e-12
+        )
+    kept = [sum(r.nbytes for r in tinyjax.saved_residuals(f, c, xs)) for f in (plain, checkpointed)]
+    assert kept[1] < 0.6 * kept[0], kept
+
+
+def test_under_and_over_control_flow_and_custom_rules() -> None:
+    lax = tinyjax.lax
+
+    @tinyjax.custom_vjp
+    def clipped(x: Any) -> Any:
+        return jnp.sin(x)
+
+    clipped.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (2.0 * ct * jnp.cos(x),))
+
+    @tinyjax.custom_jvp
+    def doubled(x: Any) -> Any:
+        return jnp.cos(x)
+
+    @doubled.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        return doubled(primals[0]), -2.0 * jnp.sin(primals[0]) * tangents[0]
+
+    def programs(wrap: Function) -> list[Function]:
+        return [
+            wrap(lambda y: lax.cond(y > 0, jnp.sin, jnp.cos, y)),
+            lambda x: lax.cond(x > 0, wrap(sines), wrap(jnp.cos), x),
+            lambda x: lax.cond(x > 0, lambda: wrap(lambda y: y * x)(x), lambda: x),
+            wrap(lambda y: lax.fori_loop(0, 3, lambda i, z: jnp.sin(z) * y, y)),
+            lambda x: lax.fori_loop(0, 3, lambda i, z: wrap(jnp.sin)(z) * x, x),
+            lambda x: wrap(lambda y: lax.scan(lambda c, _: (jnp.sin(c * x), c), y, None, 3)[0])(x),
+            wrap(lambda y: jnp.sin(clipped(jnp.sin(y)))),
+            wrap(lambda y: jnp.sin(doubled(jnp.sin(y)))),
+        ]
+
+    x = np.float64(0.4)
+    pairs = zip(programs(tinyjax.checkpoint), programs(lambda f: f), strict=True)
+    for i, (f, plain) in enumerate(pairs):
+        transforms: list[Function] = [
+            tinyjax.grad,
+            lambda g: tinyjax.jit(tinyjax.grad(g)),
+            lambda g: tinyjax.vmap(tinyjax.grad(g)),
+            lambda g: tinyjax.grad(lambda v: tinyjax.vmap(g)(v).sum()),
+            lambda g: tinyjax.jacrev(tinyjax.jacrev(g)),
+        ]
+        for j, transform in enumerate(transforms):
+            at = np.array([x, -x]) if j in (2, 3) else x
+            got, expected = transform(f)(at), transform(plain)(at)
+            np.testing.assert_allclose(got, expected, 1e-12, err_msg=f"program {i}, {j}")

@@ -1,0 +1,740 @@
+"""Conditionals and loops: against jax, against Python, and through every transformation.
+
+A program here is written once, over a namespace that has ``lax`` and ``numpy``, and run through
+tinyjax and through jax. The rows of the primitives are in ``tests/specs/control_flow.py``.
+"""
+
+import re
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import attrs
+import jax
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import lax, tree
+from tinyjax.control_flow import scan_p
+from tinyjax.core.jaxpr import typecheck_jaxpr
+from tinyjax.core.staging import Recorder
+from tinyjax.errors import (
+    ArgumentError,
+    BranchTypeError,
+    CarryTypeError,
+    DifferentiationError,
+    TinyjaxError,
+)
+
+NAMES = ("jit", "grad", "vmap", "jvp", "vjp", "hessian", "jacfwd", "linearize")
+OURS = SimpleNamespace(lax=lax, np=jnp, **{name: getattr(tinyjax, name) for name in NAMES})
+THEIRS = SimpleNamespace(lax=jax.lax, np=jax.numpy, **{k: getattr(jax, k) for k in NAMES})
+
+XS = np.array([0.3, -0.7, 1.1])
+WS = np.array([[0.5, -0.2, 0.1], [0.4, 0.3, -0.6], [0.2, 0.8, 0.7]])
+
+
+def leaves(value: Any) -> list[np.ndarray[Any, Any]]:
+    return [np.asarray(x) for x in tree.leaves(value)]
+
+
+def same(ours: Any, theirs: Any, tol: float = 1e-12) -> None:
+    found, expected = leaves(ours), [np.asarray(x) for x in jax.tree.leaves(theirs)]
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_allclose(a, b, tol, tol)
+
+
+# Programs. Each takes a namespace and returns a function of a scalar and a vector to a scalar.
+
+
+def scanned_backwards(m: Any) -> Any:
+    def fun(x: Any, ws: Any) -> Any:
+        def turn(c: Any, w: Any) -> Any:
+            i, total = c
+            return (i + 1, total * w + m.np.cos(x * i)), {"y": total * w, "z": (w, x)}
+
+        (_, last), outs = m.lax.scan(turn, (0, x), ws, reverse=True, unroll=2)
+        return last * outs["y"].sum() * outs["z"][0].sum()
+
+    return fun
+
+
+def without_inputs(m: Any) -> Any:
+    def fun(x: Any, ws: Any) -> Any:
+        return m.lax.scan(lambda c, _: (m.np.tanh(c * ws), c), x * ws, None, 4)[0].sum()
+
+    return fun
+
+
+def scan_of_scan(m: Any) -> Any:
+    def fun(x: Any, ws: Any) -> Any:
+        def outer(c: Any, w: Any) -> Any:
+            inner, ys = m.lax.scan(lambda d, v: (m.np.sin(d * v + w * x), d * w), c, ws)
+            return inner, ys.sum()
+
+        last, ys = m.lax.scan(outer, x, ws)
+        return last * ys[-1] + ys.sum()
+
+    return fun
+
+
+def chosen(m: Any) -> Any:
+    def fun(x: Any, ws: Any) -> Any:
+        return m.lax.cond(
+            (x * ws).sum() > 0,
+            lambda y: m.np.sin(y * x).sum(),
+            lambda y: m.np.exp(x) * m.np.cos(y).sum() + x * x,
+            ws,
+        )
+
+    return fun
+
+
+def chosen_of_several(m: Any) -> Any:
+    def fun(x: Any, ws: Any) -> Any:
+        branches = [m.np.sin, lambda y: y * ws[0], lambda y: m.np.exp(y) * x]
+        index = m.np.floor(x * 3).astype("int32")
+        return m.lax.switch(index, branches, x * x) + m.lax.switch(index - 2, branches, x)
+
+    return fun
+
+
+def cond_in_scan(m: Any) -> Any:
+    def fun(x: Any, ws: Any) -> Any:
+        def turn(c: Any, w: Any) -> Any:
+            c = m.lax.cond(c * w > 0.1, lambda c: m.np.sin(c) * x, lambda c: c * c + w, c)
+            return c, c * w
+
+        last, ys = m.lax.scan(turn, x, ws)
+        return last + ys.sum()
+
+    return fun
+
+
+def scan_in_cond(m: Any) -> Any:
+    def fun(x: Any, ws: Any) -> Any:
+        def loop(c: Any) -> Any:
+            return m.lax.scan(lambda c, w: (m.np.sin(c * w) + x, None), c, ws)[0]
+
+        return m.lax.cond(x > 0, loop, lambda c: c * ws.sum(), x * x)
+
+    return fun
+
+
+def counted(m: Any) -> Any:
+    def fun(x: Any, ws: Any) -> Any:
+        return m.lax.fori_loop(0, 3, lambda i, c: m.np.sin(c) * m.np.asarray(ws)[i] + i * x, x)
+
+    return fun
+
+
+def mapped(m: Any) -> Any:
+    def fun(x: Any, ws: Any) -> Any:
+        one = m.lax.map(lambda w: m.np.sin(w * x), ws)
+        several = m.lax.map(lambda w: m.np.cos(w * x) * ws.sum(), ws, batch_size=2)
+        return (one * several).sum()
+
+    return fun
+
+
+def associated(m: Any) -> Any:
+    def fun(x: Any, ws: Any) -> Any:
+        def combine(a: Any, b: Any) -> Any:
+            return a[0] * b[0], a[1] * b[0] + b[1]
+
+        _, found = m.lax.associative_scan(combine, (ws * x, m.np.sin(ws)))
+        return (found * ws).sum()
+
+    return fun
+
+
+SMOOTH = [
+    scanned_backwards,
+    without_inputs,
+    scan_of_scan,
+    chosen,
+    chosen_of_several,
+    cond_in_scan,
+    scan_in_cond,
+    counted,
+    mapped,
+    associated,
+]
+
+
+def stacks(m: Any, f: Any, xs: Any, many: Any) -> dict[str, Any]:
+    """Transformations of a function, composed in either order."""
+    x, ws = xs[0], many[0]
+    grad = m.grad(f, (0, 1))
+    return {
+        "value": f(x, ws),
+        "jit": m.jit(f)(xs[1], ws),
+        "grad": [grad(x, ws) for x in xs[:2]],
+        "vmap": m.vmap(f)(xs, many),
+        "vmap of one": m.vmap(f, (None, 1))(x, many),
+        "vmap of grad": m.vmap(grad)(xs, many),
+        "grad of vmap": m.grad(lambda *a: m.vmap(f)(*a).sum(), (0, 1))(xs, many),
+        "jit of vmap of grad of jit": m.jit(m.vmap(m.grad(m.jit(f), (0, 1))))(xs, many),
+        "vmap of vmap": m.vmap(m.vmap(f, (None, 0)), (0, None))(xs, many),
+        "jvp": m.jvp(f, (x, ws), (0.5, many[1])),
+        "jvp of jit of vmap": m.jvp(m.jit(m.vmap(f)), (xs, many), (xs * xs, many.T)),
+        "grad of grad": m.grad(lambda x: m.grad(f, 1)(x, ws).sum())(x),
+        "grad of jvp": m.grad(lambda x: m.jvp(f, (x, ws), (x, many[1]))[1])(x),
+        "jit of hessian": m.jit(m.hessian(f, 1))(x, ws),
+        "linearize": m.linearize(f, x, ws)[1](0.5, many[1]),
+    }
+
+
+EAGER = (cond_in_scan,)
+
+
+@pytest.mark.parametrize(
+    ("program", "eager"), [*((p, False) for p in SMOOTH), *((p, True) for p in EAGER)]
+)
+def test_every_stack_gives_what_jax_gives(program: Callable[[Any], Any], eager: bool) -> None:
+    # eager evaluation compiles every loop by itself, which takes seconds: one program does
+    def ours(xs: Any, many: Any) -> Any:
+        return stacks(OURS, program(OURS), xs, many)
+
+    with jax.enable_x64(True):
+        theirs = jax.jit(lambda *args: stacks(THEIRS, program(THEIRS), *args))(XS, WS)
+    found = ours(XS, WS) if eager else tinyjax.jit(ours)(XS, WS)
+    for name, value in found.items():
+        try:
+            same(value, theirs[name], 1e-10)
+        except AssertionError as error:
+            raise AssertionError(f"{name}: {error}") from None
+
+
+# while_loop
+
+
+def newton(m: Any) -> Any:
+    """A square root by Newton's iteration; the number of turns differs from example to example."""
+
+    def fun(x: Any, start: Any) -> Any:
+        def goes_on(state: Any) -> Any:
+            return m.np.abs(state[0] * state[0] - x) > 1e-9
+
+        def turn(state: Any) -> Any:
+            y, n = state
+            return 0.5 * (y + x / y), n + 1
+
+        return m.lax.while_loop(goes_on, turn, (start, 0))
+
+    return fun
+
+
+def nested_while(m: Any) -> Any:
+    """The inner loop ends only for examples that the outer still goes on with."""
+
+    def fun(n: Any, x: Any) -> Any:
+        def inner(i: Any, x: Any) -> Any:
+            return m.lax.while_loop(
+                lambda s: s[0] != i, lambda s: (s[0] + 1, m.np.sin(s[1]) * x), (i * 0, x)
+            )[1]
+
+        return m.lax.while_loop(
+            lambda s: s[0] < n, lambda s: (s[0] + 1, inner(s[0], s[1]) + x), (n * 0, x)
+        )
+
+    return fun
+
+
+def summed(n: int, x: float) -> float:
+    total = x
+    for i in range(n):
+        part = total
+        for _ in range(i):
+            part = np.sin(part) * total
+        total = part + x
+    return total
+
+
+def test_while_loop_through_forward_transformations() -> None:
+    def all_of(m: Any, x: Any, start: Any) -> Any:
+        f = newton(m)
+        value = lambda x, y: f(x, y)[0]  # noqa: E731
+        return [
+            f(x[0], start[0]),
+            m.jit(f)(x[0], start[0]),
+            m.vmap(f)(x, start),
+            m.vmap(f, (0, None))(x, start[0]),
+            m.vmap(f, (None, 0))(x[0], start),
+            m.vmap(m.jit(m.vmap(f, (None, 0))), (0, None))(x, start),
+            m.jvp(value, (x[0], start[0]), (1.0, 0.5)),
+            m.jvp(lambda x: m.jvp(value, (x, start[0]), (x, 0.5))[1], (x[0],), (1.0,)),
+            m.vmap(m.jacfwd(value))(x, start),
+            m.jvp(m.vmap(value), (x, start), (start, x)),
+        ]
+
+    x, start = np.array([2.0, 9.0, 1e4]), np.array([1.0, 3.0, 2.0])
+    with jax.enable_x64(True):
+        expected = jax.jit(lambda *a: all_of(THEIRS, *a))(x, start)
+    same(all_of(OURS, x, start), expected, 1e-11)
+    same(tinyjax.jit(lambda *a: all_of(OURS, *a))(x, start), expected, 1e-11)
+
+
+@pytest.mark.parametrize("jit", [tinyjax.jit, lambda fun: fun])
+def test_lanes_that_end_at_different_times_nested_twice(jit: Any) -> None:
+    n, x = np.array([3, 0, 5, 1]), np.array([0.5, 2.0, -0.25])
+    f = nested_while(OURS)
+    expected = np.array([[summed(i, y) for y in x] for i in n])
+    count, found = jit(tinyjax.vmap(tinyjax.vmap(f, (None, 0)), (0, None)))(n, x)
+    np.testing.assert_allclose(found, expected, 1e-12)
+    np.testing.assert_array_equal(count, np.broadcast_to(n[:, None], (4, 3)))
+    flat = [np.repeat(n, 3), np.tile(x, 4)]
+    np.testing.assert_allclose(jit(tinyjax.vmap(f))(*flat)[1], expected.reshape(-1), 1e-12)
+    none = jit(tinyjax.vmap(f))(flat[0][:0], flat[1][:0])[1]
+    assert none.shape == (0,)
+
+
+def test_a_loop_in_a_branch_need_not_end_for_those_who_take_another() -> None:
+    def halvings(n: Any) -> Any:
+        def count(n: Any) -> Any:
+            return lax.while_loop(lambda s: s[0] != 1, lambda s: (s[0] // 2, s[1] + 1), (n, 0))[1]
+
+        return lax.cond(n > 0, count, lambda n: n * 0, n)
+
+    found = tinyjax.vmap(halvings)(np.array([8, 0, 3, -4], np.int32))
+    np.testing.assert_array_equal(found, [3, 0, 1, 0])
+    np.testing.assert_array_equal(
+        tinyjax.jit(tinyjax.vmap(halvings))(np.zeros(2, np.int32)), [0, 0]
+    )
+
+
+def test_reverse_mode_through_a_while_loop_says_what_to_do() -> None:
+    for fun in (
+        lambda x: newton(OURS)(x, 1.0)[0],
+        tinyjax.jit(lambda x: newton(OURS)(x, 1.0)[0]),
+        lambda x: tinyjax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c * x, x))(3),
+    ):
+        with pytest.raises(DifferentiationError, match=r"Use scan, or fori_loop with bounds"):
+            tinyjax.grad(fun)(2.0)
+    # where nothing in the state depends on what is differentiated, there is nothing to refuse
+
+    def counting(x: Any) -> Any:
+        n = lax.while_loop(lambda n: n < x, lambda n: n + 1, 0)
+        return x * n
+
+    assert float(tinyjax.grad(counting)(2.5)) == 3.0
+
+
+# Traps
+
+
+def test_what_a_branch_not_taken_gets_stays_out_of_the_derivative() -> None:
+    def root(x: Any) -> Any:
+        return lax.cond(x > 0, jnp.sqrt, lambda x: 2 * x, x)
+
+    x = np.array([4.0, -1.0, 0.0])
+    expected = np.array([0.25, 2.0, 2.0])
+    for grad in (
+        tinyjax.vmap(tinyjax.grad(root)),
+        tinyjax.grad(lambda x: tinyjax.vmap(root)(x).sum()),
+        tinyjax.jit(tinyjax.grad(lambda x: tinyjax.vmap(root)(x).sum())),
+        tinyjax.grad(lambda x: tinyjax.jit(tinyjax.vmap(root))(x).sum()),
+        lambda x: tinyjax.jvp(tinyjax.vmap(root), (x,), (np.ones(3),))[1],
+    ):
+        np.testing.assert_allclose(grad(x), expected)
+
+
+def test_what_a_branch_not_taken_gets_stays_out_of_what_all_share() -> None:
+    def of_root(w: Any, x: Any) -> Any:
+        return lax.cond(x > 1, lambda: jnp.sqrt(x) * w, lambda: jnp.exp(w * x))
+
+    def of_log(w: Any, x: Any) -> Any:
+        return lax.cond(x > 5, lambda: jnp.log(x) * w, lambda: w)
+
+    x = np.array([4.0, -1.0, 2.0, 0.0])
+
+    def total(f: Callable[..., Any]) -> Callable[[Any], Any]:
+        return lambda w: tinyjax.vmap(f, (None, 0))(w, x).sum()
+
+    np.testing.assert_allclose(tinyjax.grad(total(of_root))(1.0), 2 + np.sqrt(2) - np.exp(-1), 1e-6)
+    assert float(tinyjax.grad(total(of_log))(1.0)) == 4.0
+    assert tinyjax.vmap(tinyjax.grad(of_root), (None, 0))(1.0, x).shape == (4,)
+
+
+def test_an_unbatched_predicate_stays_a_cond() -> None:
+    def fun(flag: Any, x: Any) -> Any:
+        return lax.cond(flag, jnp.sin, jnp.cos, x)
+
+    shared = tinyjax.make_jaxpr(tinyjax.vmap(fun, (None, 0)))(True, XS).jaxpr
+    apart = tinyjax.make_jaxpr(tinyjax.vmap(fun))(XS > 0, XS).jaxpr
+    assert [e.primitive.name for e in shared.eqns].count("cond") == 1
+    assert "cond" not in [e.primitive.name for e in apart.eqns]
+    assert "select" in [e.primitive.name for e in apart.eqns]
+
+
+def test_a_predicate_at_hand_calls_the_branch() -> None:
+    calls = []
+
+    def note(x: Any) -> Any:
+        calls.append(x)
+        return x
+
+    assert lax.cond(True, note, lambda x: "never", 3) == 3
+    assert lax.cond(0.0, lambda x: "never", note, 4) == 4
+    assert lax.switch(-5, [note, lambda x: "never"], 5) == 5
+    assert lax.switch(np.uint8(9), [lambda x: "never", note], 6) == 6
+    assert float(tinyjax.grad(lambda x: lax.cond(x, note, lambda x: "never", x))(2.0)) == 1.0
+    assert len(calls) == 5
+
+
+@pytest.mark.parametrize("index", [-3, 0, 1, 2, 7])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_an_index_out_of_range_is_the_nearest(index: int, dtype: str) -> None:
+    number = np.array(index).astype(dtype)
+    branches: list[Callable[[], Any]] = [lambda: 10, lambda: 20, lambda: 30]
+    expected = 10 * (1 + min(max(int(number), 0), 2))
+    assert lax.switch(number, branches) == expected
+    assert int(tinyjax.jit(lambda i: lax.switch(i, branches))(number)) == expected
+    assert int(tinyjax.vmap(lambda i: lax.switch(i, branches))(number[None])[0]) == expected
+
+
+CLOSERS: dict[str, Callable[[Any, Any], Any]] = {
+    "true branch": lambda x, p: lax.cond(p, lambda: x * x, lambda: 1.0),
+    "false branch": lambda x, p: lax.cond(p, lambda y: y, lambda y: x * y, 2.0),
+    "predicate": lambda x, p: lax.cond(x > 0, lambda: x, lambda: -x),
+    "switch": lambda x, p: lax.switch(p.astype("int32"), [lambda: x, lambda: x * x, lambda: 0.0]),
+    "scan body": lambda x, p: lax.scan(lambda c, y: (c * x, y * x), 1.0, jnp.arange(3.0))[0],
+    "scan init": lambda x, p: lax.scan(lambda c, _: (jnp.sin(c), None), x, None, 2)[0],
+    "scan inputs": lambda x, p: lax.scan(lambda c, y: (c * y, None), 1.0, x * jnp.ones(2))[0],
+    "map": lambda x, p: lax.map(lambda y: x * y, jnp.arange(3.0)).sum(),
+    "fori_loop": lambda x, p: lax.fori_loop(0, 2, lambda i, c: c * x + i, 1.0),
+    "associative_scan": lambda x, p: lax.associative_scan(
+        lambda a, b: a + b, x * jnp.arange(1.0, 4.0)
+    )[-1],
+    "nested": lambda x, p: lax.scan(
+        lambda c, y: (lax.cond(p, lambda: c * x, lambda: c + lax.map(lambda z: z * x, y).sum()), c),
+        x,
+        jnp.ones((2, 2)),
+    )[0],
+    "while condition": lambda x, p: x * lax.while_loop(lambda n: n < x, lambda n: n + 1, 0),
+    "while body": lambda x, p: lax.while_loop(lambda s: s < 50, lambda s: s * (x + 2.0), 1.0),
+    "while init": lambda x, p: lax.while_loop(lambda s: s < 50, lambda s: s * 2.0, x + 2.0),
+}
+
+
+@pytest.mark.parametrize("place", CLOSERS)
+def test_a_closed_over_tracer_in_every_position(place: str) -> None:
+    fun = CLOSERS[place]
+    xs, ps = np.array([1.5, -0.5, 3.0], np.float32), np.array([True, False, True])
+    forward = place in ("while body", "while init")
+
+    def slope(x: Any, p: Any) -> Any:
+        if forward:
+            return tinyjax.jvp(lambda x: fun(x, p), (x,), (1.0,))[1]
+        return tinyjax.grad(lambda x: fun(x, p))(x)
+
+    expected = [(fun(x, p), slope(x, p)) for x, p in zip(xs, jnp.asarray(ps), strict=True)]
+    values, slopes = zip(*[(float(v), float(s)) for v, s in expected], strict=True)
+
+    @tinyjax.jit
+    def everything(xs: Any, ps: Any) -> Any:
+        summed = lambda xs: tinyjax.vmap(fun)(xs, ps).sum()  # noqa: E731
+        tangents = tinyjax.jvp(lambda xs: tinyjax.vmap(fun)(xs, ps), (xs,), (jnp.ones(3),))[1]
+        return (
+            tinyjax.vmap(fun)(xs, ps),
+            tinyjax.vmap(tinyjax.jit(slope))(xs, ps),
+            tangents if forward else tinyjax.grad(summed)(xs),
+        )
+
+    value, of_each, of_all = everything(xs, ps)
+    np.testing.assert_allclose(value, values, 1e-5)
+    np.testing.assert_allclose(of_each, slopes, 1e-5)
+    np.testing.assert_allclose(of_all, slopes, 1e-5)
+
+
+def test_collectives_in_bodies() -> None:
+    def fun(x: Any) -> Any:
+        def turn(c: Any, _: Any) -> Any:
+            return c + lax.psum(c, "i"), lax.axis_index("i")
+
+        total, places = lax.scan(turn, x, None, 2)
+        return lax.cond(lax.psum(x, "i") > 0, lambda: total, lambda: -total), places
+
+    total, places = tinyjax.vmap(fun, axis_name="i")(jnp.array([1.0, 2.0]))
+    np.testing.assert_array_equal(total, [13.0, 14.0])
+    np.testing.assert_array_equal(places, [[0, 0], [1, 1]])
+
+
+# Carries
+
+
+def test_carries_are_typed_as_in_jax() -> None:
+    def programs(m: Any) -> dict[str, Any]:
+        half = m.np.ones(3, "float16")
+        return {
+            "weak float meets float16": m.lax.scan(lambda c, x: (c * x, c), 1.0, half),
+            "weak int becomes float": m.lax.scan(lambda c, x: (c + 0.5, x), 0, half),
+            "weak stays": m.lax.scan(lambda c, _: (c + 1, c), 0, None, 2),
+            "strong stays": m.lax.while_loop(lambda c: c < 3, lambda c: c + 1, m.np.int8(0)),
+            "while": m.lax.while_loop(lambda c: c < 9, lambda c: c * half[0] + 1, 0),
+            "fori_loop": m.lax.fori_loop(0, 3, lambda i, c: c + i, 0),
+        }
+
+    ours, theirs = programs(OURS), programs(THEIRS)
+    for name, value in ours.items():
+        for a, b in zip(tree.leaves(value), jax.tree.leaves(theirs[name]), strict=True):
+            assert (a.shape, a.dtype.name) == (b.shape, b.dtype.name), name
+            np.testing.assert_array_equal(np.asarray(a), np.asarray(b), name)
+
+
+def test_branches_are_promoted_to_a_common_dtype() -> None:
+    """What jax refuses: an int and a float."""
+    choose: Any = lax.cond
+    found = tinyjax.jit(lambda p: choose(p, lambda: 1, lambda: 2.5))(True)
+    assert (float(found), found.dtype.name, found.weak_type) == (1.0, "float32", True)
+    ints, floats = jnp.arange(2), jnp.ones(2, "float16")
+    joined = tinyjax.jit(lambda i: lax.switch(i, [lambda: ints, lambda: floats, lambda: ints]))(0)
+    assert (joined.dtype.name, str(joined)) == ("float16", "[0. 1.]")
+
+
+def test_lengths_and_empty_loops() -> None:
+    def turn(c: Any, x: Any) -> Any:
+        return c + x, x
+
+    total, ys = lax.scan(turn, 0.0, jnp.zeros((0,)))
+    assert float(total) == 0.0
+    assert ys.shape == (0,)
+    assert float(lax.fori_loop(5, 2, lambda i, c: c + 1, 7.0)) == 7.0
+    assert lax.scan(lambda c, _: (c, ()), (), None, 3) == ((), ())
+    assert float(lax.scan(turn, 0.0, jnp.arange(4.0), length=4)[0]) == 6.0
+    assert lax.map(lambda x: x, jnp.zeros((0, 2)), batch_size=3).shape == (0, 2)
+
+
+@pytest.mark.parametrize("unroll", [1, 2, 3, 7, 100, True, False])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_unrolling_changes_nothing(unroll: int | bool, reverse: bool) -> None:
+    def run(m: Any, **options: Any) -> Any:
+        return m.lax.scan(lambda c, x: (c * 2 + x, c), 1, np.arange(7), reverse=reverse, **options)
+
+    same(run(OURS, unroll=unroll), run(THEIRS))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 13])
+def test_associative_scan(size: int) -> None:
+    x = np.random.default_rng(size).standard_normal((2, size, 2, 2)).astype(np.float32)
+    for reverse in (False, True):
+        found = lax.associative_scan(jnp.matmul, x, reverse, axis=1)
+        expected = jax.lax.associative_scan(jax.numpy.matmul, x, reverse, axis=1)
+        np.testing.assert_allclose(found, expected, 2e-4, 1e-5)
+
+
+# Work
+
+
+def depth_of_conds(depth: int) -> Callable[[Any], Any]:
+    if not depth:
+        return jnp.sin
+    inner = depth_of_conds(depth - 1)
+    return lambda x: lax.cond(x > depth, lambda x: jnp.sin(inner(x)), lambda x: x * 2.0, x)
+
+
+def depth_of_scans(depth: int) -> Callable[[Any], Any]:
+    if not depth:
+        return jnp.sin
+    inner = depth_of_scans(depth - 1)
+    return lambda x: lax.scan(lambda c, _: (jnp.sin(inner(c)), None), x, None, 1)[0]
+
+
+def depth_of_sums(depth: int) -> Callable[[Any], Any]:
+    """Every loop starts from a Python number, and is promoted."""
+    if not depth:
+        return jnp.sin
+    inner = depth_of_sums(depth - 1)
+    return lambda x: lax.scan(lambda c, _: (c + inner(x), None), 0.0, None, 1)[0]
+
+
+@pytest.mark.parametrize("nest", [depth_of_conds, depth_of_scans, depth_of_sums])
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: lambda x: tinyjax.jvp(f, (x,), (x,)),
+        tinyjax.grad,
+        tinyjax.vmap,
+        lambda f: tinyjax.grad(lambda x: tinyjax.vmap(f)(x).sum()),
+        lambda f: tinyjax.grad(tinyjax.grad(f)),
+    ],
+    ids=["jvp", "grad", "vmap", "grad of vmap", "grad of grad"],
+)
+def test_work_is_linear_in_depth(
+    nest: Any, transform: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    counts: list[int] = []
+    record = Recorder.record
+
+    def counted(self: Any, *args: Any) -> Any:
+        counts[-1] += 1
+        return record(self, *args)
+
+    monkeypatch.setattr(Recorder, "record", counted)
+    given = np.ones(2 if "vmap" in request.node.name else (), np.float32)
+    for depth in (32, 64):
+        counts.append(0)
+        tinyjax.make_jaxpr(transform(nest(depth)))(given)
+    assert counts[1] <= 2.2 * counts[0]
+
+
+def test_residuals_are_shared_and_invariants_kept_out_of_the_loop() -> None:
+    def loss(w: Any, x: Any) -> Any:
+        return lax.scan(lambda c, y: (jnp.sin(c) * jnp.cos(w) * y, None), x, jnp.arange(5.0))[0]
+
+    jaxpr = tinyjax.make_jaxpr(tinyjax.grad(loss))(1.0, 2.0).jaxpr
+    forward, _ = [eqn for eqn in jaxpr.eqns if eqn.primitive is scan_p]
+    # the carry's sine and cosine are stacked; the input itself, and the cosine of w, are not
+    assert len(forward.out_binders) <= 5
+    typecheck_jaxpr(jaxpr)
+
+
+# Errors
+
+HERE = re.compile(r"[^\s(]*test_control_flow\.py:\d+")
+
+
+@attrs.frozen
+class Mistake:
+    run: Callable[[], object]
+    error: type[TinyjaxError]
+    message: str
+
+
+def cut(c: Any, x: Any) -> Any:
+    return c[:1], None
+
+
+def widen(c: Any, x: Any) -> Any:
+    return {"n": c["n"], "w": [c["w"][0] + x]}, x
+
+
+def to_float(n: Any) -> Any:
+    return n + 0.5
+
+
+def matrix(x: Any) -> Any:
+    return {"a": x, "b": jnp.ones((2, 2))}
+
+
+def vector(x: Any) -> Any:
+    return {"a": x, "b": jnp.ones(2)}
+
+
+def pair(x: Any) -> Any:
+    return x, x
+
+
+def alone(x: Any) -> Any:
+    return x
+
+
+def no_pair(c: Any, x: Any) -> Any:
+    return c
+
+
+def positive(x: Any) -> Any:
+    return x > 0
+
+
+def number(x: Any) -> Any:
+    return x
+
+
+MISTAKES = {
+    "branches of different shapes": Mistake(
+        lambda: tinyjax.jit(lambda p: lax.cond(p, matrix, vector, 1.0))(True),
+        BranchTypeError,
+        "the branches of cond must return arrays of equal shapes, but result['b'] is float32[2] "
+        "from vector (HERE) and float32[2,2] from matrix (HERE). Reshape or broadcast one of them.",
+    ),
+    "branches of different structures": Mistake(
+        lambda: tinyjax.jit(lambda i: lax.switch(i, [alone, pair], 1.0))(1),
+        BranchTypeError,
+        "the branches of switch must return the same structure, but alone (HERE) returned "
+        "PyTreeDef(*) and pair (HERE) returned PyTreeDef((*, *)). Make the containers, their keys "
+        "and lengths equal.",
+    ),
+    "a carry of another dtype": Mistake(
+        lambda: lax.scan(widen, {"n": 0, "w": [jnp.ones(2)]}, np.ones(3)),
+        CarryTypeError,
+        "the carry of scan must keep its type, but widen (HERE) changes carry['w'][0] from "
+        "float32[2] to float64[2]. Return it as .astype('float32'), or start with an array of "
+        "dtype float64.",
+    ),
+    "a carry of another shape": Mistake(
+        lambda: lax.scan(cut, jnp.ones(3), None, 2),
+        CarryTypeError,
+        "the carry of scan must keep its type, but cut (HERE) changes carry from float32[3] to "
+        "float32[1]. Return an array of the shape it had, or start with one of the new shape.",
+    ),
+    "a state of another dtype": Mistake(
+        lambda: lax.while_loop(positive, to_float, np.int32(1)),
+        CarryTypeError,
+        "the carry of while_loop must keep its type, but to_float (HERE) changes carry from "
+        "int32[] to float32[]. Return it as .astype('int32'), or start with an array of dtype "
+        "float32.",
+    ),
+    "a state of another structure": Mistake(
+        lambda: lax.while_loop(positive, pair, 1.0),
+        CarryTypeError,
+        "the carry of while_loop must keep its structure, but pair (HERE) was given PyTreeDef(*) "
+        "and returned PyTreeDef((*, *)).",
+    ),
+    "no pair": Mistake(
+        lambda: lax.scan(no_pair, 1.0, None, 2),
+        CarryTypeError,
+        "no_pair (HERE) must return a pair (carry, output) for scan, but it returned "
+        "PyTreeDef(*). Return (carry, None) where there is no output.",
+    ),
+    "a condition that is an array": Mistake(
+        lambda: lax.while_loop(positive, alone, jnp.ones(3)),
+        ArgumentError,
+        "the condition of while_loop must return a bool scalar, but positive (HERE) returned "
+        "bool[3]. Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
+    ),
+    "a condition that is a number": Mistake(
+        lambda: lax.while_loop(number, alone, 1.0),
+        ArgumentError,
+        "the condition of while_loop must return a bool scalar, but number (HERE) returned "
+        "float32[]. Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
+    ),
+    "a predicate that is an array": Mistake(
+        lambda: lax.cond(jnp.ones(2) > 0, alone, alone, 1.0),
+        ArgumentError,
+        "the predicate of cond must be a scalar, but it is bool[2]. For a choice element by "
+        "element use jnp.where; for one over many examples use vmap.",
+    ),
+    "no length": Mistake(
+        lambda: lax.scan(cut, 1.0),
+        ArgumentError,
+        "scan of cut (HERE) has no inputs, so it does not know how many turns to make. Give "
+        "length.",
+    ),
+    "inputs of different lengths": Mistake(
+        lambda: lax.scan(cut, 1.0, {"a": jnp.ones(2), "b": jnp.ones((3, 2))}),
+        ArgumentError,
+        "scan of cut (HERE) needs inputs with first axes of one size: xs['a'] has 2, xs['b'] has "
+        "3.",
+    ),
+    "traced bounds, unrolled": Mistake(
+        lambda: tinyjax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 1, unroll=2))(3),
+        ArgumentError,
+        "fori_loop can be unrolled only where its bounds are known, but they are traced. Leave out "
+        "unroll, or give bounds that are Python numbers.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_message(name: str) -> None:
+    mistake = MISTAKES[name]
+    with pytest.raises(mistake.error) as caught:
+        mistake.run()
+    assert HERE.sub("HERE", caught.value.message) == mistake.message
+    assert caught.value.location is not None
+    assert caught.value.location.filename == __file__

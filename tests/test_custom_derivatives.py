@@ -1,0 +1,643 @@
+"""Functions with their own rules, through every transformation, against jax where it has them."""
+
+import itertools
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as xnp
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import (
+    custom_batch,
+    custom_derivative,
+    custom_jvp,
+    custom_vjp,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jit,
+    jvp,
+    lax,
+    linearize,
+    make_jaxpr,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+from tinyjax.config import scoped
+from tinyjax.core.jaxpr import typecheck_jaxpr
+from tinyjax.custom_derivatives import ZERO
+from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
+
+Fun = Callable[..., Any]
+
+
+def close(got: Any, expected: Any) -> None:
+    got = tinyjax.tree.leaves(got)
+    expected = tinyjax.tree.leaves(expected, lambda x: isinstance(x, list))
+    assert len(got) == len(expected)
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), 1e-5, 1e-6)
+
+
+# The same program for both libraries: rules that are off by a factor, so that one sees their use.
+
+
+def programs(lib: Any, xp: Any) -> dict[str, Fun]:
+    own_jvp: Callable[[Fun], Any] = lib.custom_jvp
+    own_vjp: Callable[[Fun], Any] = lib.custom_vjp
+
+    @own_jvp
+    def forward(x: Any, y: Any) -> Any:
+        return {"a": xp.sin(x) * y, "b": (x, xp.cos(y))}
+
+    def _forward_rule(primals: Any, tangents: Any) -> Any:
+        (x, y), (s, t) = primals, tangents
+        out = forward(x, y)
+        return out, {
+            "a": 2.0 * xp.cos(x) * y * s + xp.sin(x) * t,
+            "b": (3.0 * s, -xp.sin(y) * t * 2.0),
+        }
+
+    forward.defjvp(_forward_rule)
+
+    @own_vjp
+    def reverse(x: Any, y: Any) -> Any:
+        return xp.sin(x) * xp.exp(y), x * y
+
+    def fwd(x: Any, y: Any) -> Any:
+        return (xp.sin(x) * xp.exp(y), x * y), {"x": x, "rest": (xp.exp(y), None)}
+
+    def bwd(saved: Any, cts: Any) -> Any:
+        a, b = cts
+        x, (e, _) = saved["x"], saved["rest"]
+        return a * xp.cos(x) * e * 5.0 + b, None
+
+    reverse.defvjp(fwd, bwd)
+
+    @own_jvp
+    def outer(x: Any) -> Any:
+        return reverse(x, x * x)[0] * 2.0
+
+    def _outer_rule(primals: Any, tangents: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        return outer(x), t * reverse(x, x)[1] * outer(x)
+
+    outer.defjvp(_outer_rule)
+
+    def total(tree: Any) -> Any:
+        leaves = jax.tree.leaves(tree) if lib is jax else tinyjax.tree.leaves(tree)
+        return sum(xp.sum(leaf) for leaf in leaves)
+
+    return {
+        "forward": lambda x, y: total(forward(x, y)),
+        "forward, twice": lambda x, y: total(forward(*forward(x, y)["b"])),
+        "reverse": lambda x, y: total(reverse(x, y)),
+        "nested": lambda x, y: total(outer(x)) * total(reverse(y, x)),
+        "jitted": lambda x, y: total(lib.jit(forward)(x, lib.jit(reverse)(x, y)[0])),
+        "mapped": lambda x, y: total(lib.vmap(forward, (0, None))(xp.stack([x, 2 * x]), y)),
+        "mapped, reverse": lambda x, y: total(lib.vmap(reverse, (0, None))(xp.stack([x, y]), y)),
+        "mapped, nested": lambda x, y: total(lib.vmap(lib.jit(outer))(xp.stack([x, y]))),
+    }
+
+
+OURS, THEIRS = programs(tinyjax, jnp), programs(jax, xnp)
+
+
+def orders(lib: Any, fun: Fun) -> list[Fun]:
+    both = (0, 1)
+    g = lib.grad(fun, both)
+    return [
+        fun,
+        g,
+        lib.jit(g),
+        lib.grad(lib.jit(fun), both),
+        lib.jit(lib.grad(lambda x, y: g(x, y)[0] * g(x, y)[1], both)),
+        lib.grad(lambda x, y: lib.jit(g)(x, y)[0] * 2.0, both),
+        lib.jacrev(g, both),
+    ]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_as_jax_does(name: str) -> None:
+    x, y = np.float32(0.7), np.float32(-0.4)
+    xs = np.array([0.7, 0.2, -0.3], np.float32)
+    for ours, theirs in zip(orders(tinyjax, OURS[name]), orders(jax, THEIRS[name]), strict=True):
+        close(ours(x, y), jax.jit(theirs)(x, y))
+    g, h = grad(OURS[name], (0, 1)), jax.grad(THEIRS[name], (0, 1))
+    close(vmap(g, (0, None))(xs, y), jax.jit(jax.vmap(h, (0, None)))(xs, y))
+    close(jit(vmap(jit(g), (None, 0)))(x, xs), jax.jit(jax.vmap(h, (None, 0)))(x, xs))
+
+
+def test_python_control_flow() -> None:
+    calls = []
+
+    @custom_jvp
+    def f(x: Any, n: Any) -> Any:
+        while x > 1.0:
+            x = x / 2.0
+        return x
+
+    @f.defjvp
+    def _rule(primals: Any, tangents: Any) -> Any:
+        (x, n), (t, t_n) = primals, tangents
+        calls.append(t_n.dtype)
+        return f(x, n), t * (2.0 if x > 3.0 else 7.0)
+
+    assert float(f(5.0, 1)) == 0.625
+    assert float(grad(f)(5.0, 1)) == 2.0
+    assert float(grad(f)(2.0, 1)) == 7.0
+    assert float(jvp(partial(f, n=2), (2.0,), (1.0,))[1]) == 7.0
+    assert float(vmap(lambda n: grad(f)(2.0, n))(jnp.arange(2))[1]) == 7.0
+    assert set(calls) == {tinyjax.float0}
+    with pytest.raises(tinyjax.errors.ConcretizationError):
+        jit(f)(2.0, 1)
+
+
+def test_keywords_defaults_methods_and_static_arguments() -> None:
+    class Scale:
+        def __init__(self, by: float) -> None:
+            self.by = by
+
+        @partial(custom_derivative, nondiff_argnums=(0, 2))
+        def __call__(self, x: Any, mode: str = "sin") -> Any:
+            return getattr(jnp, mode)(x) * self.by
+
+        @__call__.defderivative
+        def rule(self, x: Any, mode: str) -> Any:
+            return self(x, mode), lambda t: t * (self.by + (mode == "cos"))
+
+    assert float(grad(Scale(4.0))(1.0)) == 4.0
+    assert float(grad(lambda x: Scale(4.0)(mode="cos", x=x))(1.0)) == 5.0
+    assert float(jit(grad(lambda x: Scale(4.0)(x=x)))(1.0)) == 4.0
+
+    @partial(custom_vjp, nondiff_argnums=(0,))
+    def apply(fun: Fun, x: Any) -> Any:
+        return fun(x)
+
+    apply.defvjp(lambda fun, x: (fun(x), x), lambda fun, x, ct: (ct * fun(x) * 2.0,))
+    close(jit(grad(partial(apply, jnp.sin)))(1.0), 2.0 * np.sin(1.0))
+
+    @partial(custom_jvp, nondiff_argnums=(0,))
+    def apply2(fun: Fun, x: Any) -> Any:
+        return fun(x)
+
+    @apply2.defjvp
+    def _rule(fun: Fun, primals: Any, tangents: Any) -> Any:
+        return apply2(fun, *primals), tangents[0] * fun(primals[0])
+
+    close(jit(grad(partial(apply2, jnp.sin)))(1.0), np.sin(1.0))
+    # a function given as an argument may close over what is traced
+    g = jit(lambda x, c: apply2(lambda v: v * c, x))
+    close(grad(g, (0, 1))(2.0, 3.0), (6.0, 2.0))
+    close(grad(lambda c: vmap(partial(g, c=c))(jnp.array([2.0, 1.0])).sum())(3.0), 3.0)
+
+
+def test_defjvps() -> None:
+    @custom_jvp
+    def f(x: Any, y: Any, n: Any) -> Any:
+        return x["v"] * y + n
+
+    f.defjvps(lambda t, out, x, y, n: t["v"] * out, lambda t, out, x, y, n: t * 7.0, None)
+    gx, gy = grad(f, (0, 1))({"v": 2.0}, 3.0, 1)
+    assert (float(gx["v"]), float(gy)) == (7.0, 7.0)
+    assert float(grad(f, 1)({"v": 2.0}, 3.0, 1)) == 7.0
+    assert float(grad(lambda n: f({"v": 2.0}, 3.0, n))(1.0)) == 0.0
+
+
+def test_symbolic_zeros() -> None:
+    seen = []
+
+    @custom_jvp
+    def f(x: Any, y: Any) -> Any:
+        return x * y, y
+
+    def rule(primals: Any, tangents: Any) -> Any:
+        seen.append([t is ZERO for t in tangents])
+        return f(*primals), (tangents[0] * 4.0, ZERO)
+
+    f.defjvp(rule, symbolic_zeros=True)
+    _, tangents = jvp(lambda x: f(x, 3.0), (2.0,), (1.0,))
+    assert [float(t) for t in tangents] == [4.0, 0.0]
+    assert seen == [[False, True]]
+
+
+# Closed-over tracers: the derivative with respect to them is that of the function's operations.
+
+
+def closing(kind: str) -> Fun:
+    """A product of x and c, whose rule says 2 c for x."""
+
+    def f(x: Any, c: Any) -> Any:
+        if kind == "custom_derivative":
+            k = custom_derivative(lambda x: x * c)
+            k.defderivative(lambda x: (k(x), lambda t: 2.0 * t * c))
+            return k(x)
+        if kind == "custom_jvp":
+            h = custom_jvp(lambda x: x * c)
+            h.defjvp(lambda p, t: (h(*p), 2.0 * t[0] * c))
+            return h(x)
+        g = custom_vjp(lambda x: x * c)
+        g.defvjp(lambda x: (g(x), c), lambda c, ct: (2.0 * ct * c,))
+        return g(x)
+
+    return f
+
+
+@pytest.mark.parametrize("kind", ["custom_derivative", "custom_jvp", "custom_vjp"])
+@pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])
+def test_closed_over_tracers(kind: str, inner: Fun, outer: Fun) -> None:
+    f = inner(closing(kind))
+    x, c = 3.0, 5.0
+    cs = jnp.array([5.0, 6.0])
+    assert float(outer(f)(x, c)) == 15.0
+    close(outer(grad(f))(x, c), 10.0)
+    close(outer(grad(f, 1))(x, c), 3.0)
+    close(outer(grad(f, (0, 1)))(x, c), (10.0, 3.0))
+    close(outer(grad(grad(f), 1))(x, c), 2.0)
+    close(outer(vmap(f, (None, 0)))(x, cs), [15.0, 18.0])
+    close(outer(vmap(f, (0, None)))(cs, x), [15.0, 18.0])
+    close(outer(vmap(grad(f, (0, 1)), (None, 0)))(x, cs), ([10.0, 12.0], [3.0, 3.0]))
+    total = lambda x, c: jnp.sum(vmap(f, (None, 0))(x, c))  # noqa: E731
+    close(outer(grad(total, (0, 1)))(x, cs), (22.0, [3.0, 3.0]))
+    close(outer(vmap(vmap(grad(f), (None, 0)), (0, None)))(cs, cs), [[10, 12], [10, 12]])
+    if kind != "custom_vjp":
+        close(outer(lambda x, c: jvp(f, (x, c), (1.0, 1.0)))(x, c), (15.0, 13.0))
+        pair = lambda v: f(v[0], v[1])  # noqa: E731
+        for first, second in itertools.product((jacfwd, jacrev), repeat=2):
+            close(outer(first(second(pair)))(jnp.array([x, c])), [[0.0, 2.0], [1.0, 0.0]])
+
+
+def test_rules_hold_under_any_order_of_transformations() -> None:
+    f = custom_derivative(jnp.sin)
+    f.defderivative(lambda x: (f(x), lambda t: 3.0 * jnp.cos(x) * t))
+    first, second = 3.0 * np.cos(0.5), -3.0 * np.sin(0.5)
+    third = -3.0 * np.cos(0.5)  # the rule's cos has an ordinary derivative
+    ways: list[Fun] = [grad, jacfwd, jacrev, lambda f: jit(grad(f)), lambda f: grad(jit(f))]
+    for a, b in itertools.product(ways, repeat=2):
+        close(a(f)(0.5), first)
+        close(a(b(f))(0.5), second)
+    for ways_thrice in itertools.product((ways[0], ways[1], ways[3]), repeat=3):
+        g = f
+        for way in ways_thrice:
+            g = way(g)
+        close(g(0.5), third)
+    value, tangent_map = linearize(jit(f), 0.5)
+    close((value, tangent_map(2.0)), (np.sin(0.5), 2.0 * first))
+    close(vjp(vmap(f), jnp.full(2, 0.5))[1](jnp.ones(2)), ([first, first],))
+    close(hessian(lambda v: vmap(f)(v).sum())(jnp.full(2, 0.5)), np.eye(2) * second)
+
+
+def test_a_rule_that_is_nonlinear_in_the_tangents() -> None:
+    f = custom_derivative(lambda x: x)
+    f.defderivative(lambda x: (x, lambda t: t * t))
+    with pytest.raises(DifferentiationError, match="not linear"):
+        grad(f)(1.0)
+
+
+def test_custom_rules_of_a_tangent_map() -> None:
+    """A function with its own rule that is applied to tangents is transposed by its operations."""
+    double = custom_derivative(lambda x: 2.0 * x)
+    double.defderivative(lambda x: (double(x), double))
+    f = custom_derivative(jnp.sin)
+    f.defderivative(lambda x: (f(x), lambda t: double(t * jnp.cos(x))))
+    for way in (grad, lambda f: jit(grad(f)), lambda f: grad(jit(f)), jacfwd):
+        close(way(f)(0.5), 2.0 * np.cos(0.5))
+        close(way(grad(f))(0.5), -2.0 * np.sin(0.5))
+
+
+def test_collectives_inside() -> None:
+    f = custom_derivative(lambda x: x / lax.psum(x, "i"))
+    f.defderivative(lambda x: (f(x), lambda t: t * lax.psum(x, "i")))
+    xs = jnp.array([1.0, 3.0])
+    close(vmap(f, axis_name="i")(xs), [0.25, 0.75])
+    close(vmap(grad(f), axis_name="i")(xs), [4.0, 4.0])
+    close(jit(vmap(jit(grad(f)), axis_name="i"))(xs), [4.0, 4.0])
+
+
+def test_a_rule_that_calls_numpy() -> None:
+    """A product that NumPy computes, with the product rule given by hand."""
+
+    def numpy_matmul(a: Any, b: Any) -> Any:
+        struct = tinyjax.ShapeDtypeStruct((a.shape[0], b.shape[1]), a.dtype)
+        return tinyjax.pure_callback(np.matmul, struct, a, b, vmap_method="sequential")
+
+    matmul = custom_jvp(numpy_matmul)
+
+    @matmul.defjvp
+    def _rule(primals: Any, tangents: Any) -> Any:
+        (a, b), (s, t) = primals, tangents
+        return matmul(a, b), matmul(s, b) + matmul(a, t)
+
+    def ours(a: Any, b: Any) -> Any:
+        return matmul(a, b), a * a
+
+    def plain(a: Any, b: Any) -> Any:
+        return a @ b, a * a
+
+    rng = np.random.default_rng(0)
+    a, b, s, t = (rng.standard_normal((3, 3)).astype(np.float32) for _ in range(4))
+    close(jvp(ours, (a, b), (s, t)), jvp(plain, (a, b), (s, t)))
+    close(jit(lambda *xs: jvp(ours, xs[:2], xs[2:]))(a, b, s, t), jvp(plain, (a, b), (s, t)))
+
+
+def closing_twice(c: Any) -> Fun:
+    """From x to sin(x) c^2, with 6 c^2 for its derivative in x."""
+    f = custom_derivative(lambda x: jnp.sin(x) * c)
+    f.defderivative(lambda x: (f(x), lambda t: 2.0 * c * t))
+    g = custom_vjp(lambda x: x * c)
+    g.defvjp(lambda x: (x * c, c), lambda c, ct: (3.0 * c * ct,))
+    return lambda x: g(f(x))
+
+
+def inside_another(x: Any, c: Any) -> Any:
+    h = custom_derivative(lambda x: lax.cond(x > 0.0, closing_twice(c), lambda x: x, x))
+    h.defderivative(lambda x: (h(x), lambda t: 6.0 * c * c * t))
+    return h(x)
+
+
+AROUND: dict[str, Fun] = {
+    "cond": lambda x, c: lax.cond(x > 0.0, closing_twice(c), lambda x: x, x),
+    "scan": lambda x, c: lax.scan(lambda v, _: (closing_twice(c)(v), None), x, None, length=1)[0],
+    "fori_loop": lambda x, c: lax.fori_loop(0, 1, lambda _, v: closing_twice(c)(v), x),
+    "checkpoint": lambda x, c: tinyjax.checkpoint(lambda c, x: closing_twice(c)(x))(c, x),
+    "checkpoint, closing": lambda x, c: tinyjax.checkpoint(closing_twice(c))(x),
+    "jit": lambda x, c: jit(jit(closing_twice(c)))(x),
+    "custom_derivative": inside_another,
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_inside_what_takes_a_function(name: str) -> None:
+    f, x, c = AROUND[name], 0.5, 2.0
+    xs, cs = jnp.array([x, x]), jnp.array([c, 1.0])
+    close(f(x, c), np.sin(x) * 4.0)
+    for one in (grad(f), jit(grad(f)), grad(jit(f))):
+        close(one(x, c), 24.0)
+    close(vmap(grad(f), (None, 0))(x, cs), [24.0, 6.0])
+    close(jit(vmap(grad(f), (0, None)))(xs, c), [24.0, 24.0])
+    close(grad(lambda xs: vmap(f, (0, None))(xs, c).sum())(xs), [24.0, 24.0])
+    # c itself, and 3 c for the argument of the outer function, which is sin(x) c
+    close(grad(f, 1)(x, c), np.sin(x) * 8.0)
+    close(jit(grad(grad(jit(f)), 1))(x, c), 24.0)
+
+
+def test_programs_are_the_same_whatever_the_rule() -> None:
+    def fresh() -> Fun:
+        f = custom_jvp(jnp.sin)
+        f.defjvp(lambda p, t: (f(*p), t[0]))
+        return lambda x: f(x) * 2.0
+
+    one, two = make_jaxpr(fresh())(1.0).jaxpr, make_jaxpr(fresh())(1.0).jaxpr
+    assert one == two
+    assert "0x" not in str(one)
+    typecheck_jaxpr(one)
+
+
+def test_leaks_nothing() -> None:
+    with scoped(check_leaks=True, check_jaxprs=True):
+        f = closing("custom_derivative")
+        close(grad(f, (0, 1))(3.0, 5.0), (10.0, 3.0))
+        close(vmap(grad(jit(f)), (None, 0))(3.0, jnp.array([5.0])), [10.0])
+
+
+# custom_batch
+
+
+def test_custom_batch() -> None:
+    seen = []
+
+    @custom_batch
+    def f(x: Any, tree: Any) -> Any:
+        return {"y": jnp.sin(x) * tree["s"]}
+
+    @f.def_vmap
+    def _rule(size: int, in_batched: Any, x: Any, tree: Any) -> Any:
+        seen.append((size, in_batched, x.shape))
+        return {"y": 10.0 * x}, {"y": True}
+
+    xs, s = jnp.array([1.0, 2.0]), {"s": 3.0}
+    close(f(1.0, s), {"y": 3.0 * np.sin(1.0)})
+    close(vmap(f, (0, None))(xs, s), {"y": [10.0, 20.0]})
+    assert seen.pop() == (2, [True, {"s": False}], (2,))
+    close(jit(vmap(f, (0, None)))(xs, s), {"y": [10.0, 20.0]})
+    close(vmap(jit(f), (0, None))(xs, s), {"y": [10.0, 20.0]})
+    total = lambda xs: vmap(f, (0, None))(xs, s)["y"].sum()  # noqa: E731
+    close(grad(total)(xs), [10.0, 10.0])
+    close(grad(lambda x: f(x, s)["y"])(1.0), 3.0 * np.cos(1.0))
+    values, gradients = vmap(value_and_grad(lambda x: f(x, s)["y"]))(xs)
+    close((values, gradients), ([10.0, 20.0], 3.0 * np.cos(np.array([1.0, 2.0]))))
+    # mapped by another vmap than the one that maps nothing of it
+    close(vmap(lambda x: vmap(lambda _: f(x, s)["y"])(xs))(xs), [[10.0, 10.0], [20.0, 20.0]])
+    twice = vmap(vmap(lambda x: f(x, s)["y"]))(jnp.ones((3, 2)))
+    assert twice.shape == (3, 2)
+
+
+# Messages
+
+
+def test_no_derivative_of_an_order_that_was_not_staged() -> None:
+    f = jit(closing("custom_derivative"))
+    close(grad(grad(f))(3.0, 5.0), 0.0)
+    with pytest.raises(DifferentiationError, match="derivatives up to order 3"):
+        grad(grad(grad(grad(lambda x, c: f(x, c) ** 4))))(3.0, 5.0)
+
+
+def case_missing() -> Any:
+    f = custom_jvp(lambda x: x)
+    return f(1.0)
+
+
+def case_pair() -> Any:
+    f = custom_jvp(lambda x: x)
+    f.defjvp(lambda p, t: p[0])
+    return grad(f)(1.0)
+
+
+def case_tangent_tree() -> Any:
+    f = custom_jvp(lambda x: (x, x))
+    f.defjvp(lambda p, t: (f(*p), t[0]))
+    return jvp(f, (1.0,), (1.0,))
+
+
+def case_tangent_shape() -> Any:
+    f = custom_derivative(lambda x: (x, x))
+    f.defderivative(lambda x: (f(x), lambda t: (t, jnp.ones(3))))
+    return jvp(f, (1.0,), (1.0,))
+
+
+def case_result_tree() -> Any:
+    f = custom_jvp(lambda x: (x, x))
+    f.defjvp(lambda p, t: (p[0], t[0]))
+    return grad(lambda x: jit(f)(x)[0])(1.0)
+
+
+def case_result_type() -> Any:
+    f = custom_jvp(lambda x: x)
+    f.defjvp(lambda p, t: (jnp.stack([p[0], p[0]]), t[0]))
+    return grad(jit(f))(1.0)
+
+
+def case_bwd_tree() -> Any:
+    f = custom_vjp(lambda x, y: x["a"] * y)
+    f.defvjp(lambda x, y: (f(x, y), None), lambda _, ct: (ct,))
+    return grad(f)({"a": 1.0}, 2.0)
+
+
+def case_bwd_no_tuple() -> Any:
+    f = custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, None), lambda _, ct: ct)
+    return grad(f)(1.0)
+
+
+def case_bwd_shape() -> Any:
+    f = custom_vjp(lambda x: x[0] + x[1])
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (ct,))
+    return grad(f)(jnp.ones(2))
+
+
+def case_forward_mode() -> Any:
+    f = custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, None), lambda _, ct: (ct,))
+    return jit(jacfwd(f))(1.0)
+
+
+def case_keyword_only() -> Any:
+    @custom_vjp
+    def f(x: Any, *, scale: Any) -> Any:
+        return x * scale
+
+    f.defvjp(lambda x: (x, None), lambda _, ct: (ct,))
+    return f(1.0, scale=2.0)
+
+
+def case_defjvps() -> Any:
+    f = custom_jvp(lambda x, y: x * y)
+    f.defjvps(None)
+    return grad(f)(1.0, 2.0)
+
+
+def case_batched() -> Any:
+    f = custom_batch(lambda x: x)
+    f.def_vmap(lambda size, batched, x: (x[0], True))
+    return vmap(f)(jnp.ones((2,)))
+
+
+MESSAGES: dict[Fun, tuple[type[Exception], str]] = {
+    case_missing: (
+        DifferentiationError,
+        (
+            "<lambda> (HERE) is a custom_jvp function without a rule. Give it one with "
+            "<lambda>.defjvp."
+        ),
+    ),
+    case_pair: (
+        DifferentiationError,
+        (
+            "<lambda> (HERE) must return a pair (result, tangent), but returned a value of "
+            "type ConcreteArray."
+        ),
+    ),
+    case_tangent_tree: (
+        DifferentiationError,
+        (
+            "<lambda> (HERE), the rule of <lambda>, must return a tangent of its result's "
+            "structure PyTreeDef((*, *)), but returned PyTreeDef(*)."
+        ),
+    ),
+    case_tangent_shape: (
+        DifferentiationError,
+        (
+            "<lambda> (HERE) must return for tangent[1] a value of type float32[], but "
+            "returned float32[3]."
+        ),
+    ),
+    case_result_tree: (
+        DifferentiationError,
+        (
+            "<lambda> (HERE), a rule of <lambda>, must return a result of the structure that "
+            "<lambda> returns, PyTreeDef((*, *)), but returned PyTreeDef(*)."
+        ),
+    ),
+    case_result_type: (
+        DifferentiationError,
+        (
+            "<lambda> (HERE), a rule of <lambda>, must return as result what <lambda> "
+            "returns, of type float32[], but returned float32[2]."
+        ),
+    ),
+    case_bwd_tree: (
+        DifferentiationError,
+        (
+            "<lambda> (HERE), the backward rule of <lambda>, must return a tuple with a "
+            "cotangent for each differentiated argument, of the structure PyTreeDef(({'a': "
+            "*}, *)) (None for zero): trees differ at cotangents: expected tuple of length 2,"
+            " but got tuple of length 1. Give both the same number of children."
+        ),
+    ),
+    case_bwd_no_tuple: (
+        DifferentiationError,
+        (
+            "<lambda> (HERE), the backward rule of <lambda>, must return a tuple with a "
+            "cotangent for each differentiated argument, of the structure PyTreeDef((*,)) "
+            "(None for zero): it returned PyTreeDef(*)"
+        ),
+    ),
+    case_bwd_shape: (
+        DifferentiationError,
+        (
+            "<lambda> (HERE) must return for cotangent[0] a value of type float32[2], but "
+            "returned float32[]."
+        ),
+    ),
+    case_forward_mode: (
+        DifferentiationError,
+        (
+            "<lambda> (HERE) is a custom_vjp function, whose rule serves reverse mode (grad, "
+            "vjp, jacrev), but its derivative was asked for in forward mode (jvp, jacfwd, or "
+            "a linearized function applied). Define it with custom_derivative or custom_jvp, "
+            "whose rules serve both."
+        ),
+    ),
+    case_keyword_only: (
+        ArgumentError,
+        (
+            "f (HERE) is a custom_vjp function, whose arguments are given to its rule by "
+            "position, but scale cannot be. Make them positional."
+        ),
+    ),
+    case_defjvps: (
+        DifferentiationError,
+        (
+            "defjvps of <lambda> was given 1 rules, but <lambda> was called with 2 arguments."
+            " Give one for each; None for zero."
+        ),
+    ),
+    case_batched: (
+        ArgumentError,
+        (
+            "<lambda> (HERE), the vmap rule of <lambda>, says True of result, of type "
+            "float32[]. Say True where the first axis is the mapped one, of size 2, and False"
+            " where there is none."
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("run", MESSAGES, ids=lambda run: run.__name__)
+def test_message(run: Fun) -> None:
+    error, message = MESSAGES[run]
+    with pytest.raises(error) as caught:
+        run()
+    assert isinstance(caught.value, TinyjaxError)
+    text = caught.value.message.replace(f"{run.__name__}.<locals>.", "")
+    text = re.sub(r"\([^\s(]*test_custom_derivatives\.py:\d+\)", "(HERE)", text)
+    assert text == message
