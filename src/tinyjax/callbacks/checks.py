@@ -1,0 +1,127 @@
+"""``error_if``: an error that a program raises when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.checking import checked
+from tinyjax.core.primitive import HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind
+from tinyjax.errors import (
+    CheckFailedError,
+    DtypeError,
+)
+from tinyjax.frames import Location, user_location
+from tinyjax.primitives.shape import move_batch_axis
+
+V = TypeVar("V")
+
+
+@attrs.frozen
+class ErrorIfParams:
+    """What to say where the operand is true, and the user's line that checks it."""
+
+    message: str
+    location: Location | None
+
+
+error_if_p: Primitive[ErrorIfParams] = Primitive("error_if", ErrorIfParams, effectful=True)
+
+
+@error_if_p.def_impl
+def _error_if_impl(operands: Sequence[HostArray], params: ErrorIfParams) -> Sequence[HostArray]:
+    (failed,) = operands
+    if failed.any():
+        where = ""
+        if failed.ndim:
+            first = tuple(int(i) for i in np.argwhere(failed)[0])
+            where = (
+                f" (in {int(failed.sum())} of {failed.size} places, the first at index "
+                f"{first if len(first) > 1 else first[0]})"
+            )
+        error = CheckFailedError(f"{params.message}{where}")
+        error.location = params.location
+        raise error
+    return ()
+
+
+@error_if_p.def_abstract_eval
+def _error_if_type(avals: Sequence[ShapedArray], params: ErrorIfParams) -> Sequence[ShapedArray]:
+    return ()
+
+
+@error_if_p.def_lowering
+def _error_if_lowering(
+    lowering: Lowering, operands: Sequence[str], params: ErrorIfParams
+) -> Sequence[str]:
+    def check(*args: HostArray) -> Sequence[HostArray]:
+        _error_if_impl(args, params)
+        return ()
+
+    return lowering.host_call(check, operands, effectful=True)
+
+
+@error_if_p.def_jvp
+def _error_if_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: ErrorIfParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    return bind(error_if_p, primals, params), ()
+
+
+@error_if_p.def_batch
+def _error_if_batch(
+    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: ErrorIfParams
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    operands = [
+        x if axis is None else move_batch_axis(x, axis, 0, mapped.size)
+        for x, axis in zip(values, axes, strict=True)
+    ]
+    return bind(error_if_p, operands, params), ()
+
+
+@checked
+def error_if(x: V, predicate: Any, message: str) -> V:
+    """Raise an error at run time where ``predicate`` is true, and return ``x``.
+
+    Works under every transformation: compiled code raises when the call returns, ``vmap`` when it
+    is true for any example, and derivatives pass through ``x``.
+
+    Args:
+        x: what to return, unchanged: arrays in any containers.
+        predicate: a bool, or an array of them of any shape.
+        message: what the error says.
+
+    Returns:
+        ``x``.
+
+    Raises:
+        CheckFailedError: at run time, if an element of ``predicate`` is true; it names the line
+            that called this function.
+        DtypeError: ``predicate`` is not of type bool.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> @tinyjax.jit
+        ... def safe_log(x):
+        ...     return jnp.log(tinyjax.error_if(x, x <= 0, "log of what is not positive"))
+        >>> safe_log(jnp.array([1.0, -1.0]))
+        Traceback (most recent call last):
+            ...
+        tinyjax.errors.CheckFailedError: log of what is not positive (in 1 of 2 places, ...
+    """
+    failed = as_array(predicate)
+    if failed.dtype != dtypes.bool_:
+        raise DtypeError(
+            f"the predicate of error_if must be of type bool, but got {failed.aval}. Write a "
+            "comparison, such as x < 0."
+        )
+    bind(error_if_p, (failed,), ErrorIfParams(message, user_location()))
+    return x

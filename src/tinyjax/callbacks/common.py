@@ -1,0 +1,291 @@
+"""What all callbacks have in common: their parameters, the call itself, and their rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from types import MethodType
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes, tree
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Var
+from tinyjax.core.primitive import HostArray, MappedAxis, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import EVAL, use_trace
+from tinyjax.dtypes import DType
+from tinyjax.errors import (
+    ArgumentError,
+    CallbackError,
+    DifferentiationError,
+)
+from tinyjax.frames import Location, describe_function
+from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.tree import PyTreeDef
+
+
+class Identity:
+    """An object as a parameter of a program: the same parameter only where it is the same object.
+
+    Bound methods are made anew whenever they are asked for, and are told apart by what they bind;
+    numbers and strings are told apart by value.
+    """
+
+    __slots__ = ("__weakref__", "key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        match value:
+            case MethodType():
+                self.key: tuple[object, ...] = (id(value.__self__), id(value.__func__))
+            case bool() | int() | str():
+                self.key = (type(value), value)
+            case _:
+                self.key = (id(value),)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.value(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return describe_function(self.value) if callable(self.value) else repr(self.value)
+
+
+class VmapMethod(Enum):
+    """What a callback is given under ``vmap``."""
+
+    SEQUENTIAL = "sequential"
+    EXPAND_DIMS = "expand_dims"
+    BROADCAST_ALL = "broadcast_all"
+
+
+@attrs.frozen
+class Lanes:
+    """A mapped axis: its size, and which operands have it in front."""
+
+    size: int
+    mapped: tuple[bool, ...]
+
+
+@attrs.frozen
+class CallbackParams:
+    """A Python function to be called with arrays.
+
+    Attributes:
+        callback: the function, of containers.
+        in_tree: the structure of its ``(args, kwargs)``.
+        static: those of its leaves that are no operands, with their positions.
+        out_tree: the structure of its result.
+        out_avals: the types of that result's leaves, without the mapped axes; None where the
+            result is thrown away.
+        lanes: the mapped axes, the outermost first; they lead the operands' axes.
+        method: how they are dealt with; None where there may be none.
+        ordered: whether calls keep the order of the program.
+        derivative: the function that was declared as its derivative.
+        location: the user's line, for messages; two programs that differ in it are the same.
+    """
+
+    callback: Identity
+    in_tree: PyTreeDef
+    static: tuple[tuple[int, Identity], ...] = ()
+    out_tree: PyTreeDef | None = None
+    out_avals: tuple[ShapedArray, ...] = ()
+    lanes: tuple[Lanes, ...] = ()
+    method: VmapMethod | None = VmapMethod.SEQUENTIAL
+    ordered: bool = False
+    derivative: Identity | None = None
+    location: Location | None = attrs.field(default=None, eq=False)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The lengths of the mapped axes."""
+        return tuple(lane.size for lane in self.lanes)
+
+
+# Calling
+
+
+def call_host(params: CallbackParams, operands: Sequence[HostArray]) -> Sequence[HostArray]:
+    """Call the function, for every lane, and return arrays of exactly the types declared."""
+    sizes = params.sizes
+    if params.method is not VmapMethod.SEQUENTIAL or not sizes:
+        return _call_once(params, [_widened(params, x, i) for i, x in enumerate(operands)], sizes)
+    outs = [np.empty((*sizes, *a.shape), a.dtype) for a in params.out_avals]
+    for lane in np.ndindex(*sizes):
+        args = []
+        for i, x in enumerate(operands):
+            where = tuple(k for k, axis in zip(lane, params.lanes, strict=True) if axis.mapped[i])
+            args.append(np.asarray(x[where]) if where else x)
+        for out, value in zip(outs, _call_once(params, args, ()), strict=True):
+            out[lane] = value
+    return outs
+
+
+def _widened(params: CallbackParams, x: HostArray, position: int) -> HostArray:
+    """Give an operand every mapped axis, of length one or repeated where it had none."""
+    for i, lane in enumerate(params.lanes):
+        if not lane.mapped[position]:
+            x = np.expand_dims(x, i)
+            if params.method is VmapMethod.BROADCAST_ALL:
+                x = np.broadcast_to(x, (*x.shape[:i], lane.size, *x.shape[i + 1 :]))
+    return x
+
+
+def _call_once(
+    params: CallbackParams, operands: Sequence[HostArray], sizes: tuple[int, ...]
+) -> list[HostArray]:
+    given = iter([_read_only(x) for x in operands])
+    static = dict(params.static)
+    leaves = [
+        static[i].value if i in static else next(given) for i in range(params.in_tree.num_leaves)
+    ]
+    args, kwargs = tree.unflatten(params.in_tree, leaves)
+    with use_trace(EVAL):
+        out = params.callback(*args, **kwargs)
+        if params.out_tree is None:
+            return []
+        try:
+            return _results(params, params.out_tree, out, sizes)
+        except CallbackError as error:
+            error.location = params.location
+            raise
+
+
+def _read_only(x: HostArray) -> HostArray:
+    view = np.asarray(x).view()
+    view.flags.writeable = False
+    return view
+
+
+def _results(
+    params: CallbackParams, out_tree: PyTreeDef, out: object, sizes: tuple[int, ...]
+) -> list[HostArray]:
+    leaves, found_tree = tree.flatten(out)
+    name = describe_function(params.callback.value)
+    if found_tree != out_tree:
+        raise CallbackError(
+            f"callback {name} returned the structure {found_tree}, but result_shape_dtypes "
+            f"declares {out_tree}. Return the containers that were declared."
+        )
+    results: list[HostArray] = []
+    for i, (leaf, aval) in enumerate(zip(leaves, params.out_avals, strict=True)):
+        expected = aval.with_shape((*sizes, *aval.shape))
+        value = _as_declared(leaf, expected.dtype)
+        if value.shape != expected.shape or value.dtype != expected.dtype:
+            path, _ = tree.leaves_with_path(tree.unflatten(out_tree, range(len(leaves))))[i]
+            under = f" under vmap over axes of length {sizes}" if sizes else ""
+            raise CallbackError(
+                f"callback {name} returned at {tree.path_str('result', path)} an array of type "
+                f"{value.dtype.name}[{','.join(map(str, value.shape))}], but {expected} was "
+                f"declared in result_shape_dtypes{under}. Return what was declared, with "
+                f".astype(...) or .reshape(...) where needed, or declare what is returned."
+            )
+        results.append(value)
+    return results
+
+
+_KINDS: Final = "biufc"
+
+
+def _as_declared(leaf: object, dtype: DType) -> HostArray:
+    """A result as an array; a Python number takes the declared type if that can hold its kind."""
+    value = np.asarray(leaf)
+    if isinstance(leaf, bool | int | float | complex) and not isinstance(leaf, np.generic):
+        kinds = _KINDS.index(value.dtype.kind), _KINDS.index(dtypes.kind(dtype))
+        if kinds[0] <= kinds[1]:
+            return value.astype(dtype)
+    return value
+
+
+def _evaluate(args: Sequence[Array], params: CallbackParams) -> Sequence[Array]:
+    hosts = [arg.concrete("data") for arg in args]
+    # What the function returned it may still write to.
+    return [ConcreteArray(np.array(out)) for out in call_host(params, hosts)]
+
+
+def _type(avals: Sequence[ShapedArray], params: CallbackParams) -> Sequence[ShapedArray]:
+    return [a.with_shape((*params.sizes, *a.shape)) for a in params.out_avals]
+
+
+def batched_call(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: CallbackParams,
+) -> tuple[list[Array], CallbackParams]:
+    """The operands with their batch axes in front, and the parameters that say so."""
+    operands = [
+        x if axis is None else move_batch_axis(x, axis, 0, mapped.size)
+        for x, axis in zip(values, axes, strict=True)
+    ]
+    lanes = Lanes(mapped.size, tuple(axis is not None for axis in axes))
+    return operands, attrs.evolve(params, lanes=(lanes, *params.lanes))
+
+
+def declare(primitive: Primitive[CallbackParams]) -> None:
+    """Register what all three have in common."""
+    primitive.def_evaluate(_evaluate)
+    primitive.def_abstract_eval(_type)
+
+    @primitive.def_lowering
+    def lowering_rule(
+        lowering: Lowering, operands: Sequence[str], params: CallbackParams
+    ) -> Sequence[str]:
+        def call(*args: HostArray) -> Sequence[HostArray]:
+            return call_host(params, args)
+
+        return lowering.host_call(call, operands, primitive.effectful, params.ordered)
+
+    @primitive.def_transpose
+    def transpose_rule(
+        cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: CallbackParams
+    ) -> Sequence[Tangent | None]:
+        raise DifferentiationError(
+            f"a derivative depends on tangents through {primitive.name} of {params.callback!r}, "
+            "which cannot be transposed for reverse mode. Compute what does not depend on the "
+            "tangents in the callback, and what is linear in them with tinyjax.numpy."
+        )
+
+
+def not_differentiable(name: str, params: CallbackParams) -> DifferentiationError:
+    """The error of a derivative that nobody declared."""
+    error = DifferentiationError(
+        f"{name} of {params.callback!r} has no derivative: Python code cannot be differentiated. "
+        "Declare one with pure_callback(..., derivative=...), wrap the function that makes the "
+        "call in custom_jvp or custom_vjp, or put stop_gradient around the arguments."
+    )
+    error.location = params.location
+    return error
+
+
+def declared_results(declared: object) -> tuple[PyTreeDef, tuple[ShapedArray, ...]]:
+    """The structure and the types that the user says a callback returns."""
+    leaves, out_tree = tree.flatten(declared)
+    avals: list[ShapedArray] = []
+    for leaf in leaves:
+        shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+        if shape is None or dtype is None:
+            raise ArgumentError(
+                "result_shape_dtypes must hold what has a shape and a dtype, such as "
+                f"ShapeDtypeStruct((3,), jnp.float32), but it holds {leaf!r} "
+                f"({type(leaf).__name__})."
+            )
+        avals.append(ShapedArray(tuple(shape), dtypes.check(dtype)))
+    return out_tree, tuple(avals)
+
+
+def check_callable(callback: object, name: str) -> None:
+    """Raise where there is no function to call."""
+    if not callable(callback):
+        raise ArgumentError(
+            f"{name} takes a function to call, but got {callback!r} ({type(callback).__name__})."
+        )

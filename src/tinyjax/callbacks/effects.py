@@ -1,0 +1,156 @@
+"""``io_callback`` and the debug callback: Python functions called for their side effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinyjax import tree
+from tinyjax.callbacks.common import (
+    CallbackParams,
+    Identity,
+    batched_call,
+    check_callable,
+    declare,
+    declared_results,
+    not_differentiable,
+)
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.trace import bind
+from tinyjax.dtypes import is_inexact
+from tinyjax.errors import (
+    CallbackError,
+)
+from tinyjax.frames import user_location
+
+io_callback_p: Primitive[CallbackParams] = Primitive("io_callback", CallbackParams, effectful=True)
+declare(io_callback_p)
+
+
+@io_callback_p.def_jvp
+def _io_callback_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: CallbackParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    if any(is_inexact(a.dtype) for a in params.out_avals):
+        raise not_differentiable("io_callback", params)
+    outs = bind(io_callback_p, primals, params)
+    return outs, [ZERO] * len(outs)
+
+
+@io_callback_p.def_batch
+def _io_callback_batch(
+    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: CallbackParams
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    if params.ordered:
+        error = CallbackError(
+            f"an ordered io_callback of {params.callback!r} is under vmap, which does each step "
+            "for all examples before the next, so that no order of the examples can be kept. "
+            "Use ordered=False, or a loop in place of vmap."
+        )
+        error.location = params.location
+        raise error
+    operands, params = batched_call(mapped, values, axes, params)
+    outs = bind(io_callback_p, operands, params)
+    return outs, [0] * len(outs)
+
+
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Call a Python function for its side effects, from eager or compiled code.
+
+    The call is made exactly once for each time the program comes to it, whether or not its results
+    are used; under ``vmap``, once for each example. A compiled program that makes such calls
+    returns when they are done.
+
+    Args:
+        callback: takes NumPy arrays, read-only, in the containers of ``args`` and ``kwargs``, and
+            returns NumPy arrays or Python numbers.
+        result_shape_dtypes: what it returns: arrays or ``ShapeDtypeStruct`` in any containers;
+            None for nothing.
+        args: what it is called with: arrays in any containers.
+        ordered: whether it is called after the ordered calls that the program makes before it.
+        kwargs: more arguments for ``callback``.
+
+    Returns:
+        What the function returned, as arrays.
+
+    Raises:
+        CallbackError: the result is not what was declared, or an ordered call is under ``vmap``.
+        DifferentiationError: a derivative of the results is taken.
+        EffectOrderError: a compiled program has ordered calls inside a loop or branch and others
+            outside.
+        ArgumentError: an argument is of the wrong type.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> seen = []
+        >>> @tinyjax.jit
+        ... def f(x):
+        ...     tinyjax.io_callback(lambda x: seen.append(x.item()), None, x, ordered=True)
+        ...     return 2 * x
+        >>> f(jnp.array([3.0]))
+        Array([6.], dtype=float32)
+        >>> seen
+        [3.0]
+    """
+    check_callable(callback, "io_callback")
+    out_tree, out_avals = declared_results(result_shape_dtypes)
+    leaves, in_tree = tree.flatten((args, kwargs))
+    params = CallbackParams(
+        Identity(callback),
+        in_tree,
+        out_tree=out_tree,
+        out_avals=out_avals,
+        ordered=ordered,
+        location=user_location(),
+    )
+    outs = bind(io_callback_p, [as_array(x) for x in leaves], params)
+    return tree.unflatten(out_tree, outs)
+
+
+debug_callback_p: Primitive[CallbackParams] = Primitive(
+    "debug_callback", CallbackParams, effectful=True
+)
+declare(debug_callback_p)
+
+
+@debug_callback_p.def_jvp
+def _debug_callback_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: CallbackParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    return bind(debug_callback_p, primals, params), ()
+
+
+@debug_callback_p.def_batch
+def _debug_callback_batch(
+    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: CallbackParams
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    operands, params = batched_call(mapped, values, axes, params)
+    return bind(debug_callback_p, operands, params), ()
+
+
+def debug_callback(
+    callback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool
+) -> None:
+    """Call a function with the arrays among its arguments as NumPy arrays, the rest as it is."""
+    check_callable(callback, "debug.callback")
+    leaves, in_tree = tree.flatten((args, kwargs))
+    operands: list[Array] = []
+    static: list[tuple[int, Identity]] = []
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, Array | np.ndarray | np.generic):
+            operands.append(as_array(leaf))
+        else:
+            static.append((i, Identity(leaf)))
+    params = CallbackParams(
+        Identity(callback), in_tree, tuple(static), ordered=ordered, location=user_location()
+    )
+    bind(debug_callback_p, operands, params)

@@ -1,0 +1,177 @@
+"""``pure_callback``: a Python function without side effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from tinyjax import tree
+from tinyjax.callbacks.common import (
+    CallbackParams,
+    Identity,
+    Lanes,
+    VmapMethod,
+    batched_call,
+    check_callable,
+    declare,
+    declared_results,
+    not_differentiable,
+)
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.trace import bind
+from tinyjax.dtypes import is_inexact
+from tinyjax.errors import (
+    ArgumentError,
+    CallbackError,
+)
+from tinyjax.frames import user_location
+from tinyjax.primitives.shape import move_batch_axis, zeros_like
+from tinyjax.transforms.batching import batch_flat
+
+_Method = Literal["sequential", "expand_dims", "broadcast_all"]
+
+pure_callback_p: Primitive[CallbackParams] = Primitive("pure_callback", CallbackParams)
+declare(pure_callback_p)
+
+
+@pure_callback_p.def_jvp
+def _pure_callback_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: CallbackParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    outs = bind(pure_callback_p, primals, params)
+    if not any(is_inexact(a.dtype) for a in params.out_avals):
+        return outs, [ZERO] * len(outs)
+    if params.derivative is None:
+        raise not_differentiable("pure_callback", params)
+    filled = [zeros_like(x) if t is ZERO else t for x, t in zip(primals, tangents, strict=True)]
+    derivative = _declared_derivative(params, params.derivative)
+    for lane in reversed(params.lanes):
+        derivative = _over_lane(derivative, lane)
+    found = derivative(*primals, *filled)
+    return outs, [t if is_inexact(t.dtype) else ZERO for t in found]
+
+
+def _declared_derivative(
+    params: CallbackParams, derivative: Identity
+) -> Callable[..., Sequence[Array]]:
+    """The declared derivative as a function of flat primals and tangents, its results checked."""
+    n = params.in_tree.num_leaves
+
+    def fun(*flat: Array) -> Sequence[Array]:
+        primals, _ = tree.unflatten(params.in_tree, flat[:n])
+        tangents, _ = tree.unflatten(params.in_tree, flat[n:])
+        leaves, found_tree = tree.flatten(derivative(primals, tangents))
+        found = [as_array(leaf) for leaf in leaves]
+        given = [(x.shape, x.dtype) for x in found]
+        if found_tree != params.out_tree or given != [(a.shape, a.dtype) for a in params.out_avals]:
+            raise CallbackError(
+                f"the derivative of callback {params.callback!r} returned {found_tree} of "
+                f"({', '.join(str(x.aval) for x in found)}), but the callback is declared to "
+                f"return {params.out_tree} of ({', '.join(map(str, params.out_avals))}). Return "
+                "one tangent for each result, of its type."
+            )
+        return found
+
+    return fun
+
+
+def _over_lane(fun: Callable[..., Sequence[Array]], lane: Lanes) -> Callable[..., Sequence[Array]]:
+    axes = [0 if mapped else None for mapped in lane.mapped] * 2
+    # the tangent of an operand that is not mapped is not mapped either
+
+    def batched(*args: Array) -> Sequence[Array]:
+        outs, out_axes = batch_flat(fun, MappedAxis(lane.size), args, axes)
+        return [
+            move_batch_axis(out, axis, 0, lane.size)
+            for out, axis in zip(outs, out_axes, strict=True)
+        ]
+
+    return batched
+
+
+@pure_callback_p.def_batch
+def _pure_callback_batch(
+    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: CallbackParams
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    if params.method is None:
+        error = CallbackError(
+            f"pure_callback of {params.callback!r} is under vmap, but does not say what to do "
+            'there. Pass vmap_method="sequential" to call it once for each example, '
+            '"expand_dims" or "broadcast_all" to call it once with one axis more in front.'
+        )
+        error.location = params.location
+        raise error
+    operands, params = batched_call(mapped, values, axes, params)
+    outs = bind(pure_callback_p, operands, params)
+    return outs, [0] * len(outs)
+
+
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    vmap_method: _Method | None = None,
+    derivative: Callable[..., Any] | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Call a Python function that has no side effects, from eager or compiled code.
+
+    The call may be dropped where its results are not used, and repeated. An exception that the
+    function raises reaches the caller as it is.
+
+    Args:
+        callback: takes NumPy arrays, read-only, in the containers of ``args`` and ``kwargs``, and
+            returns NumPy arrays or Python numbers.
+        result_shape_dtypes: what it returns: arrays or ``ShapeDtypeStruct`` in any containers.
+        args: what it is called with: arrays in any containers.
+        vmap_method: what is done under ``vmap``: ``"sequential"`` calls it for each example in
+            turn; ``"expand_dims"`` calls it once with one axis more in front of everything, of
+            length one where an argument is not mapped; ``"broadcast_all"`` does so with every
+            argument repeated to full length. By default ``vmap`` is an error.
+        derivative: takes the tuple of ``args`` and the tuple of their tangents, as arrays, and
+            returns the tangent of the result; linear in the tangents. Arguments that have no
+            tangent come with zeros. It serves forward and reverse mode. Without it, a derivative
+            is an error.
+        kwargs: more arguments for ``callback``.
+
+    Returns:
+        What the function returned, as arrays.
+
+    Raises:
+        CallbackError: the result is not what was declared; or there is a ``vmap`` around a call
+            without ``vmap_method``.
+        DifferentiationError: a derivative is taken that was not declared.
+        ArgumentError: an argument is of the wrong type.
+
+    Example:
+        >>> import numpy as np
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> @tinyjax.jit
+        ... def sorted_on_host(x):
+        ...     return tinyjax.pure_callback(np.sort, x, x, vmap_method="broadcast_all")
+        >>> sorted_on_host(jnp.array([3.0, 1.0, 2.0]))
+        Array([1., 2., 3.], dtype=float32)
+    """
+    check_callable(callback, "pure_callback")
+    if derivative is not None and kwargs:
+        raise ArgumentError(
+            "a callback with a declared derivative takes positional arguments only, but got "
+            f"{', '.join(kwargs)}."
+        )
+    methods = [m.value for m in VmapMethod]
+    if vmap_method is not None and vmap_method not in methods:
+        raise ArgumentError(f"vmap_method must be one of {methods}, but got {vmap_method!r}.")
+    out_tree, out_avals = declared_results(result_shape_dtypes)
+    leaves, in_tree = tree.flatten((args, kwargs))
+    params = CallbackParams(
+        Identity(callback),
+        in_tree,
+        out_tree=out_tree,
+        out_avals=out_avals,
+        method=None if vmap_method is None else VmapMethod(vmap_method),
+        derivative=None if derivative is None else Identity(derivative),
+        location=user_location(),
+    )
+    outs = bind(pure_callback_p, [as_array(x) for x in leaves], params)
+    return tree.unflatten(out_tree, outs)
