@@ -190,6 +190,14 @@ INTEGER_CALLS: dict[str, Calls] = {
 }
 # Those with tests of their own: in this file, with the collectives, with gather and scatter.
 ELSEWHERE = {
+    # tests/test_control_flow.py
+    "associative_scan",
+    "cond",
+    "fori_loop",
+    "map",
+    "scan",
+    "switch",
+    "while_loop",
     "reduce",
     "reduce_window",
     "stop_gradient",
@@ -275,6 +283,12 @@ IGNORED = {
     "shapes",
     "args",
     "kwargs",
+    # jax's older way to pass what comes after *operands, and a tuning knob of its own
+    "operand",
+    "linear",
+    "_split_transpose",
+    # more than jax has
+    "checkpoints",
 }
 RENAMED = {"nextafter", "polygamma", "zeta"}
 
