@@ -1,6 +1,7 @@
 """Callbacks and effects: what is called, how often, in which order, and what becomes of errors."""
 
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -11,6 +12,7 @@ import attrs
 import jax
 import numpy as np
 import pytest
+from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
@@ -273,7 +275,7 @@ def test_a_format_that_does_not_fit_is_an_error() -> None:
 @pytest.mark.wrong_types
 def test_a_format_must_be_a_string() -> None:
     with pytest.raises(ArgumentError, match="takes a format string"):
-        debug.print(3)  # type: ignore[arg-type]
+        debug.print(unchecked(3))
 
 
 @both
@@ -611,3 +613,17 @@ def test_a_derivative_by_custom_jvp(mode: Any) -> None:
     f.defjvp(lambda xs, ts: (f(xs[0]), host(np.cos, xs[0]) * ts[0]))
     for fun in (vmap(grad(f)), vmap(jit(grad(f))), grad(lambda x: vmap(f)(x).sum())):
         np.testing.assert_allclose(mode(fun)(x3()), np.cos([0, 1, 2]), rtol=1e-6)
+
+
+def test_callbacks_beside_operations_of_other_dialects() -> None:
+    """In a process without jax, which registers them for everybody."""
+    program = (
+        "import numpy as np, tinyjax, tinyjax.numpy as jnp\n"
+        "f = lambda x: jnp.arcsin(tinyjax.pure_callback(np.sin, x, x))\n"
+        "print(float(tinyjax.jit(f)(0.5)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stderr == ""
+    assert float(done.stdout) == pytest.approx(0.5)

@@ -30,6 +30,7 @@ from tinyjax import (
     vmap,
 )
 from tinyjax.core.trace import EVAL, current_trace
+from tinyjax.errors import ArgumentError
 
 Fun = Callable[..., Any]
 RNG = np.random.default_rng(0)
@@ -375,6 +376,50 @@ def test_vmap_over_the_second_argument_of_a_closure(x64: None) -> None:
     np.testing.assert_allclose(vmap(fun)(np.eye(3)), matrix.T, rtol=1e-12)
 
 
+def chunked_and_whole(chunk_size: int) -> list[Fun]:
+    def fun(x: Any, w: Any) -> Any:
+        return jnp.sin(x @ w["a"]) * x, 2.0 * w["a"], (x.sum(), 7.0)
+
+    axes: dict[str, Any] = {"in_axes": (1, None), "out_axes": (-1, None, 0)}
+    return [vmap(fun, **axes, chunk_size=chunk_size), vmap(fun, **axes)]
+
+
+@pytest.mark.parametrize("chunk_size", [1, 3, 7, 8])
+def test_vmap_in_chunks(x64: None, chunk_size: int) -> None:
+    x, w = normal(3, 7), {"a": normal(3)}
+    chunked, whole = chunked_and_whole(chunk_size)
+    agree(chunked(x, w), whole(x, w))
+    agree(jit(chunked)(x, w), whole(x, w))
+
+
+@pytest.mark.parametrize("chunk_size", [2, 7])
+def test_derivatives_of_vmap_in_chunks(x64: None, chunk_size: int) -> None:
+    x, w = normal(3, 7), {"a": normal(3)}
+
+    def loss(fun: Fun) -> Fun:
+        return lambda x, w: sum(jnp.sum(jnp.cos(y)) for y in tree.leaves(fun(x, w)))
+
+    chunked, whole = map(loss, chunked_and_whole(chunk_size))
+    expected = grad(whole, (0, 1))(x, w)
+    agree(grad(chunked, (0, 1))(x, w), expected, rtol=1e-10)
+    agree(jit(grad(chunked, (0, 1)))(x, w), expected, rtol=1e-10)
+    agree(jvp(chunked, (x, w), (x, w)), jvp(whole, (x, w), (x, w)), rtol=1e-10)
+    xs = np.stack([x, 2 * x])
+    agree(vmap(chunked, (0, None))(xs, w), vmap(whole, (0, None))(xs, w), rtol=1e-10)
+
+
+def test_vmap_in_chunks_without_examples_and_without_arguments() -> None:
+    assert vmap(jnp.sin, chunk_size=2)(jnp.ones((0, 3))).shape == (0, 3)
+    found = vmap(lambda x: x + 1, None, axis_size=5, chunk_size=2)(1.0)
+    np.testing.assert_array_equal(found, [2.0] * 5)
+
+
+@pytest.mark.parametrize("options", [{"chunk_size": 0}, {"chunk_size": 2, "axis_name": "i"}])
+def test_chunks_that_cannot_be(options: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match="chunk_size"):
+        vmap(jnp.sin, **options)
+
+
 # Compositions
 
 
@@ -430,11 +475,10 @@ def test_closures_over_traced_values_of_every_level(x64: None) -> None:
         def fun(a: Any) -> Any:
             def level_1(b: Any) -> Any:
                 def level_2(c: Any) -> Any:
-                    @of.jit  # type: ignore[untyped-decorator]
                     def level_3(d: Any) -> Any:
                         return np_like.sin(a * d) + b * c * d + np_like.cos(c)
 
-                    return of.grad(level_3)(a * c) * b
+                    return of.grad(of.jit(level_3))(a * c) * b
 
                 return of.jvp(level_2, (a * b,), (b,))[1] + level_2(b)
 

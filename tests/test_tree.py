@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax import tree_util as oracle
 from typeguard import TypeCheckError
+from unchecked import unchecked
 
 from tinyjax import tree
 from tinyjax.errors import ArgumentError, TinyjaxError
@@ -311,7 +312,7 @@ def test_a_structure_with_values_in_its_metadata_keeps_none_of_them_alive() -> N
 
 def test_a_structure_is_frozen() -> None:
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        tree.LEAF.num_leaves = 2  # type: ignore[misc]
+        unchecked(tree.LEAF).num_leaves = 2
 
 
 REPRS: dict[str, Any] = {
@@ -1057,7 +1058,7 @@ def test_leaf_count() -> None:
 
 def test_unflatten_with_its_arguments_swapped() -> None:
     with pytest.raises((ArgumentError, TypeCheckError)) as error:
-        tree.unflatten([1], tree.LEAF)  # type: ignore[arg-type]
+        tree.unflatten(unchecked([1]), unchecked(tree.LEAF))
     assert_message(
         error.value, "unflatten takes a PyTreeDef and then the leaves, but got a list first."
     )
@@ -1142,17 +1143,17 @@ REGISTRATIONS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
         ),
     ),
     (
-        lambda: tree.register_pytree_node(1, lambda x: ((), None), lambda _, c: 1),  # type: ignore[arg-type]
+        lambda: tree.register_pytree_node(unchecked(1), lambda x: ((), None), lambda _, c: 1),
         ArgumentError,
         "register_pytree_node takes a class, but got 1, a int.",
     ),
     (
-        lambda: tree.register_pytree_node(Color, None, lambda _, c: Color.RED),  # type: ignore[arg-type]
+        lambda: tree.register_pytree_node(Color, unchecked(None), lambda _, c: Color.RED),
         ArgumentError,
         "register_pytree_node takes a function as flatten_func, but got None, a NoneType.",
     ),
     (
-        lambda: tree.Partial(3),  # type: ignore[arg-type]
+        lambda: tree.Partial(unchecked(3)),
         ArgumentError,
         "Partial takes a function as its first argument, but got 3, a int.",
     ),
@@ -1172,7 +1173,7 @@ def test_a_flatten_function_that_returns_no_pair() -> None:
     class Wrong:
         pass
 
-    tree.register_pytree_node(Wrong, lambda x: [1, 2, 3], lambda _, c: Wrong())  # type: ignore[arg-type,return-value]
+    tree.register_pytree_node(Wrong, unchecked(lambda x: [1, 2, 3]), lambda _, c: Wrong())
     with pytest.raises(tree.RegistrationError, match="must return a pair of children and metadata"):
         tree.flatten(Wrong())
 

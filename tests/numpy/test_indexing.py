@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unchecked import unchecked
 
 import tinyjax as tj
 import tinyjax.numpy as jnp
@@ -584,9 +585,9 @@ def test_errors_say_what_to_do() -> None:
     with pytest.raises(ArgumentError, match=r"only one '\.\.\.'"):
         x[..., ...]
     with pytest.raises(ArgumentError, match="list cannot be an index"):
-        x[[0, 1]]  # type: ignore[index]
+        unchecked(x)[[0, 1]]
     with pytest.raises(ArgumentError, match="must be made of integers"):
-        x["a"]  # type: ignore[index]
+        unchecked(x)["a"]
     with pytest.raises(ArgumentError, match="must be made of integers"):
         x[1.0]
     with pytest.raises(DtypeError, match=r"astype\(int\)"):

@@ -8,7 +8,18 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
-from tinyjax.control_flow import cond, cond_p, fori_loop, scan, scan_p, switch, while_loop, while_p
+from tinyjax.api.derivatives import linearize
+from tinyjax.control_flow import (
+    cond,
+    cond_p,
+    fori_loop,
+    scan,
+    scan_p,
+    switch,
+    while_loop,
+    while_p,
+    while_tangent_p,
+)
 from tinyjax.core.array import Array
 from tinyjax.jit import jit
 from tinyjax.primitives.elementwise import add, exp, lt, mul, sin, sub
@@ -121,6 +132,10 @@ def three_turns(x: Array) -> tuple[Array, Array]:
     return while_loop(lambda state: lt(state[1], full_like(state[1], 3)), turn, start)
 
 
+def tangent_of_three_turns(x: Array, t: Array) -> Array:
+    return linearize(lambda x: three_turns(x)[0], x)[1](t)
+
+
 SCAN = [
     Case(V, V, ArraySpec((3, 3), low=-1.0, high=1.0)),
     Case(S, S, ArraySpec((1,))),
@@ -192,5 +207,16 @@ SPECS = [
         three_turns,
         [Case(V)],
         dtypes=("float64",),
+        grad=2,
+    ),
+    Spec(
+        "while_tangent",
+        while_tangent_p,
+        tangent_of_three_turns,
+        [Case(V, V), Case(S, S)],
+        numpy=lambda x, t: np.cos(np.sin(np.sin(x))) * np.cos(np.sin(x)) * np.cos(x) * t,
+        dtypes=("float64",),
+        grad=2,
+        linear=(1,),
     ),
 ]
