@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -13,7 +13,7 @@ from tinyjax.core.checking import checked
 from tinyjax.core.primitive import MappedAxis
 from tinyjax.errors import ArgumentError, BatchSizeError
 from tinyjax.frames import describe_function
-from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.primitives.shape import concatenate, move_batch_axis, moveaxis, reshape, slice_in_dim
 from tinyjax.transforms.batching import batch_flat
 from tinyjax.tree import PyTreeDef
 
@@ -32,6 +32,8 @@ def vmap(
     out_axes: Any = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
+    *,
+    chunk_size: int | None = None,
 ) -> Callable[P, R]:
     """Map a function over an axis of its arguments, as one program and without a loop.
 
@@ -44,6 +46,9 @@ def vmap(
             for all examples. An int, or a tree that is a prefix of the result.
         axis_name: the name by which collectives in ``fun`` refer to the axis.
         axis_size: the number of examples; needed only where no argument is mapped.
+        chunk_size: how many examples to take at once, where memory is short of room for all: the
+            chunks are gone through one after the other, by a ``scan``, and what is left over after
+            the last whole one goes on its own. The results are those of all at once.
 
     Returns:
         A function of the same signature whose mapped arguments and results have one more axis.
@@ -52,13 +57,19 @@ def vmap(
         BatchSizeError: when called, if the mapped axes differ in size, or there are none.
         AxisError: when called, if an axis is out of range.
         TreeMismatchError: when called, if ``in_axes`` or ``out_axes`` is no prefix of its tree.
+        ArgumentError: ``chunk_size`` is not positive, or is given with an ``axis_name``, since a
+            collective would see one chunk only.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> xs, y = jnp.arange(6.0).reshape(3, 2), jnp.array([1.0, 2.0])
         >>> tinyjax.vmap(jnp.dot, in_axes=(0, None))(xs, y)
         Array([ 2.,  8., 14.], dtype=float32)
+        >>> tinyjax.vmap(jnp.dot, in_axes=(0, None), chunk_size=2)(xs, y)
+        Array([ 2.,  8., 14.], dtype=float32)
     """
+    if chunk_size is not None:
+        _check_chunk_size(chunk_size, axis_name)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
@@ -77,7 +88,10 @@ def vmap(
                 axes[i] = canonical_axis(axis, array.ndim, name)
         size = _mapped_size(fun, arrays, axes, in_tree, axis_size)
         flat = FlatFunction(fun, in_tree)
-        outs, found = batch_flat(flat, MappedAxis(size, axis_name), arrays, axes, fun)
+        if chunk_size is None or chunk_size >= size:
+            outs, found = batch_flat(flat, MappedAxis(size, axis_name), arrays, axes, fun)
+        else:
+            outs, found = _in_chunks(flat, arrays, axes, size, chunk_size, fun)
         wanted = tree.flatten_prefix(out_axes, flat.out_tree, _is_none, "out_axes")
         moved = [
             _place(fun, out, axis, to, size, flat.out_tree, i)
@@ -87,6 +101,69 @@ def vmap(
         return result
 
     return mapped
+
+
+def _check_chunk_size(chunk_size: int, axis_name: Hashable | None) -> None:
+    if chunk_size < 1:
+        raise ArgumentError(f"chunk_size of vmap must be positive, but it is {chunk_size}.")
+    if axis_name is not None:
+        raise ArgumentError(
+            f"vmap was given chunk_size and the axis_name {axis_name!r}, but a collective over a "
+            "named axis needs all examples at once. Leave out one of the two."
+        )
+
+
+def _in_chunks(
+    flat: FlatFunction,
+    arrays: Sequence[Array],
+    axes: Sequence[int | None],
+    size: int,
+    chunk_size: int,
+    fun: Callable[..., Any],
+) -> tuple[list[Array], list[int | None]]:
+    """``batch_flat`` with no more than some examples at a time."""
+    # not at the top: half of the programs have no loop, and importing takes its time
+    from tinyjax.control_flow import scan  # noqa: PLC0415
+
+    chunks, rest = divmod(size, chunk_size)
+    whole = chunks * chunk_size
+    examples = [
+        moveaxis(x, axis, 0) for x, axis in zip(arrays, axes, strict=True) if axis is not None
+    ]
+    in_axes = [None if axis is None else 0 for axis in axes]
+    found: list[int | None] = []
+
+    def of_some(*slices: Array) -> list[Array]:
+        """Results mapped over the first axis, except those that are the same for all."""
+        nonlocal found
+        given = iter(slices)
+        args = [x if a is None else next(given) for x, a in zip(arrays, axes, strict=True)]
+        mapped = MappedAxis(slices[0].shape[0] if slices else size)
+        outs, out_axes = batch_flat(flat, mapped, args, in_axes, fun)
+        found = [None if axis is None else 0 for axis in out_axes]
+        return [
+            x if axis is None else moveaxis(x, axis, 0)
+            for x, axis in zip(outs, out_axes, strict=True)
+        ]
+
+    slices = [
+        reshape(slice_in_dim(x, 0, whole), (chunks, chunk_size, *x.shape[1:])) for x in examples
+    ]
+    if not slices:  # the same for all examples: one is enough
+        return of_some(), found
+    _, stacked = scan(lambda _, xs: (None, of_some(*xs)), None, slices)
+    if not rest:
+        last = [reshape(slice_in_dim(y, 0, 1), y.shape[1:]) for y in stacked]
+    else:
+        last = of_some(*(slice_in_dim(x, whole, size) for x in examples))
+    joined = []
+    for y, end, axis in zip(stacked, last, found, strict=True):
+        if axis is None:
+            joined.append(end)
+            continue
+        together = reshape(y, (whole, *y.shape[2:]))
+        joined.append(concatenate([together, end], 0) if rest else together)
+    return joined, found
 
 
 def _argument_axes(

@@ -5,6 +5,7 @@ the functions close over, arrays and tracers alike, becomes operands. The rules 
 transform the jaxprs and bind the primitive again.
 """
 
+from tinyjax.control_flow.checkpointed import while_tangent_p
 from tinyjax.control_flow.cond import cond, cond_p, switch
 from tinyjax.control_flow.loops import associative_scan, fori_loop, map_
 from tinyjax.control_flow.scan import scan, scan_p
@@ -21,4 +22,5 @@ __all__ = [
     "switch",
     "while_loop",
     "while_p",
+    "while_tangent_p",
 ]

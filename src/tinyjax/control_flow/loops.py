@@ -39,8 +39,8 @@ def fori_loop(
 ) -> S:
     """Run ``state = body_fun(i, state)`` for every integer from ``lower`` to below ``upper``.
 
-    With bounds whose values are at hand it is a ``scan``, and can be differentiated in both modes;
-    with traced bounds it is a ``while_loop``.
+    With bounds whose values are at hand it is a ``scan``, of which reverse mode keeps the residuals
+    of every turn; with traced bounds it is a ``while_loop``, of which it keeps 32 states.
 
     Args:
         lower: an integer scalar.

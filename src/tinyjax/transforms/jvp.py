@@ -17,7 +17,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.primitive import ZERO, HostArray, Primitive, Tangent
-from tinyjax.core.staging import Staged, stage
+from tinyjax.core.staging import Staged, StagingTracer, stage
 from tinyjax.core.trace import (
     Trace,
     Tracer,
@@ -28,6 +28,7 @@ from tinyjax.core.trace import (
     set_trace,
 )
 from tinyjax.dtypes import DType
+from tinyjax.transforms.batching import BatchTracer
 
 P = TypeVar("P")
 
@@ -107,7 +108,9 @@ class JVPTrace(Trace):
             return self.parent.process(primitive, args, params)
         token = set_trace(self.parent)
         try:
-            if self.linearizing and primitive.rules.linearize is not None:
+            if primitive.rules.linearize is not None and (
+                self.linearizing or any(t is not ZERO and _is_recorded(t) for t in tangents)
+            ):
                 primals_out, tangents_out = linearize_rule(primitive, primals, tangents, params)
             else:
                 primals_out, tangents_out = primitive.rules.jvp(primals, tangents, params)
@@ -123,6 +126,23 @@ class JVPTrace(Trace):
         if type(value) is JVPTracer and value._trace is self:
             return value.primal, value.tangent
         return value, ZERO
+
+
+def _is_recorded(tangent: Array) -> bool:
+    """Whether a linearization around it records what is made of a tangent.
+
+    It is so where a custom rule takes a jvp: a ``jvp`` rule would make one program of primals and
+    tangents, with which the primals were recorded too.
+    """
+    match tangent:
+        case StagingTracer():
+            return tangent._trace.transformation == "linearize"
+        case BatchTracer():
+            return _is_recorded(tangent.value)
+        case JVPTracer():  # of a tangent's tangent the trace below takes care
+            return _is_recorded(tangent.primal)
+        case _:
+            return False
 
 
 def linearize_rule(

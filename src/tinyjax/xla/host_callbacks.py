@@ -63,14 +63,15 @@ def _context() -> ir.Context:
     """The context in which modules are parsed, made when first needed."""
     from jaxlib.mlir import ir  # noqa: PLC0415, programs without callbacks need none of these
     from jaxlib.mlir._mlir_libs._jax_mlir_ext import register_dialects  # noqa: PLC0415
-    from jaxlib.mlir.dialects import stablehlo  # noqa: PLC0415
+    from jaxlib.mlir.dialects import chlo, stablehlo  # noqa: PLC0415
 
     registry = ir.DialectRegistry()
     register_dialects(registry)
     context = ir.Context()
     context.append_dialect_registry(registry)
     context.load_all_available_dialects()
-    stablehlo.register_dialect(context)
+    for dialect in (stablehlo, chlo):
+        dialect.register_dialect(context)
     return context
 
 
