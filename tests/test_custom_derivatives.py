@@ -641,3 +641,45 @@ def test_message(run: Fun) -> None:
     text = caught.value.message.replace(f"{run.__name__}.<locals>.", "")
     text = re.sub(r"\([^\s(]*test_custom_derivatives\.py:\d+\)", "(HERE)", text)
     assert text == message
+
+
+def _times(x: Any, y: Any) -> Any:
+    return jnp.sin(x) * y
+
+
+NESTED_PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
+    "jit": tinyjax.jit(_times),
+    "cond": lambda x, y: lax.cond(y > 0.1, _times, lambda x, y: x, x, y),
+    "loop": lambda x, y: lax.fori_loop(0, 2, lambda _, x: _times(x, y), x),
+    "checkpoint": tinyjax.checkpoint(_times),
+}
+
+
+@pytest.mark.parametrize("closed_over", [False, True])
+@pytest.mark.parametrize("name", NESTED_PROGRAMS)
+def test_a_rule_that_takes_the_jvp_of_a_program(name: str, closed_over: bool) -> None:
+    """The program's derivative has primals and tangents in one; a linearization parts them."""
+    inner = NESTED_PROGRAMS[name]
+
+    def with_rule(x: Any) -> Any:
+        def plain(z: Any) -> Any:
+            return inner(z, x if closed_over else 0.7)
+
+        f = tinyjax.custom_jvp(plain)
+        f.defjvp(lambda primals, tangents: tinyjax.jvp(plain, primals, tangents))
+        return jnp.sin(f(2.0 * x))
+
+    def without_rule(x: Any) -> Any:
+        return jnp.sin(inner(2.0 * x, x if closed_over else 0.7))
+
+    expected = value_and_grad(without_rule)(0.5)
+    for fun in (
+        value_and_grad(with_rule),
+        value_and_grad(tinyjax.jit(with_rule)),
+        tinyjax.jit(value_and_grad(with_rule)),
+    ):
+        np.testing.assert_allclose(np.array(fun(0.5)), np.array(expected), rtol=1e-5)
+    batched = tinyjax.vmap(tinyjax.grad(with_rule))(jnp.array([0.5, 0.5]))
+    np.testing.assert_allclose(batched, [expected[1]] * 2, rtol=1e-5)
+    second = tinyjax.grad(tinyjax.grad(without_rule))(0.5)
+    np.testing.assert_allclose(tinyjax.grad(tinyjax.grad(with_rule))(0.5), second, rtol=1e-4)

@@ -945,7 +945,7 @@ def settle(steps: Sequence[Step], reversing: bool, forward: bool) -> tuple[Step,
     Args:
         steps: of a program or a body.
         reversing: whether anything around it needs the tangents as a linear program.
-        forward: whether the innermost differentiation is in forward mode.
+        forward: whether a differentiation in forward mode may be the first to reach it.
     """
     found = []
     for step in steps:
@@ -954,8 +954,9 @@ def settle(steps: Sequence[Step], reversing: bool, forward: bool) -> tuple[Step,
             op = "fori"
         if op == "custom_vjp" and forward:
             op = "custom_jvp"
-        innermost = op in FORWARD_STEPS or (forward and op not in REVERSING_STEPS)
-        body = settle(step.body, reversing or op in REVERSING_STEPS, innermost)
+        # a nested grad does not differentiate by what its body closes over
+        pushes = forward or op in FORWARD_STEPS
+        body = settle(step.body, reversing or op in REVERSING_STEPS, pushes)
         found.append(attrs.evolve(step, op=op, body=body))
     return tuple(found)
 

@@ -26,7 +26,7 @@ from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import stage
-from tinyjax.core.trace import EVAL, Trace, Tracer, current_trace, use_trace
+from tinyjax.core.trace import EVAL, Trace, Tracer, current_trace, running, use_trace
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.families import add_arrays
@@ -369,7 +369,50 @@ def _record(trace: Trace, call: Call, args: Sequence[Array]) -> Sequence[Array]:
 def _stage_rule(
     jvp: FlatJvp, avals: Sequence[ShapedArray], skip: int
 ) -> tuple[ClosedJvp, tuple[Array, ...]]:
-    """Stage a rule; return it as a function of what it closes over, and that."""
+    """Stage a rule; return it as a function of what it closes over, and that.
+
+    Results and tangents are staged apart, so that a linearization which meets the rule records no
+    results; unless the rule itself computes both with one program.
+    """
+    nonzero = [is_inexact(a.dtype) for a in avals]
+    split: list[tuple[int, list[bool], Jaxpr]] = []
+
+    def run(*primals: Array) -> list[Array]:
+        linear = LinearTrace(current_trace())
+        given = [
+            linear.new_input(a) if has else ZERO for a, has in zip(avals, nonzero, strict=True)
+        ]
+        with running(linear):
+            outs, tangents = jvp(primals, given)
+            if any(_belongs(out, linear) for out in outs):
+                return []
+            recorded = linear.build([t for t in tangents if t is not ZERO])
+        split.append((len(outs), [t is not ZERO for t in tangents], recorded.jaxpr))
+        return [*outs, *recorded.consts]
+
+    staged = stage(run, avals)
+    if not split:
+        return _stage_joined(jvp, avals, skip)
+    jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
+    num_outs, present, tangent = split[0]
+
+    def rule(
+        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
+    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        found = eval_jaxpr(jaxpr, [*consts[skip:], *primals])
+        given = [
+            instantiate(t, p) for t, p, has in zip(tangents, primals, nonzero, strict=True) if has
+        ]
+        rest = iter(eval_jaxpr(tangent, [*found[num_outs:], *given]))
+        return found[:num_outs], [next(rest) if has else ZERO for has in present]
+
+    return rule, staged.consts
+
+
+def _stage_joined(
+    jvp: FlatJvp, avals: Sequence[ShapedArray], skip: int
+) -> tuple[ClosedJvp, tuple[Array, ...]]:
+    """As ``_stage_rule``, results and tangents together."""
     nonzero = [is_inexact(a.dtype) for a in avals]
     present: list[bool] = []
 
