@@ -954,8 +954,9 @@ def settle(steps: Sequence[Step], reversing: bool, forward: bool) -> tuple[Step,
             op = "fori"
         if op == "custom_vjp" and forward:
             op = "custom_jvp"
-        # a nested grad does not differentiate by what its body closes over
-        pushes = forward or op in FORWARD_STEPS
+        # A nested grad does not differentiate by what its body closes over. The forward half of a
+        # custom_vjp rule is a plain evaluation, which forward mode further out reaches first.
+        pushes = forward or op in (*FORWARD_STEPS, "custom_vjp")
         body = settle(step.body, reversing or op in REVERSING_STEPS, pushes)
         found.append(attrs.evolve(step, op=op, body=body))
     return tuple(found)
