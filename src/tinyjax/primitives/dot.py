@@ -19,7 +19,7 @@ from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.families import add_tangents
 from tinyjax.primitives.shape import transpose
 from tinyjax.transforms.transpose import not_linear
 
@@ -136,13 +136,9 @@ def _dot_jvp(
 ) -> tuple[Sequence[Array], Sequence[Tangent]]:
     (x, y), (tx, ty) = primals, tangents
     out = bind1(dot_general_p, (x, y), params)
-    total: Tangent = ZERO
-    if tx is not ZERO:
-        total = bind1(dot_general_p, (tx, y), params)
-    if ty is not ZERO:
-        second = bind1(dot_general_p, (x, ty), params)
-        total = second if total is ZERO else add_arrays(total, second)
-    return (out,), (total,)
+    from_x = tx if tx is ZERO else bind1(dot_general_p, (tx, y), params)
+    from_y = ty if ty is ZERO else bind1(dot_general_p, (x, ty), params)
+    return (out,), (add_tangents(from_x, from_y),)
 
 
 @dot_general_p.def_transpose

@@ -8,7 +8,7 @@ which is why only memory that nobody writes to may be sent.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from jaxlib import xla_client
@@ -25,8 +25,6 @@ from jaxlib.xla_client import (
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import HostArray
-
-ALIGNMENT: Final = 64
 
 
 class _Placement(SingleDeviceSharding):
@@ -101,12 +99,3 @@ def buffer_of(array: Array, on: Backend) -> Any:
 def to_device(array: Array) -> None:
     """Make sure that an array has its data on the device."""
     buffer_of(array, backend())
-
-
-def aligned_copy(host: HostArray) -> HostArray:
-    """Copy data into memory that can be sent to the device without another copy."""
-    memory = np.empty(host.nbytes + ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
-    out = memory[start : start + host.nbytes].view(host.dtype).reshape(host.shape)
-    out[...] = host
-    return out
