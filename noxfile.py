@@ -45,7 +45,7 @@ def lint(session: nox.Session) -> None:
 def typeguard(session: nox.Session) -> None:
     """Run the quick tests with runtime type checks in every function of the package."""
     install(session, "test")
-    marked = ("-m", "not fuzz and not slow and not wrong_types")
+    marked = ("-m", "not fuzz and not slow and not wrong_types and not counts")
     session.run("pytest", "-n", "2", *marked, *session.posargs, env={"TINYJAX_TYPECHECK": "1"})
 
 
@@ -70,6 +70,20 @@ def bench(session: nox.Session) -> None:
     """Measure tinyjax beside JAX, autograd and PyTorch. Arguments go to the benchmarks."""
     install(session, "bench")
     session.run("python", "-m", "benchmarks", *session.posargs)
+
+
+@nox.session
+def growth(session: nox.Session) -> None:
+    """Measure how time grows with the size and the depth of programs."""
+    install(session, "bench")
+    session.run("python", "-m", "benchmarks.growth", *session.posargs)
+
+
+@nox.session
+def compare(session: nox.Session) -> None:
+    """Measure two commits of tinyjax: ``nox -s compare -- main .``; ``.`` is the working tree."""
+    install(session, "bench")
+    session.run("python", "-m", "benchmarks.compare", *session.posargs)
 
 
 @nox.session

@@ -1,16 +1,33 @@
-"""``python -m benchmarks``: measure tinyjax beside its peers and print a table."""
+"""``python -m benchmarks``: measure tinyjax beside its peers and print tables."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
-import torch
 from rich.console import Console
 from rich.progress import track
 
+from benchmarks.compiled import compare
 from benchmarks.measure import QUICK, THOROUGH
-from benchmarks.report import Result, environment, print_table, write_json
-from benchmarks.rows import ROWS
+from benchmarks.real_programs import PROGRAMS
+from benchmarks.report import (
+    CAPTION,
+    COMPILED_CAPTION,
+    COMPILED_HEADINGS,
+    HEADINGS,
+    Result,
+    as_json,
+    compiled_rows,
+    environment,
+    insert,
+    markdown,
+    plot,
+    print_table,
+    table_rows,
+    write_json,
+)
+from benchmarks.rows import PROGRAM_ROWS, ROWS
 
 
 def _options() -> argparse.Namespace:
@@ -18,27 +35,52 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="measure for about a tenth as long")
     parser.add_argument("--only", metavar="TEXT", default="", help="rows whose title holds TEXT")
     parser.add_argument("--json", metavar="PATH", type=Path, help="write the figures there as well")
+    parser.add_argument("--plot", metavar="PATH", type=Path, help="draw the ratios there")
+    parser.add_argument(
+        "--docs", metavar="FOLDER", type=Path, help="put tables and plot into its performance.md"
+    )
     parser.add_argument("--strict", action="store_true", help="exit with 1 where a bar is missed")
     return parser.parse_args()
 
 
+def _describe(quick: bool) -> str:
+    found = ", ".join(f"{name} {value}" for name, value in environment().items())
+    others = f"{os.getloadavg()[0]:.1f} processes ran beside it at the start"
+    return (
+        f"Measured {'quickly' if quick else 'at length'}; {others}. {found}. "
+        "torch runs on one thread; jax and tinyjax on as many as XLA takes."
+    )
+
+
 def main() -> int:
     options = _options()
-    console = Console(width=None if sys.stdout.isatty() else 150)
-    # Small arrays are measured, which threads only delay. XLA's pool is jax's and tinyjax's alike.
-    torch.set_num_threads(1)
-    console.print(", ".join(f"{name} {value}" for name, value in environment().items()))
-    console.print("torch runs on one thread; jax and tinyjax on as many as XLA takes")
+    console = Console(width=None if sys.stdout.isatty() else 190)
+    described = _describe(options.quick)
+    console.print(described)
     effort = QUICK if options.quick else THOROUGH
-    chosen = [row for row in ROWS if options.only in row.title]
+    chosen = [row for row in (*ROWS, *PROGRAM_ROWS) if options.only in row.title]
     shown = track(chosen, "measuring", console=console, transient=True)
-    results = [Result.of(row, row.measure(effort)) for row in shown]
-    print_table(results, console)
+    results = [Result(row, row.measure(effort)) for row in shown]
+    comparisons = [compare(program) for program in PROGRAMS if options.only in program.title]
+    main_table = table_rows(results)
+    compiled_table = compiled_rows(comparisons)
+    print_table(HEADINGS, main_table, CAPTION, console)
+    if comparisons:
+        print_table(COMPILED_HEADINGS, compiled_table, COMPILED_CAPTION, console)
     missed = [result.title for result in results if result.missed]
+    missed += [f"{c.title} (memory or result)" for c in comparisons if c.missed]
     if missed:
         console.print(f"missed: {'; '.join(missed)}", style="bold red")
     if options.json is not None:
-        write_json(results, options.json)
+        write_json(as_json(results, comparisons), options.json)
+    if options.plot is not None:
+        plot(results, options.plot)
+    if options.docs is not None:
+        page = options.docs / "performance.md"
+        insert(page, "times", f"{markdown(HEADINGS, main_table)}\n\n{CAPTION} {described}")
+        text = f"{markdown(COMPILED_HEADINGS, compiled_table)}\n\n{COMPILED_CAPTION}"
+        insert(page, "compiled", text)
+        plot(results, options.docs / "performance.svg")
     return 1 if missed and options.strict else 0
 
 

@@ -3,7 +3,7 @@
 A machine grows slower and faster while it is measured. So the contenders for a row take turns,
 sample by sample, in one process where they can share one and in subprocesses where they cannot;
 whatever befalls the machine befalls them all. What is reported is the median, with the quartiles as
-its spread.
+its spread; ratios are taken turn by turn, before their median is.
 """
 
 import gc
@@ -12,19 +12,23 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Final
 
 import attrs
 
+ROOT: Final = Path(__file__).parents[1]
+
 #: A sample lasts at least this long, in seconds, so that the clock's own cost does not count.
 SHORTEST_SAMPLE: Final = 1e-3
 
 _TIMED: Final = """\
 from time import perf_counter
+{setup}
 start = perf_counter()
-{}
+{program}
 print(perf_counter() - start)
 """
 
@@ -32,8 +36,8 @@ Call = Callable[[], object]
 
 
 @attrs.frozen
-class Measurement:
-    """The seconds that one call took: the median and quartiles over many samples."""
+class Spread:
+    """The median and quartiles of many samples."""
 
     median: float
     low: float
@@ -41,9 +45,18 @@ class Measurement:
     samples: int
 
     @classmethod
-    def of(cls, seconds: list[float]) -> "Measurement":
-        low, median, high = statistics.quantiles(seconds, n=4, method="inclusive")
-        return cls(median, low, high, len(seconds))
+    def of(cls, values: list[float]) -> "Spread":
+        low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+        return cls(median, low, high, len(values))
+
+    @property
+    def relative(self) -> float:
+        """Half the range between the quartiles, relative to the median."""
+        return (self.high - self.low) / (2 * self.median)
+
+
+#: By contender, the seconds that each of its calls took, in turn.
+Samples = dict[str, list[float]]
 
 
 @attrs.frozen
@@ -57,6 +70,22 @@ class Effort:
 
 THOROUGH: Final = Effort(seconds=4.0, least=9, most=301)
 QUICK: Final = Effort(seconds=0.4, least=3, most=25)
+
+
+@attrs.frozen
+class Script:
+    """A program that is timed in a process of its own.
+
+    Attributes:
+        program: Python source, timed from its first statement to its last.
+        setup: what comes before it, untimed. Nor does starting the interpreter count.
+        environment: variables for it; ``{folder}`` stands for a folder that all runs of one
+            measurement share.
+    """
+
+    program: str
+    setup: str = ""
+    environment: Mapping[str, str] = attrs.field(factory=dict)
 
 
 def _time(call: Call, number: int) -> float:
@@ -75,16 +104,16 @@ def _calls_per_sample(call: Call) -> int:
     return number
 
 
-def interleaved(calls: Mapping[str, Call], effort: Effort, once: bool) -> dict[str, Measurement]:
+def interleaved(calls: Mapping[str, Call], effort: Effort, once: bool) -> Samples:
     """Time each contender's call, taking turns.
 
     Args:
-        calls: by library; each returns only when its result has been computed.
+        calls: by contender; each returns only when its result has been computed.
         effort: how long to measure.
         once: every call is a first one (of a new shape, of a new function): nothing is warmed up
             beyond one call, and a sample is a single call.
     """
-    seconds: dict[str, list[float]] = {library: [] for library in calls}
+    seconds: Samples = {name: [] for name in calls}
     gc.collect()
     gc.disable()
     try:
@@ -93,48 +122,55 @@ def interleaved(calls: Mapping[str, Call], effort: Effort, once: bool) -> dict[s
             for call in calls.values():
                 call()
         else:
-            number = {library: _calls_per_sample(call) for library, call in calls.items()}
+            number = {name: _calls_per_sample(call) for name, call in calls.items()}
         order = list(calls)
         start = perf_counter()
         for taken in range(effort.most):
             if taken >= effort.least and perf_counter() - start > effort.seconds:
                 break
-            for library in order:
-                seconds[library].append(_time(calls[library], number[library]))
+            for name in order:
+                if not once:
+                    calls[name]()  # threads and caches come back from the contender before
+                seconds[name].append(_time(calls[name], number[name]))
             order = order[1:] + order[:1]  # nobody always follows the same neighbour
     finally:
         gc.enable()
-    return {library: Measurement.of(found) for library, found in seconds.items()}
+    return seconds
 
 
-def in_subprocesses(programs: Mapping[str, str], effort: Effort) -> dict[str, Measurement]:
-    """Time each contender's program in processes of its own, taking turns.
+def in_subprocesses(scripts: Mapping[str, Script], effort: Effort) -> Samples:
+    """Time each contender's script in processes of its own, taking turns.
 
     Args:
-        programs: by library; Python source, timed from its first statement to its last. Starting
-            the interpreter does not count.
+        scripts: by contender; each is run once before the clock counts.
         effort: how long to measure.
     """
-    seconds: dict[str, list[float]] = {library: [] for library in programs}
-    with TemporaryDirectory() as bytecode:
+    seconds: Samples = {name: [] for name in scripts}
+    with TemporaryDirectory() as folder:
         # Whether sources are compiled at each import is a matter of this machine's settings, and of
         # how a library was installed. Here all find their bytecode compiled, by the first round.
-        environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
 
-        def run(program: str) -> float:
-            command = [sys.executable, "-c", _TIMED.format(program)]
+        def run(script: Script) -> float:
+            source = _TIMED.format(setup=script.setup, program=script.program)
+            own = {name: text.format(folder=folder) for name, text in script.environment.items()}
             done = subprocess.run(
-                command, check=True, stdout=subprocess.PIPE, text=True, env=environment
+                [sys.executable, "-c", source],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+                env={**environment, **own},
+                cwd=ROOT,
             )
             return float(done.stdout.splitlines()[-1])
 
-        for program in programs.values():
-            run(program)
+        for script in scripts.values():
+            run(script)
         start = perf_counter()
         for taken in range(effort.most):
             if taken >= effort.least and perf_counter() - start > effort.seconds:
                 break
-            for library, program in programs.items():
-                seconds[library].append(run(program))
-    return {library: Measurement.of(found) for library, found in seconds.items()}
+            for name, script in scripts.items():
+                seconds[name].append(run(script))
+    return seconds

@@ -1,43 +1,50 @@
-"""Reporting: a table for people, a JSON file for programs."""
+"""Reporting: tables for people and for the documents, a JSON file for programs, a plot."""
 
 import json
 import os
 import platform
+import re
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from benchmarks.measure import Measurement
-from benchmarks.rows import Bar, Row
-
-PEERS: Final = ("jax", "autograd", "torch", "numpy")
+from benchmarks.compiled import Comparison
+from benchmarks.libraries import OWN, PEERS
+from benchmarks.measure import Samples, Spread
+from benchmarks.rows import LEVEL, Bar, Row
 
 
 @attrs.frozen
 class Result:
     """A row that has been measured."""
 
-    title: str
-    bar: Bar | None
-    measurements: dict[str, Measurement]
+    row: Row
+    samples: Samples
 
-    @classmethod
-    def of(cls, row: Row, measurements: dict[str, Measurement]) -> "Result":
-        return cls(row.title, row.bar, measurements)
+    @property
+    def title(self) -> str:
+        return self.row.title
 
-    def ratio(self, peer: str) -> float:
-        """How many times as fast as the peer tinyjax is."""
-        return self.measurements[peer].median / self.measurements["tinyjax"].median
+    def spread(self, name: str) -> Spread:
+        """The seconds that a contender took."""
+        return Spread.of(self.samples[name])
+
+    def ratio(self, peer: str) -> Spread:
+        """Our time over a peer's, turn by turn."""
+        pairs = zip(self.samples[OWN], self.samples[peer], strict=True)
+        return Spread.of([ours / theirs for ours, theirs in pairs])
+
+    def misses(self, bar: Bar) -> bool:
+        return self.ratio(bar.peer).median > bar.most
 
     @property
     def missed(self) -> bool:
-        return self.bar is not None and self.ratio(self.bar.peer) < self.bar.ratio
+        return any(self.misses(bar) for bar in self.row.bars)
 
 
 def duration(seconds: float) -> str:
@@ -48,39 +55,128 @@ def duration(seconds: float) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
-def _own(measurement: Measurement) -> str:
-    spread = (measurement.high - measurement.low) / (2 * measurement.median)
-    return f"{duration(measurement.median)} ±{spread:.0%}"
+def factor(ratio: float) -> str:
+    """Write a ratio without an exponent."""
+    return f"{ratio:.3g}" if ratio >= 1e-3 else f"{ratio:.5f}".rstrip("0")
 
 
-def _verdict(result: Result) -> Text:
-    bar = result.bar
-    if bar is None:
-        return Text()
-    # Below one, the bar says by how much tinyjax may be the slower.
-    wanted = f"{bar.ratio:.3g}x" if bar.ratio >= 1 else f"time ≤ {1 / bar.ratio:.3g}"
-    if result.missed:
-        return Text(f"{wanted} missed", style="bold red")
-    return Text(f"{wanted} met", style="green")
+def _verdict(result: Result, bar: Bar) -> str:
+    verdict = "MISSED" if result.misses(bar) else "reached"
+    return f"{factor(bar.most)} of {bar.peer}: {factor(result.ratio(bar.peer).median)} {verdict}"
 
 
-def print_table(results: Sequence[Result], console: Console) -> None:
-    """Print times and, for each peer, its time and how many times as fast tinyjax is."""
-    table = Table(caption="median ± half the interquartile range; (nx): tinyjax is n times as fast")
-    table.add_column("")
-    for heading in ("tinyjax", *PEERS):
-        table.add_column(heading, justify="right")
-    table.add_column("bar against jax")
-    for result in results:
-        cells = [
-            f"{duration(result.measurements[peer].median)} ({result.ratio(peer):.3g}x)"
-            if peer in result.measurements
-            else ""
-            for peer in PEERS
+def _cells(result: Result) -> list[str]:
+    own = result.spread(OWN)
+    cells = [result.title, f"{duration(own.median)} ±{own.relative:.0%}"]
+    for peer in PEERS:
+        if peer not in result.samples:
+            cells.append("")
+            continue
+        ratio = result.ratio(peer)
+        time = duration(result.spread(peer).median)
+        cells.append(f"{time} ({factor(ratio.median)} ±{ratio.relative:.0%})")
+    floor = result.row.floor
+    time = "" if floor is None else duration(result.spread("floor").median)
+    return [*cells, "" if floor is None else f"{floor.what} {time}"]
+
+
+HEADINGS: Final = ("", OWN, *PEERS, "floor", "to reach")
+CAPTION: Final = (
+    "Medians ± half the range between the quartiles; in parentheses our time over the peer's, "
+    "turn by turn."
+)
+
+
+def table_rows(results: Sequence[Result]) -> list[list[str]]:
+    """The table's cells; bars are on lines of their own."""
+    return [
+        [*_cells(result), "\n".join(_verdict(result, bar) for bar in result.row.bars)]
+        for result in results
+    ]
+
+
+COMPILED_HEADINGS: Final = ("", "instructions, ours/jax", "memory, ours/jax", "ratio", "difference")
+COMPILED_CAPTION: Final = (
+    "Optimised HLO: instructions, bytes of temporaries, and the largest relative difference of the "
+    f"results. To reach: memory at most {LEVEL} of jax's."
+)
+
+
+def compiled_rows(comparisons: Sequence[Comparison]) -> list[list[str]]:
+    """The cells of the table of compiled programs."""
+    return [
+        [
+            c.title,
+            f"{c.own.instructions} / {c.jax.instructions}",
+            f"{c.own.temporaries:,} / {c.jax.temporaries:,}",
+            f"{factor(c.memory)} {'MISSED' if c.missed else 'reached'}",
+            f"{c.error:.1e}",
         ]
-        own = _own(result.measurements["tinyjax"])
-        table.add_row(result.title, own, *cells, _verdict(result))
+        for c in comparisons
+    ]
+
+
+def print_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], caption: str, console: Console
+) -> None:
+    """Print a table; what is missed is red."""
+    table = Table(caption=caption)
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if 0 < i < len(headings) - 1 else "left")
+    for cells in rows:
+        missed = any("MISSED" in cell for cell in cells)
+        table.add_row(*cells, style="red" if missed else None)
     console.print(table)
+
+
+def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a table for the documents."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("\n", "<br>") for cell in cells) + " |" for cells in lines
+    )
+
+
+def insert(page: Path, name: str, text: str) -> None:
+    """Replace what stands between a page's marks ``<!-- name -->`` and ``<!-- end -->``."""
+    marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+    found, times = marks.subn(lambda m: f"{m[1]}\n{text}\n\n{m[2]}", page.read_text())
+    if times != 1:
+        raise SystemExit(f"{page} has {times} places named {name}.")
+    page.write_text(found)
+
+
+def plot(results: Sequence[Result], path: Path) -> None:
+    """Draw every ratio, and every bar, on one logarithmic axis."""
+    from matplotlib import pyplot as plt
+
+    plt.rcParams["svg.hashsalt"] = "tinyjax"
+    plt.rcParams["svg.fonttype"] = "none"
+    colours = {"jax": "tab:blue", "autograd": "tab:orange", "torch": "tab:green"}
+    shown = list(reversed(results))
+    figure, axes = plt.subplots(figsize=(9, 0.6 + 0.32 * len(shown)), layout="constrained")
+    for y, result in enumerate(shown):
+        for peer in PEERS:
+            if peer not in result.samples:
+                continue
+            ratio = result.ratio(peer)
+            errors = [[ratio.median - ratio.low], [ratio.high - ratio.median]]
+            label = peer if peer not in axes.get_legend_handles_labels()[1] else None
+            axes.errorbar(
+                ratio.median, y, xerr=errors, fmt="o", ms=5, color=colours[peer], label=label
+            )
+            if any(bar.peer == peer and result.misses(bar) for bar in result.row.bars):
+                axes.plot(ratio.median, y, "o", ms=9, mec="red", mfc="none")
+        for bar in result.row.bars:
+            axes.plot(bar.most, y, marker="|", ms=14, mew=2, color=colours[bar.peer])
+    axes.axvline(1.0, color="grey", lw=0.8)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(shown)), [result.title for result in shown])
+    axes.set_xlabel("time of tinyjax over the peer's; strokes: to be reached; red circles: missed")
+    axes.grid(axis="x", alpha=0.3)
+    axes.legend(loc="lower left")
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
 
 
 def environment() -> dict[str, str | int | None]:
@@ -94,15 +190,24 @@ def environment() -> dict[str, str | int | None]:
     }
 
 
-def write_json(results: Sequence[Result], path: Path) -> None:
-    """Write what was measured, in seconds, with the environment."""
+def as_json(results: Sequence[Result], comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """Everything measured, in seconds, with the environment."""
     rows = [
         {
             "title": result.title,
-            "bar": None if result.bar is None else attrs.asdict(result.bar),
-            "missed": result.missed,
-            "measurements": {k: attrs.asdict(m) for k, m in result.measurements.items()},
+            "seconds": {name: attrs.asdict(result.spread(name)) for name in result.samples},
+            "ratios": {
+                name: attrs.asdict(result.ratio(name)) for name in result.samples if name != OWN
+            },
+            "bars": [
+                {**attrs.asdict(bar), "missed": result.misses(bar)} for bar in result.row.bars
+            ],
         }
         for result in results
     ]
-    path.write_text(json.dumps({"environment": environment(), "rows": rows}, indent=2) + "\n")
+    compiled = [{**attrs.asdict(c), "missed": c.missed} for c in comparisons]
+    return {"environment": environment(), "rows": rows, "compiled": compiled}
+
+
+def write_json(found: dict[str, Any], path: Path) -> None:
+    path.write_text(json.dumps(found, indent=2) + "\n")

@@ -32,6 +32,9 @@ from tinyjax import (
 )
 from tinyjax.core import simplify
 from tinyjax.core.jaxpr import effects
+from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind1
 from tinyjax.errors import (
     ArgumentError,
     CallbackError,
@@ -491,18 +494,257 @@ def test_derivatives_of_loops_with_callbacks(mode: Any) -> None:
         mode(grad(f))(20 * x3())
 
 
-def test_an_order_that_cannot_be_kept_is_an_error() -> None:
+# The order of ordered callbacks, inside and outside of loops and branches
+
+
+class Log:
+    """What callbacks were called with, in the order of the calls."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, int]] = []
+
+    def io(self, name: str, x: Any) -> Any:
+        """Note a value, and return it, so that what follows may depend on the call."""
+
+        def note(x: Any) -> Any:
+            self.seen.append((name, int(x)))
+            return x
+
+        x = jnp.asarray(x)
+        return io_callback(note, x, x, ordered=True)
+
+    def __call__(self, name: str, x: Any) -> None:
+        debug.callback(lambda x: self.seen.append((name, int(x))), x, ordered=True)
+
+
+def around_a_scan(log: Log, n: Any) -> Any:
+    def body(total: Any, i: Any) -> Any:
+        log("a", i)
+        total = total + log.io("b", i)
+        return total, total
+
+    log("before", n)
+    total, _ = lax.scan(body, n, jnp.arange(3))
+    log("between", total)
+    total, _ = lax.scan(body, total, jnp.arange(5), reverse=True, unroll=2)
+    return log.io("after", total)
+
+
+def around_a_while(log: Log, n: Any) -> Any:
+    def goes_on(i: Any) -> Any:
+        log("condition", i)
+        return i < n
+
+    def body(i: Any) -> Any:
+        log("body", i)
+        return i + log.io("step", 1)
+
+    log("before", n)
+    i = lax.while_loop(goes_on, body, n * 0)
+    i = lax.while_loop(lambda i: log.io("only here", i) < 3, lambda i: i + 1, i * 0)
+    log("after", i)
+    return i
+
+
+def around_branches(log: Log, n: Any) -> Any:
+    def quiet(i: Any) -> Any:
+        return i
+
+    def loud(i: Any) -> Any:
+        log("branch", i)
+        return i + 1
+
+    def looping(i: Any) -> Any:
+        log("loop", i)
+        return lax.fori_loop(0, 2, lambda j, i: log.io("turn", i + j), i)
+
+    for i in range(3):
+        log("before", i)
+        n = lax.switch((n + i) % 3, [quiet, loud, looping], n)
+    return lax.cond(n > 0, lambda: log.io("last", n), lambda: n)
+
+
+def nested_loops(log: Log, n: Any) -> Any:
+    @jit
+    def inner(i: Any) -> Any:
+        log("jitted", i)
+        return lax.fori_loop(0, 2, lambda j, i: i + 0 * log.io("inner", 10 * i + j), i)
+
+    def outer(i: Any, _: Any) -> Any:
+        log("outer", i)
+        i = inner(i)
+        log("end", i)
+        return i + 1, None
+
+    log("before", n)
+    n, _ = lax.scan(outer, n, None, 3)
+    return inner(n)
+
+
+def empty_loop(log: Log, n: Any) -> Any:
+    log("before", n)
+    n, _ = lax.scan(lambda c, _: (log.io("never", c), None), n, None, 0)
+    n = lax.while_loop(lambda i: i < 0, lambda i: log.io("never", i), n)
+    return log.io("after", n)
+
+
+ORDERED = [around_a_scan, around_a_while, around_branches, nested_loops, empty_loop]
+
+
+def in_python(monkeypatch: pytest.MonkeyPatch, program: Any) -> list[tuple[str, int]]:
+    """The order in which Python comes to the calls, with Python's loops for ours."""
+
+    def scan(f: Any, c: Any, xs: Any, length: int = 0, reverse: bool = False, **_: Any) -> Any:
+        turns = range(length) if xs is None else xs.tolist()
+        for x in reversed(turns) if reverse else turns:
+            c, _ = f(c, x)
+        return c, None
+
+    def while_loop(condition: Any, body: Any, c: Any) -> Any:
+        while condition(c):
+            c = body(c)
+        return c
+
+    def fori_loop(start: int, end: int, body: Any, c: Any) -> Any:
+        for i in range(start, end):
+            c = body(i, c)
+        return c
+
+    log = Log()
+    with monkeypatch.context() as patch:
+        for fun in (scan, while_loop, fori_loop):
+            patch.setattr(lax, fun.__name__, fun)
+        patch.setattr(sys.modules[__name__], "jit", eager)
+        program(log, jnp.array(2))
+    return log.seen
+
+
+@pytest.mark.parametrize("program", ORDERED)
+def test_ordered_calls_keep_their_order(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = in_python(monkeypatch, program)
+    assert len({name for name, _ in expected}) > 1
+    ways: list[Callable[[Any], Any]] = [eager, jit, lambda f: jit(jit(f))]
+    for way in ways:
+        log = Log()
+        way(lambda n, log=log: program(log, n))(jnp.array(2))
+        assert log.seen == expected
+    log = Log()
+    jit(grad(lambda x: x * program(log, x.astype(int))))(2.0)
+    assert log.seen == expected
+
+
+def test_a_region_that_loses_the_order_is_an_error() -> None:
+    """What somebody else's primitive may do."""
+    quiet_p: Primitive[NoParams] = Primitive("quiet", NoParams)
+    del registry["quiet"]  # a primitive of this test only
+    quiet_p.def_abstract_eval(lambda avals, params: avals)
+
+    @quiet_p.def_lowering
+    def _lowering(lowering: Lowering, operands: Any, params: NoParams) -> Any:
+        aval = lowering.avals_in[0]
+
+        def body(_: list[str]) -> list[str]:
+            lowering.host_call(lambda x: (), operands, True, True)
+            return list(operands)
+
+        region = lowering.region((), body, (aval,))
+        return lowering.emit("stablehlo.case", operands, (aval,), (aval,), None, [region])
+
+    with pytest.raises(EffectOrderError, match=r"Return lowering\.turn from the region"):
+        jit(lambda x: bind1(quiet_p, (x,), NO_PARAMS))(jnp.array(0))
+
+
+def test_ordered_results_feed_what_follows() -> None:
+    """A counter on the host, read and written by each turn."""
+    count = [0]
+
+    def tick(by: Any) -> Any:
+        count[0] += int(by)
+        return np.int32(count[0])
+
+    struct = ShapeDtypeStruct((), np.int32)
+
+    def f(n: Any) -> Any:
+        first = io_callback(tick, struct, n, ordered=True)
+        last, seen = lax.scan(
+            lambda c, _: (io_callback(tick, struct, c, ordered=True), c), first, None, 4
+        )
+        return last, seen, io_callback(tick, struct, n, ordered=True)
+
+    # each turn adds what the last one returned: a count that doubles
+    for expected in (1, 2):
+        count[0] = 0
+        last, seen, after = jit(f)(expected)
+        np.testing.assert_array_equal(seen, expected * np.array([1, 2, 4, 8]))
+        assert (int(last), int(after)) == (16 * expected, 17 * expected)
+
+
+def test_prints_under_grad_of_a_scan_of_vmap(capsys: pytest.CaptureFixture[str]) -> None:
+    """Once for each turn and example, with primals, in order of the turns."""
+
+    def turn(xs: Any, i: Any) -> Any:
+        def one(x: Any) -> Any:
+            debug.print("turn {}: {:.0f}", i, x)
+            return 2 * x
+
+        return vmap(one)(xs), None
+
     def f(xs: Any) -> Any:
-        def body(carry: Any, x: Any) -> Any:
-            debug.print("{}", x, ordered=True)
-            return carry + x, None
+        return lax.scan(turn, xs, jnp.arange(2))[0].sum()
 
-        out = lax.scan(body, jnp.zeros(()), xs)[0]
-        debug.print("{}", out, ordered=True)
-        return out
+    expected = "turn 0: 1\nturn 0: 2\nturn 1: 2\nturn 1: 4\n"
+    transforms: list[Callable[..., Any]] = [
+        grad,
+        lambda f: jit(grad(f)),
+        lambda f: grad(jit(f)),
+        lambda f: grad(tinyjax.checkpoint(f)),
+        lambda f: lambda xs: jvp(f, (xs,), (xs,)),
+    ]
+    for transform in transforms:
+        transform(f)(jnp.array([1.0, 2.0]))
+        assert capsys.readouterr().out == expected
 
-    with pytest.raises(EffectOrderError, match="inside a loop or a branch"):
-        jit(f)(x3())
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        vmap,
+        lambda f: jit(vmap(f)),
+        lambda f: vmap(jit(f)),
+        lambda f: grad(lambda xs: vmap(f)(xs).sum()),
+        lambda f: jit(vmap(jit(grad(f)))),
+    ],
+)
+@pytest.mark.parametrize("kind", ["pure", "io", "debug"])
+def test_an_exception_inside_a_scan_under_vmap(transform: Any, kind: str) -> None:
+    def fail(x: Any) -> Any:
+        if x > 2:
+            raise HostError(float(x))
+        return x
+
+    def turn(c: Any, _: Any) -> Any:
+        match kind:
+            case "pure":
+                c = pure_callback(
+                    fail, c, c, vmap_method="sequential", derivative=lambda xs, ts: ts[0]
+                )
+            case "io":
+                io_callback(lambda x: (fail(x), None)[1], None, c)
+            case _:
+                debug.callback(fail, c)
+        return c + 1, None
+
+    def f(x: Any) -> Any:
+        return lax.scan(turn, x, None, 3)[0] ** 2  # a derivative needs the value
+
+    with pytest.raises(HostError) as caught:
+        transform(f)(jnp.array([0.0, 0.5]))
+    assert caught.value.args == (2.5,)
+    names = [entry.name for entry in caught.traceback]
+    assert names[-1] == "fail"
+    assert "test_an_exception_inside_a_scan_under_vmap" in names
+    # the next call is not affected
+    np.testing.assert_array_equal(vmap(f)(jnp.array([-1.0, -2.0])), [4, 1])
 
 
 # Threads and re-entrance
@@ -558,6 +800,57 @@ def test_a_callback_may_use_what_is_still_being_computed() -> None:
         np.testing.assert_allclose(f(y), 6, rtol=1e-3)
 
     within(60, run, threads=3)
+
+
+def host_slope(x: Any) -> Any:
+    """A callback that transforms and compiles: the slope of three sines, one after another."""
+    sines = lambda x: lax.scan(lambda c, _: (jnp.sin(c), None), x, None, 3)[0]  # noqa: E731
+    return np.asarray(jit(grad(sines))(float(x)), np.float32)
+
+
+def slope_of_sines(x: Any) -> Any:
+    return np.cos(np.sin(np.sin(x))) * np.cos(np.sin(x)) * np.cos(x)
+
+
+def test_a_callback_may_transform_and_compile() -> None:
+    def f(x: Any) -> Any:
+        return pure_callback(host_slope, SCALAR, x, vmap_method="sequential")
+
+    def looped(x: Any) -> Any:
+        return lax.fori_loop(0, 2, lambda _, x: f(x), x)
+
+    xs = np.array([0.5, -0.3, 1.0], np.float32)
+    ways: list[tuple[Callable[..., Any], Any]] = [
+        (f, slope_of_sines(0.5)),
+        (jit(f), slope_of_sines(0.5)),
+        (looped, slope_of_sines(slope_of_sines(0.5))),
+        (jit(looped), slope_of_sines(slope_of_sines(0.5))),
+    ]
+
+    def run() -> None:
+        for fun, expected in ways:
+            np.testing.assert_allclose(fun(0.5), expected, rtol=1e-5)
+            np.testing.assert_allclose(vmap(fun)(xs)[0], expected, rtol=1e-5)
+            np.testing.assert_allclose(jit(vmap(fun))(xs)[0], expected, rtol=1e-5)
+
+    within(60, run, threads=2)
+
+
+def test_a_callback_may_call_the_function_it_is_called_by() -> None:
+    """A recursion through the host, to an end; ordered effects of all levels come in order."""
+    seen: list[int] = []
+
+    @jit
+    def factorial(n: Any) -> Any:
+        debug.callback(lambda n: seen.append(int(n)), n, ordered=True)
+        smaller = io_callback(
+            lambda n: np.asarray(factorial(n - 1)) if n > 0 else np.int32(1), n, n, ordered=True
+        )
+        debug.callback(lambda n: seen.append(-int(n)), n, ordered=True)
+        return lax.max(n, jnp.ones_like(n)) * smaller
+
+    within(60, lambda: np.testing.assert_array_equal(factorial(np.int32(4)), 24))
+    assert seen == [4, 3, 2, 1, 0, 0, -1, -2, -3, -4]
 
 
 def test_too_deep_is_an_error() -> None:

@@ -1,6 +1,8 @@
-"""Reverse mode through ``while_loop``: derivatives, the schedule of checkpoints, and memory."""
+"""Reverse mode through loops that keep few states: derivatives, the schedule, and memory."""
 
+import functools
 from collections.abc import Callable
+from itertools import pairwise
 from math import comb
 from typing import Any
 
@@ -11,7 +13,8 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.control_flow import while_tangent_p
+from tinyjax.control_flow import loop_tangent_p
+from tinyjax.control_flow.schedule import advance, cost
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError, DifferentiationError
@@ -55,8 +58,8 @@ def test_newtons_iteration(power: int) -> None:
     ):
         np.testing.assert_allclose(many(xs), first, 1e-10)
     for twice in (tinyjax.hessian(fun), grad(grad(fun)), jit(grad(tinyjax.jacfwd(fun)))):
-        np.testing.assert_allclose(twice(xs[1]), second[1], 1e-9)
-    np.testing.assert_allclose(vmap(tinyjax.hessian(fun))(xs), second, 1e-9)
+        np.testing.assert_allclose(twice(xs[1]), second[1], 1e-10)
+    np.testing.assert_allclose(vmap(tinyjax.hessian(fun))(xs), second, 1e-10)
 
 
 def chaotic(m: Any, loop: Callable[..., Any], x: Any, w: Any, n: Any) -> Any:
@@ -85,7 +88,7 @@ def theirs(x: Any, w: Any, n: int) -> Any:
     return chaotic(jax.numpy, loop, x, w, n)
 
 
-@pytest.mark.parametrize("checkpoints", [2, 3, 4, 32])
+@pytest.mark.parametrize("checkpoints", [1, 2, 3, 4, 32])
 def test_fewer_checkpoints_than_turns(checkpoints: int) -> None:
     both = tinyjax.jit(tinyjax.grad(ours(checkpoints), (0, 1)))
     for n in (0, 1, 2, 3, 5, 17, 60):
@@ -211,97 +214,351 @@ def test_keys_and_complex_numbers_are_kept_too() -> None:
     np.testing.assert_allclose(tinyjax.grad(noisy)(z), tinyjax.grad(lambda z: noisy(z, None))(z))
 
 
+# The same through scan
+
+
+def recurrence(m: Any, scan: Callable[..., Any]) -> Callable[..., Any]:
+    """A carry with an integer, constants, inputs in a pair, and an output that is not used."""
+
+    def fun(x: Any, w: Any, xs: Any, reverse: bool = False) -> Any:
+        def turn(carry: Any, inputs: Any) -> Any:
+            (i, v), (a, b) = carry, inputs
+            after = m.sin(w @ v + x) + a * b
+            return (i + 1, after * 1.01), (after.sum() * x * i, {"v": v, "i": i})
+
+        start = 0, x * m.ones(2, "float64")
+        (n, v), (ys, more) = scan(turn, start, xs, reverse=reverse)
+        return v[0] * v[1] * n + (ys * m.arange(len(xs[0]))).sum() + more["v"][:, 0].sum()
+
+    return fun
+
+
+def with_checkpoints(checkpoints: int | None, **options: Any) -> Callable[..., Any]:
+    def scan(turn: Any, start: Any, xs: Any, reverse: bool) -> Any:
+        return lax.scan(turn, start, xs, reverse=reverse, checkpoints=checkpoints, **options)
+
+    return recurrence(jnp, scan)
+
+
+def inputs(turns: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(turns)
+    return rng.normal(size=turns), rng.normal(size=(turns, 2))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("turns", "checkpoints"), [(1, 1), (6, 1), (9, 2), (17, 3), (17, 40)])
+def test_scan_agrees_with_jax(turns: int, checkpoints: int, reverse: bool) -> None:
+    given = X, WS, inputs(turns)
+    fun = with_checkpoints(checkpoints)
+    with jax.enable_x64(True):
+        theirs = jax.value_and_grad(recurrence(jax.numpy, jax.lax.scan), (0, 1, 2))
+        expected = jax.tree.leaves(theirs(*given, reverse))
+    both = tinyjax.value_and_grad(lambda *args: fun(*args, reverse), (0, 1, 2))
+    for found in (both(*given), tinyjax.jit(both)(*given)):
+        for a, b in zip(tinyjax.tree.leaves(found), expected, strict=True):
+            np.testing.assert_allclose(a, b, 1e-11, 1e-12)
+
+
+def test_scan_without_turns() -> None:
+    fun = with_checkpoints(3)
+    found = tinyjax.grad(fun, (0, 2))(X, WS, inputs(0))
+    np.testing.assert_array_equal(found[0], 0.0)
+    assert [x.shape for x in found[1]] == [(0,), (0, 2)]
+
+
+def test_scan_under_every_transformation() -> None:
+    """Against the loop that keeps every turn's residuals, which jax and NumPy have been held to."""
+    xs = inputs(7)
+    plain, fun = with_checkpoints(None), with_checkpoints(2)
+    points = np.array([0.1, 0.4, -0.7])
+
+    def of_x(fun: Any) -> Callable[[Any], Any]:
+        return lambda x: fun(x, WS, xs)
+
+    ours, theirs = of_x(fun), of_x(plain)
+    transforms: list[Callable[[Callable[[Any], Any]], Callable[[Any], Any]]] = [
+        tinyjax.jacfwd,
+        tinyjax.jacrev,
+        tinyjax.hessian,
+        lambda f: tinyjax.grad(tinyjax.grad(f)),
+        lambda f: tinyjax.grad(tinyjax.jacfwd(f)),
+        lambda f: lambda x: tinyjax.linearize(f, x)[1](2.0),
+        lambda f: tinyjax.grad(lambda x: tinyjax.linearize(f, x)[1](1.0)),
+        lambda f: tinyjax.grad(tinyjax.checkpoint(f)),
+    ]
+    for transform in transforms:
+        expected = transform(theirs)(X)
+        np.testing.assert_allclose(tinyjax.jit(transform(ours))(X), expected, 1e-10)
+    np.testing.assert_allclose(tinyjax.hessian(ours)(X), tinyjax.hessian(theirs)(X), 1e-10)
+    batched: list[Callable[[Callable[[Any], Any]], Callable[[Any], Any]]] = [
+        lambda f: tinyjax.vmap(tinyjax.grad(f)),
+        lambda f: tinyjax.grad(lambda x: tinyjax.vmap(f)(x).sum()),
+        lambda f: tinyjax.jit(tinyjax.vmap(tinyjax.hessian(f))),
+    ]
+    for both in batched:
+        np.testing.assert_allclose(both(ours)(points), both(theirs)(points), 1e-10)
+    # over the constants and the inputs too
+    many = np.stack([WS, WS.T, -WS])
+    for axes, args in (((None, 0, None), (X, many, xs)), ((0, None, None), (points, WS, xs))):
+        a, b = (tinyjax.vmap(tinyjax.grad(f, (0, 1, 2)), axes)(*args) for f in (fun, plain))
+        for got, want in zip(tinyjax.tree.leaves(a), tinyjax.tree.leaves(b), strict=True):
+            np.testing.assert_allclose(got, want, 1e-10, 1e-12)
+
+
+def test_scan_of_tracers_from_outside_and_unrolled() -> None:
+    xs = inputs(7)
+
+    def outer(checkpoints: int | None) -> Callable[[Any], Any]:
+        options: dict[str, Any] = {} if checkpoints is None else {"unroll": 3}
+
+        def fun(x: Any) -> Any:
+            def turn(carry: Any, a: Any) -> Any:
+                return carry * jnp.cos(x * a) + w, carry
+
+            w = jnp.sin(x)
+            last, ys = lax.scan(turn, w, xs[0], checkpoints=checkpoints, **options)
+            return last * ys.sum()
+
+        return fun
+
+    for derivative in (tinyjax.grad, tinyjax.hessian, lambda f: tinyjax.grad(tinyjax.jit(f))):
+        np.testing.assert_allclose(derivative(outer(3))(X), derivative(outer(None))(X), 1e-10)
+
+
+def test_loops_in_loops() -> None:
+    def power(x: Any) -> Any:
+        def inner(c: Any, _: Any) -> Any:
+            return lax.fori_loop(0, 3, lambda _, d: d * x, c, checkpoints=2), None
+
+        return lax.scan(inner, x, None, 4, checkpoints=2)[0]
+
+    np.testing.assert_allclose(tinyjax.grad(power)(1.1), 13 * np.float32(1.1) ** 12, 1e-5)
+    x = np.float64(1.1)
+    np.testing.assert_allclose(tinyjax.hessian(power)(x), 156 * x**11, 1e-11)
+
+
+def test_fori_loop_takes_checkpoints() -> None:
+    def power(x: Any, n: Any) -> Any:
+        return lax.fori_loop(0, n, lambda _, c: c * x, x, checkpoints=3)
+
+    np.testing.assert_allclose(tinyjax.grad(lambda x: power(x, 11))(X), 12 * X**11, 1e-12)
+    np.testing.assert_allclose(tinyjax.jit(tinyjax.grad(power))(X, 11), 12 * X**11, 1e-12)
+
+
+def test_scan_keeps_keys_and_stacks_complex_numbers() -> None:
+    def noisy(checkpoints: int | None) -> Callable[[Any], Any]:
+        def fun(z: Any) -> Any:
+            def turn(carry: Any, _: Any) -> Any:
+                z, key = carry
+                key, sub = tinyjax.random.split(key)
+                after = z * z * tinyjax.random.uniform(sub, (), "float64") + 0.3j
+                return (after, key), after
+
+            start = z, tinyjax.random.key(3)
+            (last, _), ys = lax.scan(turn, start, None, 6, checkpoints=checkpoints)
+            return jnp.abs(last + ys.sum())
+
+        return fun
+
+    z = np.complex128(0.8 + 0.6j)
+    np.testing.assert_allclose(tinyjax.grad(noisy(2))(z), tinyjax.grad(noisy(None))(z), 1e-12)
+
+
 # The schedule
 
 
-def again(turns: int, size: int) -> int:
-    """How many turns are run again, by the algorithm in Python."""
-    kept: dict[int, float] = {}
-    count = 0
+@functools.cache
+def fewest(turns: int, slots: int) -> int:
+    """The fewest turns that are run again to go back through some, by dynamic programming.
 
-    def store(position: int) -> None:
-        if position in kept:
-            return
-        level = float("inf") if position == 0 else 0.0
-        if len(kept) == size:
-            highest, latest = -1.0, None
-            for p in sorted(kept, reverse=True):
-                if kept[p] < highest:
-                    latest = p
-                    break
-                highest = max(highest, kept[p])
-            if latest is None:
-                latest = max(kept)
-                level = kept[latest] + 1
-            del kept[latest]
-        kept[position] = level
-
-    for i in range(turns):
-        store(i)
-    for target in reversed(range(turns)):
-        for p in [p for p in kept if p > target]:
-            del kept[p]
-        for p in range(max(kept), target):
-            store(p)
-            count += 1
-    return count
+    The state before the first is kept, and takes one of the slots. To get at the last, either all
+    turns but the last are run and nothing is kept, or a state on the way is.
+    """
+    if turns <= 1:
+        return 0
+    if slots == 1:
+        return turns - 1 + fewest(turns - 1, 1)
+    return min(k + fewest(turns - k, slots - 1) + fewest(k, slots) for k in range(1, turns))
 
 
-@pytest.mark.parametrize(("turns", "size"), [(0, 4), (1, 2), (9, 2), (25, 3), (40, 5), (70, 16)])
-def test_the_body_runs_as_often_as_the_algorithm_says(turns: int, size: int) -> None:
+def closed_form(turns: int, slots: int) -> int:
+    """The same (Griewank and Walther, 2000)."""
+    r = 0
+    while comb(slots + r, r) < turns:
+        r += 1
+    return r * turns - comb(slots + r, r - 1) if r else 0
+
+
+def online(turns: int, slots: int) -> list[int]:
+    """After each turn, how many are run again if the loop ends there; where that is not known."""
+    kept, found, cost = [0], [0], functools.cache(closed_form)
+    for i in range(1, turns + 1):
+        lengths = [b - a for a, b in pairwise([*kept, i - 1])]  # the last state is there
+        found.append(sum(cost(n, slots - j) for j, n in enumerate(lengths)))
+        choices = [[*kept[:j], *kept[j + 1 :], i] for j in range(1, len(kept))]
+        if len(kept) < slots:
+            kept = [*kept, i]
+            continue
+
+        def price(kept: list[int], end: int = i + 1) -> int:
+            """Of the way back if the loop ends after the turn that follows the next."""
+            ends = pairwise([*kept, end])
+            return sum(cost(b - a, slots - j) for j, (a, b) in enumerate(ends))
+
+        kept = min([kept, *choices], key=price)
+    return found[: turns + 1]
+
+
+def count(turns: int, loop: Callable[[Any, Any], Any]) -> int:
+    """How many turns of a loop are run again."""
     calls = []
 
-    def fun(x: Any, n: Any) -> Any:
-        def turn(state: Any) -> Any:
-            tinyjax.debug.callback(lambda i: calls.append(int(i)), state[1])
-            return jnp.sin(state[0]), state[1] + 1
+    def turn(state: Any) -> Any:
+        tinyjax.debug.callback(lambda i: calls.append(int(i)), state[1])
+        return jnp.sin(state[0]), state[1] + 1
 
-        return lax.while_loop(lambda s: s[1] < n, turn, (x, 0), checkpoints=size)[0]
-
-    tinyjax.grad(fun)(1.0, turns).block_until_ready()
-    # once forward, then again to get to each turn, and once where it is differentiated
-    assert len(calls) == 2 * turns + again(turns, size)
+    tinyjax.grad(lambda x: loop(turn, (x, 0))[0])(1.0).block_until_ready()
+    # once forward, and once where it is differentiated
+    return len(calls) - 2 * turns
 
 
-@pytest.mark.parametrize("size", [16, 32])
-@pytest.mark.parametrize("turns", [100, 10_000])
-def test_the_algorithm_is_near_the_best_possible(turns: int, size: int) -> None:
-    t = 0
-    while comb(size + t, size) < turns:
-        t += 1
-    best = t * turns - comb(size + t, t - 1)  # Griewank (1992), where turns is known
-    assert turns + again(turns, size) <= 1.1 * best
+SIZES = [(1, 2), (6, 1), (9, 2), (25, 3), (40, 5), (70, 16), (12, 20)]
+
+
+@pytest.mark.parametrize(("turns", "slots"), SIZES)
+def test_scan_runs_no_turn_more_than_it_must(turns: int, slots: int) -> None:
+    def loop(turn: Any, start: Any) -> Any:
+        return lax.scan(lambda c, _: (turn(c), None), start, None, turns, checkpoints=slots)[0]
+
+    # The first run, which passes all turns but the last, is the forward one.
+    assert fewest(turns, slots) == closed_form(turns, slots)
+    assert count(turns, loop) == fewest(turns, slots) - (turns - 1)
+
+
+@pytest.mark.parametrize(("turns", "slots"), SIZES)
+def test_while_loop_runs_as_many_turns_as_the_algorithm_says(turns: int, slots: int) -> None:
+    def loop(turn: Any, start: Any) -> Any:
+        return lax.while_loop(lambda s: s[1] < turns, turn, start, checkpoints=slots)
+
+    assert count(turns, loop) == online(turns, slots)[turns]
+
+
+def test_where_states_are_kept_is_the_best_there_is() -> None:
+    """For all small segments at once: by the first way to go, the fewest evaluations."""
+    pairs = [(n, s) for n in range(2, 120) for s in range(1, 12)]
+    turns, slots = (jnp.asarray(np.array(x, np.int64)) for x in zip(*pairs, strict=True))
+    ways, prices = np.asarray(advance(turns, slots)), np.asarray(cost(turns, slots))
+    for (n, s), way, price in zip(pairs, ways.tolist(), prices.tolist(), strict=True):
+        assert price == fewest(n, s) == closed_form(n, s)
+        if s == 1:
+            assert way == n - 1
+        else:
+            assert way + fewest(n - way, s - 1) + fewest(way, s) == price
+
+
+@pytest.mark.parametrize("slots", [5, 6, 8, 9, 12, 16, 24, 32])
+def test_not_to_know_the_end_costs_a_tenth_at_most(slots: int) -> None:
+    for turns, again in enumerate(online(2000, slots)):
+        if turns >= 10:
+            assert turns - 1 + again <= 1.1 * closed_form(turns, slots)
+
+
+@pytest.mark.parametrize(("slots", "bound"), [(2, 1.25), (3, 1.2), (4, 1.125)])
+def test_not_to_know_the_end_costs_more_with_few_slots(slots: int, bound: float) -> None:
+    ratios = {
+        turns: (turns - 1 + again) / closed_form(turns, slots)
+        for turns, again in enumerate(online(2000, slots))
+        if turns >= 10
+    }
+    assert max(ratios.values()) == pytest.approx(bound)
+    assert max(ratio for turns, ratio in ratios.items() if turns >= 100) < 1.1
+
+
+# Memory
+
+
+def temporaries(fun: Callable[..., Any], *args: Any) -> int:
+    compiled = tinyjax.jit(tinyjax.grad(fun)).lower(*args).compile()
+    found: int = compiled.memory_analysis().temp_size_in_bytes
+    return found
 
 
 def test_memory_does_not_grow_with_the_number_of_turns() -> None:
     fun = ours(4)
+    assert 0 < temporaries(lambda x: fun(x, WS, 3), X) < 10_000
+    v = np.ones(500)
 
-    def temporaries(turns: int) -> int:
-        slope = tinyjax.jit(tinyjax.grad(lambda x: fun(x, WS, turns)))
-        found: int = slope.lower(X).compile().memory_analysis().temp_size_in_bytes
-        return found
+    def many(turns: int, loop: str) -> int:
+        def turn(c: Any) -> Any:
+            return jnp.sin(1.01 * c)
 
-    assert 0 < temporaries(3) == temporaries(10_000) < 10_000
+        def scanned(x: Any) -> Any:
+            step = lambda c, _: (turn(c), None)  # noqa: E731
+            return lax.scan(step, x, None, turns, checkpoints=8)[0].sum()
+
+        def repeated(x: Any) -> Any:
+            state = lax.while_loop(
+                lambda s: s[1] < turns, lambda s: (turn(s[0]), s[1] + 1), (x, 0), checkpoints=8
+            )
+            return state[0].sum()
+
+        return temporaries({"scan": scanned, "while": repeated}[loop], v)
+
+    for loop in ("scan", "while"):
+        found = [many(turns, loop) for turns in (100, 1000, 10_000, 100_000)]
+        assert max(found) <= 1.05 * min(found)
+        assert min(found) >= 8 * v.nbytes  # the states are among it
+
+
+def test_a_long_scan_with_inputs_needs_little_more_than_those() -> None:
+    xs = np.linspace(0.0, 1.0, 100_000)
+
+    def fun(checkpoints: int | None) -> Callable[[Any, Any], Any]:
+        def turn(v: Any, x: Any) -> Any:
+            return jnp.sin(v * x) * 1.01 + 0.1, None
+
+        return lambda v, xs: lax.scan(turn, v, xs, checkpoints=checkpoints)[0].sum()
+
+    v = np.linspace(0.5, 1.5, 20)
+    assert temporaries(fun(32), v, xs) < 0.02 * temporaries(fun(None), v, xs)
+
+
+def test_the_gradient_of_a_long_scan() -> None:
+    turns = 100_000
+
+    def fun(x: Any) -> Any:
+        # a product that stays near one, whose logarithm's derivative is the sum of all steps
+        def turn(c: Any, _: Any) -> Any:
+            return c * (1 + x * 1e-5), None
+
+        return jnp.log(lax.scan(turn, x * 0 + 1, None, turns, checkpoints=32)[0])
+
+    found = tinyjax.jit(tinyjax.grad(fun))(X)
+    np.testing.assert_allclose(found, 1 / (1 + X * 1e-5), 1e-9)
 
 
 # Errors
 
 
 def test_errors() -> None:
-    with pytest.raises(ArgumentError, match="must be at least 2, but it is 1"):
-        lax.while_loop(lambda x: x < 1, lambda x: x + 1, 0.0, checkpoints=1)
+    with pytest.raises(ArgumentError, match="of while_loop must be at least 1, but it is 0"):
+        lax.while_loop(lambda x: x < 1, lambda x: x + 1, 0.0, checkpoints=0)
+    with pytest.raises(ArgumentError, match="of scan must be at least 1, but it is -3"):
+        lax.scan(lambda c, _: (c, None), 0.0, None, 4, checkpoints=-3)
+    with pytest.raises(ArgumentError, match="of fori_loop must be at least 1, but it is 0"):
+        lax.fori_loop(0, 4, lambda _, c: c, 0.0, checkpoints=0)
 
     def record(x: Any) -> Any:
         return lax.while_loop(lambda x: x < 3, lambda x: x * 1.5, x)
 
     jaxpr = tinyjax.make_jaxpr(tinyjax.linearize(record, 1.0)[1])(1.0)
-    found = [eqn for eqn in jaxpr.eqns if eqn.primitive is while_tangent_p]
+    found = [eqn for eqn in jaxpr.eqns if eqn.primitive is loop_tangent_p]
     assert len(found) == 1
     params = found[0].params
     with pytest.raises(ArgumentError, match="the tangent of a loop, of type"):
-        bind(while_tangent_p, (jnp.ones(2),), params)
+        bind(loop_tangent_p, (jnp.ones(2),), params)
     values = [jnp.zeros(v.aval.shape, v.aval.dtype) for v in found[0].inputs]
 
-    staged = stage(lambda x: bind(while_tangent_p, (x, *values[1:]), params), [values[0].aval])
-    with pytest.raises(DifferentiationError, match="'while_tangent' is not linear in the state"):
+    staged = stage(lambda x: bind(loop_tangent_p, (x, *values[1:]), params), [values[0].aval])
+    with pytest.raises(DifferentiationError, match="'loop_tangent' is not linear in the state"):
         backward_pass(staged.jaxpr, staged.consts, [values[-1]], add_arrays)

@@ -557,7 +557,7 @@ MESSAGES: dict[Fun, tuple[type[Exception], str]] = {
         DifferentiationError,
         (
             "<lambda> (HERE) must return for tangent[1] a value of type float32[], but "
-            "returned float32[3]."
+            "returned float32[3]. A tangent is of the type of its result."
         ),
     ),
     case_result_tree: (
@@ -595,7 +595,8 @@ MESSAGES: dict[Fun, tuple[type[Exception], str]] = {
         DifferentiationError,
         (
             "<lambda> (HERE) must return for cotangent[0] a value of type float32[2], but "
-            "returned float32[]."
+            "returned float32[]. A cotangent is of the type of its argument: sum over what was "
+            "broadcast, or broadcast what was summed."
         ),
     ),
     case_forward_mode: (
@@ -683,3 +684,308 @@ def test_a_rule_that_takes_the_jvp_of_a_program(name: str, closed_over: bool) ->
     np.testing.assert_allclose(batched, [expected[1]] * 2, rtol=1e-5)
     second = tinyjax.grad(tinyjax.grad(without_rule))(0.5)
     np.testing.assert_allclose(tinyjax.grad(tinyjax.grad(with_rule))(0.5), second, rtol=1e-4)
+
+
+# Rules that compute results and tangents together
+
+
+def together(transform: Fun) -> Callable[[Any, Any], Any]:
+    """From x to sin(x) c, with twice its derivative; the rule computes both with one program."""
+
+    def f(x: Any, c: Any) -> Any:
+        def both(x: Any, t: Any) -> Any:
+            return jnp.sin(x) * c, 2.0 * t * jnp.cos(x) * c
+
+        g = custom_jvp(lambda x: jnp.sin(x) * c)
+        g.defjvp(lambda primals, tangents: transform(both)(*primals, *tangents))
+        return g(x)
+
+    return f
+
+
+def in_a_loop(both: Fun) -> Fun:
+    """What cannot be parted: a loop that carries results and tangents."""
+
+    def fun(x: Any, t: Any) -> Any:
+        return lax.fori_loop(0, 1, lambda _, pair: both(*pair), (x, t))
+
+    return fun
+
+
+TOGETHER: dict[str, Fun] = {
+    "jit": jit,
+    "jit of jit": lambda both: jit(jit(both)),
+    "jit of vmap": lambda both: (
+        lambda x, t: tinyjax.tree.map(
+            lambda y: y[0], jit(vmap(both))(jnp.stack([x]), jnp.stack([t]))
+        )
+    ),
+    "checkpoint": tinyjax.checkpoint,
+    "loop": in_a_loop,
+    "cond": lambda both: lambda x, t: lax.cond(x > 0, both, lambda x, t: (x, t), x, t),
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_a_rule_that_is_one_program(name: str) -> None:
+    f = together(TOGETHER[name])
+    x, c = 0.5, 3.0
+    xs = jnp.array([x, x])
+    value, slope, curvature = np.sin(x) * c, 2 * np.cos(x) * c, -2 * np.sin(x) * c
+
+    def one(x: Any) -> Any:
+        return f(x, c)
+
+    def looped(x: Any) -> Any:
+        return lax.scan(lambda x, _: (one(x), None), x, None, 1)[0]
+
+    ways: list[Fun] = [
+        value_and_grad(one),
+        value_and_grad(jit(one)),
+        jit(value_and_grad(one)),
+        value_and_grad(tinyjax.checkpoint(one)),
+        value_and_grad(looped),
+        lambda x: jvp(jit(one), (x,), (1.0,)),
+    ]
+    for fun in ways:
+        close(fun(x), (value, slope))
+    close(vmap(value_and_grad(jit(one)))(xs), ([value] * 2, [slope] * 2))
+    close(grad(lambda xs: jit(vmap(jit(one)))(xs).sum())(xs), [slope] * 2)
+    # the derivative by what is closed over is that of the function
+    close(grad(f, (0, 1))(x, c), (slope, np.sin(x)))
+    close(jit(grad(jit(f), (0, 1)))(x, c), (slope, np.sin(x)))
+    close(
+        vmap(grad(jit(f), (0, 1)), (None, 0))(x, jnp.array([c, c])), ([slope] * 2, [np.sin(x)] * 2)
+    )
+    close((hessian(one)(x), jit(grad(jit(grad(jit(one)))))(x)), (curvature, curvature))
+
+
+def test_a_rule_that_is_one_program_runs_it_once_more_at_most() -> None:
+    """The part that gives results is applied where they are; tangents stay in the recording."""
+    f = custom_jvp(jnp.sin)
+    f.defjvp(lambda p, t: jit(lambda x, t: (jnp.sin(x), t * jnp.cos(x)))(*p, *t))
+    jaxpr = make_jaxpr(lambda x: linearize(jit(f), x)[0])(1.0).jaxpr
+    assert str(jaxpr).count("cos") == 0
+    _, tangent_map = linearize(jit(f), 1.0)
+    close(tangent_map(2.0), 2 * np.cos(1.0))
+
+
+def test_a_custom_vjp_within_a_custom_jvp_within_vmap() -> None:
+    """Rules that are off by factors: 5 of the inner, 3 of the outer."""
+
+    @custom_vjp
+    def inner(x: Any) -> Any:
+        return jnp.sin(x)
+
+    inner.defvjp(lambda x: (inner(x), x), lambda x, ct: (5.0 * ct * jnp.cos(x),))
+
+    @custom_jvp
+    def outer(x: Any, y: Any) -> Any:
+        return inner(x) * y
+
+    @outer.defjvp
+    def _rule(primals: Any, tangents: Any) -> Any:
+        (x, y), (s, t) = primals, tangents
+        return outer(x, y), 3.0 * s * jnp.cos(x) * y + t * inner(x)
+
+    xs, y = np.array([0.3, -0.8]), np.float64(2.0)
+    by_x, by_y = 3 * np.cos(xs) * y, np.sin(xs)
+    both = (0, 1)
+    for fun in (outer, jit(outer), lambda x, y: outer(x, jit(lambda y: y)(y))):
+        close(vmap(fun, (0, None))(xs, y), np.sin(xs) * y)
+        for one in (
+            vmap(grad(fun, both), (0, None)),
+            jit(vmap(jit(grad(fun, both)), (0, None))),
+            lambda xs, y, f=fun: grad(lambda xs, ys: vmap(f)(xs, ys).sum(), both)(
+                xs, jnp.stack([y, y])
+            ),
+        ):
+            close(one(xs, y), (by_x, by_y))
+        # of the rule: forward in x, then reverse through inner, whose rule is its own
+        mixed = vmap(grad(lambda x, y, f=fun: grad(f, 1)(x, y)), (0, None))
+        close(mixed(xs, y), 5 * np.cos(xs))
+        close(vmap(jacfwd(fun), (0, None))(xs, y), by_x)
+
+
+# Results that are the same for all examples
+
+
+def pairs(kind: str) -> Any:
+    """From x and y to 2 x and y + 1, with 5 for 2 in the derivative; the second has no x in it."""
+    make = {"jvp": custom_jvp, "derivative": custom_derivative, "vjp": custom_vjp}[kind]
+    k: Any = make(lambda x, y: (2.0 * x, y + 1.0))
+    if kind == "jvp":
+        k.defjvp(lambda p, t: (k(*p), (5.0 * t[0], t[1])))
+    elif kind == "derivative":
+        k.defderivative(lambda x, y: (k(x, y), lambda s, t: (5.0 * s, t)))
+    else:
+        k.defvjp(lambda x, y: (k(x, y), None), lambda _, ct: (5.0 * ct[0], ct[1]))
+    return k
+
+
+@pytest.mark.parametrize("kind", ["jvp", "derivative", "vjp"])
+@pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])
+def test_what_is_not_mapped_stays_so(kind: str, inner: Fun, outer: Fun) -> None:
+    k = inner(pairs(kind))
+    xs, ys, y = jnp.array([0.5, 0.6]), jnp.array([2.0, 3.0, 4.0]), 2.0
+    once = vmap(k, (0, None), out_axes=(0, None))
+    close(outer(once)(xs, y), ([1.0, 1.2], 3.0))
+    close(outer(vmap(once, (None, 0)))(xs, ys), ([[1.0, 1.2]] * 3, [3.0, 4.0, 5.0]))
+    # the outer vmap maps nothing of the first result
+    twice = vmap(once, (None, 0), out_axes=(None, 0))
+    close(outer(twice)(xs, ys), ([1.0, 1.2], [3.0, 4.0, 5.0]))
+    neither = vmap(vmap(lambda x: k(x, y)[1], out_axes=None), out_axes=None)
+    close(outer(neither)(jnp.ones((3, 2))), 3.0)
+    # derivatives go through it once, and not once for each example
+
+    def second(y: Any) -> Any:
+        return once(xs, y)[1]
+
+    close(outer(grad(second))(y), 1.0)
+    close(outer(vmap(grad(second)))(ys), [1.0, 1.0, 1.0])
+
+    def table(y: Any) -> Any:
+        return vmap(once, (None, 0))(xs, ys * y)[1].sum()
+
+    def first(xs: Any) -> Any:
+        return once(xs, y)[0].sum()
+
+    def total(xs: Any, y: Any) -> Any:
+        return once(xs, y)[0].sum() * once(xs, y)[1]
+
+    close(outer(grad(table))(1.0), 9.0)
+    close(outer(grad(first))(xs), [5.0, 5.0])
+    close(outer(grad(total, (0, 1)))(xs, y), ([15.0, 15.0], 2.2))
+    if kind != "vjp":
+        close(outer(jacfwd(second))(y), 1.0)
+
+
+def test_a_tangent_that_varies_makes_its_result_vary() -> None:
+    """What the function gives all examples alike, its rule need not."""
+    k = custom_derivative(lambda x, y: y + 1.0)
+    k.defderivative(lambda x, y: (k(x, y), lambda s, t: s + t))
+    xs = jnp.array([0.5, 0.6])
+    f = lambda xs, y: (vmap(k, (0, None))(xs, y) * jnp.array([1.0, 10.0])).sum()  # noqa: E731
+    for way in (f, jit(f), lambda xs, y: vmap(jit(f), (None, 0))(xs, jnp.stack([y]))[0]):
+        close(grad(way, (0, 1))(xs, 2.0), ([1.0, 10.0], 11.0))
+        close(jit(grad(way, (0, 1)))(xs, 2.0), ([1.0, 10.0], 11.0))
+
+
+def test_a_rule_is_not_needed_to_map_a_function() -> None:
+    """Nor need it be one that can be staged, where no derivative is taken."""
+    f = custom_jvp(lambda x, y: (x, y + 1.0))
+
+    @f.defjvp
+    def _rule(primals: Any, tangents: Any) -> Any:
+        raise NotImplementedError("not yet")
+
+    xs = jnp.array([0.5, 0.6])
+    found = jit(vmap(vmap(f, (0, None)), (None, 0)))(xs, xs)
+    close(found[1], [[1.5, 1.5], [1.6, 1.6]])
+    with pytest.raises(NotImplementedError, match="not yet"):
+        grad(lambda x: jit(vmap(f, (0, None)))(xs, x)[1].sum())(1.0)
+
+
+# custom_batch among other transformations
+
+
+def counted_rule() -> tuple[Any, list[Any]]:
+    """sin(x) y, of which vmap makes ten times as much; and the calls of its rule."""
+    calls: list[Any] = []
+    f = custom_batch(lambda x, y: jnp.sin(x) * y)
+
+    @f.def_vmap
+    def _rule(size: int, in_batched: Any, x: Any, y: Any) -> Any:
+        calls.append((size, *in_batched))
+        return 10.0 * jnp.sin(x) * y, True
+
+    return f, calls
+
+
+NESTED_BATCHES: list[Fun] = [
+    lambda f: vmap(vmap(f, (0, None)), (None, 0)),
+    lambda f: jit(vmap(vmap(f, (0, None)), (None, 0))),
+    lambda f: vmap(jit(vmap(f, (0, None))), (None, 0)),
+    lambda f: jit(vmap(vmap(jit(f), (0, None)), (None, 0))),
+]
+
+
+@pytest.mark.parametrize("nest", NESTED_BATCHES)
+def test_custom_batch_under_nested_vmap(nest: Fun) -> None:
+    f, calls = counted_rule()
+    xs, ys = np.array([0.5, 0.6]), np.array([2.0, 3.0, 4.0])
+    close(nest(f)(xs, ys), 10 * np.sin(xs) * ys[:, None])
+    assert calls == [(2, True, False)]  # the outer one maps what the rule made of it
+    g, calls = counted_rule()
+    twice = vmap(vmap(jit(g)))
+    close(twice(np.stack([xs] * 3), np.stack([xs] * 3)), np.stack([10 * np.sin(xs) * xs] * 3))
+    assert calls == [(2, True, True)]
+
+
+def test_custom_batch_under_derivatives() -> None:
+    """Of the rule, where the derivative is taken around vmap; of the function, where inside."""
+    f, calls = counted_rule()
+    xs, ys = np.array([0.5, 0.6]), np.array([2.0, 3.0])
+    slope, curvature = np.cos(xs) * ys, -np.sin(xs) * ys
+
+    def total(f: Fun) -> Fun:
+        return lambda xs: f(xs, ys).sum()
+
+    around: list[Fun] = [
+        grad(total(vmap(f))),
+        jit(grad(total(vmap(f)))),
+        grad(jit(total(vmap(jit(f))))),
+        lambda xs: jvp(vmap(f), (xs, ys), (np.ones(2), np.zeros(2)))[1],
+    ]
+    for fun in around:
+        calls.clear()
+        close(fun(xs), 10 * slope)
+        assert calls == [(2, True, True)]
+    close(jit(hessian(total(vmap(f))))(xs), np.diag(10 * curvature))
+    inside: list[Fun] = [vmap(grad(f)), jit(vmap(jit(grad(f)))), vmap(grad(jit(f)))]
+    for fun in inside:
+        close(fun(xs, ys), slope)
+    close(vmap(jit(hessian(f)))(xs, ys), curvature)
+
+
+def test_custom_batch_inside_what_takes_a_function() -> None:
+    f, _ = counted_rule()
+    xs, ys = np.array([0.5, -0.6]), np.array([2.0, 3.0])
+    once = 10 * np.sin(xs) * ys
+    programs: list[tuple[Fun, Any]] = [
+        (lambda x, y: lax.cond(x > 0, f, lambda x, y: x, x, y), np.where(xs > 0, once, xs)),
+        (lambda x, y: lax.scan(lambda c, _: (f(c, y), None), x, None, 1)[0], once),
+        (
+            lambda x, y: lax.while_loop(lambda s: s[0] < 1, lambda s: (1, f(s[1], y)), (0, x))[1],
+            once,
+        ),
+        (tinyjax.checkpoint(f), once),
+    ]
+    for fun, expected in programs:
+        close(vmap(fun)(xs, ys), expected)
+        close(jit(vmap(jit(fun)))(xs, ys), expected)
+
+
+def closing_batch(x: Any, c: Any) -> Any:
+    f = custom_batch(lambda x: jnp.sin(x) * c)
+    f.def_vmap(lambda size, in_batched, x: (10.0 * jnp.sin(x) * c, True))
+    return f(x)
+
+
+def test_custom_batch_that_closes_over_a_tracer() -> None:
+    """What another trace than the mapping one traces may be closed over, by the rule too."""
+    xs, cs, c = np.array([0.5, 0.6]), np.array([2.0, 3.0, 4.0]), 2.0
+    over_x = vmap(closing_batch, (0, None))
+    many = 10 * np.sin(xs)
+    for one in (over_x, jit(over_x)):
+        close(one(xs, c), many * c)
+        close(grad(lambda c, f=one: f(xs, c).sum())(c), many.sum())
+        close(vmap(one, (None, 0))(xs, cs), many * cs[:, None])
+    close(jit(grad(lambda c: vmap(jit(lambda x: closing_batch(x, c)))(xs).sum()))(c), many.sum())
+    # no argument is mapped: the function's own operations are
+    for fun in (closing_batch, jit(closing_batch)):
+        close(vmap(fun, (None, 0))(0.5, cs), np.sin(0.5) * cs)
+        close(
+            jit(vmap(grad(fun, (0, 1)), (None, 0)))(0.5, cs), (np.cos(0.5) * cs, [np.sin(0.5)] * 3)
+        )

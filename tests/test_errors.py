@@ -17,14 +17,18 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import (
     config,
+    custom_batch,
+    custom_vjp,
     grad,
     hessian,
     jacfwd,
     jacrev,
     jit,
     jvp,
+    lax,
     linearize,
     make_jaxpr,
+    pure_callback,
     value_and_grad,
     vjp,
     vmap,
@@ -35,11 +39,15 @@ from tinyjax.errors import (
     ArgumentError,
     AxisError,
     BatchSizeError,
+    BranchTypeError,
+    CallbackError,
+    CarryTypeError,
     ConcretizationError,
     DifferentiationError,
     DtypeError,
     LeakedTracerError,
     MissingRuleError,
+    NanError,
     PromotionError,
     ShapeError,
     StaticArgumentError,
@@ -118,6 +126,67 @@ def parts(x: Any) -> dict[str, Any]:
     return {"a": x, "b": [x]}
 
 
+# Matrices
+
+
+@case(
+    ShapeError,
+    "cholesky takes square matrices, whose last two axes have one size, but got shape (3, 4).",
+)
+def matrices_that_are_not_square() -> object:
+    return jnp.linalg.cholesky(A)  # here
+
+
+@case(
+    ShapeError,
+    "qr takes matrices, arrays with at least two axes, but got shape (5,). Add axes with reshape.",
+)
+def no_matrices_under_jit() -> object:
+    def factors(x: Any) -> Any:
+        return jnp.linalg.qr(x)  # here
+
+    return jit(factors)(B)
+
+
+@case(
+    ShapeError,
+    "solve: matrices of shape (3, 3) and right-hand sides of shape (5,) do not fit: there are 3 "
+    "equations, and 5 numbers on a right-hand side.",
+)
+def equations_that_do_not_fit() -> object:
+    return jnp.linalg.solve(np.eye(3, dtype=np.float32), B)  # here
+
+
+@case(
+    DtypeError,
+    "eigh does not take float16: it takes float32, float64, complex64, complex128. Convert the "
+    "operand with .astype(...).",
+)
+def matrices_in_half_precision() -> object:
+    return jnp.linalg.eigh(np.eye(3, dtype=np.float16))  # here
+
+
+@case(
+    DtypeError,
+    "triangular_solve needs operands of one dtype, but got float64[3,3] and float32[3,4]. The "
+    "functions of tinyjax.numpy.linalg promote; this one does not.",
+)
+def triangular_systems_of_two_types() -> object:
+    return lax.linalg.triangular_solve(np.eye(3), A, left_side=True)  # here
+
+
+@case(
+    DifferentiationError,
+    "qr of matrices taller than wide, here 4 by 3, has no derivative with full_matrices=True "
+    "(mode='complete'), since the last columns of Q are not determined. Leave it out.",
+)
+def derivative_of_the_undetermined() -> object:
+    def loss(x: Any) -> Any:
+        return jnp.sum(jnp.linalg.qr(x, "complete").Q)  # here
+
+    return grad(loss)(A.T)
+
+
 # Shapes and dtypes
 
 
@@ -194,7 +263,8 @@ def no_dtype() -> object:
 
 @case(
     DtypeError,
-    "a NumPy array of dtype object cannot be an array: it must hold numbers or bools.",
+    "a NumPy array of dtype object cannot be an array: it must hold numbers or "
+    "bools, in the machine's byte order.",
 )
 def numpy_array_of_objects() -> object:
     return jnp.sin(np.array([object()]))  # here
@@ -761,7 +831,7 @@ def hash_of_an_array() -> object:
 @case(
     ArgumentError,
     "there is no setting 'speed'. The settings are: default_dtypes, threefry_partitionable, "
-    "check_leaks, check_jaxprs, typecheck.",
+    "check_leaks, check_jaxprs, debug_nans, explain, cache_dir, cache_max_bytes, typecheck.",
 )
 def unknown_setting() -> object:
     config.update("speed", 11)  # here
@@ -774,7 +844,256 @@ def unknown_default_dtype() -> object:
         return settings
 
 
+# Control flow, custom rules and callbacks
+
+
+def wide(x: Any) -> Any:
+    return {"a": x, "b": jnp.ones((2, 2))}
+
+
+def narrow(x: Any) -> Any:
+    return {"a": x, "b": jnp.ones(2)}
+
+
+@case(
+    BranchTypeError,
+    "the branches of cond must return arrays of equal shapes, but result['b'] is float32[2] from "
+    "narrow (HERE) and float32[2,2] from wide (HERE). Reshape or broadcast one of them.",
+)
+def branches_of_different_shapes() -> object:
+    return jit(lambda flag: lax.cond(flag, wide, narrow, 1.0))(True)  # here
+
+
+@case(
+    BranchTypeError,
+    "result[1] of the branches of switch: dtypes float16 and float8_e5m2 have no common type to "
+    "promote to. Convert one of them with .astype(...).",
+)
+def branches_whose_dtypes_have_no_common_type() -> object:
+    half, eighth = jnp.ones(2, "float16"), jnp.ones(2, "float8_e5m2")
+    return jit(lambda i: lax.switch(i, [lambda: (0, half), lambda: (0, eighth)]))(1)  # here
+
+
+def widening(carry: Any, x: Any) -> Any:
+    return {"n": carry["n"], "w": [carry["w"][0] * x]}, x
+
+
+@case(
+    CarryTypeError,
+    "the carry of scan must keep its type, but widening (HERE) changes carry['w'][0] from "
+    "float32[2] to float64[2]. Return it as .astype('float32'), or start with an array of dtype "
+    "float64.",
+)
+def a_carry_of_another_dtype() -> object:
+    return lax.scan(widening, {"n": 0, "w": [jnp.ones(2)]}, np.ones(3))  # here
+
+
+@case(
+    CarryTypeError,
+    "the carry of while_loop must keep its type, but <lambda> (HERE) changes carry[0] from "
+    "float32[5] to float32[1]. Return an array of the shape it had, or start with one of the new "
+    "shape.",
+)
+def a_state_of_another_shape() -> object:
+    return lax.while_loop(lambda s: s[1] < 3, lambda s: (s[0][:1], s[1] + 1), (array(B), 0))  # here
+
+
+@case(
+    CarryTypeError,
+    "the carry of fori_loop must keep its type, but <lambda>.<locals>.<lambda> (HERE) changes carry"
+    " from int32[] to float32[]. Return it as .astype('int32'), or start with an array of dtype "
+    "float32.",
+)
+def a_counted_carry_of_another_dtype() -> object:
+    return jit(lambda x: lax.fori_loop(0, 3, lambda i, x: x + 0.5, x))(np.int32(1))  # here
+
+
+def scaled(params: Any, x: Any) -> Any:
+    return params["w"] * x
+
+
+@case(
+    CarryTypeError,
+    "the carry of fori_loop must keep its structure, but both (HERE) was given PyTreeDef(*) and "
+    "returned PyTreeDef((*, *)). Make the containers, their keys and lengths equal.",
+)
+def a_counted_carry_of_another_structure() -> object:
+    def both(i: Any, x: Any) -> Any:
+        return x, i
+
+    def loop(n: Any) -> Any:
+        return lax.fori_loop(0, n, both, 1.0)  # here
+
+    return jit(loop)(3)
+
+
+@case(
+    DifferentiationError,
+    "<lambda> (HERE), the backward rule of scaled, must return a tuple with a cotangent for each "
+    "differentiated argument, of the structure PyTreeDef(({'w': *}, *)) (None for zero): trees "
+    "differ at cotangents: expected tuple of length 2, but got tuple of length 1. Give both the "
+    "same number of children.",
+)
+def a_backward_rule_that_leaves_out_an_argument() -> object:
+    f = custom_vjp(scaled)
+    f.defvjp(lambda params, x: (f(params, x), x), lambda x, ct: ({"w": ct * x},))
+    return grad(f)({"w": 2.0}, 3.0)  # here
+
+
+@case(
+    DifferentiationError,
+    "<lambda> (HERE), the backward rule of scaled, must return a tuple with a cotangent for each "
+    "differentiated argument, of the structure PyTreeDef(({'w': *}, *)) (None for zero): trees "
+    "differ at cotangents[0]: expected dict with keys ['w'], but got dict with keys ['v']. Give "
+    "both the same keys: missing ['w'] and unknown ['v'].",
+)
+def a_backward_rule_with_another_key() -> object:
+    f = custom_vjp(scaled)
+    f.defvjp(lambda params, x: (f(params, x), x), lambda x, ct: ({"v": ct * x}, None))
+    return jit(grad(f))({"w": 2.0}, 3.0)  # here
+
+
+@case(
+    DifferentiationError,
+    "<lambda> (HERE) must return for cotangent[0]['w'] a value of type float32[5], but returned "
+    "float32[]. A cotangent is of the type of its argument: sum over what was broadcast, or "
+    "broadcast what was summed.",
+)
+def a_cotangent_of_another_shape() -> object:
+    f = custom_vjp(scaled)
+    f.defvjp(lambda params, x: (f(params, x).sum(), x), lambda x, ct: ({"w": ct}, None))
+    return grad(lambda params: jnp.sum(f(params, 3.0)))({"w": array(B)})  # here
+
+
+@case(
+    CallbackError,
+    "callback on_host (HERE) returned at result['y'] an array of type float32[4], but float32[5] "
+    "was declared in result_shape_dtypes. Return what was declared, with .astype(...) or "
+    ".reshape(...) where needed, or declare what is returned.",
+)
+def a_callback_that_returns_another_shape() -> object:
+    def on_host(x: Any) -> Any:
+        return {"y": x[1:]}
+
+    def f(x: Any) -> Any:
+        return pure_callback(on_host, {"y": x}, x)  # here
+
+    return jit(f)(B)
+
+
+@case(
+    CallbackError,
+    "callback <lambda> (HERE) returned at result an array of type float32[], but float32[3,4] was "
+    "declared in result_shape_dtypes under vmap over axes of length (3,). Return what was declared,"
+    " with .astype(...) or .reshape(...) where needed, or declare what is returned.",
+)
+def a_callback_that_returns_another_shape_under_vmap() -> object:
+    def f(x: Any) -> Any:
+        return pure_callback(lambda x: x.sum(), x, x, vmap_method="expand_dims")  # here
+
+    return vmap(f)(A)
+
+
+@case(
+    ArgumentError,
+    "the condition of while_loop must return a bool scalar, but below (HERE) returned bool[5]. "
+    "Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
+)
+def a_condition_for_each_element() -> object:
+    def below(x: Any) -> Any:
+        return x < 10
+
+    return lax.while_loop(below, identity, array(B))  # here
+
+
+@case(
+    ArgumentError,
+    "the condition of while_loop must return a bool scalar, but rest (HERE) returned int32[]. "
+    "Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
+)
+def a_condition_that_is_a_number() -> object:
+    def rest(state: Any) -> Any:
+        return 3 - state["n"]
+
+    return lax.while_loop(rest, identity, {"n": 0})  # here
+
+
+@case(
+    ArgumentError,
+    "the vmap rule of <lambda> closes over a value that the same vmap maps, and is applied to all "
+    "examples at once. Make the value an argument of <lambda>.",
+)
+def a_vmap_rule_that_closes_over_what_is_mapped() -> object:
+    def f(x: Any, c: Any) -> Any:
+        product = custom_batch(lambda x: x * c)
+        product.def_vmap(lambda size, in_batched, x: (x * c, True))
+        return product(x)  # here
+
+    return vmap(f)(A, A)
+
+
+@case(
+    ArgumentError,
+    "the vmap rule of <lambda> closes over a value that was traced when it was staged (by jit or a "
+    "loop), and is applied to all examples at once. Make the value an argument of <lambda>.",
+)
+def a_vmap_rule_that_closes_over_an_argument_of_jit() -> object:
+    @jit
+    def f(x: Any, c: Any) -> Any:
+        product = custom_batch(lambda x: x * c)
+        product.def_vmap(lambda size, in_batched, x: (x * c, True))
+        return product(x)
+
+    return vmap(f, (0, None))(A, 2.0)  # here
+
+
 # The data that errors carry
+
+
+# NaNs
+
+
+@case(
+    NanError,
+    "a NaN was born in log, in turn 2 of the scan at HERE in run, in lane 1 of a vmap "
+    "over 2: log(-1.0). It is in result['logs'] of run (HERE).",
+)
+def nan_in_a_loop() -> object:
+    def turn(x: Any, _: Any) -> Any:
+        return x - 1.0, jnp.log(x)  # here
+
+    def run(x: Any) -> Any:
+        last, logs = lax.scan(turn, x, None, length=3)
+        return {"last": last, "logs": logs}
+
+    with config.scoped(debug_nans=True):
+        return jit(vmap(run))(jnp.array([9.0, 1.0]))
+
+
+@case(
+    NanError,
+    "a NaN was born in div, in the backward pass of this line: div(0.0, 0.0). It is in result of "
+    "root (HERE). Zero times an infinite derivative is NaN. If a where "
+    "hides the value that this is the derivative of, choose the argument as well: "
+    "where(ok, f(where(ok, x, 1.0)), y).",
+)
+def nan_behind_a_where() -> object:
+    def root(x: Any) -> Any:
+        return jnp.where(x > 0, jnp.sqrt(x), 0.0)  # here
+
+    with config.scoped(debug_nans=True):
+        return grad(root)(0.0)
+
+
+@case(
+    NanError,
+    "a NaN was born in dot_general: dot_general(float32[3], float32[3] with infinities). It was "
+    "read in an array of type float32[].",
+)
+def nan_that_is_read() -> object:
+    x = jnp.arange(3.0)
+    with config.scoped(debug_nans=True):
+        return float(jnp.dot(x, 1 / x))  # here
 
 
 def test_errors_are_also_what_python_programs_expect() -> None:

@@ -37,6 +37,8 @@ def check_tinyjax():
     np.testing.assert_allclose(y, 2 * x + 1)
     donated = tinyjax.jit(lambda x: x + 1, donate_argnums=0)(y)
     np.testing.assert_allclose(donated, 2 * x + 2)
+    # LAPACK's functions are registered under the same names by both
+    np.testing.assert_allclose(tinyjax.jit(tnp.linalg.cholesky)(4 * np.eye(2)), 2 * np.eye(2))
 """
 
 JAX = """
@@ -52,6 +54,7 @@ def check_jax(x64):
     assert jnp.arange(3).dtype == (np.int64 if x64 else np.int32)
     np.testing.assert_allclose(jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x))))(x), np.cos(x), 1e-6)
     np.testing.assert_allclose(jax.vmap(jnp.sin)(x), np.sin(x), 1e-6)
+    np.testing.assert_allclose(jnp.linalg.cholesky(4 * jnp.eye(2)), 2 * np.eye(2))
 """
 
 BOTH_ORDERS = {

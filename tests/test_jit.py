@@ -456,6 +456,27 @@ def test_lower_and_compile() -> None:
     assert program.memory_analysis() is not None
     with pytest.raises(ArgumentError, match=r"compiled for .*float32\[3\].*float32\[4\]"):
         program(2.0, jnp.zeros(4))
+    with pytest.raises(ArgumentError, match=r"compiled for .* the structure .* called with"):
+        program((2.0, jnp.zeros(3)))
+
+
+def test_a_compiled_program_says_which_argument_is_of_another_type() -> None:
+    program = jit(lambda p, *, x: p["w"][0] * x).lower({"w": [1.0, 2.0]}, x=jnp.ones(2)).compile()
+    np.testing.assert_array_equal(program({"w": [3.0, 4.0]}, x=jnp.ones(2)), [3.0, 3.0])
+    with pytest.raises(ArgumentError, match=r"float32\[\] at args\[0\]\['w'\]\[1\]"):
+        program({"w": [3.0, 4]}, x=jnp.ones(2))
+    with pytest.raises(ArgumentError, match=r"float32\[2\] at kwargs\['x'\], but was called"):
+        program({"w": [3.0, 4.0]}, x=jnp.ones(3))
+
+
+@pytest.mark.parametrize("name", ["größe", "函数", "1st", "a-b", "main", ""])
+def test_names_that_are_no_names_in_mlir(name: str) -> None:
+    def fun(x: Any) -> Any:
+        return x + 1
+
+    fun.__name__ = name
+    np.testing.assert_array_equal(jit(lambda x: jit(fun)(x) + 1)(np.ones(2)), [3.0, 3.0])
+    np.testing.assert_array_equal(jit(fun).lower(np.ones(3)).compile()(np.ones(3)), np.full(3, 2))
 
 
 def test_lower_does_not_run_and_shares_the_trace() -> None:

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from enum import Enum
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -208,7 +209,7 @@ ELSEWHERE = {
     *(["psum", "pmean", "pmax", "pmin", "ppermute", "pshuffle", "pswapaxes", "psum_scatter"]),
     *(["all_gather", "all_to_all", "axis_index", "axis_size"]),
 }
-FUNCTIONS = [name for name in lax.__all__ if not isinstance(getattr(lax, name), type)]
+FUNCTIONS = [name for name in lax.__all__ if not isinstance(getattr(lax, name), (type, ModuleType))]
 FUNCTIONS.remove("DotDimensionNumbers")
 
 

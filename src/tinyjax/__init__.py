@@ -38,12 +38,15 @@ from tinyjax.api import (
 )
 from tinyjax.config import default_dtypes
 from tinyjax.core.array import Array, install_namespace
+from tinyjax.core.trace import choose_base
 from tinyjax.dtypes import float0
 from tinyjax.jit import jit
 
 if TYPE_CHECKING:
     from tinyjax import ad_checkpoint as ad_checkpoint
+    from tinyjax import cache as cache
     from tinyjax import debug as debug
+    from tinyjax import export as export
     from tinyjax import lax as lax
     from tinyjax import nn as nn
     from tinyjax import random as random
@@ -66,9 +69,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 install_namespace(numpy)
+config.follow(choose_base)
 
 # What many programs do not use is loaded when first asked for: half of the time of the import.
-_ROOMS: Final = frozenset(("ad_checkpoint", "debug", "lax", "nn", "random", "scipy", "test_util"))
+_ROOMS: Final = frozenset(
+    ("ad_checkpoint", "cache", "debug", "export", "lax", "nn", "random", "scipy", "test_util")
+)
 _HOMES: Final = {
     **dict.fromkeys(("error_if", "io_callback", "pure_callback"), "callbacks"),
     **dict.fromkeys(
@@ -92,6 +98,7 @@ __all__ = [
     "ShapeDtypeStruct",
     "ad_checkpoint",
     "block_until_ready",
+    "cache",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",
@@ -108,6 +115,7 @@ __all__ = [
     "error_if",
     "errors",
     "eval_shape",
+    "export",
     "float0",
     "grad",
     "hessian",

@@ -7,7 +7,7 @@ form one frozen record, so that a compiled function can remember the record it w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
@@ -41,6 +41,24 @@ def _default_dtypes(value: object) -> DefaultDtypes:
             raise ArgumentError(f"default_dtypes takes float32 or float64, but got {value!r}.")
 
 
+def _folder(value: object) -> str:
+    if not isinstance(value, (str, os.PathLike)):
+        raise ArgumentError(f"cache_dir takes the path of a folder, but got {value!r}.")
+    path = os.path.expanduser(os.fspath(value))
+    # "" is no folder; a relative path is meant from where we are now
+    return os.path.abspath(path) if path else ""
+
+
+def _size(value: object) -> int:
+    try:
+        size = int(str(value))
+    except ValueError:
+        size = -1
+    if size < 0:
+        raise ArgumentError(f"cache_max_bytes takes a number of bytes, but got {value!r}.")
+    return size
+
+
 @attrs.frozen(cache_hash=True)
 class Settings:
     """All settings at one moment.
@@ -51,6 +69,12 @@ class Settings:
         threefry_partitionable: which of JAX's two random streams ``tinyjax.random`` draws.
         check_leaks: look for tracers that outlive their transformation as soon as it ends.
         check_jaxprs: typecheck every jaxpr that is staged.
+        debug_nans: raise ``NanError`` where a NaN that an operation gave birth to reaches a result,
+            naming the line, the direction, the turns of loops and the lanes of ``vmap``.
+        explain: tell the logger ``tinyjax`` why a call of a jitted function traces or compiles.
+        cache_dir: the folder in which compiled programs are kept for other processes; ``""`` where
+            they are not.
+        cache_max_bytes: what the programs in that folder may take.
         typecheck: instrument the whole package with runtime type checks when it is imported.
     """
 
@@ -58,6 +82,10 @@ class Settings:
     threefry_partitionable: bool = attrs.field(default=True, converter=_boolean)
     check_leaks: bool = attrs.field(default=False, converter=_boolean)
     check_jaxprs: bool = attrs.field(default=False, converter=_boolean)
+    debug_nans: bool = attrs.field(default=False, converter=_boolean)
+    explain: bool = attrs.field(default=False, converter=_boolean)
+    cache_dir: str = attrs.field(default="", converter=_folder)
+    cache_max_bytes: int = attrs.field(default=1 << 29, converter=_size)
     typecheck: bool = attrs.field(default=False, converter=_boolean)
 
 
@@ -87,13 +115,30 @@ def settings() -> Settings:
     return _local.get() or _Process.settings
 
 
+#: Equal records are one object, so that whoever remembers one compares by identity.
+_records: dict[Settings, Settings] = {_Process.settings: _Process.settings}
+
+
 def _evolve(current: Settings, changes: dict[str, Any]) -> Settings:
     for name in changes:
         if name not in _NAMES:
             raise ArgumentError(
                 f"there is no setting '{name}'. The settings are: {', '.join(_NAMES)}."
             )
-    return attrs.evolve(current, **changes)
+    found = attrs.evolve(current, **changes)
+    return _records.setdefault(found, found)
+
+
+#: Puts a change of settings into force elsewhere, in this thread or task; returns what undoes it.
+Follower = Callable[[Settings], Callable[[], None]]
+
+_followers: list[Follower] = []
+
+
+def follow(follower: Follower) -> None:
+    """Call a function with the settings now in force here, and whenever they change."""
+    _followers.append(follower)
+    follower(settings())
 
 
 def update(name: str, value: object) -> None:
@@ -110,6 +155,8 @@ def update(name: str, value: object) -> None:
     local = _local.get()
     if local is not None:
         _local.set(_evolve(local, {name: value}))
+    for follower in _followers:
+        follower(settings())
 
 
 @contextmanager
@@ -127,9 +174,12 @@ def scoped(**changes: object) -> Iterator[Settings]:
     """
     current = _evolve(settings(), changes)
     token = _local.set(current)
+    undo = [follower(current) for follower in _followers]
     try:
         yield current
     finally:
+        for restore in undo:
+            restore()
         _local.reset(token)
 
 

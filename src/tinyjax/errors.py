@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.frames import Location, user_location
+from tinyjax.frames import Direction, Location, user_location
 
 
 class TinyjaxError(Exception):
@@ -112,6 +112,37 @@ class CheckFailedError(TinyjaxError, RuntimeError):
     """What ``error_if`` was told to watch for has happened."""
 
 
+class NanError(TinyjaxError, FloatingPointError):
+    """A NaN that an operation gave birth to has reached a result (setting ``debug_nans``).
+
+    Attributes:
+        primitive: the operation.
+        direction: "forward", "tangent" or "backward": which computation of the line it belongs to.
+        turns: in which turn of each loop around it, the outermost first, counted from 0.
+        lanes: in which lane of each ``vmap`` around it, the outermost first.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        location: Location | None,
+        primitive: str,
+        direction: Direction,
+        turns: tuple[int, ...],
+        lanes: tuple[int, ...],
+    ) -> None:
+        super().__init__(message)
+        self.location = location
+        self.primitive = primitive
+        self.direction: Direction = direction
+        self.turns = turns
+        self.lanes = lanes
+
+    def __reduce__(self) -> tuple[type[NanError], tuple[object, ...]]:
+        rest = (self.location, self.primitive, self.direction, self.turns, self.lanes)
+        return type(self), (self.message, *rest)
+
+
 class DifferentiationError(TinyjaxError, TypeError):
     """A derivative was asked for that does not exist: of an integer, or of a non-scalar."""
 
@@ -126,3 +157,11 @@ class BranchTypeError(TinyjaxError, TypeError):
 
 class CarryTypeError(TinyjaxError, TypeError):
     """The body of a loop does not return its carry as it was given it."""
+
+
+class ExportError(TinyjaxError, ValueError):
+    """A program cannot be exported, or what was exported cannot be read."""
+
+
+class DiskCacheWarning(UserWarning):
+    """The cache of compiled programs on disk cannot be used as it was asked for."""

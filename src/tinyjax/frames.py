@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
+from typing import Literal
 
 import attrs
 
@@ -67,7 +68,7 @@ def user_location() -> Location | None:
     return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)  # not frozen, which would double the cost of making one
 class Source:
     """Where an equation was staged, kept as code and instruction so that staging stays cheap.
 
@@ -89,6 +90,67 @@ class Source:
             next(lines, self.code.co_firstlineno),
             self.code.co_qualname,
         )
+
+
+def user_source() -> Source | None:
+    """The user's innermost line as a source, or None when no frame is the user's."""
+    frame = user_frame(2)
+    return None if frame is None else Source(frame.f_code, frame.f_lasti)
+
+
+#: Which computation of a line is meant: its own, that of its tangent, or that of its cotangents.
+Direction = Literal["forward", "tangent", "backward"]
+
+
+@attrs.frozen(eq=False)
+class LaneAxis:
+    """Which axis of a result is the batch of a ``vmap``.
+
+    Attributes:
+        axis: the axis.
+        size: how many examples there are.
+        of: the ``vmap``, by identity.
+    """
+
+    axis: int
+    size: int
+    of: object
+
+    def shifted(self, axis: int) -> LaneAxis:
+        """The same where the result has one more axis."""
+        return attrs.evolve(self, axis=self.axis + 1) if self.axis >= axis else self
+
+
+@attrs.define(eq=False)
+class TracedSource(Source):
+    """What the setting ``debug_nans`` wants to know of an equation besides.
+
+    Attributes:
+        direction: which computation of the line the equation is.
+        lanes: the batch axes of its results, the outermost ``vmap`` first.
+        transposed: whether the loops of the line are gone through from their ends.
+    """
+
+    direction: Direction = "forward"
+    lanes: tuple[LaneAxis, ...] = ()
+    transposed: bool = False
+
+
+def traced_source(
+    source: Source | None, direction: Direction = "forward", depth: int = 2
+) -> TracedSource | None:
+    """A source with its direction; None stands for the user's line that is being run.
+
+    What belongs to a backward pass stays there, and what to a tangent is not forward again.
+    """
+    if isinstance(source, TracedSource):
+        if direction == "forward" or source.direction == "backward":
+            return source
+        return attrs.evolve(source, direction=direction)
+    if source is not None:
+        return TracedSource(source.code, source.instruction, direction)
+    frame = user_frame(depth)
+    return None if frame is None else TracedSource(frame.f_code, frame.f_lasti, direction)
 
 
 def describe_function(fun: Callable[..., object]) -> str:

@@ -8,9 +8,8 @@ ones, the settings); a signature seen before runs the compiled program at once.
 
 from __future__ import annotations
 
-import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import update_wrapper
 from types import MethodType
 from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
@@ -19,20 +18,29 @@ import attrs
 from numpy import ndarray
 
 from tinyjax import tree, xla
-from tinyjax.config import settings
-from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.config import Settings, settings
+from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import FlatFunction, as_arrays, as_avals
+from tinyjax.core.calling import FlatFunction, as_arrays, as_avals, watched
 from tinyjax.core.checking import checked
-from tinyjax.core.jaxpr import Jaxpr, Var
-from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering, module_text
-from tinyjax.core.staging import Staged, stage
+from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.staging import Staged, stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
-from tinyjax.errors import ArgumentError, StaticArgumentError
+from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.families import add_arrays
-from tinyjax.transforms.batching import batch_jaxpr, enclosing_axes
+from tinyjax.signatures import (
+    Explanation,
+    Parameters,
+    Signature,
+    differences,
+    log,
+    make_signature,
+)
+from tinyjax.stages import Lowered
+from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import linearize_jaxpr
 from tinyjax.transforms.rematerialize import CALLED
@@ -66,6 +74,11 @@ jit_p: Primitive[JitParams] = Primitive("jit", JitParams)
 @jit_p.def_evaluate
 def _jit_evaluate(args: Sequence[Array], params: JitParams) -> Sequence[Array]:
     return xla.executable_for(params.jaxpr, params.name, params.donated)(args)
+
+
+@jit_p.def_rule(STEPWISE)
+def _jit_stepwise(args: Sequence[Array], params: JitParams) -> Sequence[Array]:
+    return eval_jaxpr(params.jaxpr, args)
 
 
 @jit_p.def_abstract_eval
@@ -172,65 +185,6 @@ class Entry:
         return outs[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, outs)
 
 
-class Lowered:
-    """A function lowered to StableHLO for one signature, before it is compiled."""
-
-    def __init__(self, entry: Entry) -> None:
-        self._entry = entry
-
-    @property
-    def jaxpr(self) -> Jaxpr:
-        """The program; arrays that the function closed over are its first parameters."""
-        return self._entry.params.jaxpr
-
-    def as_text(self) -> str:
-        """The StableHLO module."""
-        params = self._entry.params
-        aliases = xla.match_donations(params.jaxpr, params.donated)
-        return module_text(params.jaxpr, params.name, aliases)
-
-    def compile(self) -> Compiled:
-        """Compile it."""
-        return Compiled(self._entry)
-
-
-class Compiled:
-    """A function compiled for one signature."""
-
-    def __init__(self, entry: Entry) -> None:
-        self._entry = entry
-        params = entry.params
-        self._executable = xla.executable_for(params.jaxpr, params.name, params.donated)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it on arguments of the types it was compiled for; static arguments are left out."""
-        leaves, in_tree = tree.flatten((args, kwargs))
-        arrays = as_arrays(leaves, self.__call__, in_tree)
-        check_concrete(arrays)
-        consts = self._entry.consts
-        expected = self._executable.in_avals[len(consts) :]
-        given = [a.aval for a in arrays]
-        if [(a.shape, a.dtype) for a in given] != [(a.shape, a.dtype) for a in expected]:
-            raise ArgumentError(
-                f"this function was compiled for ({', '.join(map(str, expected))}), but was "
-                "called with "
-                f"({', '.join(map(str, given))})."
-            )
-        return tree.unflatten(self._entry.out_tree, self._executable((*consts, *arrays)))
-
-    def as_text(self) -> str:
-        """The optimised HLO."""
-        return self._executable.loaded.get_hlo_text()
-
-    def cost_analysis(self) -> dict[str, object]:
-        """XLA's estimate of work: floating-point operations, bytes accessed, and more."""
-        return dict(self._executable.loaded.cost_analysis())
-
-    def memory_analysis(self) -> Any:
-        """XLA's account of memory: of arguments, results, temporaries and code, in bytes."""
-        return self._executable.loaded.get_compiled_memory_stats()
-
-
 class JitFunction(Generic[P, R]):
     """A function that is compiled when called; made by ``jit``."""
 
@@ -240,71 +194,110 @@ class JitFunction(Generic[P, R]):
     def __init__(
         self,
         fun: Callable[P, R],
-        static_argnums: tuple[int, ...],
-        static_argnames: tuple[str, ...],
-        donate_argnums: tuple[int, ...],
-        donate_argnames: tuple[str, ...],
+        parameters: Parameters,
     ) -> None:
         update_wrapper(self, fun)
         self._fun = fun
         self._name = getattr(fun, "__name__", type(fun).__name__)
-        self._static_argnums = static_argnums
-        self._static_argnames = static_argnames
-        self._donate_argnums = donate_argnums
-        self._donate_argnames = donate_argnames
-        self._plain = not (static_argnums or static_argnames)
-        self._donates = bool(donate_argnums or donate_argnames)
-        self._entries: OrderedDict[Any, Entry] = OrderedDict()
-        self._fast: dict[tuple[ShapedArray, ...], Entry] = {}
+        self._parameters = parameters
+        self._entries: OrderedDict[Signature, Entry] = OrderedDict()
+        # How calls like earlier ones are made, under one record of settings: calls of arrays and
+        # numbers by their types, and calls with containers by structure and types.
+        self._settings: Settings = settings()
+        self._flat: dict[tuple[Hashable, ...], xla.Launch] = {}
+        self._nested: dict[tuple[Hashable, ...], xla.Launch] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if not kwargs and self._plain and current_trace() is EVAL:
-            # Only arrays: 1 us above the execution itself, where the general way takes 5 us.
-            operands: list[Array] = []
-            avals: list[ShapedArray] = []
-            for arg in args:
-                array = arg
-                if type(arg) is ndarray:
-                    array = as_array(arg)
-                if type(array) is not ConcreteArray:
-                    break
-                aval = array._aval
-                operands.append(array)
-                avals.append(array.aval if aval is None else aval)
-            else:
-                entry = self._fast.get(tuple(avals))
-                if entry is not None and entry.settings is settings():
-                    found: R = entry.run([*entry.consts, *operands] if entry.consts else operands)
-                    return found
+        # A call like an earlier one takes 1 us above the execution itself; the usual way takes 8.
+        if current_trace() is EVAL and self._settings is settings():
+            launch: xla.Launch | None
+            if not kwargs:
+                key: list[Any] = []
+                arg: Any
+                for arg in args:
+                    kind = type(arg)
+                    if kind is ConcreteArray:
+                        key.append(arg._aval)
+                    elif kind is ndarray:
+                        key.append(arg.dtype)
+                        key.append(arg.shape)
+                    elif kind in PYTHON_NUMBERS:
+                        key.append(kind)
+                    else:
+                        break
+                else:
+                    launch = self._flat.get(tuple(key))
+                    if launch is not None:
+                        found: R = launch(args)
+                        return found
+            if self._nested:
+                call = xla.call_key(args, kwargs)
+                if call is not None:
+                    launch = self._nested.get(call[1])
+                    if launch is not None:
+                        found = launch(call[0])
+                        return found
         return self._call(args, kwargs)
 
+    @watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        if self._plain:
-            leaves, in_tree = tree.flatten((args, kwargs))
-            static: Any = None
-        else:
-            leaves, in_tree, static = self._split_static(args, kwargs)
-        arrays = as_arrays(leaves, self._fun, in_tree, _positions(static))
-        key = (in_tree, tuple([x.aval for x in arrays]), static, settings(), enclosing_axes())
-        entry = self._entries.get(key)
+        leaves, in_tree, static = self._parameters.split(args, kwargs)
+        arrays = as_arrays(leaves, self._fun, in_tree, static.positions)
+        signature = make_signature(in_tree, [x.aval for x in arrays], static)
+        entry = self._entries.get(signature)
         if entry is None:
-            entry = self._trace(key, in_tree, static)
+            entry = self._trace(signature)
         trace = current_trace()
         operands = (*entry.consts, *arrays)
         if trace is EVAL:
             check_concrete(operands)
-            if (
-                key in self._entries
-                and self._plain
-                and not kwargs
-                and all(type(x) in (ConcreteArray, ndarray) for x in args)
-            ):
-                self._fast[key[1]] = entry
             evaluated: R = entry.run(operands)
+            if self._parameters.all_dynamic and signature in self._entries:
+                self._plan(args, kwargs, leaves, in_tree, entry)
             return evaluated
         outs = trace.process(jit_p, operands, entry.params)
         result: R = tree.unflatten(entry.out_tree, outs)
         return result
+
+    def _plan(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: Sequence[Any],
+        in_tree: PyTreeDef,
+        entry: Entry,
+    ) -> None:
+        """Prepare for calls like this one."""
+        program = entry.executable
+        if program is None or program.host_program is not None or program.donated:
+            return
+        if self._settings is not entry.settings:
+            self._forget_plans()
+            self._settings = entry.settings
+
+        def usual(leaves: Sequence[Any]) -> R:
+            args, kwargs = tree.unflatten(in_tree, leaves)
+            return self._call(args, kwargs)
+
+        xla.register_nodes(in_tree)
+        call = xla.call_key(args, kwargs)
+        if call is None or any(x is not y for x, y in zip(call[0], leaves, strict=True)):
+            return
+        if all(type(x) is ConcreteArray for x in leaves):
+            launch = xla.launch_arrays(program, entry.consts, entry.out_tree, usual)
+        else:
+            launch = xla.launch_mixed(program, entry.consts, entry.out_tree, leaves, usual)
+        if kwargs or len(leaves) != len(args):
+            plans, key = self._nested, call[1]
+        else:
+            plans, key = self._flat, call[1][1:]  # without the structure
+        plans[key] = launch
+        if len(plans) > _MOST_SIGNATURES:
+            plans.clear()
+
+    def _forget_plans(self) -> None:
+        self._flat.clear()
+        self._nested.clear()
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
         """Bind as a method does, so that methods can be jitted."""
@@ -326,159 +319,94 @@ class JitFunction(Generic[P, R]):
             >>> "stablehlo.sine" in lowered.as_text()
             True
         """
-        leaves, in_tree, static = self._split_static(args, kwargs)
-        avals = as_avals(leaves, self._fun, in_tree, _positions(static))
-        key = (in_tree, tuple(avals), static, settings(), enclosing_axes())
-        return Lowered(self._entries.get(key) or self._trace(key, in_tree, static))
+        signature = self._signature(args, kwargs)
+        entry = self._entries.get(signature) or self._trace(signature)
+        params = entry.params
+        return Lowered(
+            params.jaxpr,
+            params.name,
+            params.donated,
+            entry.consts,
+            signature.in_tree,
+            entry.out_tree,
+        )
+
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
+        """Say whether a call with these arguments would trace or compile, and why.
+
+        The function is traced if the call would trace it, but nothing is compiled, run or kept.
+        With the setting ``explain`` every call that traces or compiles says so to the logger
+        ``tinyjax``.
+
+        Args:
+            args: as in a call; a ``ShapeDtypeStruct`` may stand for an array.
+            kwargs: likewise.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> @tinyjax.jit
+            ... def scale(x, by):
+            ...     return x * by
+            >>> _ = scale(jnp.ones(3), 2.0)
+            >>> print(scale.explain(jnp.ones(3), jnp.ones(3)).differences)
+            ('by: float32[3] instead of float32[]',)
+        """
+        signature = self._signature(args, kwargs)
+        entry = self._entries.get(signature)
+        return self._explain(signature, entry, entry or self._stage(signature)[0])
+
+    def _explain(self, signature: Signature, known: Entry | None, entry: Entry) -> Explanation:
+        different: tuple[str, ...] = ()
+        reasons: list[str] = []
+        if known is None:
+            different = differences(self._fun, signature, self._entries)
+            if not self._entries:
+                reasons.append("it is the first call of this function object")
+            elif not different:
+                reasons.append("the function closes over a value that is being traced")
+        params = entry.params
+        compiled = entry.executable is not None or xla.is_compiled(params.jaxpr, params.donated)
+        if compiled and known is None:
+            reasons.append("an equal program was compiled before")
+        name = describe_function(self._fun)
+        return Explanation(name, known is None, not compiled, different, tuple(reasons))
+
+    def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature:
+        leaves, in_tree, static = self._parameters.split(args, kwargs)
+        avals = as_avals(leaves, self._fun, in_tree, static.positions)
+        return make_signature(in_tree, avals, static)
 
     def clear_cache(self) -> None:
         """Forget every signature; compiled programs stay in the process-wide cache."""
         self._entries.clear()
-        self._fast.clear()
+        self._forget_plans()
 
-    def _trace(self, key: Any, in_tree: PyTreeDef, static: Any) -> Entry:
-        fun: Callable[..., Any] = self._fun
-        if static is not None:
-            fun = _with_static(fun, *static)
-        flat = FlatFunction(fun, in_tree, user_fun=self._fun)
-        staged = stage(flat, key[1], self._fun)
-        donated: tuple[int, ...] = ()
-        if self._donates:
-            donated = self._donated_leaves(in_tree, len(staged.consts), _positions(static))
-        params = JitParams(staged.jaxpr, self._name, donated)
-        entry = Entry(params, staged.consts, flat.out_tree)
-        # A closed-over tracer is good for this call only: the next call must trace again.
-        if not any(isinstance(c, Tracer) for c in staged.consts):
-            self._entries[key] = entry
+    def _trace(self, signature: Signature) -> Entry:
+        entry, kept = self._stage(signature)
+        if signature.settings.explain:
+            log(str(self._explain(signature, None, entry)))
+        if kept:
+            self._entries[signature] = entry
             if len(self._entries) > _MOST_SIGNATURES:
                 self._entries.popitem(last=False)
-                self._fast.clear()
+                self._forget_plans()
         return entry
 
-    def _split_static(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[list[Any], PyTreeDef, Any]:
-        """Take the static arguments out; what is left is flattened."""
-        if self._plain:
-            leaves, in_tree = tree.flatten((args, kwargs))
-            return leaves, in_tree, None
-        nums, names = self._static_places(len(args))
-        static_args = tuple((i, self._check_static(args[i], f"argument {i}")) for i in nums)
-        static_kwargs = tuple(
-            (name, self._check_static(kwargs[name], f"'{name}'"))
-            for name in names
-            if name in kwargs
-        )
-        dynamic_args = tuple(a for i, a in enumerate(args) if i not in nums)
-        dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in names}
-        leaves, in_tree = tree.flatten((dynamic_args, dynamic_kwargs))
-        # equal values of different types, such as 1 and True, are different programs
-        static = (_Static(static_args), _Static(static_kwargs))
-        return leaves, in_tree, static
-
-    def _static_places(self, num_args: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
-        parameters = self._positional_names()
-        for i in self._static_argnums:
-            if not -num_args <= i < num_args and i >= len(parameters) and not self._variadic():
-                raise StaticArgumentError(
-                    f"static_argnums names argument {i}, but {describe_function(self._fun)} takes "
-                    f"{len(parameters)} positional arguments."
-                )
-        nums = {i + num_args if i < 0 else i for i in self._static_argnums}
-        names = set(self._static_argnames)
-        names.update(parameters[i] for i in nums if 0 <= i < len(parameters))
-        nums.update(i for i, name in enumerate(parameters) if name in self._static_argnames)
-        return tuple(sorted(i for i in nums if i < num_args)), tuple(sorted(names))
-
-    def _positional_names(self) -> list[str]:
-        try:
-            parameters = inspect.signature(self._fun).parameters.values()
-        except (TypeError, ValueError):
-            return []
-        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        return [p.name for p in parameters if p.kind in kinds]
-
-    def _variadic(self) -> bool:
-        try:
-            parameters = inspect.signature(self._fun).parameters.values()
-        except (TypeError, ValueError):
-            return True
-        return any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
-
-    def _check_static(self, value: Any, place: str) -> Any:
-        if isinstance(value, Array):
-            raise StaticArgumentError(
-                f"static {place} of {describe_function(self._fun)} is an array of type "
-                f"{value.aval}. A "
-                "static argument is compared by value at every call: leave arrays out of "
-                "static_argnums, or pass a Python number."
-            )
-        try:
-            hash(value)
-        except TypeError:
-            raise StaticArgumentError(
-                f"static {place} of {describe_function(self._fun)} is of type "
-                f"{type(value).__name__}, "
-                "which is not hashable. Pass a tuple instead of a list, or a frozen class."
-            ) from None
-        return value
-
-    def _donated_leaves(
-        self, in_tree: PyTreeDef, num_consts: int, static: Collection[int]
-    ) -> tuple[int, ...]:
-        numbered_args, numbered_kwargs = tree.unflatten(in_tree, range(in_tree.num_leaves))
-        names = self._positional_names()
-        total = len(numbered_args) + len(static)
-        donated = {i + total if i < 0 else i for i in self._donate_argnums}
-        dynamic = [i for i in range(total) if i not in static]
-        wanted: list[int] = []
-        for i, value in zip(dynamic, numbered_args, strict=True):
-            name = names[i] if i < len(names) else None
-            if i in donated or name in self._donate_argnames:
-                wanted += tree.leaves(value)
-        for name, value in numbered_kwargs.items():
-            position = names.index(name) if name in names else None
-            if name in self._donate_argnames or position in donated:
-                wanted += tree.leaves(value)
-        return tuple(num_consts + i for i in sorted(wanted))
-
-
-@attrs.frozen(eq=False)
-class _Static:
-    """Static arguments as a key: equal where values and types are, and 0.0 is not -0.0."""
-
-    items: tuple[tuple[Any, Any], ...]
-
-    def __hash__(self) -> int:
-        return hash(self.items)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _Static)
-            and self.items == other.items
-            and all(
-                type(a) is type(b) and (type(a) is not float or str(a) == str(b))
-                for (_, a), (_, b) in zip(self.items, other.items, strict=True)
-            )
-        )
-
-
-def _positions(static: tuple[_Static, _Static] | None) -> tuple[int, ...]:
-    """Which positional arguments are static."""
-    return () if static is None else tuple([i for i, _ in static[0].items])
-
-
-def _with_static(fun: Callable[..., Any], args: _Static, kwargs: _Static) -> Callable[..., Any]:
-    """The function of the dynamic arguments alone."""
-
-    def call(*dynamic: Any, **dynamic_kwargs: Any) -> Any:
-        rest = iter(dynamic)
-        static = dict(args.items)
-        total = len(dynamic) + len(static)
-        full = [static[i] if i in static else next(rest) for i in range(total)]
-        return fun(*full, **dict(kwargs.items), **dynamic_kwargs)
-
-    return call
+    def _stage(self, signature: Signature) -> tuple[Entry, bool]:
+        """Record the program of a signature; tell also whether it is good for later calls."""
+        in_tree, static = signature.in_tree, signature.static
+        flat = FlatFunction(static.bind(self._fun), in_tree, user_fun=self._fun)
+        before = stand_ins.get()
+        staged = stage(flat, signature.avals, self._fun)
+        donated: list[int] = []
+        if not signature.settings.debug_nans:  # which may have to run the program again
+            donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]
+        params = JitParams(staged.jaxpr, self._name, tuple(donated))
+        # A closed-over tracer is good for this call only: the next call must trace again.
+        # So is a program in which something stands in for a loop.
+        closed_over = any(isinstance(c, Tracer) for c in staged.consts)
+        entry = Entry(params, staged.consts, flat.out_tree)
+        return entry, stand_ins.get() == before and not closed_over
 
 
 @overload
@@ -550,10 +478,11 @@ def jit(
             )
 
         return decorate
-    return JitFunction(
+    parameters = Parameters(
         fun,
         (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums),
         (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames),
         (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums),
         (donate_argnames,) if isinstance(donate_argnames, str) else tuple(donate_argnames),
     )
+    return JitFunction(fun, parameters)

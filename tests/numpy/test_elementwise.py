@@ -394,3 +394,17 @@ def test_gradients_where_jax_has_another_choice() -> None:
 )
 def test_second_derivatives(fun: Any, x: float, second: float) -> None:
     assert float(tinyjax.grad(tinyjax.grad(fun))(x)) == pytest.approx(second, abs=1e-6)
+
+
+@pytest.mark.parametrize("source", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("target", [np.int8, np.uint32, np.int32, np.int64])
+def test_floats_become_integers_as_compiled_programs_make_them(source: Any, target: Any) -> None:
+    # One value out of range, alone and among many: vector instructions must not miss it.
+    bad = [np.nan, np.inf, -np.inf, 300.7, -1.2, 2147483648.0, -2147483904.0, 9.3e18, -9.3e18]
+    convert = tinyjax.jit(lambda x: x.astype(target))
+    for size in (1, 3, 1000):
+        x = np.ones((len(bad), size), source)
+        with np.errstate(over="ignore"):
+            x[:, size // 2] = bad
+        for row in x:
+            np.testing.assert_array_equal(jnp.asarray(row).astype(target), convert(row))

@@ -13,12 +13,12 @@ from tinyjax.control_flow import (
     cond,
     cond_p,
     fori_loop,
+    loop_tangent_p,
     scan,
     scan_p,
     switch,
     while_loop,
     while_p,
-    while_tangent_p,
 )
 from tinyjax.core.array import Array
 from tinyjax.jit import jit
@@ -63,7 +63,7 @@ def one_of_three_jax(index: Any, x: Any) -> Any:
     return jax.lax.switch(index, branches, x)
 
 
-def recurrence(mul: Any, sin: Any, add: Any, scan: Any, reverse: bool, unroll: int = 1) -> Any:
+def recurrence(mul: Any, sin: Any, add: Any, scan: Any, reverse: bool, **options: int) -> Any:
     """A carry that meets a constant and the input; an output, and one that is an input's."""
 
     def fun(a: Any, start: Any, xs: Any) -> Any:
@@ -71,17 +71,17 @@ def recurrence(mul: Any, sin: Any, add: Any, scan: Any, reverse: bool, unroll: i
             after = add(mul(a, sin(carry)), x)
             return after, (mul(carry, x), x)
 
-        return scan(turn, start, xs, reverse=reverse, unroll=unroll)
+        return scan(turn, start, xs, reverse=reverse, **options)
 
     return fun
 
 
-def recur(reverse: bool, unroll: int = 1) -> tuple[Any, Any]:
+def recur(reverse: bool, unroll: int = 1, **own: int) -> tuple[Any, Any]:
     """Ours and jax's."""
     theirs = (jax.numpy.multiply, jax.numpy.sin, jax.numpy.add, jax.lax.scan)
     return (
-        recurrence(mul, sin, add, scan, reverse, unroll),
-        recurrence(*theirs, reverse, unroll),
+        recurrence(mul, sin, add, scan, reverse, unroll=unroll, **own),
+        recurrence(*theirs, reverse, unroll=unroll),
     )
 
 
@@ -173,6 +173,15 @@ SPECS = [
         grad=2,
     ),
     Spec(
+        "scan, with checkpoints",
+        scan_p,
+        recur(True, 1, checkpoints=2)[0],
+        [Case(V, V, ArraySpec((4, 3))), Case(S, S, ArraySpec((0,)))],
+        jax=recur(True)[1],
+        dtypes=("float64",),
+        grad=2,
+    ),
+    Spec(
         "scan, linear",
         scan_p,
         linear_loop,
@@ -210,8 +219,8 @@ SPECS = [
         grad=2,
     ),
     Spec(
-        "while_tangent",
-        while_tangent_p,
+        "loop_tangent",
+        loop_tangent_p,
         tangent_of_three_turns,
         [Case(V, V), Case(S, S)],
         numpy=lambda x, t: np.cos(np.sin(np.sin(x))) * np.cos(np.sin(x)) * np.cos(x) * t,

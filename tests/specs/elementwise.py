@@ -412,6 +412,7 @@ SPECS = [
     one(ew.acosh_p, ew.acosh, np.arccosh, jax.lax.acosh, low=1.2, high=3.0, grad_dtypes=BOTH),
     one(ew.atanh_p, ew.atanh, np.arctanh, jax.lax.atanh, low=-0.8, high=0.8, grad_dtypes=BOTH),
     pairs(ew.atan2_p, ew.atan2, np.arctan2, jax.lax.atan2, "f", y=NONZERO),
+    pairs(ew.logaddexp_p, ew.logaddexp, np.logaddexp, jax.numpy.logaddexp, "f", tol=4),
     # Branch cuts
     *(cuts(*function) for function in CUT_FUNCTIONS),
     *(below_cuts(*function) for function in CUT_FUNCTIONS[:-2]),

@@ -267,6 +267,23 @@ SPECS = [
         linear=(0,),
     ),
     Spec(
+        "split",
+        sh.split_p,
+        sh.split,
+        [
+            Case(LINE, sizes=(1, 3), axis=0),
+            Case(MATRIX, sizes=(1, 0, 2), axis=1),
+            Case(CUBE, sizes=(1, 2), axis=1),
+            Case(EMPTY, sizes=(0, 0), axis=0),
+        ],
+        lambda x, sizes, axis: np.split(x, np.cumsum(sizes)[:-1], axis),
+        jax.lax.split,
+        ALL,
+        grad=2,
+        grad_dtypes=BOTH,
+        linear=(0,),
+    ),
+    Spec(
         "iota",
         sh.iota_p,
         sh.iota,

@@ -24,7 +24,8 @@ from tinyjax import (
     vmap,
 )
 from tinyjax.core.jaxpr import ClosedJaxpr
-from tinyjax.jit import JitFunction, Lowered
+from tinyjax.jit import JitFunction
+from tinyjax.stages import Lowered
 
 Params = dict[str, Array]
 x = jnp.ones(3)

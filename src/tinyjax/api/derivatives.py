@@ -13,7 +13,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 import numpy as np
 
 from tinyjax import tree
-from tinyjax.api.mapping import vmap
+from tinyjax.api.mapping import over_basis
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.calling import (
     FlatFunction,
@@ -21,6 +21,7 @@ from tinyjax.core.calling import (
     as_arrays,
     leaf_path,
     parameter_name,
+    watched,
 )
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import ZERO, Tangent
@@ -114,6 +115,7 @@ def jvp(
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
 ) -> tuple[Any, ...]: ...
+@watched
 def jvp(
     fun: Callable[..., Any],
     primals: Sequence[Any],
@@ -191,6 +193,7 @@ def linearize(
 ) -> tuple[R, Callable[..., R], A]: ...
 @overload
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
+@watched
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Evaluate a function and return its derivative there as a linear function.
 
@@ -222,6 +225,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     linearized = linearize_flat(flat, args, None, fun)
     out_tree = flat.out_tree
 
+    @watched
     def tangent_map(*tangents: Any) -> Any:
         given = _as_tangents(
             tangents,
@@ -257,6 +261,7 @@ def vjp(
 ) -> tuple[R, Callable[[Any], tuple[Any, ...]], A]: ...
 @overload
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
+@watched
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Evaluate a function and return the map that pulls cotangents back to its arguments.
 
@@ -287,6 +292,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     linearized = linearize_flat(flat, args, None, fun)
     out_tree = flat.out_tree
 
+    @watched
     def pull_back(cotangent: Any) -> tuple[Any, ...]:
         given = _as_tangents(
             cotangent,
@@ -357,6 +363,7 @@ def _value_and_grad(
     several = not isinstance(argnums, int)
     numbers = tuple(argnums) if not isinstance(argnums, int) else (argnums,)
 
+    @watched
     @wraps(fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> tuple[R, Any]:
         chosen = tuple(_argument(fun, args, i, name) for i in numbers)
@@ -493,6 +500,7 @@ def grad(
     """
     both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, "grad")
 
+    @watched
     @wraps(fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
         value, gradient = both(*args, **kwargs)
@@ -543,6 +551,7 @@ def jacfwd(
     """
     several, numbers = not isinstance(argnums, int), _numbers(argnums)
 
+    @watched
     @wraps(fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
         of_chosen, chosen, primals, in_tree = _choose(fun, args, kwargs, numbers, "jacfwd")
@@ -560,7 +569,7 @@ def jacfwd(
             return jvp(of_chosen, chosen, direction)[1]
 
         basis = _basis(primals, in_tree)[0]
-        columns = vmap(push, out_axes=-1)(basis)
+        columns = over_basis(push, -1)(basis)
         jacobian = tree.map(
             lambda column: _split_inputs(column, primals, in_tree, several), columns
         )
@@ -603,6 +612,7 @@ def jacrev(
     """
     several, numbers = not isinstance(argnums, int), _numbers(argnums)
 
+    @watched
     @wraps(fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
         of_chosen, chosen, primals, in_tree = _choose(fun, args, kwargs, numbers, "jacrev")
@@ -625,7 +635,7 @@ def jacrev(
                         else " Convert it with .astype(float)."
                     )
                 )
-        rows = vmap(pull_back)(_basis(outs, out_tree))
+        rows = over_basis(pull_back)(_basis(outs, out_tree))
         split = [
             _split_outputs(row, outs) for row in tree.leaves(rows)
         ]  # for each input leaf, the block of each output leaf

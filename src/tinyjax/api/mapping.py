@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from tinyjax import tree
 from tinyjax.core.array import Array, canonical_axis
-from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, leaf_path
+from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, leaf_path, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import MappedAxis
 from tinyjax.errors import ArgumentError, BatchSizeError
@@ -72,7 +72,24 @@ def vmap(
         _check_chunk_size(chunk_size, axis_name)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
+    return _mapped(fun, in_axes, out_axes, axis_name, axis_size, chunk_size)
 
+
+def over_basis(fun: Callable[[Any], R], out_axes: Any = 0) -> Callable[[Any], R]:
+    """``vmap`` over the directions of a Jacobian."""
+    return _mapped(fun, 0, out_axes, of_basis=True)
+
+
+def _mapped(
+    fun: Callable[P, R],
+    in_axes: Any,
+    out_axes: Any,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    chunk_size: int | None = None,
+    of_basis: bool = False,
+) -> Callable[P, R]:
+    @watched
     @wraps(fun)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten((args, kwargs))
@@ -89,7 +106,7 @@ def vmap(
         size = _mapped_size(fun, arrays, axes, in_tree, axis_size)
         flat = FlatFunction(fun, in_tree)
         if chunk_size is None or chunk_size >= size:
-            outs, found = batch_flat(flat, MappedAxis(size, axis_name), arrays, axes, fun)
+            outs, found = batch_flat(flat, MappedAxis(size, axis_name, of_basis), arrays, axes, fun)
         else:
             outs, found = _in_chunks(flat, arrays, axes, size, chunk_size, fun)
         wanted = tree.flatten_prefix(out_axes, flat.out_tree, _is_none, "out_axes")

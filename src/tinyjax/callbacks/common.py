@@ -90,7 +90,8 @@ class CallbackParams:
         lanes: the mapped axes, the outermost first; they lead the operands' axes.
         method: how they are dealt with; None where there may be none.
         ordered: whether calls keep the order of the program.
-        derivative: the function that was declared as its derivative.
+        derivative: the function that was declared as its derivative; what it closes over is among
+            the operands, after those of the callback.
         location: the user's line, for messages; two programs that differ in it are the same.
     """
 
@@ -117,6 +118,7 @@ class CallbackParams:
 def call_host(params: CallbackParams, operands: Sequence[HostArray]) -> Sequence[HostArray]:
     """Call the function, for every lane, and return arrays of exactly the types declared."""
     sizes = params.sizes
+    operands = operands[: params.in_tree.num_leaves - len(params.static)]
     if params.method is not VmapMethod.SEQUENTIAL or not sizes:
         return _call_once(params, [_widened(params, x, i) for i, x in enumerate(operands)], sizes)
     outs = [np.empty((*sizes, *a.shape), a.dtype) for a in params.out_avals]

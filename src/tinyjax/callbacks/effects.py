@@ -85,8 +85,6 @@ def io_callback(
     Raises:
         CallbackError: the result is not what was declared, or an ordered call is under ``vmap``.
         DifferentiationError: a derivative of the results is taken.
-        EffectOrderError: a compiled program has ordered calls inside a loop or branch and others
-            outside.
         ArgumentError: an argument is of the wrong type.
 
     Example:

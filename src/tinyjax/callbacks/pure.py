@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import attrs
+
 from tinyjax import tree
 from tinyjax.callbacks.common import (
     CallbackParams,
@@ -18,7 +20,11 @@ from tinyjax.callbacks.common import (
     not_differentiable,
 )
 from tinyjax.core.array import Array, as_array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.closures import holds_tracer
+from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import (
@@ -28,6 +34,7 @@ from tinyjax.errors import (
 from tinyjax.frames import user_location
 from tinyjax.primitives.shape import move_batch_axis, zeros_like
 from tinyjax.transforms.batching import batch_flat
+from tinyjax.tree import PyTreeDef
 
 _Method = Literal["sequential", "expand_dims", "broadcast_all"]
 
@@ -59,9 +66,10 @@ def _declared_derivative(
     n = params.in_tree.num_leaves
 
     def fun(*flat: Array) -> Sequence[Array]:
+        half = len(flat) // 2  # what the derivative closes over has come along with tangents
         primals, _ = tree.unflatten(params.in_tree, flat[:n])
-        tangents, _ = tree.unflatten(params.in_tree, flat[n:])
-        leaves, found_tree = tree.flatten(derivative(primals, tangents))
+        tangents, _ = tree.unflatten(params.in_tree, flat[half : half + n])
+        leaves, found_tree = tree.flatten(derivative(primals, tangents, *flat[n:half]))
         found = [as_array(leaf) for leaf in leaves]
         given = [(x.shape, x.dtype) for x in found]
         if found_tree != params.out_tree or given != [(a.shape, a.dtype) for a in params.out_avals]:
@@ -131,8 +139,8 @@ def pure_callback(
             argument repeated to full length. By default ``vmap`` is an error.
         derivative: takes the tuple of ``args`` and the tuple of their tangents, as arrays, and
             returns the tangent of the result; linear in the tangents. Arguments that have no
-            tangent come with zeros. It serves forward and reverse mode. Without it, a derivative
-            is an error.
+            tangent come with zeros. It may close over traced values. It serves forward and
+            reverse mode. Without it, a derivative is an error.
         kwargs: more arguments for ``callback``.
 
     Returns:
@@ -170,8 +178,37 @@ def pure_callback(
         out_tree=out_tree,
         out_avals=out_avals,
         method=None if vmap_method is None else VmapMethod(vmap_method),
-        derivative=None if derivative is None else Identity(derivative),
         location=user_location(),
     )
-    outs = bind(pure_callback_p, [as_array(x) for x in leaves], params)
+    operands = [as_array(x) for x in leaves]
+    if derivative is not None:
+        consts: Sequence[Array] = ()
+        if holds_tracer(derivative):  # which may be gone when a derivative is taken
+            derivative, consts = _closed(derivative, in_tree, [x.aval for x in operands])
+        params = attrs.evolve(params, derivative=Identity(derivative))
+        operands += consts
+    outs = bind(pure_callback_p, operands, params)
     return tree.unflatten(out_tree, outs)
+
+
+def _closed(
+    derivative: Callable[..., Any], in_tree: PyTreeDef, avals: Sequence[ShapedArray]
+) -> tuple[Callable[..., Any], Sequence[Array]]:
+    """Stage a declared derivative; what it closes over becomes its last arguments."""
+    n = len(avals)
+    out_trees: list[PyTreeDef] = []
+
+    def run(*flat: Array) -> list[Array]:
+        (primals, _), (tangents, _) = (tree.unflatten(in_tree, x) for x in (flat[:n], flat[n:]))
+        leaves, out_tree = tree.flatten(derivative(primals, tangents))
+        out_trees.append(out_tree)
+        return [as_array(leaf) for leaf in leaves]
+
+    staged = stage(run, [*avals, *avals], derivative)
+    jaxpr = staged.jaxpr  # the derivative outlives the trace, whose tracers it must not hold
+
+    def closed(primals: Any, tangents: Any, *consts: Array) -> Any:
+        outs = eval_jaxpr(jaxpr, [*consts, *tree.leaves((primals, tangents))])
+        return tree.unflatten(out_trees[0], outs)
+
+    return closed, staged.consts

@@ -1,16 +1,21 @@
 """What the control-flow primitives share: staging functions of trees, and reshaping jaxprs."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, TypeVar
+
+import attrs
 
 from tinyjax import dtypes, tree, xla
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr, subjaxprs
+from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr, subjaxprs, zero_literal
 from tinyjax.core.primitive import Primitive
-from tinyjax.core.staging import Staged, stage
-from tinyjax.errors import CarryTypeError
+from tinyjax.core.staging import Staged, extend, stage, stand_ins
+from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.tree import PyTreeDef
@@ -19,12 +24,33 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 
+@attrs.frozen
+class Body:
+    """A loop's body that is made of a user's function, which messages are to name.
+
+    Attributes:
+        call: the body.
+        fun: the user's function.
+        loop: the loop that the user wrote.
+        place: which part of the carry is the user's.
+    """
+
+    call: Callable[..., Any]
+    fun: Callable[..., Any]
+    loop: str
+    place: int = 0
+
+    def __call__(self, *args: Any) -> Any:
+        return self.call(*args)
+
+
 def stage_function(
     fun: Callable[..., Any], in_tree: PyTreeDef, avals: Sequence[ShapedArray]
 ) -> tuple[Staged, PyTreeDef]:
     """Stage a user's function of trees; ``in_tree`` is the structure of ``(args, kwargs)``."""
-    flat = FlatFunction(fun, in_tree)
-    staged = stage(flat, avals, fun)
+    user_fun = fun.fun if isinstance(fun, Body) else fun
+    flat = FlatFunction(fun, in_tree, user_fun=user_fun)
+    staged = stage(flat, avals, user_fun)
     return staged, flat.out_tree
 
 
@@ -61,9 +87,7 @@ def rearrange(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | None
 
 def convert_outputs(jaxpr: Jaxpr, convert: Callable[[list[Array]], Sequence[Array]]) -> Jaxpr:
     """A program followed by something more, which adds no constants but scalars."""
-    staged = stage(lambda *args: convert(eval_jaxpr(jaxpr, args)), jaxpr.in_avals)
-    assert not staged.consts, "nothing but the program's own values takes part"
-    return staged.jaxpr
+    return extend(jaxpr, lambda *outs: convert(list(outs)))
 
 
 def convert_all(values: Sequence[Array], avals: Sequence[ShapedArray]) -> list[Array]:
@@ -76,7 +100,8 @@ def convert_all(values: Sequence[Array], avals: Sequence[ShapedArray]) -> list[A
 
 def same(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
     """Whether two lists of types are equal but for weakness."""
-    return [x.strip_weak() for x in a] == [x.strip_weak() for x in b]
+    # types are compared by identity, and are mostly the same
+    return list(a) == list(b) or [x.strip_weak() for x in a] == [x.strip_weak() for x in b]
 
 
 def split(values: Sequence[T], *sizes: int) -> list[list[T]]:
@@ -149,6 +174,61 @@ def stabilise(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
     )
 
 
+@attrs.frozen(eq=False)
+class _Matched:
+    """What ``match_carry`` found for one loop.
+
+    Attributes:
+        first: the types of the carry that it was given.
+        types: the types that the carry keeps.
+        inside: the same for the loops in its body, in order.
+    """
+
+    first: Sequence[ShapedArray]
+    types: Sequence[ShapedArray]
+    inside: Sequence[_Matched]
+
+
+@attrs.define(eq=False)
+class _Pass:
+    """One staging of a loop's body.
+
+    The body of a loop whose carry starts from a Python number may have to be staged twice, and for
+    a nest of such loops that would be two to the depth. So the first staging is only for types: in
+    it, a loop whose carry changes is not staged again, and something of the right types stands in
+    for it. The second staging starts each loop with the types that the first one found.
+
+    Attributes:
+        for_types: whether only the types of the results matter.
+        earlier: what the loops in the body found in the staging before.
+        found: what they found in this one.
+    """
+
+    for_types: bool
+    earlier: Sequence[_Matched]
+    found: list[_Matched] = attrs.field(factory=list)
+
+    def guess(self, first: Sequence[ShapedArray]) -> _Matched | None:
+        """What the next loop in the body found in the staging before, if it is the same loop."""
+        place = len(self.found)
+        if place >= len(self.earlier):
+            return None
+        earlier = self.earlier[place]
+        return earlier if same(earlier.first, first) else None
+
+
+_current_pass: ContextVar[_Pass | None] = ContextVar("tinyjax_loop_staging", default=None)
+
+
+def _stand_in(staged: Staged, carry: Sequence[ShapedArray]) -> Staged:
+    """A body that keeps a carry of the given types, and has the other results' types."""
+    stand_ins.set(stand_ins.get() + 1)
+    jaxpr, n, m = staged.jaxpr, len(staged.consts), len(carry)
+    binders = (*jaxpr.in_binders[:n], *map(Var, carry), *jaxpr.in_binders[n + m :])
+    outs = tuple([zero_literal(aval) for aval in (*carry, *jaxpr.out_avals[m:])])
+    return Staged(Jaxpr(binders, (), outs), staged.consts)
+
+
 def match_carry(
     name: str,
     fun: Callable[..., Any],
@@ -175,39 +255,92 @@ def match_carry(
     Raises:
         CarryTypeError: the body returns a carry of another structure or type.
     """
+    outer = _current_pass.get()
+    first = [x.aval for x in carry]
+    guess = None if outer is None else outer.guess(first)
+    types = first if guess is None else list(guess.types)
+    inside: Sequence[_Matched] = () if guess is None else guess.inside
+    nested = outer is not None and outer.for_types
+    for_types = nested or (guess is None and any(aval.weak_type for aval in first))
     while True:
-        before = [x.aval for x in carry]
-        staged, new_tree = stage_body(before)
+        this = _Pass(for_types, inside)
+        token = _current_pass.set(this)
+        before = stand_ins.get()
+        outcome: tuple[Staged, PyTreeDef] | None = None
+        try:
+            outcome = stage_body(types)
+        except Exception:
+            if nested or stand_ins.get() == before:
+                raise
+        finally:
+            _current_pass.reset(token)
+        if outcome is None:  # perhaps only because of what stood in
+            for_types, inside = False, ()
+            continue
+        staged, new_tree = outcome
+        inside = this.found
         if new_tree != carry_tree:
-            raise CarryTypeError(
-                f"the carry of {name} must keep its structure, but {describe_function(fun)} was "
-                f"given {carry_tree} and returned {new_tree}."
-            )
+            raise _changed_structure(name, fun, carry_tree, new_tree)
         after = staged.jaxpr.out_avals[: len(carry)]
-        promoted = [_promoted(a, b) for a, b in zip(before, after, strict=True)]
-        if same(promoted, before):
+        promoted = [_promoted(a, b) for a, b in zip(types, after, strict=True)]
+        if guess is not None:
+            wanted = [_promoted(a, b) for a, b in zip(first, after, strict=True)]
+            if not (same(wanted, types) and same(after, types)):
+                types, guess = first, None
+                continue
+        if not same(promoted, types):
+            types = promoted
+            if nested:
+                staged, after = _stand_in(staged, types), tuple(types)
+                break
+            for_types = False
+        elif not nested and stand_ins.get() != before:
+            for_types = False
+        else:
             break
-        carry = convert_all(carry, promoted)
-    if promoted != before:
+    if outer is not None:
+        outer.found.append(_Matched(first, types, inside))
+    carry = convert_all(carry, types)
+    if promoted != types:
         # Only weakness changes. The function is not run again: a nest of loops that each start from
         # a Python number would run the innermost as often as two to the depth.
         carry = convert_all(carry, promoted)
         staged = _retype(staged, promoted)
-    for path, a, b in zip(paths(carry_tree, "carry"), before, after, strict=True):
-        if (a.shape, a.dtype) == (b.shape, b.dtype):
-            continue
-        advice = (
-            f"Return it as .astype({a.dtype.name!r}), or start with an array of dtype "
-            f"{b.dtype.name}."
-            if a.shape == b.shape
-            else "Return an array of the shape it had, or start with one of the new shape."
-        )
-        raise CarryTypeError(
-            f"the carry of {name} must keep its type, but {describe_function(fun)} changes {path} "
-            f"from {a} to {b}. {advice}"
-        )
+    for path, a, b in zip(paths(carry_tree, "carry"), types, after, strict=True):
+        if (a.shape, a.dtype) != (b.shape, b.dtype):
+            raise _changed_type(name, fun, path, a, b)
     jaxpr = stabilise(staged.jaxpr, len(staged.consts), len(carry))
     return carry, Staged(jaxpr, staged.consts)
+
+
+def _changed_structure(
+    name: str, fun: Callable[..., Any], given: PyTreeDef, found: PyTreeDef
+) -> CarryTypeError:
+    if isinstance(fun, Body):
+        given, found = (x.children()[fun.place] for x in (given, found))
+        name, fun = fun.loop, fun.fun
+    return CarryTypeError(
+        f"the carry of {name} must keep its structure, but {describe_function(fun)} was given "
+        f"{given} and returned {found}. Make the containers, their keys and lengths equal."
+    )
+
+
+def _changed_type(
+    name: str, fun: Callable[..., Any], path: str, before: ShapedArray, after: ShapedArray
+) -> CarryTypeError:
+    if isinstance(fun, Body):
+        path = path.replace(f"carry[{fun.place}]", "carry", 1)
+        name, fun = fun.loop, fun.fun
+    advice = (
+        f"Return it as .astype({before.dtype.name!r}), or start with an array of dtype "
+        f"{after.dtype.name}."
+        if before.shape == after.shape
+        else "Return an array of the shape it had, or start with one of the new shape."
+    )
+    return CarryTypeError(
+        f"the carry of {name} must keep its type, but {describe_function(fun)} changes {path} "
+        f"from {before} to {after}. {advice}"
+    )
 
 
 def _retype(staged: Staged, carry: Sequence[ShapedArray]) -> Staged:
@@ -224,3 +357,12 @@ def _promoted(before: ShapedArray, after: ShapedArray) -> ShapedArray:
         return before
     dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in (before, after)])
     return ShapedArray(before.shape, dtype, weak)
+
+
+def check_checkpoints(name: str, checkpoints: int) -> None:
+    """Raise unless reverse mode through a loop has a place for its first state."""
+    if checkpoints < 1:
+        raise ArgumentError(
+            f"checkpoints of {name} must be at least 1, but it is {checkpoints}: the first state "
+            "takes one."
+        )

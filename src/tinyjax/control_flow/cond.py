@@ -18,13 +18,13 @@ from tinyjax.control_flow.common import (
     stage_function,
 )
 from tinyjax.control_flow.while_loop import first_lane, while_p
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, splat
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
-from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
-from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, zero_literal
+from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.stablehlo import TURN, Lowering
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError, BranchTypeError, PromotionError
@@ -38,10 +38,9 @@ from tinyjax.primitives.shape import (
     full_like,
     move_batch_axis,
     moveaxis,
-    zeros_like,
 )
 from tinyjax.transforms.batching import batch_flat, batch_jaxpr
-from tinyjax.transforms.jvp import Wanted, jvp_jaxpr
+from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from tinyjax.transforms.transpose import not_linear, transpose_jaxpr
 from tinyjax.tree import PyTreeDef
@@ -59,6 +58,7 @@ class CondParams:
 cond_p: Primitive[CondParams] = Primitive("cond", CondParams)
 
 
+@cond_p.def_rule(STEPWISE)
 @cond_p.def_evaluate
 def _cond_evaluate(args: Sequence[Array], params: CondParams) -> Sequence[Array]:
     index, *operands = args
@@ -86,13 +86,29 @@ def _cond_lowering(
     lowering: Lowering, operands: Sequence[str], params: CondParams
 ) -> Sequence[str]:
     index, *rest = operands
-    avals_in, avals_out = lowering.avals_in, lowering.avals_out
+    avals_in, avals_out = lowering.avals_in, list(lowering.avals_out)
+    if not any(effects(branch).ordered for branch in params.branches):
 
-    def region(branch: Jaxpr) -> str:
-        return lowering.region((), lambda _: lowering.lower(branch, rest), avals_out)
+        def region(branch: Jaxpr) -> str:
+            return lowering.region((), lambda _: lowering.lower(branch, rest), avals_out)
 
-    regions = [region(branch) for branch in params.branches]
-    return lowering.emit("stablehlo.case", (index,), avals_in[:1], avals_out, None, regions)
+        regions = [region(branch) for branch in params.branches]
+        return lowering.emit("stablehlo.case", (index,), avals_in[:1], avals_out, None, regions)
+
+    before, avals_out = lowering.turn, [*avals_out, TURN]
+
+    def ordered_region(branch: Jaxpr) -> str:
+        def body(_: list[str]) -> list[str]:
+            lowering.turn = before
+            return [*lowering.lower(branch, rest), lowering.turn]
+
+        return lowering.region((), body, avals_out)
+
+    regions = [ordered_region(branch) for branch in params.branches]
+    *outs, lowering.turn = lowering.emit(
+        "stablehlo.case", (index,), avals_in[:1], avals_out, None, regions
+    )
+    return outs
 
 
 def _bind_branches(
@@ -119,8 +135,7 @@ def _cond_jvp(
     index, *operands = primals
     nonzero = tuple(t is not ZERO for t in tangents[1:])
     present = _any_of([jvp_jaxpr(branch, nonzero)[1] for branch in params.branches])
-    wanted = Wanted(present, zeros_like)
-    branches = [jvp_jaxpr(branch, nonzero, wanted)[0] for branch in params.branches]
+    branches = [jvp_jaxpr(branch, nonzero, present)[0] for branch in params.branches]
     given = [t for t in tangents[1:] if t is not ZERO]
     outs = _bind_branches(index, branches, [*operands, *given])
     rest = iter(outs[len(present) :])
@@ -134,10 +149,9 @@ def _cond_linearize(
     index, *operands = primals
     chosen = tuple(nonzero[1:])
     present = _any_of([linearize_jaxpr(b, chosen).nonzero_out for b in params.branches])
-    wanted = Wanted(present, zeros_like)
-    linearized = [linearize_jaxpr(branch, chosen, wanted) for branch in params.branches]
-    slots, places = _share_slots(linearized)
+    linearized = [linearize_jaxpr(branch, chosen, present) for branch in params.branches]
     n = len(present)
+    slots, places = share_slots([lin.primal.jaxpr.out_avals[n:] for lin in linearized])
     primal = [
         _fill_slots(lin.primal, n, slots, own) for lin, own in zip(linearized, places, strict=True)
     ]
@@ -156,27 +170,30 @@ def _cond_linearize(
     return outs[:n], present, tangent_map
 
 
-def _share_slots(
-    linearized: Sequence[LinearizedJaxpr],
+def share_slots(
+    residuals: Sequence[Sequence[ShapedArray]],
 ) -> tuple[list[ShapedArray], list[list[int]]]:
     """Lay out the residuals that the branches compute: only one branch runs, so they share slots.
 
+    Args:
+        residuals: the types of each branch's residuals.
+
     Returns:
-        The type of each slot, and for each branch the slots of its computed residuals.
+        The type of each slot, and for each branch the slots of its residuals.
     """
     slots: list[ShapedArray] = []
+    of_type: dict[ShapedArray, list[int]] = {}
     places: list[list[int]] = []
-    for lin in linearized:
-        free = list(range(len(slots)))
+    for avals in residuals:
+        taken: dict[ShapedArray, int] = {}
         own: list[int] = []
-        for aval in lin.primal.jaxpr.out_avals[len(lin.nonzero_out) :]:
-            place = next((i for i in free if slots[i] == aval), None)
-            if place is None:
-                place = len(slots)
+        for aval in avals:
+            same_type = of_type.setdefault(aval, [])
+            n = taken[aval] = taken.get(aval, 0) + 1
+            if n > len(same_type):
+                same_type.append(len(slots))
                 slots.append(aval)
-            else:
-                free.remove(place)
-            own.append(place)
+            own.append(same_type[n - 1])
         places.append(own)
     return slots, places
 
@@ -185,16 +202,14 @@ def _fill_slots(
     primal: Staged, num_outs: int, slots: Sequence[ShapedArray], places: Sequence[int]
 ) -> Staged:
     """Put a branch's residuals into their slots, and zeros into the others."""
-
-    def fill(outs: list[Array]) -> list[Array]:
-        filled: list[Array] = [splat(0, aval) for aval in slots]
-        for place, value in zip(places, outs[num_outs:], strict=True):
-            filled[place] = value
-        return [*outs[:num_outs], *filled]
-
     if list(places) == list(range(len(slots))):
         return primal
-    return Staged(convert_outputs(primal.jaxpr, fill), primal.consts)
+    jaxpr = primal.jaxpr
+    filled: list[Atom] = [zero_literal(aval) for aval in slots]
+    for place, atom in zip(places, jaxpr.outs[num_outs:], strict=True):
+        filled[place] = atom
+    outs = (*jaxpr.outs[:num_outs], *filled)
+    return Staged(Jaxpr(jaxpr.in_binders, jaxpr.eqns, outs), primal.consts)
 
 
 def _read_slots(
@@ -212,9 +227,10 @@ def _read_slots(
     num_computed = len(lin.primal.jaxpr.outs) - len(lin.nonzero_out)
     slots = iter(sources[:num_computed])
     kept = {i: num_slots + k for k, i in enumerate(sources[num_computed:])}
-    binders = [Var(aval) for aval in avals]
+    found: list[Var | None] = [None] * len(avals)
     for var, forwarded in zip(jaxpr.in_binders, lin.forwarded, strict=False):
-        binders[next(slots) if forwarded is None else kept[forwarded]] = var
+        found[next(slots) if forwarded is None else kept[forwarded]] = var
+    binders = [var or Var(aval) for var, aval in zip(found, avals, strict=True)]
     tangents = jaxpr.in_binders[len(lin.forwarded) :]
     return Jaxpr((*binders, *tangents), jaxpr.eqns, jaxpr.outs)
 
@@ -232,18 +248,17 @@ def _cond_transpose(
     present = _any_of([t.nonzero_out for t in transposed])
     avals = [x.aval for x in rest if isinstance(x, Var)]
 
-    def spread(has: Sequence[bool], outs: list[Array]) -> list[Array]:
-        found = iter(outs)
-        return [
-            next(found) if mine else splat(0, aval)
-            for mine, wanted, aval in zip(has, present, avals, strict=True)
-            if wanted
-        ]
-
     def spread_all(has: tuple[bool, ...], staged: Staged) -> Staged:
         if has == present:
             return staged
-        return Staged(convert_outputs(staged.jaxpr, lambda outs: spread(has, outs)), staged.consts)
+        jaxpr = staged.jaxpr
+        found = iter(jaxpr.outs)
+        outs = [
+            next(found) if mine else zero_literal(aval)
+            for mine, wanted, aval in zip(has, present, avals, strict=True)
+            if wanted
+        ]
+        return Staged(Jaxpr(jaxpr.in_binders, jaxpr.eqns, tuple(outs)), staged.consts)
 
     branches = [spread_all(t.nonzero_out, t.staged) for t in transposed]
     known = [x for x in rest if not isinstance(x, Var)]
@@ -295,9 +310,11 @@ def _of_those_who_take(
     """Apply a branch to many examples, of which some take it; what others get is of no account.
 
     The others come along as copies of the first who does, which keeps the infinities and NaNs that
-    they would get out of the derivatives, and ends a ``while_loop`` that might not end for them. A
-    branch with such a loop is run only if somebody takes it.
+    they would get out of the derivatives, and ends a ``while_loop`` that might not end for them.
+    Where nobody takes the branch there is nobody to copy, and it is not run.
     """
+    used = {x for eqn in branch.eqns for x in eqn.inputs}
+    marks = [mark and var in used for mark, var in zip(batched, branch.in_binders, strict=True)]
 
     def of_many(operands: Sequence[Array]) -> list[Array]:
         # not through batch_jaxpr: equations that are inlined here must not be recorded twice,
@@ -309,23 +326,15 @@ def _of_those_who_take(
             move_batch_axis(out, axis, 0, mapped.size) for out, axis in zip(outs, axes, strict=True)
         ]
 
-    if contains(branch, while_p) and mapped.size:
-
-        def taken(here: Array, *operands: Array) -> list[Array]:
-            return of_many(first_lane(here, operands, batched))
-
-        avals = [x.aval for x in (here, *operands)]
-        run = stage(taken, avals)
-        zeros = [splat(0, aval) for aval in run.jaxpr.out_avals]
-        nothing = stage(lambda *_: zeros, avals)
-        anyone = convert_element_type(reduce_or(here, (0,)), dtypes.int32)
-        return _bind_branches(anyone, [nothing, run], [here, *operands])
-    inexact = [
-        mark and dtypes.is_inexact(x.dtype) for x, mark in zip(operands, batched, strict=True)
-    ]
-    if any(inexact) and mapped.size:
-        operands = first_lane(here, operands, inexact)
-    return of_many(operands)
+    differentiable = any(isinstance(x, Var) and dtypes.is_inexact(x.aval.dtype) for x in used)
+    if not (contains(branch, while_p) or differentiable) or not mapped.size:
+        return of_many(operands)
+    avals = [x.aval for x in (here, *operands)]
+    run = stage(lambda here, *operands: of_many(first_lane(here, operands, marks)), avals)
+    zeros = tuple([zero_literal(aval) for aval in run.jaxpr.out_avals])
+    nothing = Staged(Jaxpr(tuple(map(Var, avals)), (), zeros), ())
+    anyone = convert_element_type(reduce_or(here, (0,)), dtypes.int32)
+    return _bind_branches(anyone, [nothing, run], [here, *operands])
 
 
 # The functions
@@ -342,7 +351,8 @@ def cond(
 
     Where the predicate's value is at hand, outside ``jit`` and not mapped by ``vmap``, the function
     chosen is simply called. Else both are staged, and one runs when the program does; under
-    ``vmap`` with a mapped predicate both run, and the results are selected.
+    ``vmap`` with a mapped predicate each runs that some example takes, and the results are
+    selected.
 
     Args:
         pred: a bool scalar; a number counts as true where it is not zero.

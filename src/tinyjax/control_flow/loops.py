@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from tinyjax import dtypes, tree
+from tinyjax.control_flow.common import Body, check_checkpoints
 from tinyjax.control_flow.scan import scan
 from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, canonical_axis
@@ -36,11 +37,13 @@ def fori_loop(
     init_val: S,
     *,
     unroll: int | bool | None = None,
+    checkpoints: int | None = None,
 ) -> S:
     """Run ``state = body_fun(i, state)`` for every integer from ``lower`` to below ``upper``.
 
     With bounds whose values are at hand it is a ``scan``, of which reverse mode keeps the residuals
-    of every turn; with traced bounds it is a ``while_loop``, of which it keeps 32 states.
+    of every turn, or ``checkpoints`` states; with traced bounds it is a ``while_loop``, of which it
+    keeps 32 states if nothing else is said.
 
     Args:
         lower: an integer scalar.
@@ -49,9 +52,11 @@ def fori_loop(
             shapes and dtypes.
         init_val: the first state, a tree of arrays.
         unroll: how many turns the compiled loop does at a time, where the bounds are at hand.
+        checkpoints: how many states reverse mode keeps at a time, at least one.
 
     Raises:
-        ArgumentError: a bound is not an integer scalar, or ``unroll`` is given for traced bounds.
+        ArgumentError: a bound is not an integer scalar, ``unroll`` is given for traced bounds, or
+            ``checkpoints`` is not positive.
         CarryTypeError: the state changes its structure or type; the message says which leaf.
 
     Example:
@@ -59,6 +64,8 @@ def fori_loop(
         >>> int(lax.fori_loop(1, 5, lambda i, product: product * i, 1))
         24
     """
+    if checkpoints is not None:
+        check_checkpoints("fori_loop", checkpoints)
     bounds = [as_array(lower), as_array(upper)]
     for name, bound in zip(("lower", "upper"), bounds, strict=True):
         if bound.shape or not dtypes.is_integer(bound.dtype):
@@ -76,7 +83,9 @@ def fori_loop(
 
         start: tuple[Array, S] = (full((), first, dtype), init_val)
         steps = 1 if unroll is None else unroll
-        return scan(turn, start, None, max(length, 0), unroll=steps)[0][1]
+        length = max(length, 0)
+        named = Body(turn, body_fun, "fori_loop", 1)
+        return scan(named, start, None, length, unroll=steps, checkpoints=checkpoints)[0][1]
     if unroll is not None:
         raise ArgumentError(
             "fori_loop can be unrolled only where its bounds are known, but they are traced. Leave "
@@ -91,7 +100,9 @@ def fori_loop(
         return add(i, one), end, body_fun(i, state)
 
     ends = [convert_element_type(x, dtype) for x in bounds]
-    return while_loop(goes_on, body, (ends[0], ends[1], init_val))[2]
+    kept = 32 if checkpoints is None else checkpoints
+    named = Body(body, body_fun, "fori_loop", 2)
+    return while_loop(goes_on, named, (ends[0], ends[1], init_val), checkpoints=kept)[2]
 
 
 @checked
@@ -121,15 +132,18 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
     def turn(_: None, x: Any) -> tuple[None, Y]:
         return None, f(x)
 
+    result: Y
     if batch_size is None:
-        return scan(turn, None, xs)[1]
+        _, result = scan(Body(turn, f, "map"), None, xs)
+        return result
     if batch_size < 1:
         raise ArgumentError(f"batch_size of map must be positive, but it is {batch_size}.")
     leaves, in_tree = tree.flatten(((xs,), {}))
     arrays = as_arrays(leaves, f, in_tree)
     lengths = {x.shape[0] if x.shape else None for x in arrays}
     if len(lengths) != 1 or None in lengths:
-        return scan(turn, None, xs)[1]  # which says what is wrong
+        _, result = scan(Body(turn, f, "map"), None, xs)  # which says what is wrong
+        return result
     length = arrays[0].shape[0]
     batches, rest = divmod(length, batch_size)
     flat = FlatFunction(f, in_tree)
@@ -154,7 +168,7 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
     joined = [
         concatenate(parts, 0) if len(parts) > 1 else parts[0] for parts in zip(*found, strict=True)
     ]
-    result: Y = tree.unflatten(flat.out_tree, joined)
+    result = tree.unflatten(flat.out_tree, joined)
     return result
 
 

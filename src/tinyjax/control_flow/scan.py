@@ -1,6 +1,6 @@
 """``scan``: a loop of known length with a state, an input and an output for every turn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -8,6 +8,7 @@ import attrs
 from tinyjax import dtypes, tree
 from tinyjax.control_flow.common import (
     at_front,
+    check_checkpoints,
     depends,
     evaluate_compiled,
     fixed_point,
@@ -23,8 +24,8 @@ from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
-from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects_of, eval_jaxpr, subjaxprs
-from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, effects_of, eval_jaxpr, subjaxprs
+from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.simplify import dce
 from tinyjax.core.stablehlo import Lowering, int_array
 from tinyjax.core.staging import Staged, stage
@@ -32,9 +33,18 @@ from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.families import add_arrays
-from tinyjax.primitives.shape import full, move_batch_axis, moveaxis, zeros_like
+from tinyjax.primitives.shape import (
+    concatenate,
+    full,
+    move_batch_axis,
+    moveaxis,
+    reshape,
+    slice_in_dim,
+    squeeze,
+    zeros_like,
+)
 from tinyjax.transforms.batching import batch_jaxpr
-from tinyjax.transforms.jvp import Wanted, jvp_jaxpr
+from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from tinyjax.transforms.transpose import backward_pass
 from tinyjax.tree import PyTreeDef
@@ -56,6 +66,7 @@ class ScanParams:
         length: the number of turns.
         reverse: whether the turns go from the last slice to the first.
         unroll: how many turns the compiled loop does at a time.
+        checkpoints: how many carries reverse mode keeps; None for the residuals of every turn.
     """
 
     jaxpr: Jaxpr
@@ -64,6 +75,7 @@ class ScanParams:
     length: int
     reverse: bool = False
     unroll: int = 1
+    checkpoints: int | None = None
 
 
 scan_p: Primitive[ScanParams] = Primitive("scan", ScanParams)
@@ -75,6 +87,31 @@ def _scan_evaluate(args: Sequence[Array], params: ScanParams) -> Sequence[Array]
     return evaluate_compiled(scan_p, args, params)
 
 
+@scan_p.def_rule(STEPWISE)
+def _scan_stepwise(args: Sequence[Array], params: ScanParams) -> Sequence[Array]:
+    from tinyjax.core.nans import loop  # noqa: PLC0415 - loaded where it is wanted only
+
+    m, length = params.num_carry, params.length
+    consts, carry, xs = split(args, params.num_consts, m)
+    parts: list[list[Array]] = []
+    with loop("scan", length) as turn:
+        for i in range(length):
+            turn(i)
+            place = length - 1 - i if params.reverse else i
+            slices = [squeeze(slice_in_dim(x, place, place + 1), (0,)) for x in xs]
+            carry, ys = split(eval_jaxpr(params.jaxpr, [*consts, *carry, *slices]), m)
+            parts.append(ys)
+    if not parts:
+        return [*carry, *(full((0, *y.shape), 0, y.dtype) for y in params.jaxpr.out_avals[m:])]
+    if params.reverse:
+        parts.reverse()
+    stacked = [
+        concatenate([reshape(y, (1, *y.shape)) for y in column], 0)
+        for column in zip(*parts, strict=True)
+    ]
+    return [*carry, *stacked]
+
+
 @scan_p.def_abstract_eval
 def _scan_type(avals: Sequence[ShapedArray], params: ScanParams) -> Sequence[ShapedArray]:
     jaxpr, m = params.jaxpr, params.num_carry
@@ -82,13 +119,13 @@ def _scan_type(avals: Sequence[ShapedArray], params: ScanParams) -> Sequence[Sha
     for x in xs:
         if not x.shape or x.shape[0] != params.length:
             raise ArgumentError(f"scan over {params.length} turns was given an input of type {x}.")
-    given = [*fixed, *(x.with_shape(x.shape[1:]) for x in xs)]
+    given = [*fixed, *[x.with_shape(x.shape[1:]) for x in xs]]
     carry = jaxpr.in_avals[params.num_consts : params.num_consts + m]
     if not same(given, jaxpr.in_avals) or carry != jaxpr.out_avals[:m]:
         raise ArgumentError(
             f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, given))})."
         )
-    return [*carry, *(y.with_shape((params.length, *y.shape)) for y in jaxpr.out_avals[m:])]
+    return [*carry, *[y.with_shape((params.length, *y.shape)) for y in jaxpr.out_avals[m:]]]
 
 
 @scan_p.def_lowering
@@ -157,11 +194,8 @@ def _scan_lowering(
 
     names = [index(0), *operands, *(lowering.full(0, aval) for aval in ys_avals)]
     if length >= params.unroll and length > 0:
-        regions = [
-            lowering.region(state_avals, condition, (flag,)),
-            lowering.region(state_avals, body, state_avals),
-        ]
-        names = lowering.emit("stablehlo.while", names, state_avals, state_avals, None, regions)
+        ordered = effects(params.jaxpr).ordered
+        names = lowering.loop(names, state_avals, condition, body, ordered)
     for _ in range(length % params.unroll):
         names = turn(names)
     return [*names[first : first + num_carry], *names[1 + len(avals_in) :]]
@@ -171,13 +205,14 @@ def _scan_lowering(
 # what has a tangent, or a batch axis, after one turn has it in the next.
 
 
-def _bind_scan(
+def bind_scan(
     jaxpr: Jaxpr,
     consts: Sequence[Array],
     carry: Sequence[Array],
     xs: Sequence[Array],
     params: ScanParams,
 ) -> Sequence[Array]:
+    """Bind a loop like another with this body, which may change the weakness of the carry."""
     jaxpr = stabilise(jaxpr, len(consts), len(carry))
     changed = attrs.evolve(params, jaxpr=jaxpr, num_consts=len(consts), num_carry=len(carry))
     return bind(scan_p, (*consts, *carry, *xs), changed)
@@ -198,20 +233,32 @@ def _present(tangents: Sequence[Tangent]) -> list[Array]:
     return [t for t in tangents if t is not ZERO]
 
 
+def scan_body_jvp(
+    params: ScanParams, nonzero: Sequence[bool]
+) -> tuple[tuple[bool, ...], tuple[bool, ...], Staged]:
+    """The body's jvp: which of the carry and which results have tangents, and the program."""
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    nz_consts, nz_init, nz_xs = split(nonzero, k, m)
+    num_ys = len(jaxpr.outs) - m
+
+    def of_body(carry: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
+        wanted = (*carry, *(False,) * num_ys)
+        return jvp_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), wanted)
+
+    nz_carry = fixed_point(nz_init, lambda carry: of_body(carry)[1][:m])
+    staged, nz_out = of_body(nz_carry)
+    return nz_carry, nz_out, staged
+
+
 @scan_p.def_jvp
 def _scan_jvp(
     primals: Sequence[Array], tangents: Sequence[Tangent], params: ScanParams
 ) -> tuple[Sequence[Array], Sequence[Tangent]]:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, nz_init, nz_xs = split([t is not ZERO for t in tangents], k, m)
+    nonzero = [t is not ZERO for t in tangents]
+    nz_consts, _, nz_xs = split(nonzero, k, m)
     num_ys = len(jaxpr.outs) - m
-
-    def of_body(carry: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
-        wanted = Wanted((*carry, *(False,) * num_ys), zeros_like)
-        return jvp_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), wanted)
-
-    nz_carry = fixed_point(nz_init, lambda carry: of_body(carry)[1][:m])
-    staged, nz_out = of_body(nz_carry)
+    nz_carry, nz_out, staged = scan_body_jvp(params, nonzero)
     # from (consts, carry, xs, their tangents) to consts, carry and xs each with their tangents
     sizes = (len(staged.consts), k, m, len(nz_xs), sum(nz_consts), sum(nz_carry))
     new, c, s, x, tc, ts, tx = split(range(len(staged.jaxpr.in_binders)), *sizes)
@@ -223,7 +270,7 @@ def _scan_jvp(
     )
     consts, init, xs = split(primals, k, m)
     t_consts, t_init, t_xs = split(tangents, k, m)
-    outs = _bind_scan(
+    outs = bind_scan(
         body,
         [*staged.consts, *consts, *_present(t_consts)],
         [*init, *_start(init, t_init, nz_carry)],
@@ -235,16 +282,16 @@ def _scan_jvp(
     return [*carry, *ys], [next(found) if has else ZERO for has in nz_out]
 
 
-@scan_p.def_linearize
-def _scan_linearize(
+def linearize_stacking(
     primals: Sequence[Array], nonzero: Sequence[bool], params: ScanParams
 ) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    """Run a loop that stacks the residuals of every turn, for a loop over those."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     nz_consts, nz_init, nz_xs = split(nonzero, k, m)
     num_ys = len(jaxpr.outs) - m
 
     def of_body(carry: tuple[bool, ...]) -> LinearizedJaxpr:
-        wanted = Wanted((*carry, *(False,) * num_ys), zeros_like)
+        wanted = (*carry, *(False,) * num_ys)
         return linearize_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), wanted)
 
     nz_carry = fixed_point(nz_init, lambda carry: of_body(carry).nonzero_out[:m])
@@ -260,15 +307,10 @@ def _scan_linearize(
     computed = iter(primal.outs[len(jaxpr.outs) :])
     atoms = [primal.in_binders[new + i] if i is not None else next(computed) for i in lin.forwarded]
     where: dict[Atom, int] = {v: i for i, v in enumerate(primal.in_binders)}
-    varies = _varying(primal, len(all_consts))
+    varies = varying(primal, len(all_consts))
     fixed_places = [i for i, x in enumerate(atoms) if x not in varies]
     input_places = [i for i, x in enumerate(atoms) if where.get(x, -1) >= len(all_consts) + m]
     stacked_places = [i for i in range(len(atoms)) if i not in {*fixed_places, *input_places}]
-    stacking = Jaxpr(
-        primal.in_binders,
-        primal.eqns,
-        (*primal.outs[: len(jaxpr.outs)], *(atoms[i] for i in stacked_places)),
-    )
     invariant = Jaxpr(
         primal.in_binders[: len(all_consts)],
         tuple(
@@ -281,9 +323,24 @@ def _scan_linearize(
         tuple([atoms[i] for i in fixed_places]),
     )
     fixed = eval_jaxpr(dce(invariant), all_consts)
-    outs = _bind_scan(stacking, all_consts, init, xs, params)
+    # The turns are given what has been computed outside.
+    given = {
+        x: (Var(x.aval), value)
+        for x, value in zip(invariant.outs, fixed, strict=True)
+        if isinstance(x, Var) and x not in where
+    }
+    binders = [var for var, _ in given.values()]
+    stacking = Jaxpr(
+        (*binders, *primal.in_binders),
+        primal.eqns,
+        (*primal.outs[: len(jaxpr.outs)], *(atoms[i] for i in stacked_places)),
+    )
+    if given:
+        stacking = dce(_rename(stacking, dict(zip(given, binders, strict=True))))
+    all_consts = [*(value for _, value in given.values()), *all_consts]
+    outs = bind_scan(stacking, all_consts, init, xs, params)
     results, stacked = outs[: len(jaxpr.outs)], outs[len(jaxpr.outs) :]
-    inputs = [xs[where[atoms[i]] - len(all_consts) - m] for i in input_places]
+    inputs = [xs[where[atoms[i]] - new - k - m] for i in input_places]
 
     t_consts, t_carry, t_xs = split(
         range(len(atoms), len(lin.tangent.in_binders)), sum(nz_consts), sum(nz_carry)
@@ -297,7 +354,7 @@ def _scan_linearize(
         rest = iter(tangents)
         const_tangents = [next(rest) for has in nz_consts if has]
         given: list[Tangent] = [next(rest) if has else ZERO for has in nz_init]
-        return _bind_scan(
+        return bind_scan(
             tangent,
             [*fixed, *const_tangents],
             _start(init, given, nz_carry),
@@ -308,7 +365,16 @@ def _scan_linearize(
     return results, lin.nonzero_out, tangent_map
 
 
-def _varying(jaxpr: Jaxpr, num_consts: int) -> set[Atom]:
+def _rename(jaxpr: Jaxpr, names: Mapping[Atom, Var]) -> Jaxpr:
+    """A program that reads other variables in place of some."""
+    eqns = [
+        attrs.evolve(eqn, inputs=tuple([names.get(x, x) for x in eqn.inputs])) for eqn in jaxpr.eqns
+    ]
+    outs = tuple([names.get(x, x) for x in jaxpr.outs])
+    return Jaxpr(jaxpr.in_binders, tuple(eqns), outs)
+
+
+def varying(jaxpr: Jaxpr, num_consts: int) -> set[Atom]:
     """What may differ from turn to turn: whatever depends on the carry or on a slice.
 
     The results of nested programs count as such, since computing those outside as well would make
@@ -378,7 +444,7 @@ def _scan_transpose(
         ],
     )
     linear_cts = [ct for ct, is_linear in zip(ct_carry, lin_carry, strict=True) if is_linear]
-    outs = _bind_scan(
+    outs = bind_scan(
         staged.jaxpr,
         [*staged.consts, *known],
         [
@@ -428,7 +494,7 @@ def _known_operands(
     states = binders[len(known) : len(known) + len(first)]
     outs = [x for x, is_linear in zip(jaxpr.outs, lin_carry, strict=False) if not is_linear]
     forward = Jaxpr(binders, tuple(eqns), (*outs, *states))
-    stacked = _bind_scan(forward, known, first, known_xs, params)[len(first) :]
+    stacked = bind_scan(forward, known, first, known_xs, params)[len(first) :]
     return known, [*stacked, *known_xs]
 
 
@@ -444,8 +510,11 @@ def _scan_batch(
     consts, carry, xs = split(values, k, m)
     ax_consts, ax_carry, ax_xs = split(axes, k, m)
     consts = [x if a is None else moveaxis(x, a, 0) for x, a in zip(consts, ax_consts, strict=True)]
-    xs = [x if a is None else moveaxis(x, a, 1) for x, a in zip(xs, ax_xs, strict=True)]
-    in_consts, in_xs = (at_front([a is not None for a in part]) for part in (ax_consts, ax_xs))
+    in_consts = at_front([a is not None for a in ax_consts])
+    # The batch axis of an input stays where it is, unless the loop goes along it: nested loops
+    # would otherwise move each residual once per level.
+    xs = [moveaxis(x, 0, 1) if a == 0 else x for x, a in zip(xs, ax_xs, strict=True)]
+    in_xs = [None if a is None else max(a - 1, 0) for a in ax_xs]
     num_ys = len(jaxpr.outs) - m
 
     def of_body(batched: tuple[bool, ...]) -> tuple[Staged, tuple[int | None, ...]]:
@@ -462,7 +531,7 @@ def _scan_batch(
         move_batch_axis(x, a, 0, mapped.size) if b else x
         for x, a, b in zip(carry, ax_carry, batched, strict=True)
     ]
-    outs = _bind_scan(staged.jaxpr, [*staged.consts, *consts], init, xs, params)
+    outs = bind_scan(staged.jaxpr, [*staged.consts, *consts], init, xs, params)
     return outs, [*at_front(batched), *(None if a is None else a + 1 for a in found[m:])]
 
 
@@ -477,11 +546,18 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
+    *,
+    checkpoints: int | None = None,
 ) -> tuple[C, Y]:
     """Run ``carry, y = f(carry, x)`` for every slice ``x`` of ``xs``, and stack the ``y``.
 
     The loop is one equation, compiled once whatever its length. In reverse mode the residuals of
-    every turn are kept.
+    every turn are kept, unless ``checkpoints`` says how many carries to keep instead, of which the
+    first is one. The body is then run again from those, one turn at a time, as seldom as is
+    possible with so many (Griewank and Walther, "Algorithm 799: revolve", ACM Transactions on
+    Mathematical Software 26(1), 2000): with ``s`` of them, a loop of up to ``(s + r)! / (s! r!)``
+    turns runs each turn at most ``r`` times, the first included, and once more to differentiate
+    it. A callback in the body is called every time. Forward mode keeps nothing in any case.
 
     Args:
         f: takes the carry and one slice of ``xs`` along its first axis; returns the new carry, a
@@ -491,13 +567,15 @@ def scan(
         length: the number of turns; needed only where ``xs`` is None.
         reverse: whether to go from the last slice to the first; outputs stay with their slices.
         unroll: how many turns the compiled loop does at a time; True for all, False for one.
+        checkpoints: how many carries reverse mode keeps at a time, at least one; None for all that
+            every turn computes and the derivative needs.
 
     Returns:
         The last carry, and the outputs stacked along a new first axis.
 
     Raises:
         ArgumentError: ``xs`` differ in length, or there is neither ``xs`` nor ``length``; or
-            ``unroll`` is not positive.
+            ``unroll`` or ``checkpoints`` is not positive.
         CarryTypeError: the carry changes its structure or type; the message says which leaf.
 
     Example:
@@ -506,6 +584,8 @@ def scan(
         >>> lax.scan(lambda total, x: (total + x, total), 0.0, jnp.arange(4.0))
         (Array(6., dtype=float32), Array([0., 0., 1., 3.], dtype=float32))
     """
+    if checkpoints is not None:
+        check_checkpoints("scan", checkpoints)
     inputs = [as_array(x) for x in tree.leaves(xs)]
     turns = _length(f, inputs, xs, length)
     init_leaves, carry_tree = tree.flatten(init)
@@ -532,6 +612,7 @@ def scan(
             turns,
             bool(reverse),
             _unrolled(unroll, turns),
+            checkpoints,
         ),
     )
     last = tree.unflatten(carry_tree, outs[: len(carry)])

@@ -1,6 +1,7 @@
 """``while_loop``: a loop that runs until a condition on its state no longer holds."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any, TypeVar
 
 import attrs
@@ -8,6 +9,7 @@ import attrs
 from tinyjax import dtypes, tree
 from tinyjax.control_flow.common import (
     at_front,
+    check_checkpoints,
     contains,
     evaluate_compiled,
     fixed_point,
@@ -22,8 +24,8 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
-from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
-from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
+from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
@@ -42,7 +44,7 @@ from tinyjax.primitives.shape import (
 )
 from tinyjax.primitives.stop_gradient import stop_gradient
 from tinyjax.transforms.batching import batch_jaxpr
-from tinyjax.transforms.jvp import Wanted, jvp_jaxpr
+from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.tree import PyTreeDef
 
 S = TypeVar("S")
@@ -74,6 +76,21 @@ while_p: Primitive[WhileParams] = Primitive("while", WhileParams)
 def _while_evaluate(args: Sequence[Array], params: WhileParams) -> Sequence[Array]:
     # Whoever writes a loop of this kind asks for a staged one: it runs compiled.
     return evaluate_compiled(while_p, args, params)
+
+
+@while_p.def_rule(STEPWISE)
+def _while_stepwise(args: Sequence[Array], params: WhileParams) -> Sequence[Array]:
+    from tinyjax.core.nans import loop  # noqa: PLC0415 - loaded where it is wanted only
+
+    fixed, other, state = split(args, params.num_condition, params.num_body)
+    with loop("while") as turn:
+        for i in count():
+            turn(i)
+            (goes_on,) = eval_jaxpr(params.condition, [*fixed, *state])
+            if not bool(goes_on):
+                break
+            state = eval_jaxpr(params.body, [*other, *state])
+    return state
 
 
 @while_p.def_abstract_eval
@@ -110,12 +127,18 @@ def _while_lowering(
 
     if not avals:  # no state: the loop ends at once or never
         return []
-    regions = [
-        lowering.region(avals, condition, params.condition.out_avals),
-        lowering.region(avals, body, avals),
-    ]
-    outs = lowering.emit("stablehlo.while", operands, avals, avals, None, regions)
-    return outs[n + m :]
+    ordered = effects(params.body).ordered
+    if not effects(params.condition).ordered:
+        return lowering.loop(operands, avals, condition, body, ordered)[n + m :]
+    # A condition cannot return the turn that its callbacks leave: it becomes part of the state.
+    flag = params.condition.out_avals[0]
+
+    def turn(names: list[str]) -> list[str]:
+        after = body(names[1:])
+        return [*condition(after), *after]
+
+    first = [*condition(list(operands)), *operands]
+    return lowering.loop(first, [flag, *avals], lambda names: names[:1], turn, True)[1 + n + m :]
 
 
 def bind_while(
@@ -139,7 +162,7 @@ def body_jvp(
     _, nz_other, nz_init = split(nonzero, params.num_condition, params.num_body)
 
     def of_body(state: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
-        return jvp_jaxpr(params.body, (*nz_other, *state), Wanted(state, zeros_like))
+        return jvp_jaxpr(params.body, (*nz_other, *state), state)
 
     nz_state = fixed_point(nz_init, lambda state: of_body(state)[1])
     return nz_other, nz_state, of_body(nz_state)[0]
@@ -288,25 +311,27 @@ def while_loop(
     are done; those that are keep their state.
 
     It can be differentiated in both modes. Reverse mode, which jax's has not, keeps ``checkpoints``
-    states, however long the loop is, and runs the body again from them. With ``s`` of them, a loop
-    of up to ``(s + t)! / (s! t!)`` turns runs each turn about ``t`` times, the first included, and
-    once more to differentiate it: with 32, ``t`` is two up to 561 turns and three up to 6,545.
-    Which states to keep is decided on the way, by the algorithm of Wang, Moin and Iaccarino (2009),
-    "Minimal repetition dynamic checkpointing algorithm for unsteady adjoint calculation". A
-    callback in the body is called every time.
+    states at a time, however long the loop is, of which the first is one, and runs the body again
+    from them. Once the loop has ended its length is known, and what is run again is placed as well
+    as it can be. Which states to keep before that is decided on the way, by what would be cheapest
+    if the loop ended after one turn more. From a hundred turns on (tried up to 100,000, with 2 to
+    32 states) the turns run are at most a tenth more than a ``scan`` with as many checkpoints runs.
+    In shorter loops, of ten turns or more, that holds with 5 to 32 states; with 4, 3 and 2 they are
+    at most 1.125, 1.2 and 1.25 times as many, and with 3 or 2 no way to choose stays within a
+    tenth. A callback in the body is called every time.
 
     Args:
         cond_fun: takes the state; returns a bool scalar.
         body_fun: takes the state; returns the new one: the same tree, of the same shapes and
             dtypes.
         init_val: the first state, a tree of arrays.
-        checkpoints: how many states reverse mode keeps, at least two.
+        checkpoints: how many states reverse mode keeps, at least one.
 
     Returns:
         The first state for which the condition does not hold.
 
     Raises:
-        ArgumentError: the condition is not a bool scalar, or ``checkpoints`` is less than two.
+        ArgumentError: the condition is not a bool scalar, or ``checkpoints`` is not positive.
         CarryTypeError: the state changes its structure or type; the message says which leaf.
 
     Example:
@@ -314,11 +339,7 @@ def while_loop(
         >>> int(lax.while_loop(lambda n: n < 100, lambda n: 2 * n, 3))
         192
     """
-    if checkpoints < 2:
-        raise ArgumentError(
-            f"checkpoints of while_loop must be at least 2, but it is {checkpoints}: the first "
-            "state takes one, and those that are computed again need another."
-        )
+    check_checkpoints("while_loop", checkpoints)
     leaves, state_tree = tree.flatten(init_val)
     in_tree = tree.structure(((init_val,), {}))
     state = as_arrays(leaves, body_fun, in_tree)

@@ -18,6 +18,7 @@ from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
+    Final,
     Protocol,
     TypeAlias,
     TypedDict,
@@ -39,6 +40,8 @@ Index: TypeAlias = int | slice | EllipsisType | ArrayLike | None
 Indices: TypeAlias = Index | tuple[Index, ...]
 
 _ALL = frozenset(ALL)
+
+PYTHON_NUMBERS: Final = frozenset((bool, int, float, complex))
 
 
 class ArrayNamespace(Protocol):
@@ -647,10 +650,22 @@ class IndexUpdate:
 class DeviceBuffer(Protocol):
     """Data on a device: what ``tinyjax.xla`` puts behind an array."""
 
+    if TYPE_CHECKING:  # before Python 3.12 the protocol has no name at run time
+
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+
     def _single_device_array_to_np_array_did_copy(self) -> tuple[HostArray, bool]: ...
     def block_until_ready(self) -> object: ...
     def is_deleted(self) -> bool: ...
     def delete(self) -> None: ...
+
+
+#: What is known of arrays with NaNs, by identity, where the setting ``debug_nans`` follows them.
+#: Another array with the same data is not followed, so it must be made by an operation.
+followed: dict[int, object] = {}
+
+#: Called before data is given out to the user's Python: the setting ``debug_nans`` looks at it.
+on_read: list[Callable[[ConcreteArray], None]] = []
 
 
 class ConcreteArray(Array):
@@ -700,7 +715,11 @@ class ConcreteArray(Array):
                 "its "
                 "memory. Use the function's result, or do not donate the argument."
             )
-        return buffer._single_device_array_to_np_array_did_copy()[0]
+        try:
+            return np.asarray(memoryview(buffer))
+        except BufferError:  # a dtype that NumPy's protocol for buffers has no letter for
+            # Loads jax where it is installed, which takes longer than to start up without it.
+            return buffer._single_device_array_to_np_array_did_copy()[0]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -722,9 +741,13 @@ class ConcreteArray(Array):
         return self._aval is not None and self._aval.weak_type
 
     def concrete(self, wanted: str) -> HostArray:
+        for look in on_read:
+            look(self)
         return self.host
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
+        for look in on_read:
+            look(self)
         host = self.host
         if (dtype is not None and np.dtype(dtype) != host.dtype) or copy:
             return np.array(host, dtype=dtype, copy=True)
@@ -733,6 +756,8 @@ class ConcreteArray(Array):
         return view
 
     def __dlpack__(self, **options: Any) -> Any:
+        for look in on_read:
+            look(self)
         return self.host.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -748,14 +773,20 @@ class ConcreteArray(Array):
         return self
 
     def __repr__(self) -> str:
+        for look in on_read:
+            look(self)
         text = np.array2string(self.host, separator=", ", prefix="Array(")
         weak = ", weak_type=True" if self.weak_type else ""
         return f"Array({text}, dtype={self.dtype.name}{weak})"
 
     def __str__(self) -> str:
+        for look in on_read:
+            look(self)
         return str(self.host)
 
     def __format__(self, spec: str) -> str:
+        for look in on_read:
+            look(self)
         return format(self.host[()] if not self.shape else self.host, spec)
 
     def __reduce__(self) -> tuple[Callable[..., Array], tuple[HostArray, bool]]:
@@ -819,6 +850,11 @@ def is_splat(x: Array) -> bool:
     return not x.shape if host is None else not any(host.strides)
 
 
+def first_element(host: HostArray) -> Any:
+    """Return the first element as a NumPy scalar; ``flat`` would not go beyond 32 axes."""
+    return host[(0,) * host.ndim]
+
+
 def as_array(x: object) -> Array:
     """Return ``x`` as an array: arrays unchanged, Python numbers weakly typed, NumPy data copied.
 
@@ -833,7 +869,7 @@ def as_array(x: object) -> Array:
             if x.dtype not in _ALL:
                 raise DtypeError(
                     f"a NumPy array of dtype {x.dtype} cannot be an array: it must hold numbers "
-                    "or bools."
+                    "or bools, in the machine's byte order."
                 )
             # The user may write into their array later; nothing computed from it may change.
             return ConcreteArray(np.array(x))

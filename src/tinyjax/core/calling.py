@@ -8,14 +8,34 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from tinyjax import tree
+from tinyjax.config import settings
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import describe_function
 from tinyjax.tree import PyTreeDef
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def watched(call: Callable[P, R]) -> Callable[P, R]:
+    """Make a transformed function look for NaNs in its results where ``debug_nans`` is set."""
+
+    @wraps(call)
+    def watch(*args: P.args, **kwargs: P.kwargs) -> R:
+        if not settings().debug_nans:
+            return call(*args, **kwargs)
+        # not at the top: it is rarely wanted
+        from tinyjax.core.nans import watch_call  # noqa: PLC0415
+
+        return watch_call(call, args, kwargs)
+
+    return watch
 
 
 class FlatFunction:

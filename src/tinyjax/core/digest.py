@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import attrs
 import numpy as np
 
-from tinyjax.core.array import ConcreteArray, is_splat
+from tinyjax.core.array import ConcreteArray, first_element, is_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Lit, Var
 from tinyjax.errors import ArgumentError
@@ -97,7 +97,7 @@ def encode(value: object) -> bytes:
         case ConcreteArray():
             host = value.host
             if is_splat(value) and host.size:
-                return b"x" + encode_aval(value.aval) + np.asarray(host.flat[0]).tobytes()
+                return b"x" + encode_aval(value.aval) + np.asarray(first_element(host)).tobytes()
             return encode_aval(value.aval) + host.tobytes()
         case PyTreeDef():
             return _text(b"T", repr(value))

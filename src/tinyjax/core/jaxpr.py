@@ -8,16 +8,18 @@ and the hash go through a digest that is the same in every process (``core.diges
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar
 
 import attrs
 
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array, ConcreteArray, first_element, splat
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.nesting import LEVEL
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import EVAL, current_trace, evaluated_source, set_evaluated_source
 from tinyjax.errors import ArgumentError, JaxprTypeError
-from tinyjax.frames import Source
+from tinyjax.frames import Source, user_source
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -45,10 +47,16 @@ class Lit:
 
     def __str__(self) -> str:
         host = self.value.host
-        return str((host.flat[0] if host.size else host.dtype.type(0)).tolist())
+        return str((first_element(host) if host.size else host.dtype.type(0)).tolist())
 
 
 Atom: TypeAlias = Var | Lit
+
+
+@lru_cache(maxsize=1024)
+def zero_literal(aval: ShapedArray) -> Lit:
+    """Zeros of a type: a result of a program that takes no equation."""
+    return Lit(splat(0, aval), aval)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -89,11 +97,11 @@ class Jaxpr:
 
     @property
     def in_avals(self) -> tuple[ShapedArray, ...]:
-        return tuple(v.aval for v in self.in_binders)
+        return tuple([v.aval for v in self.in_binders])
 
     @property
     def out_avals(self) -> tuple[ShapedArray, ...]:
-        return tuple(x.aval for x in self.outs)
+        return tuple([x.aval for x in self.outs])
 
     @property
     def type(self) -> JaxprType:
@@ -113,7 +121,8 @@ class Jaxpr:
         try:
             found: V = self._derived[key]
         except KeyError:
-            found = self._derived[key] = make()
+            with LEVEL:
+                found = self._derived[key] = make()
         return found
 
     def __eq__(self, other: object) -> bool:
@@ -173,13 +182,17 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
     env: dict[Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
     trace = current_trace()
     before = evaluated_source()
+    if before is None and trace is not EVAL:
+        # found once here, and not per equation: it is far where programs are nested
+        set_evaluated_source(user_source())
     try:
-        for eqn in jaxpr.eqns:
-            operands = [x.value if isinstance(x, Lit) else env[x] for x in eqn.inputs]
-            if trace is not EVAL and eqn.source is not None:
-                set_evaluated_source(eqn.source)
-            outs = trace.process(eqn.primitive, operands, eqn.params)
-            env.update(zip(eqn.out_binders, outs, strict=True))
+        with LEVEL:
+            for eqn in jaxpr.eqns:
+                operands = [x.value if isinstance(x, Lit) else env[x] for x in eqn.inputs]
+                if trace is not EVAL and eqn.source is not None:
+                    set_evaluated_source(eqn.source)
+                outs = trace.process(eqn.primitive, operands, eqn.params)
+                env.update(zip(eqn.out_binders, outs, strict=True))
     finally:
         set_evaluated_source(before)
     return [env[x] if isinstance(x, Var) else x.value for x in jaxpr.outs]

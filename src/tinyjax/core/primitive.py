@@ -43,10 +43,17 @@ Tangent: TypeAlias = Union["Array", Literal[SymbolicZero.ZERO]]
 
 @attrs.frozen
 class MappedAxis:
-    """The axis that ``vmap`` maps over: its size, and its name for collectives."""
+    """The axis that ``vmap`` maps over.
+
+    Attributes:
+        size: its size.
+        name: its name for collectives.
+        of_basis: whether it goes over the directions of a Jacobian, not over examples of the user.
+    """
 
     size: int
     name: Hashable | None = None
+    of_basis: bool = False
 
 
 #: NumPy arrays in, NumPy arrays out: eager evaluation, and the oracle for the compiled one.
@@ -130,6 +137,11 @@ class RuleKey(Generic[R]):
     """
 
     name: str
+
+
+#: How a primitive that is a program is evaluated one equation at a time, which is how the setting
+#: ``debug_nans`` finds what compiled programs do (``core.nans``).
+STEPWISE: Final[RuleKey[Callable[[Sequence[Any], Any], Sequence[Any]]]] = RuleKey("stepwise")
 
 
 class Rules(Generic[P]):

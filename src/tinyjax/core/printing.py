@@ -21,6 +21,7 @@ from typing import Any
 import attrs
 
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
+from tinyjax.core.nesting import LEVEL
 
 _BINDER, _TYPE, _PRIMITIVE, _KEYWORD = "36", "2", "1;34", "35"
 
@@ -103,7 +104,8 @@ def _eqn_lines(eqn: JaxprEqn, names: _Names, style: _Style) -> list[str]:
 
 
 def _nested_lines(name: str, jaxpr: Jaxpr, style: _Style) -> list[str]:
-    first, *rest = _jaxpr_lines(jaxpr, style)
+    with LEVEL:
+        first, *rest = _jaxpr_lines(jaxpr, style)
     return [f"  {name}={first}", *(f"    {line}" for line in rest)]
 
 

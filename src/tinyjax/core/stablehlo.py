@@ -7,21 +7,27 @@ operations are written in MLIR's generic form, which needs one printer for all o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import splat
+from tinyjax.core.array import first_element, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Lit, Var, effects
+from tinyjax.core.nesting import LEVEL
 from tinyjax.core.primitive import HostArray, HostResult
 from tinyjax.dtypes import DType
 from tinyjax.errors import EffectOrderError
 
 #: Takes one NumPy array per operand, and returns one per result, of exactly the types declared.
 HostFunction = Callable[..., Sequence[HostArray]]
+
+#: The axes of an array in memory, the one whose elements lie next to each other first.
+Layout = tuple[int, ...]
 
 _ELEMENT_TYPES: Mapping[DType, str] = {
     dtypes.bool_: "i1",
@@ -108,7 +114,7 @@ def dense(value: HostArray) -> str:
     if value.size == 0:
         return "dense<>"
     if not any(value.strides):  # a scalar, or one repeated
-        return f"dense<{_element(value.flat[0], dtype)}>"
+        return f"dense<{_element(first_element(value), dtype)}>"
     if dtype == dtypes.bool_:
         return f"dense<{_nested(value)}>"
     return f'dense<"0x{np.ascontiguousarray(value).tobytes().hex().upper()}">'
@@ -155,19 +161,57 @@ class Module:
             attribute = "" if alias is None else f" {{tf.aliasing_output = {alias} : i32}}"
             parameters.append(f"{operand}: {tensor_type(aval)}{attribute}")
         returned = f"func.return {', '.join(outs)} : {out_types}" if outs else "func.return"
-        body = "\n".join(f"    {line}" for line in (*lowering.lines, returned))
+        body = lowering.assembled("\n".join(f"    {line}" for line in (*lowering.lines, returned)))
         self._functions.append(
             f"  func.func {visibility} @{name}({', '.join(parameters)}) -> ({out_types}) "
             f"{{\n{body}\n  }}"
         )
+
+    def embed(self, key: bytes, read: Callable[[], str], name: str) -> str:
+        """Return the name of another module's entry point, writing its functions where not done.
+
+        Args:
+            key: which module that is.
+            read: returns its text.
+            name: what to call its entry point, ``main``.
+        """
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = f"{_identifier(name)}_{len(self._names)}"
+            self._functions.append(_functions_of(read(), found))
+        return found
 
     def text(self, name: str) -> str:
         functions = "\n".join(reversed(self._functions))
         return f"module @{_identifier(name)} {{\n{functions}\n}}\n"
 
 
+_DEFINITION: Final = re.compile(r"func\.func (?:public |private )?@([\w$.-]+)")
+# What has an @ and is no function of the module is matched as well, and left as it is.
+_STRING_OR_SYMBOL: Final = re.compile(r'"(?:[^"\\]|\\.)*"|custom_call @|@([\w$.-]+)')
+
+
+def _functions_of(module: str, entry: str) -> str:
+    """Return the functions in a module's text under names that no other module's have."""
+    first = module.index("\n", module.index("module ")) + 1
+    functions = module[first : module.rindex("}")].rstrip()
+    defined = frozenset(_DEFINITION.findall(functions))
+
+    def rename(found: re.Match[str]) -> str:
+        name = found[1]
+        if name not in defined:
+            return found[0]
+        # no name of ours has a dot in it
+        return f"@{entry}" if name == "main" else f"@{entry}.{name}"
+
+    renamed = _STRING_OR_SYMBOL.sub(rename, functions)
+    return renamed.replace("func.func public ", "func.func private ")
+
+
 def _identifier(name: str) -> str:
-    return "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "f"
+    """Return a name that MLIR takes; Python's may begin with a digit, or have other letters."""
+    letters = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return f"_{letters}" if letters[:1].isdigit() else letters or "f"
 
 
 class Lowering:
@@ -187,11 +231,9 @@ class Lowering:
         self.avals_out: Sequence[ShapedArray] = ()
         self._count = 0
         self._constants: dict[tuple[str, str], str] = {}
+        self._regions: list[str] = []
         # What the ordered callbacks written so far in this block leave to the next one.
         self._turn: str | None = None
-        # Whether an operation before this place has ordered callbacks in its regions.
-        self._turn_lost = False
-        self._ordered_within = False
 
     def fresh(self) -> str:
         """Return a name not used before in this function."""
@@ -202,6 +244,12 @@ class Lowering:
         """Write the equations of a jaxpr here, inline, and return the names of its results."""
         env: dict[Var, str] = dict(zip(jaxpr.in_binders, operands, strict=True))
         saved = self.avals_in, self.avals_out
+        with LEVEL:
+            self._write(jaxpr, env)
+        self.avals_in, self.avals_out = saved
+        return [self.constant(x.value.host) if isinstance(x, Lit) else env[x] for x in jaxpr.outs]
+
+    def _write(self, jaxpr: Jaxpr, env: dict[Var, str]) -> None:
         for eqn in jaxpr.eqns:
             names = [
                 self.constant(x.value.host) if isinstance(x, Lit) else env[x] for x in eqn.inputs
@@ -209,11 +257,7 @@ class Lowering:
             self.avals_in = [x.aval for x in eqn.inputs]
             self.avals_out = [v.aval for v in eqn.out_binders]
             outs = eqn.primitive.rules.lowering(self, names, eqn.params)
-            if self._ordered_within:
-                self._lose_turn(eqn.primitive.name)
             env.update(zip(eqn.out_binders, outs, strict=True))
-        self.avals_in, self.avals_out = saved
-        return [self.constant(x.value.host) if isinstance(x, Lit) else env[x] for x in jaxpr.outs]
 
     def constant(self, value: HostArray) -> str:
         """Write a constant, once per value and function."""
@@ -303,30 +347,101 @@ class Lowering:
 
         ``body`` writes the operations, given the parameters' names, and returns the names of what
         the block returns.
+
+        Raises:
+            EffectOrderError: ordered callbacks are called inside, and the block does not return the
+                turn (``turn``), so that nothing says which callbacks outside come after.
         """
         parameters = [self.fresh() for _ in avals]
         with self._block() as lines:
             outs = body(parameters)
+            if self._turn is not None and self._turn not in outs:
+                raise EffectOrderError(_ORDER_LOST)
             self.emit("stablehlo.return", outs, out_avals, ())
         header = ", ".join(f"{p}: {tensor_type(a)}" for p, a in zip(parameters, avals, strict=True))
         block = f"^bb0({header}):\n      " if parameters else "\n      "
-        return "{\n    " + block + "\n      ".join(lines) + "\n    }"
+        self._regions.append("{\n    " + block + "\n      ".join(lines) + "\n    }")
+        return f"\0{len(self._regions) - 1}\0"
+
+    def assembled(self, text: str) -> str:
+        """Return a text with the regions that its marks stand for.
+
+        A region is written once, however many others it is in: with each copied into the next, a
+        thousand nested loops took seven times as long.
+        """
+        pieces: list[str] = []
+        pending = [iter(text.split("\0"))]
+        while pending:
+            # text, the number of a region, text, and so on
+            for part in pending[-1]:
+                pieces.append(part)
+                number = next(pending[-1], None)
+                if number is not None:
+                    pending.append(iter(self._regions[int(number)].split("\0")))
+                    break
+            else:
+                pending.pop()
+        return "".join(pieces)
 
     @contextmanager
     def _block(self) -> Iterator[list[str]]:
         """Collect what is written into lines of its own; constants written inside stay inside."""
         outer_lines, outer_constants = self.lines, self._constants
-        outer_turn, outer_lost = self._turn, self._turn_lost
-        outer_within = self._ordered_within
-        self.lines, self._constants = [], dict(outer_constants)
-        self._turn, self._turn_lost, self._ordered_within = None, False, False
+        outer_turn = self._turn
+        self.lines, self._constants, self._turn = [], dict(outer_constants), None
         try:
             yield self.lines
         finally:
-            within = self._has_ordered()
-            self.lines, self._constants = outer_lines, outer_constants
-            self._turn, self._turn_lost = outer_turn, outer_lost
-            self._ordered_within = outer_within or within
+            self.lines, self._constants, self._turn = outer_lines, outer_constants, outer_turn
+
+    # Ordered callbacks. Each hands data to the next, the one order that XLA keeps: what it is, only
+    # the call knows, so that nothing can be simplified. Loops carry it, and branches return it.
+
+    @property
+    def turn(self) -> str:
+        """What the last ordered callback before this place left, of type ``TURN``."""
+        return self._turn or self.scalar(0, TURN.dtype)
+
+    @turn.setter
+    def turn(self, name: str) -> None:
+        self._turn = name
+
+    def loop(
+        self,
+        operands: Sequence[str],
+        avals: Sequence[ShapedArray],
+        condition: Callable[[list[str]], Sequence[str]],
+        body: Callable[[list[str]], Sequence[str]],
+        ordered: bool,
+    ) -> list[str]:
+        """Write a ``while``.
+
+        Args:
+            operands: the first state.
+            avals: its types.
+            condition: writes the condition, given the state; a bool.
+            body: writes a turn of the loop, given the state; the new state.
+            ordered: whether the body makes ordered callbacks; the condition must not.
+
+        Returns:
+            The last state.
+        """
+        if not ordered:
+            regions = [self.region(avals, condition, (_FLAG,)), self.region(avals, body, avals)]
+            return self.emit("stablehlo.while", operands, avals, avals, None, regions)
+
+        def ordered_body(names: list[str]) -> list[str]:
+            *state, self.turn = names
+            return [*body(state), self.turn]
+
+        carried = [*avals, TURN]
+        regions = [
+            self.region(carried, lambda names: condition(names[:-1]), (_FLAG,)),
+            self.region(carried, ordered_body, carried),
+        ]
+        given = (*operands, self.turn)
+        *state, self.turn = self.emit("stablehlo.while", given, carried, carried, None, regions)
+        return state
 
     def call(self, jaxpr: Jaxpr, name: str, operands: Sequence[str]) -> list[str]:
         """Write a call of the function for a jaxpr.
@@ -354,52 +469,68 @@ class Lowering:
             operands: the names of its arguments.
             effectful: whether it must be called even where its results are not used.
             ordered: whether it must be called after the ordered ones written before it.
-
-        Raises:
-            EffectOrderError: it is ordered, and earlier ones are inside a loop or a branch.
         """
         avals_in, avals_out = tuple(self.avals_in), tuple(self.avals_out)
         if ordered:
-            if self._turn_lost:
-                raise EffectOrderError(_ORDER_LOST)
-            # Data that each call hands to the next: the one order that XLA keeps. What it is, only
-            # the call knows, so that nothing can be simplified.
             fun = _passing_turn(fun)
-            operands = (self._turn or self.scalar(0, dtypes.int32), *operands)
-            avals_in, avals_out = (_TURN, *avals_in), (_TURN, *avals_out)
+            operands = (self.turn, *operands)
+            avals_in, avals_out = (TURN, *avals_in), (TURN, *avals_out)
         self.module.host_functions.append(fun)
-        attributes = {
-            "call_target_name": '"xla_ffi_python_cpu_callback"',
-            "api_version": integer(4, 32),
-            "has_side_effect": boolean(effectful or ordered),
-            "backend_config": f"{{index = {len(self.module.host_functions) - 1} : ui64}}",
-            "operand_layouts": _row_major(avals_in),
-            "result_layouts": _row_major(avals_out),
-        }
-        outs = self.emit("stablehlo.custom_call", operands, avals_in, avals_out, attributes)
+        outs = self.custom_call(
+            "xla_ffi_python_cpu_callback",
+            operands,
+            avals_in,
+            avals_out,
+            {"index": f"{len(self.module.host_functions) - 1} : ui64"},
+            effectful=effectful or ordered,
+        )
         if not ordered:
             return outs
-        self._turn = outs[0]
+        self.turn = outs[0]
         return outs[1:]
 
-    def _has_ordered(self) -> bool:
-        return self._turn is not None or self._turn_lost
+    def custom_call(
+        self,
+        target: str,
+        operands: Sequence[str],
+        avals_in: Sequence[ShapedArray],
+        avals_out: Sequence[ShapedArray],
+        config: Mapping[str, str],
+        layouts: tuple[Sequence[Layout], Sequence[Layout]] | None = None,
+        effectful: bool = False,
+    ) -> list[str]:
+        """Write a call of a function of XLA's foreign function interface.
 
-    def _lose_turn(self, name: str) -> None:
-        """Note that ordered callbacks are called inside the operation just written.
-
-        Among themselves they keep their order, but nothing says when the operation runs.
+        Args:
+            target: the name it is registered under.
+            operands: the names of its arguments.
+            avals_in: their types.
+            avals_out: the types of its results.
+            config: its attributes.
+            layouts: of the arguments and of the results; by default as NumPy has them.
+            effectful: whether it must be called even where its results are not used.
         """
-        if self._has_ordered():
-            raise EffectOrderError(_ORDER_LOST)
-        self._turn_lost, self._ordered_within = True, False
+        if layouts is None:
+            layouts = [_row_major(a) for a in avals_in], [_row_major(a) for a in avals_out]
+        attributes = {
+            "call_target_name": f'"{target}"',
+            "api_version": integer(4, 32),
+            "has_side_effect": boolean(effectful),
+            "backend_config": f"{{{', '.join(f'{k} = {v}' for k, v in config.items())}}}",
+            "operand_layouts": _layout_texts(layouts[0]),
+            "result_layouts": _layout_texts(layouts[1]),
+        }
+        return self.emit("stablehlo.custom_call", operands, avals_in, avals_out, attributes)
 
 
-_TURN = ShapedArray((), dtypes.int32)
+#: The type of what an ordered callback leaves to the next.
+TURN: Final = ShapedArray((), dtypes.int32)
+_FLAG: Final = ShapedArray((), dtypes.bool_)
 _ORDER_LOST = (
-    "a compiled program has ordered callbacks inside a loop or a branch, and others before or "
-    "after it: XLA would not keep their order. Use ordered=False, compile the parts apart, or "
-    "run the function without jit."
+    "a primitive's lowering rule writes a region that makes ordered callbacks and does not return "
+    "the turn, so that their order among others would be lost. Return lowering.turn from the "
+    "region and set it from the operation's result, as cond does, or write a loop with "
+    "lowering.loop."
 )
 
 
@@ -410,12 +541,15 @@ def _passing_turn(fun: HostFunction) -> HostFunction:
     return call
 
 
-def _row_major(avals: Sequence[ShapedArray]) -> str:
-    """Write the layouts of arrays as NumPy has them."""
+def _row_major(aval: ShapedArray) -> Layout:
+    return tuple(reversed(range(aval.ndim)))
+
+
+def _layout_texts(layouts: Sequence[Layout]) -> str:
     texts = []
-    for aval in avals:
-        dims = ", ".join(map(str, reversed(range(aval.ndim))))
-        texts.append(f"dense<{f'[{dims}]' if dims else ''}> : tensor<{aval.ndim}xindex>")
+    for axes in layouts:
+        dims = ", ".join(map(str, axes))
+        texts.append(f"dense<{f'[{dims}]' if dims else ''}> : tensor<{len(axes)}xindex>")
     return f"[{', '.join(texts)}]"
 
 

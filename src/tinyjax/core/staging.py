@@ -9,6 +9,7 @@ constants too; the trace behind ``linearize`` records only what depends on its o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import TypeVar
 
 import attrs
@@ -17,6 +18,7 @@ from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray, is_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
+from tinyjax.core.nesting import STAGING_LEVEL
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import (
     Trace,
@@ -41,10 +43,10 @@ class StagingTracer(Tracer):
     aval: ShapedArray
     binder: Var
 
-    def __init__(self, trace: Trace, binder: Var) -> None:
+    def __init__(self, trace: Trace, binder: Var, aval: ShapedArray) -> None:
         self._trace = trace
         self.binder = binder
-        self.aval = binder.aval
+        self.aval = aval
 
 
 class Recorder(Trace):
@@ -68,7 +70,7 @@ class Recorder(Trace):
         """Add a parameter."""
         var = Var(aval)
         self.in_binders.append(var)
-        return StagingTracer(self, var)
+        return StagingTracer(self, var, aval)
 
     def atom(self, value: Array) -> Atom:
         """Return what stands for a value: its variable, a literal, or a constant's variable."""
@@ -92,7 +94,7 @@ class Recorder(Trace):
         args: Sequence[Array],
         params: P,
         source: Source | None,
-    ) -> list[Array]:
+    ) -> Sequence[Array]:
         """Add an equation and return its results."""
         # One equation costs 3 us in all; loops and comprehensions are chosen by measurement.
         inputs: list[Atom] = []
@@ -105,12 +107,18 @@ class Recorder(Trace):
                 x = self.atom(arg)
                 inputs.append(x)
                 avals.append(x.aval)
+        out_avals = primitive.rules.abstract_eval(avals, params)
+        if len(out_avals) == 1:  # nearly always, and faster than the loop
+            (aval,) = out_avals
+            var = Var(aval)
+            self.eqns.append(JaxprEqn(primitive, tuple(inputs), params, (var,), source))
+            return (StagingTracer(self, var, aval),)
         results: list[Array] = []
         binders: list[Var] = []
-        for aval in primitive.rules.abstract_eval(avals, params):
+        for aval in out_avals:
             var = Var(aval)
             binders.append(var)
-            results.append(StagingTracer(self, var))
+            results.append(StagingTracer(self, var, aval))
         self.eqns.append(JaxprEqn(primitive, tuple(inputs), params, tuple(binders), source))
         return results
 
@@ -139,6 +147,31 @@ class StagingTrace(Recorder):
         return self.record(primitive, args, params, source)
 
 
+def extend(jaxpr: Jaxpr, fun: Callable[..., Sequence[Array]]) -> Jaxpr:
+    """A program followed by a function of its results, which closes over nothing but scalars.
+
+    Only the function is recorded; the program's equations are taken as they are.
+    """
+    staged = stage(fun, jaxpr.out_avals)
+    assert not staged.consts, "nothing but the program's own values takes part"
+    tail = staged.jaxpr
+    names = dict(zip(tail.in_binders, jaxpr.outs, strict=True))
+
+    def rename(x: Atom) -> Atom:
+        return names.get(x, x) if isinstance(x, Var) else x
+
+    eqns = [
+        JaxprEqn(e.primitive, tuple(map(rename, e.inputs)), e.params, e.out_binders, e.source)
+        for e in tail.eqns
+    ]
+    return Jaxpr(jaxpr.in_binders, (*jaxpr.eqns, *eqns), tuple(map(rename, tail.outs)))
+
+
+#: Counts the loops for which something stood in that has only the right types
+#: (``control_flow.common``): what was staged meanwhile is not to be kept.
+stand_ins: ContextVar[int] = ContextVar("tinyjax_stand_ins", default=0)
+
+
 @attrs.frozen(eq=False)
 class Staged:
     """A jaxpr, and the values of its first parameters: what the function closed over."""
@@ -163,7 +196,7 @@ def stage(
         The jaxpr, whose first parameters stand for the arrays that ``fun`` closed over, and those.
     """
     trace = StagingTrace(current_trace(), user_fun)
-    with running(trace):
+    with STAGING_LEVEL, running(trace):
         args = [trace.new_input(aval) for aval in avals]
         outs = fun(*args)
         staged = trace.build(outs)

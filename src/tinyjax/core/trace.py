@@ -19,6 +19,7 @@ import numpy as np
 from numpy import asarray, ndarray
 
 from tinyjax import tree
+from tinyjax.config import Settings
 from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import HostArray, Primitive
@@ -27,6 +28,7 @@ from tinyjax.errors import ArgumentError, ConcretizationError, LeakedTracerError
 from tinyjax.frames import Source, describe_function
 
 P = TypeVar("P")
+R = TypeVar("R")
 
 
 class Trace:
@@ -224,6 +226,15 @@ def bind1(primitive: Primitive[P], args: Sequence[Array], params: P) -> Array:
     return out
 
 
+def at_own_lines(fun: Callable[..., R], *args: Any) -> R:
+    """Call a rule of the user's: what it does comes from its lines, not from that of the call."""
+    token = _evaluated.set(None)
+    try:
+        return fun(*args)
+    finally:
+        _evaluated.reset(token)
+
+
 @contextmanager
 def use_trace(trace: Trace) -> Iterator[None]:
     """Make ``trace`` the current one within a block."""
@@ -232,6 +243,21 @@ def use_trace(trace: Trace) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def choose_base(current: Settings) -> Callable[[], None]:
+    """Make the trace that evaluates here the one that the settings ask for; return the undoing."""
+    trace = _current.get()
+    if not isinstance(trace, EvalTrace) or current.debug_nans == (trace is not EVAL):
+        return lambda: None
+    if current.debug_nans:
+        # not at the top: it is built on this module, and rarely wanted
+        from tinyjax.core.nans import NANS  # noqa: PLC0415
+
+        token = _current.set(NANS)
+    else:
+        token = _current.set(EVAL)
+    return lambda: _current.reset(token)
 
 
 @contextmanager

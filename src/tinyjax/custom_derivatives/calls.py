@@ -14,26 +14,26 @@ rule speaks for the arguments.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
-from types import FunctionType, MethodType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 
-from tinyjax.core.array import Array
+from tinyjax.core.array import Array, splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
-from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.closures import holds_tracer, tracers_in
+from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
+from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
-from tinyjax.core.staging import stage
-from tinyjax.core.trace import EVAL, Trace, Tracer, current_trace, running, use_trace
+from tinyjax.core.staging import Recorder, stage
+from tinyjax.core.trace import EVAL, EvalTrace, Trace, Tracer, current_trace, running, use_trace
 from tinyjax.dtypes import is_inexact
-from tinyjax.errors import DifferentiationError
+from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.primitives.families import add_arrays
-from tinyjax.primitives.shape import instantiate, move_batch_axis
+from tinyjax.primitives.shape import instantiate, move_batch_axis, slice_in_dim, squeeze
 from tinyjax.transforms.batching import BatchAxis, BatchTrace, BatchTracer, batch_flat
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer, jvp_flat
-from tinyjax.transforms.linearize import LinearizeTrace, LinearTrace
+from tinyjax.transforms.linearize import LinearizeTrace, LinearTrace, linear_trace
+from tinyjax.transforms.rematerialize import prune
 from tinyjax.transforms.transpose import transpose_jaxpr
 
 P = TypeVar("P")
@@ -61,6 +61,10 @@ class Call:
         key: the identity of what the user wrote, by which a recursion is known; None for a call
             that was recorded before, and so has an end.
         holds: what the user wrote, to be searched for tracers.
+        batch_rule: what of it says how to batch.
+        reverse: whether the derivative is known by its transpose, which says of no tangent what it
+            depends on.
+        consts: what a function that was recorded before closes over.
     """
 
     fun: Flat
@@ -69,16 +73,19 @@ class Call:
     batch: FlatBatch | None = None
     key: int | None = None
     holds: Sequence[object] = ()
+    batch_rule: object = None
+    reverse: bool = False
+    consts: Sequence[Array] = ()
 
     @property
     def closes_over_tracer(self) -> bool:
-        return holds_tracer(list(self.holds))
+        return holds_tracer(tuple(self.holds))
 
 
 def apply(trace: Trace, call: Call, args: Sequence[Array]) -> Sequence[Array]:
     """Apply a call under a trace."""
-    if trace is EVAL:
-        with use_trace(EVAL):
+    if isinstance(trace, EvalTrace):
+        with use_trace(trace):
             return call.fun(*args)
     if isinstance(trace, JVPTrace):
         return _differentiate(trace, call, args)
@@ -164,9 +171,13 @@ def _differentiate(trace: JVPTrace, call: Call, args: Sequence[Array]) -> Sequen
     touched = [False]
     stripped = _PrimalTrace(trace.parent, trace, touched).strip(call)
     out_tangents: Sequence[Tangent]
-    with use_trace(trace.parent):
+    below = trace.parent
+    with use_trace(below):
         if active and stripped.jvp is not None:
+            start = len(below.eqns) if isinstance(below, LinearTrace) else 0
             outs, out_tangents = stripped.jvp(primals, tangents)
+            if isinstance(below, LinearTrace):
+                outs = _untangle(below, start, outs)
         else:
             outs = apply(trace.parent, stripped, primals)
             out_tangents = [ZERO] * len(outs)
@@ -181,6 +192,40 @@ def _differentiate(trace: JVPTrace, call: Call, args: Sequence[Array]) -> Sequen
         out if tangent is ZERO else JVPTracer(trace, out, tangent)
         for out, tangent in zip(outs, out_tangents, strict=True)
     ]
+
+
+def _untangle(linear: LinearTrace, start: int, outs: Sequence[Array]) -> Sequence[Array]:
+    """Take results out of the recording of tangents that the rule's equations were put in.
+
+    It happens where the rule computes results and tangents with one program (``jit`` of both), of
+    which a linearization records the whole. Of that program the part that gives the results is
+    applied, once more, to what was there. Where it cannot be parted (``while_loop``), the tangents in it
+    are zeros, on which results do not depend.
+
+    Args:
+        linear: the recorder.
+        start: how many equations it had before the rule was applied.
+        outs: the results, of which some may be its tracers.
+    """
+    tangled = [out for out in outs if _belongs(out, linear)]
+    if not tangled:
+        return outs
+    results = tuple([linear.atom(out) for out in tangled])
+    # in the order of their first use: variables have no order of their own
+    free: dict[Var, None] = dict.fromkeys(x for x in results if isinstance(x, Var))
+    eqns: list[JaxprEqn] = []
+    for eqn in reversed(linear.eqns[start:]):
+        if any(var in free for var in eqn.out_binders):
+            eqns.append(eqn)
+            free.update(dict.fromkeys(x for x in eqn.inputs if isinstance(x, Var)))
+            for var in eqn.out_binders:
+                free.pop(var, None)
+    program = prune(Jaxpr(tuple(free), tuple(reversed(eqns)), results))
+    values = dict(linear.consts.values())
+    with use_trace(linear.parent):
+        given = [values[v] if v in values else splat(0, v.aval) for v in free]
+        found = iter(eval_jaxpr(program, given))
+    return [next(found) if _belongs(out, linear) else out for out in outs]
 
 
 def _add(a: Tangent, b: Tangent) -> Tangent:
@@ -205,27 +250,99 @@ def _on_top(trace: Trace) -> Iterator[None]:
 
 
 class _Placed:
-    """The batch axes of a call's results: those of its first run, which later ones keep to."""
+    """The batch axes of a call's results.
 
-    def __init__(self, trace: BatchTrace, name: str) -> None:
+    Function and rule, of which the traces below run either or both, now or later, may batch
+    different results. So all of them are given a batch axis, unless nothing is below; those that
+    turn out to be the same for all examples lose it again.
+    """
+
+    def __init__(self, trace: BatchTrace) -> None:
         self.trace = trace
-        self.name = name
-        # below are more rules, of which each may batch what others do not
         self.everything = trace.parent is not EVAL
-        self.axes: list[BatchAxis] | None = None
+        #: Which results have differed from example to example; None before the first run.
+        self.varying: list[bool] | None = None
+        self.axes: list[BatchAxis] = []
 
-    def place(self, outs: Sequence[Array]) -> list[Array]:
+    def place(self, outs: Sequence[Array], counts: bool = True) -> list[Array]:
+        """Move the batch axes of results, or of their tangents, to where they are wanted.
+
+        Args:
+            outs: the results.
+            counts: whether one that is batched may differ from example to example.
+        """
         pairs = [self.trace.split(out) for out in outs]
-        if self.axes is None:
+        varying = [axis is not None for _, axis in pairs]
+        if self.varying is None:
+            self.varying = varying
             self.axes = [0 if self.everything else axis for _, axis in pairs]
+        elif counts:
+            self.varying = [a or b for a, b in zip(self.varying, varying, strict=True)]
         return [
             value if axis == to or to is None else move_batch_axis(value, axis, to, self.size)
             for (value, axis), to in zip(pairs, self.axes, strict=True)
         ]
 
+    def results(self, found: Sequence[Array]) -> list[Array]:
+        """The results of the call below, as this trace's."""
+        assert self.varying is not None, "the function or its rule has run"
+        results: list[Array] = []
+        for out, axis, varies in zip(found, self.axes, self.varying, strict=True):
+            if axis is None:
+                results.append(out)
+            elif varies or not self.size:
+                results.append(BatchTracer(self.trace, out, axis))
+            else:
+                results.append(squeeze(slice_in_dim(out, 0, 1), (0,)))
+        return results
+
     @property
     def size(self) -> int:
         return self.trace.mapped.size
+
+
+def _is_recording(trace: Trace) -> bool:
+    while trace.parent is not trace:
+        if isinstance(trace, Recorder):
+            return True
+        trace = trace.parent
+    return False
+
+
+#: A call by its key, and which of its arguments are batched.
+_Pattern = tuple[int | None, tuple[bool, ...]]
+# The calls whose rules are being run to see what they batch.
+_probed: ContextVar[tuple[_Pattern, ...]] = ContextVar("tinyjax_rules_being_probed", default=())
+
+
+def _probe(call: Call, args: Sequence[Array], pattern: _Pattern) -> bool:
+    """Run the rule of a batched call for types alone, so that what it batches is known.
+
+    Returns:
+        Whether that is known: not where the rule cannot be staged, nor inside the rule of another
+        function, which would make the work grow faster than the program.
+    """
+    jvp, under_way = call.jvp, _probed.get()
+    if pattern in under_way:  # what a rule calls its own function for is what is being found out
+        return True
+    if any(key != call.key for key, _ in under_way):
+        return False
+    token = _probed.set((*under_way, pattern))
+    try:
+        avals = [x.aval for x in args]
+        nonzero = [is_inexact(a.dtype) for a in avals]
+
+        def run(*values: Array) -> Sequence[Array]:
+            rest = iter(values[len(avals) :])
+            assert jvp is not None, "asked only where there is a rule"
+            return jvp(values[: len(avals)], [next(rest) if has else ZERO for has in nonzero])[0]
+
+        stage(run, [*avals, *(a for a, has in zip(avals, nonzero, strict=True) if has)])
+    except Exception:  # it is told when a derivative is wanted
+        return False
+    finally:
+        _probed.reset(token)
+    return True
 
 
 def _batch(trace: BatchTrace, call: Call, args: Sequence[Array]) -> Sequence[Array]:
@@ -234,6 +351,17 @@ def _batch(trace: BatchTrace, call: Call, args: Sequence[Array]) -> Sequence[Arr
     size = trace.mapped.size
     if call.batch is not None:
         if any(axis is not None for axis in axes):
+            for tracer in tracers_in(call.batch_rule):
+                if _is_mapped(tracer, trace) or not tracer._trace.live:
+                    what = (
+                        "that the same vmap maps"
+                        if tracer._trace.live
+                        else "that was traced when it was staged (by jit or a loop)"
+                    )
+                    raise ArgumentError(
+                        f"the vmap rule of {call.name} closes over a value {what}, and is applied "
+                        f"to all examples at once. Make the value an argument of {call.name}."
+                    )
             with use_trace(trace.parent):
                 moved = [x if a is None else move_batch_axis(x, a, 0, size) for x, a in pairs]
                 outs, batched = call.batch(trace.mapped, moved, [a is not None for a in axes])
@@ -241,7 +369,7 @@ def _batch(trace: BatchTrace, call: Call, args: Sequence[Array]) -> Sequence[Arr
                 BatchTracer(trace, out, 0) if has else out
                 for out, has in zip(outs, batched, strict=True)
             ]
-        if not call.closes_over_tracer:
+        if not (call.closes_over_tracer or holds_tracer(tuple(call.consts))):
             return apply(trace.parent, call, args)
 
     def wrap(values: Sequence[Array]) -> list[Array]:
@@ -250,7 +378,7 @@ def _batch(trace: BatchTrace, call: Call, args: Sequence[Array]) -> Sequence[Arr
             for x, axis in zip(values, axes, strict=True)
         ]
 
-    placed = _Placed(trace, call.name)
+    placed = _Placed(trace)
 
     def fun(*values: Array) -> Sequence[Array]:
         with _on_top(trace):
@@ -269,16 +397,23 @@ def _batch(trace: BatchTrace, call: Call, args: Sequence[Array]) -> Sequence[Arr
             outs, out_tangents = call.jvp(wrap(primals), wrapped)
         found = placed.place(outs)
         filled = [out if t is ZERO else t for out, t in zip(outs, out_tangents, strict=True)]
-        moved = placed.place(filled)
+        moved = placed.place(filled, counts=not call.reverse)
         return found, [ZERO if t is ZERO else x for t, x in zip(out_tangents, moved, strict=True)]
 
-    below = Call(fun, call.name, None if call.jvp is None else jvp, None, call.key, call.holds)
-    results = apply(trace.parent, below, [value for value, _ in pairs])
-    assert placed.axes is not None, "the function or its rule has run"
-    return [
-        out if axis is None else BatchTracer(trace, out, axis)
-        for out, axis in zip(results, placed.axes, strict=True)
-    ]
+    below = attrs.evolve(
+        call, fun=fun, jvp=None if call.jvp is None else jvp, batch=None, batch_rule=None, consts=()
+    )
+    values = [value for value, _ in pairs]
+    found = apply(trace.parent, below, values)
+    varying = placed.varying
+    assert varying is not None, "the function or its rule has run"
+    if below.jvp is not None and not all(varying) and _is_recording(trace.parent):
+        # The rule comes later, and may give a tangent that varies to a result that does not.
+        with use_trace(trace.parent):
+            if not _probe(below, values, (call.key, tuple([a is not None for a in axes]))):
+                placed.varying = [True] * len(varying)
+    with use_trace(trace.parent):
+        return placed.results(found)
 
 
 # Recording
@@ -300,6 +435,8 @@ class StagedRule:
     closed: bool
     key: int | None
     holds: Sequence[object]
+    batch_rule: object = None
+    reverse: bool = False
 
     def __repr__(self) -> str:
         return "vmap" if self.jvp is None else "jvp"
@@ -342,6 +479,8 @@ def _record(trace: Trace, call: Call, args: Sequence[Array]) -> Sequence[Array]:
             False,
             call.key,
             call.holds,
+            call.batch_rule,
+            call.reverse,
         )
         levels = _staging.get()
         key = call.key
@@ -354,7 +493,7 @@ def _record(trace: Trace, call: Call, args: Sequence[Array]) -> Sequence[Array]:
                 token = _staging.set(levels if key is None else (*levels, key))
                 try:
                     jvp, extra = _stage_rule(user_jvp, avals, len(consts))
-                    rule = StagedRule(jvp, None, True, None, ())
+                    rule = StagedRule(jvp, None, True, None, (), reverse=call.reverse)
                 finally:
                     _staging.reset(token)
             n = len(consts)
@@ -378,7 +517,7 @@ def _stage_rule(
     split: list[tuple[int, list[bool], Jaxpr]] = []
 
     def run(*primals: Array) -> list[Array]:
-        linear = LinearTrace(current_trace())
+        linear = linear_trace()
         given = [
             linear.new_input(a) if has else ZERO for a, has in zip(avals, nonzero, strict=True)
         ]
@@ -474,12 +613,16 @@ def _reopened(params: CustomCallParams) -> Flat:
             rule.batch,
             rule.key,
             consts if rule.closed else rule.holds,
+            rule.batch_rule,
+            rule.reverse,
+            consts,
         )
         return apply(current_trace(), call, args)
 
     return fun
 
 
+@custom_call_p.def_rule(STEPWISE)
 @custom_call_p.def_evaluate
 def _custom_call_evaluate(args: Sequence[Array], params: CustomCallParams) -> Sequence[Array]:
     return eval_jaxpr(params.jaxpr, args)
@@ -545,37 +688,12 @@ def _custom_call_batch(
     return batch_flat(_reopened(params), mapped, values, axes)
 
 
-def holds_tracer(value: object, seen: set[int] | None = None) -> bool:
-    """Whether what the user wrote closes over a live tracer, as far as is seen from outside."""
-    seen = set() if seen is None else seen
-    if id(value) in seen:
-        return False
-    seen.add(id(value))
-    inside: list[object]
+def _is_mapped(value: Array | None, trace: BatchTrace) -> bool:
+    """Whether a trace maps a value, which other traces may have wrapped."""
     match value:
-        case Tracer():
-            return value._trace.live
-        case FunctionType():
-            inside = [c.cell_contents for c in value.__closure__ or () if _filled(c)]
-            inside += [value.__defaults__, value.__kwdefaults__]
-        case MethodType():
-            inside = [value.__func__, value.__self__]
-        case partial():
-            inside = [value.func, value.args, value.keywords]
-        case tuple() | list():
-            inside = list(value)
-        case dict():
-            inside = list(value.values())
-        case _ if hasattr(type(value), "__module__") and callable(value):
-            inside = list(getattr(value, "__dict__", {}).values())
+        case BatchTracer():
+            return value._trace is trace or _is_mapped(value.value, trace)
+        case JVPTracer():
+            return _is_mapped(value.primal, trace) or _is_mapped(value.tangent, trace)
         case _:
             return False
-    return any(holds_tracer(x, seen) for x in inside)
-
-
-def _filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True

@@ -12,10 +12,17 @@ from tinyjax import tree
 from tinyjax.core.array import Array, ConcreteArray, as_array, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays, leaf_path
+from tinyjax.core.closures import holds_tracer
+from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import ZERO, MappedAxis, Tangent
-from tinyjax.core.trace import bind, current_trace
+from tinyjax.core.staging import stage
+from tinyjax.core.trace import at_own_lines, bind, current_trace
 from tinyjax.custom_derivatives.calls import Call, apply
-from tinyjax.custom_derivatives.cotangents import PullBackParams, custom_vjp_tangent_p
+from tinyjax.custom_derivatives.cotangents import (
+    Backward,
+    PullBackParams,
+    custom_vjp_tangent_p,
+)
 from tinyjax.dtypes import float0, is_inexact
 from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
 from tinyjax.frames import describe_function
@@ -117,9 +124,15 @@ def _fit(leaf: Any, like: ShapedArray, by: Callable[..., Any], what: str) -> Tan
     if array.weak_type and array.dtype != like.dtype:
         array = convert_element_type(array, like.dtype)
     if array.shape != like.shape or array.dtype != like.dtype:
+        advice = (
+            "A cotangent is of the type of its argument: sum over what was broadcast, or broadcast "
+            "what was summed."
+            if what.startswith("cotangent")
+            else "A tangent is of the type of its result."
+        )
         raise DifferentiationError(
             f"{describe_function(by)} must return for {what} a value of type {like}, but returned "
-            f"{array.aval}."
+            f"{array.aval}. {advice}"
         )
     return array
 
@@ -293,7 +306,8 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             directions: Sequence[Any] = tangents
             if not self.symbolic_zeros:
                 directions = [_zeros(p.aval, t) for p, t in zip(primals, tangents, strict=True)]
-            given = rule(
+            given = at_own_lines(
+                rule,
                 *flat.static.values(),
                 tree.unflatten(flat.in_tree, primals),
                 tree.unflatten(flat.in_tree, directions),
@@ -362,10 +376,11 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
         def jvp(
             primals: Sequence[Array], tangents: Sequence[Tangent]
         ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-            out, tangent_map = _pair(rule(*flat.full(primals)), rule, "result, tangent map")
+            given = at_own_lines(rule, *flat.full(primals))
+            out, tangent_map = _pair(given, rule, "result, tangent map")
             outs = flat.results(out, rule)
             directions = [_zeros(p.aval, t) for p, t in zip(primals, tangents, strict=True)]
-            tangent = tangent_map(*tree.unflatten(flat.in_tree, directions))
+            tangent = at_own_lines(tangent_map, *tree.unflatten(flat.in_tree, directions))
             return outs, flat.tangents(tangent, outs, rule)
 
         return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds)
@@ -408,7 +423,8 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             fwd: takes the arguments and returns ``(result, residuals)``, residuals being a tree of
                 arrays that the backward rule needs.
             bwd: ``bwd(*nondiff, residuals, cotangent)`` returns a tuple with a cotangent for each
-                argument that is differentiated; None stands for zero, at any depth.
+                argument that is differentiated; None stands for zero, at any depth. One that
+                closes over a traced value is staged: its Python control flow cannot depend on data.
         """
         self.fwd, self.bwd = fwd, bwd
 
@@ -420,12 +436,18 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         def jvp(
             primals: Sequence[Array], tangents: Sequence[Tangent]
         ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-            out, saved = _pair(fwd(*flat.full(primals)), fwd, "result, residuals")
+            out, saved = _pair(at_own_lines(fwd, *flat.full(primals)), fwd, "result, residuals")
             outs = flat.results(out, fwd)
             leaves, saved_tree = tree.flatten(saved)
             residuals = [x if isinstance(x, Array) else _convert(x, fwd) for x in leaves]
-            pull_back = _backward(flat, bwd, saved_tree, primals, outs)
+            pull_back: Backward = _backward(flat, bwd, saved_tree, primals, outs)
             has_tangent = [is_inexact(out.dtype) for out in outs]
+            if holds_tracer((bwd, *flat.static.values())):
+                # which may be gone when the rule is applied
+                pull_back, consts = _closed(
+                    pull_back, [x.aval for x in residuals], [x.aval for x in outs]
+                )
+                residuals += consts
             given = [
                 instantiate(t, p)
                 for p, t in zip(primals, tangents, strict=True)
@@ -438,7 +460,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             found = iter(bind(custom_vjp_tangent_p, (*residuals, *given), params))
             return outs, [next(found) if has else ZERO for has in has_tangent]
 
-        return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds)
+        return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds, reverse=True)
 
 
 def _backward(
@@ -458,7 +480,8 @@ def _backward(
     def pull_back(residuals: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Tangent]:
         rest = iter(cotangents)
         given = [_zeros(a, next(rest) if is_inexact(a.dtype) else ZERO) for a in out_avals]
-        found = bwd(
+        found = at_own_lines(
+            bwd,
             *static,
             tree.unflatten(saved_tree, residuals),
             tree.unflatten(out_tree, given),
@@ -471,6 +494,30 @@ def _backward(
         ]
 
     return pull_back
+
+
+def _closed(
+    pull_back: Backward, residuals: Sequence[ShapedArray], outs: Sequence[ShapedArray]
+) -> tuple[Backward, Sequence[Array]]:
+    """Stage a backward rule; return it as one of more residuals: what it closes over."""
+    cotangents = [a for a in outs if is_inexact(a.dtype)]
+    present: list[bool] = []
+
+    def run(*values: Array) -> list[Array]:
+        found = pull_back(values[: len(residuals)], values[len(residuals) :])
+        present[:] = [ct is not ZERO for ct in found]
+        return [ct for ct in found if ct is not ZERO]
+
+    staged = stage(run, [*residuals, *cotangents])
+    jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
+
+    def closed(values: Sequence[Array], given: Sequence[Tangent]) -> list[Tangent]:
+        own, consts = values[: len(residuals)], values[len(residuals) :]
+        filled = [_zeros(a, ct) for a, ct in zip(cotangents, given, strict=True)]
+        found = iter(eval_jaxpr(jaxpr, [*consts, *own, *filled]))
+        return [next(found) if has else ZERO for has in present]
+
+    return closed, staged.consts
 
 
 def _cotangent_leaves(
@@ -501,14 +548,18 @@ def _is_none(x: object) -> bool:
 class custom_batch(_Custom[P, R]):  # noqa: N801
     """A function that says itself what ``vmap`` makes of it.
 
-    A derivative taken inside the ``vmap`` is that of the function's own operations.
+    A derivative taken inside the ``vmap`` is that of the function's own operations; one taken
+    around it is that of the rule. The rule is for examples that differ in an argument: where they
+    differ only in what the function closes over, its own operations are batched.
 
     Args:
         fun: takes arrays in any containers, by position, and returns such.
 
     Raises:
-        ArgumentError: when called under ``vmap``, if there is no rule, or what it returns does not
-            fit.
+        ArgumentError: when called under ``vmap``, if what the rule returns does not fit, or if it
+            closes over a value that the same ``vmap`` maps, or that a ``jit`` or a loop between
+            them traces.
+        DifferentiationError: when called, if there is no rule.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -548,7 +599,7 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
             mapped: MappedAxis, args: Sequence[Array], batched: Sequence[bool]
         ) -> tuple[Sequence[Array], Sequence[bool]]:
             in_batched = list(tree.unflatten(flat.in_tree, batched))
-            given = rule(mapped.size, in_batched, *tree.unflatten(flat.in_tree, args))
+            given = at_own_lines(rule, mapped.size, in_batched, *tree.unflatten(flat.in_tree, args))
             out, out_batched = _pair(given, rule, "result, out_batched")
             outs = flat.results(out, rule, batched=True)
             assert flat.out_tree is not None, "the result has been flattened"
@@ -563,4 +614,6 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
                     )
             return outs, flags
 
-        return Call(flat.fun, self.name, batch=batch, key=id(self), holds=flat.holds)
+        return Call(
+            flat.fun, self.name, batch=batch, key=id(self), holds=flat.holds, batch_rule=rule
+        )

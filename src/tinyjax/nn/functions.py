@@ -431,8 +431,9 @@ def _shifted(name: str, x: ArrayLike, axis: Axis, where: ArrayLike | None) -> Ar
     a = strong(inexact(x, name))
     if where is not None:
         a = pick(where, a, -math.inf)
-    greatest = maximum_of(a, axis, keepdims=True, initial=-math.inf)
-    return subtract(a, stop_gradient(greatest))
+    # before the maximum, so that nothing is computed of a derivative that is dropped
+    greatest = maximum_of(stop_gradient(a), axis, keepdims=True, initial=-math.inf)
+    return subtract(a, greatest)
 
 
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:

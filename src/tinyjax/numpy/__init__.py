@@ -312,6 +312,7 @@ from tinyjax.numpy.selection import (
 )
 
 if TYPE_CHECKING:
+    from tinyjax.numpy import linalg as linalg
     from tinyjax.numpy.calculus import (
         cross,
         gradient,
@@ -412,6 +413,8 @@ _LATER: Final = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "linalg":
+        return import_module("tinyjax.numpy.linalg")
     home = _LATER.get(name)
     if home is None:
         raise AttributeError(f"module 'tinyjax.numpy' has no attribute '{name}'")
@@ -600,6 +603,7 @@ __all__ = [
     "less",
     "less_equal",
     "lexsort",
+    "linalg",
     "linspace",
     "log",
     "log1p",

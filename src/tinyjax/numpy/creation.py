@@ -19,6 +19,7 @@ from tinyjax.core.array import (
     ConcreteArray,
     as_array,
     canonical_axis,
+    followed,
     is_array_like,
 )
 from tinyjax.core.primitive import HostArray
@@ -152,6 +153,8 @@ def _make(x: Any, wanted: DType | None) -> Array:
     made = as_array(x)
     if wanted is not None and isinstance(made, ConcreteArray):
         # at once, so that no conversion is staged
+        if id(made) in followed:
+            return ew.convert_element_type(made, wanted)
         return ConcreteArray(_convert_host(made.host, wanted))
     return made
 
@@ -178,7 +181,7 @@ def _of_list(x: Any, wanted: DType | None) -> Array:
         return _of_numbers(x, types, wanted)
     parts = [array_of("array", leaf) for leaf in leaves]
     dtype = wanted or dtypes.promote([(p.dtype, p.weak_type) for p in parts])[0]
-    if all(isinstance(p, ConcreteArray) for p in parts):
+    if all(isinstance(p, ConcreteArray) and id(p) not in followed for p in parts):
         hosts = iter([p.concrete("an array") for p in parts])
         return ConcreteArray(_convert_host(_host_of(_nest(x, hosts), x), dtype))
     converted = iter([ew.convert_element_type(p, dtype) for p in parts])

@@ -466,17 +466,6 @@ def log1p(x: ArrayLike, /) -> Array:
     return ew.log1p(inexact(x, "log1p"))
 
 
-def _larger_first(a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Order two arrays elementwise, and say where both are the same infinity.
-
-    A choice of operands, unlike ``max``, lets a formula that is smooth across a tie be
-    differentiated there, to any order.
-    """
-    first = ew.ge(a, b)
-    large, small = ew.select(first, a, b), ew.select(first, b, a)
-    return large, small, ew.and_(ew.eq(a, b), isinf(a))
-
-
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``log(exp(x1) + exp(x2))`` without overflow, elementwise.
 
@@ -486,15 +475,16 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         Array(1000.69, dtype=float32, weak_type=True)
     """
     a, b = inexact_operands("logaddexp", x1, x2)
-    large, small, infinite = _larger_first(_no_complex("logaddexp", a), b)
-    below = ew.select(infinite, full_like(a, 0), ew.sub(small, large))
-    return ew.add(large, ew.log1p(ew.exp(below)))
+    return ew.logaddexp(_no_complex("logaddexp", a), b)
 
 
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``log2(2**x1 + 2**x2)`` without overflow, elementwise."""
     a, b = inexact_operands("logaddexp2", x1, x2)
-    large, small, infinite = _larger_first(_no_complex("logaddexp2", a), b)
+    # A choice of operands, unlike ``max``, leaves the formula smooth across a tie.
+    first = ew.ge(_no_complex("logaddexp2", a), b)
+    large, small = ew.select(first, a, b), ew.select(first, b, a)
+    infinite = ew.and_(ew.eq(a, b), isinf(a))
     below = ew.select(infinite, full_like(a, 0), ew.sub(small, large))
     excess = ew.div(ew.log1p(ew.exp2(below)), full_like(a, math.log(2)))
     return ew.add(large, excess)

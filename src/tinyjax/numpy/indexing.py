@@ -25,6 +25,8 @@ from tinyjax.core.array import (
     ArrayLike,
     ConcreteArray,
     Indices,
+    first_element,
+    followed,
     is_splat,
     scalar,
     splat,
@@ -346,7 +348,7 @@ def _converted(x: Array, value: ArrayLike) -> Array:
             f"Convert the value with .astype({dtype.name!r}), or the array beforehand."
         )
     if _is_constant(update):
-        return splat(update.host.flat[0].astype(dtype), ShapedArray(update.shape, dtype))
+        return splat(first_element(update.host).astype(dtype), ShapedArray(update.shape, dtype))
     return convert(update, dtype)
 
 
@@ -362,19 +364,19 @@ def _fitted(update: Array, shape: tuple[int, ...]) -> Array:
             "index takes."
         )
     if _is_constant(update):
-        return splat(update.host.flat[0], ShapedArray(shape, update.dtype))
+        return splat(first_element(update.host), ShapedArray(shape, update.dtype))
     return broadcast_to_shape(update, shape)
 
 
 def _reshaped(update: Array, shape: tuple[int, ...]) -> Array:
     if _is_constant(update):
-        return splat(update.host.flat[0], ShapedArray(shape, update.dtype))
+        return splat(first_element(update.host), ShapedArray(shape, update.dtype))
     return reshape(update, shape)
 
 
 def _is_constant(x: Array) -> TypeGuard[ConcreteArray]:
     """Whether it is one known value, which stays a literal in any shape."""
-    return is_splat(x) and bool(x.size)
+    return is_splat(x) and bool(x.size) and id(x) not in followed
 
 
 def _eager_update(x: ConcreteArray, index: Indices, update: HostArray, kind: str) -> Array | None:

@@ -539,6 +539,9 @@ def _split(
         bounds = [i * part + min(i, longer) for i in range(cuts + 1)]
     else:
         bounds = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in cuts], n]
+    sizes = [stop - start for start, stop in pairwise(bounds)]
+    if min(sizes) >= 0:
+        return sh.split(x, sizes, place)
     return [
         sh.slice_in_dim(x, start, max(start, stop), 1, place) for start, stop in pairwise(bounds)
     ]

@@ -13,7 +13,15 @@ from typing import TypeGuard
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, splat
+from tinyjax.core.array import (
+    PYTHON_NUMBERS,
+    Array,
+    ArrayLike,
+    ConcreteArray,
+    as_array,
+    followed,
+    splat,
+)
 from tinyjax.core.avals import ShapedArray
 from tinyjax.dtypes import DType, promote, to_inexact
 from tinyjax.errors import ArgumentError, ShapeError
@@ -28,7 +36,6 @@ _HOLDS = frozenset(
     + [(float, dtype) for dtype in dtypes.INEXACT]
     + [(complex, dtype) for dtype in dtypes.COMPLEXES]
 )
-_NUMBERS = frozenset((bool, int, float, complex))
 _INEXACT = frozenset(dtypes.INEXACT)
 
 # The largest float16 is 65504. Keeping NumPy from warning of overflow costs 0.8 us.
@@ -58,7 +65,7 @@ def convert(x: Array, dtype: DType, weak_type: bool = False) -> Array:
     """Convert to a dtype; scalars at hand are converted at once, so that they stay literals."""
     if x.dtype == dtype and x.weak_type == weak_type:
         return x
-    if type(x) is ConcreteArray and x.weak_type and not x.shape:
+    if type(x) is ConcreteArray and x.weak_type and not x.shape and id(x) not in followed:
         with np.errstate(all="ignore"):
             host = x.host.astype(dtype)
         return ConcreteArray(host, ShapedArray((), dtype, weak_type))
@@ -184,13 +191,13 @@ def _is_held(value: ArrayLike, other: Array) -> TypeGuard[bool | int | float | c
 
 def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """Prepare the operands of a binary function: arrays of one dtype and shape."""
-    if isinstance(x, Array) and type(y) in _NUMBERS:
+    if isinstance(x, Array) and type(y) in PYTHON_NUMBERS:
         found = _met.get((y, type(y), x.aval))
         if found is not None:
             return x, found
     # isinstance costs less than a call
-    a = x if isinstance(x, Array) else None if type(x) in _NUMBERS else array_of(name, x)
-    b = y if isinstance(y, Array) else None if type(y) in _NUMBERS else array_of(name, y)
+    a = x if isinstance(x, Array) else None if type(x) in PYTHON_NUMBERS else array_of(name, x)
+    b = y if isinstance(y, Array) else None if type(y) in PYTHON_NUMBERS else array_of(name, y)
     if a is None:
         if b is not None and _is_held(x, b):
             return _beside(name, x, b), b

@@ -30,6 +30,7 @@ from tinyjax.primitives.elementwise import (
     eq,
     exp,
     is_finite,
+    lower_logaddexp,
     mul,
     ne,
     select,
@@ -350,20 +351,7 @@ def _simply(hlo: str) -> LowerCombine:
 
 
 def _lower_logaddexp(low: Lowering, aval: ShapedArray, last: str, elements: Sequence[str]) -> str:
-    pair, flags = (aval, aval), aval.with_dtype(dtypes.bool_)
-    x, y = last, elements[0]
-    greater = low.op1("stablehlo.maximum", (x, y), pair, aval)
-    difference = low.op1("stablehlo.subtract", (x, y), pair, aval)
-    distance = low.op1("stablehlo.abs", (difference,), (aval,), aval)
-    negative = low.op1("stablehlo.negate", (distance,), (aval,), aval)
-    small = low.op1("stablehlo.exponential", (negative,), (aval,), aval)
-    rest = low.op1("stablehlo.log_plus_one", (small,), (aval,), aval)
-    total = low.op1("stablehlo.add", (greater, rest), pair, aval)
-    # the difference of equal infinities is NaN; their sum is what is wanted
-    attributes = {"comparison_direction": "#stablehlo<comparison_direction NE>"}
-    undefined = low.op1("stablehlo.compare", (difference, difference), pair, flags, attributes)
-    sums = low.op1("stablehlo.add", (x, y), pair, aval)
-    return low.op1("stablehlo.select", (undefined, sums, total), (flags, *pair), aval)
+    return lower_logaddexp(low, aval, last, elements[0])
 
 
 def _cumprod_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:

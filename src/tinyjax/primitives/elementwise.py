@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array, ConcreteArray, followed
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import (
@@ -362,6 +362,48 @@ logistic_p = unary(
     "stablehlo.logistic",
     "fc",
     lambda t, z, x: mul(t, mul(z, sub(_constant(z, 1.0), z))),
+)
+
+
+def lower_logaddexp(low: Lowering, aval: ShapedArray, x: str, y: str) -> str:
+    """Write ``log(exp(x) + exp(y))`` for two values of one type."""
+    pair, flags = (aval, aval), aval.with_dtype(dtypes.bool_)
+    greater = low.op1("stablehlo.maximum", (x, y), pair, aval)
+    difference = low.op1("stablehlo.subtract", (x, y), pair, aval)
+    distance = low.op1("stablehlo.abs", (difference,), (aval,), aval)
+    negative = low.op1("stablehlo.negate", (distance,), (aval,), aval)
+    small = low.op1("stablehlo.exponential", (negative,), (aval,), aval)
+    rest = low.op1("stablehlo.log_plus_one", (small,), (aval,), aval)
+    total = low.op1("stablehlo.add", (greater, rest), pair, aval)
+    # the difference of equal infinities is NaN; their sum is what is wanted
+    attributes = {"comparison_direction": "#stablehlo<comparison_direction NE>"}
+    undefined = low.op1("stablehlo.compare", (difference, difference), pair, flags, attributes)
+    sums = low.op1("stablehlo.add", (x, y), pair, aval)
+    return low.op1("stablehlo.select", (undefined, sums, total), (flags, *pair), aval)
+
+
+def _logaddexp_lowering(
+    lowering: Lowering, operands: Sequence[str], params: NoParams
+) -> Sequence[str]:
+    x, y = operands
+    return (lower_logaddexp(lowering, lowering.avals_in[0], x, y),)
+
+
+def _exp_share(x: Array, y: Array) -> Array:
+    # exp(x) / (exp(x) + exp(y)); the difference of equal infinities is NaN, and each has a half
+    equal_infinities = and_(eq(x, y), not_(is_finite(x)))
+    return logistic(select(equal_infinities, _constant(x, 0.0), sub(x, y)))
+
+
+logaddexp_p = binary(
+    "logaddexp",
+    np.logaddexp,
+    _logaddexp_lowering,
+    "f",
+    (
+        lambda t, z, x, y: mul(t, _exp_share(x, y)),
+        lambda t, z, x, y: mul(t, _exp_share(y, x)),
+    ),
 )
 
 
@@ -812,8 +854,19 @@ def _convert_impl(operands: Sequence[HostArray], params: ConvertParams) -> Seque
     return (x.astype(dtype),)
 
 
+_NATIVE_FLOATS = (dtypes.float32, dtypes.float64)
+_NATIVE_INTS = (dtypes.int32, dtypes.int64)
+
+
 def _float_to_int(x: HostArray, dtype: DType) -> HostArray:
-    # C leaves out-of-range conversions undefined; XLA saturates, and sends NaN to 0.
+    # C leaves out-of-range conversions undefined; XLA saturates, and sends NaN to 0. For these
+    # types the processor notices them, so that the usual case takes one pass instead of ten.
+    if x.dtype in _NATIVE_FLOATS and dtype in _NATIVE_INTS:
+        try:
+            with np.errstate(invalid="raise"):
+                return x.astype(dtype)
+        except FloatingPointError:
+            pass
     wide = x.astype(np.float64)
     info = np.iinfo(dtype)
     inside = (wide > float(info.min) - 1) & (wide < float(info.max) + 1)
@@ -942,6 +995,11 @@ def cbrt(x: Array) -> Array:
 def logistic(x: Array) -> Array:
     """Return ``1 / (1 + exp(-x))``, elementwise."""
     return bind1(logistic_p, (x,), NO_PARAMS)
+
+
+def logaddexp(x: Array, y: Array) -> Array:
+    """Return ``log(exp(x) + exp(y))`` without overflow, elementwise."""
+    return bind1(logaddexp_p, (x, y), NO_PARAMS)
 
 
 def sin(x: Array) -> Array:
@@ -1193,5 +1251,8 @@ def convert_element_type(x: Array, dtype: DType, weak_type: bool = False) -> Arr
     out = bind1(convert_element_type_p, (x,), ConvertParams(dtype, weak_type))
     if weak_type and type(out) is ConcreteArray:
         # evaluation keeps weak types only where an operand has one
-        return ConcreteArray(out.host, ShapedArray(out.shape, dtype, True))
+        weak = ShapedArray(out.shape, dtype, True)
+        if id(out) not in followed:
+            return ConcreteArray(out.host, weak)
+        out._aval = weak
     return out

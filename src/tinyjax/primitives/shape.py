@@ -6,18 +6,19 @@ All are linear: the tangent map is the primitive itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from math import prod
 from typing import TypeVar
 
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array, ConcreteArray, is_splat, splat
+from tinyjax.core.array import Array, ConcreteArray, first_element, followed, is_splat, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, int_array
-from tinyjax.core.trace import bind1
+from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType
 from tinyjax.errors import ShapeError
 
@@ -332,8 +333,8 @@ def move_batch_axis(x: Array, axis: int | None, destination: int, size: int) -> 
     """Bring a batch axis to a place, making one by repetition where there is none."""
     if axis is None:
         shape = (*x.shape[:destination], size, *x.shape[destination:])
-        if isinstance(x, ConcreteArray) and is_splat(x) and x.size:
-            return splat(x.host.flat[0], x.aval.with_shape(shape))
+        if isinstance(x, ConcreteArray) and is_splat(x) and x.size and id(x) not in followed:
+            return splat(first_element(x.host), x.aval.with_shape(shape))
         dims = tuple(i if i < destination else i + 1 for i in range(x.ndim))
         return broadcast_in_dim(x, shape, dims)
     return moveaxis(x, axis, destination)
@@ -715,6 +716,110 @@ def concatenate(xs: Sequence[Array], axis: int) -> Array:
     if len(xs) == 1:
         return xs[0]
     return bind1(concatenate_p, tuple(xs), ConcatenateParams(axis))
+
+
+# split: the inverse of concatenate, and its transpose. Of slices the cotangents would be padded to
+# the whole and added up.
+
+
+@attrs.frozen(repr=False)
+class SplitParams(Params):
+    """The sizes of the parts, and the axis that is cut."""
+
+    sizes: tuple[int, ...]
+    axis: int
+
+
+split_p: Primitive[SplitParams] = Primitive("split", SplitParams)
+
+
+@split_p.def_impl
+def _split_impl(operands: Sequence[HostArray], params: SplitParams) -> Sequence[HostArray]:
+    return np.split(operands[0], list(accumulate(params.sizes[:-1])), params.axis)
+
+
+@split_p.def_abstract_eval
+def _split_type(avals: Sequence[ShapedArray], params: SplitParams) -> Sequence[ShapedArray]:
+    (x,) = avals
+    sizes, axis = params.sizes, params.axis
+    if not 0 <= axis < x.ndim or sum(sizes) != x.shape[axis] or min(sizes, default=-1) < 0:
+        raise ShapeError(
+            f"split needs an axis of {x} and sizes that add up to it, but got axis {axis} and "
+            f"sizes {sizes}."
+        )
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    return [ShapedArray((*before, n, *after), x.dtype, x.weak_type) for n in sizes]
+
+
+@split_p.def_lowering
+def _split_lowering(
+    lowering: Lowering, operands: Sequence[str], params: SplitParams
+) -> Sequence[str]:
+    (whole,) = lowering.avals_in
+    starts, ones = [0] * whole.ndim, [1] * whole.ndim
+    parts: list[str] = []
+    for part in lowering.avals_out:
+        limits = list(whole.shape)
+        limits[params.axis] = starts[params.axis] + part.shape[params.axis]
+        bounds = {
+            "start_indices": int_array(starts),
+            "limit_indices": int_array(limits),
+            "strides": int_array(ones),
+        }
+        parts.append(lowering.op1("stablehlo.slice", operands, (whole,), part, bounds))
+        starts[params.axis] = limits[params.axis]
+    return parts
+
+
+@split_p.def_jvp
+def _split_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: SplitParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    (x,), (t,) = primals, tangents
+    outs = bind(split_p, (x,), params)
+    return outs, [ZERO] * len(outs) if t is ZERO else bind(split_p, (t,), params)
+
+
+@split_p.def_transpose
+def _split_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: SplitParams
+) -> Sequence[Tangent | None]:
+    if all(ct is ZERO for ct in cotangents):
+        return (ZERO,)
+    whole = operands[0].aval.shape
+    before, after = whole[: params.axis], whole[params.axis + 1 :]
+    parts = [
+        full((*before, n, *after), 0, operands[0].aval.dtype) if ct is ZERO else ct
+        for n, ct in zip(params.sizes, cotangents, strict=True)
+    ]
+    return (concatenate(parts, params.axis),)
+
+
+@split_p.def_batch
+def _split_batch(
+    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: SplitParams
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    (x,), (axis,) = values, axes
+    assert axis is not None, "a batched operation has a batched operand"
+    place = params.axis + (axis <= params.axis)
+    outs = bind(split_p, (x,), SplitParams(params.sizes, place))
+    return outs, [axis] * len(outs)
+
+
+def split(x: Array, sizes: Sequence[int], axis: int) -> list[Array]:
+    """Cut an array into parts along an axis.
+
+    Args:
+        x: any dtype.
+        sizes: of the parts; they add up to the axis's.
+        axis: counted from the front.
+
+    Raises:
+        ShapeError: the sizes do not add up.
+    """
+    if len(sizes) == 1:
+        return [slice_in_dim(x, 0, sizes[0], 1, axis)]
+    return list(bind(split_p, (x,), SplitParams(tuple(sizes), axis)))
 
 
 # iota

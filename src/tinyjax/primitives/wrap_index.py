@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ConcreteArray, is_splat, splat
+from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import ZERO, HostArray, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
@@ -114,7 +114,7 @@ def wrap_index(x: Array, size: int) -> Array:
         return bind1(wrap_index_p, (x,), WrapParams(size))
     host = x.host
     if is_splat(x):
-        start = int(host.flat[0]) if host.size else 0
+        start = int(first_element(host)) if host.size else 0
         aval = ShapedArray(x.shape, x.dtype)
         return splat(start + size if start < 0 else start, aval)
     return ConcreteArray(np.where(host < 0, host + host.dtype.type(size), host))
@@ -135,7 +135,9 @@ def same_dtype(indices: Sequence[Array]) -> list[Array]:
             aval = ShapedArray(x.shape, wide)
             splatted = is_splat(x) and x.host.size
             result.append(
-                splat(x.host.flat[0], aval) if splatted else ConcreteArray(x.host.astype(wide))
+                splat(first_element(x.host), aval)
+                if splatted
+                else ConcreteArray(x.host.astype(wide))
             )
         else:
             result.append(convert_element_type(x, wide))

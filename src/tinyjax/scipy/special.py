@@ -482,14 +482,16 @@ def logsumexp(
         values = pick(where, values, -math.inf)
     axes = canonical_axes(axis, values.ndim)
     real = ew.real(values) if dtypes.is_complex(values.dtype) else values
-    greatest = maximum_of(real, axes, keepdims=True, initial=-math.inf)
+    # before the maximum, so that nothing is computed of a derivative that is dropped
+    greatest = maximum_of(stop_gradient(real), axes, keepdims=True, initial=-math.inf)
     finite = ew.is_finite(greatest)
-    shift = stop_gradient(ew.select(finite, greatest, full_like(greatest, 0.0)))
+    shift = ew.select(finite, greatest, full_like(greatest, 0.0))
     terms = ew.exp(values - ew.convert_element_type(shift, values.dtype))
     total = sum_of(terms if factors is None else terms * factors, axes, keepdims=True)
     if return_sign or not dtypes.is_complex(total.dtype):
-        size = ew.abs_(total)
-        out = ew.add(ew.log(size), shift)
+        # exponentials without factors have a sum that is its own absolute value
+        positive = factors is None and not dtypes.is_complex(total.dtype)
+        out = ew.add(ew.log(total if positive else ew.abs_(total)), shift)
     else:
         out = ew.add(ew.log(total), ew.convert_element_type(shift, total.dtype))
     if not keepdims:

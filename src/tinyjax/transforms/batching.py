@@ -16,7 +16,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import MappedAxis, Primitive
-from tinyjax.core.staging import Staged, stage
+from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.trace import (
     Trace,
     Tracer,
@@ -107,10 +107,11 @@ class BatchTrace(Trace):
             outs, out_axes = rule(self.mapped, values, axes, params)
         finally:
             reset_trace(token)
-        return [
-            out if axis is None else BatchTracer(self, out, axis)
-            for out, axis in zip(outs, out_axes, strict=True)
-        ]
+        # a loop runs faster than a comprehension's frame for the one result there usually is
+        results: list[Array] = []
+        for out, axis in zip(outs, out_axes, strict=True):
+            results.append(out if axis is None else BatchTracer(self, out, axis))
+        return results
 
     def _named_in(self, primitive: Primitive[P], params: P) -> bool:
         """Whether a program in the parameters has a collective over this trace's axis."""
@@ -145,7 +146,13 @@ def batch_flat(
     Returns:
         The results, and which axis of each is the batch.
     """
-    trace = BatchTrace(current_trace(), mapped, user_fun)
+    kind = BatchTrace
+    if settings().debug_nans:
+        # not at the top: it is built on this module, and rarely wanted
+        from tinyjax.transforms.provenance import LaneTrace  # noqa: PLC0415
+
+        kind = LaneTrace
+    trace = kind(current_trace(), mapped, user_fun)
     with running(trace):
         outs = fun(
             *[
@@ -183,10 +190,6 @@ def batch_jaxpr(
 
         def run(*args: Array) -> list[Array]:
             outs, out_axes = batch_flat(lambda *xs: eval_jaxpr(jaxpr, xs), mapped, args, axes)
-            if wanted is not None and move is not None:
-                for i, (out, axis) in enumerate(zip(outs, out_axes, strict=True)):
-                    if wanted[i]:
-                        outs[i], out_axes[i] = move(out, axis, 0, mapped.size), 0
             found.append(tuple(out_axes))
             return outs
 
@@ -195,7 +198,24 @@ def batch_jaxpr(
         ]
         return stage(run, avals), found[0]
 
-    return jaxpr.derive(("batch", mapped, axes, wanted), make)
+    plain = jaxpr.derive(("batch", mapped, axes), make)
+    staged, out_axes = plain
+    if wanted is None or move is None:
+        return plain
+    front = tuple([0 if want else axis for axis, want in zip(out_axes, wanted, strict=True)])
+    if front == out_axes:
+        return plain
+
+    def bring() -> tuple[Staged, tuple[BatchAxis, ...]]:
+        def to_front(*outs: Array) -> list[Array]:
+            return [
+                move(out, axis, 0, mapped.size) if want else out
+                for out, axis, want in zip(outs, out_axes, wanted, strict=True)
+            ]
+
+        return Staged(extend(staged.jaxpr, to_front), staged.consts), front
+
+    return jaxpr.derive(("batch", mapped, axes, wanted), bring)
 
 
 def axis_names(jaxpr: Jaxpr) -> frozenset[Hashable]:

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
-import attrs
-
 from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.jaxpr import Atom, Jaxpr, eval_jaxpr, zero_literal
 from tinyjax.core.primitive import ZERO, HostArray, Primitive, Tangent
 from tinyjax.core.staging import Staged, StagingTracer, stage
 from tinyjax.core.trace import (
@@ -31,24 +29,6 @@ from tinyjax.dtypes import DType
 from tinyjax.transforms.batching import BatchTracer
 
 P = TypeVar("P")
-
-
-@attrs.frozen
-class Wanted:
-    """Which results of a jaxpr must have a tangent, and how a zero one is made.
-
-    Loops and conditionals need it: what has a tangent in one branch or turn has one in all.
-    """
-
-    results: tuple[bool, ...]
-    zeros: Callable[[Array], Array]
-
-    def instantiate(self, outs: Sequence[Array], tangents: Sequence[Tangent]) -> list[Tangent]:
-        """Replace the symbolic zeros among the wanted tangents."""
-        return [
-            self.zeros(out) if want and tangent is ZERO else tangent
-            for want, out, tangent in zip(self.results, outs, tangents, strict=True)
-        ]
 
 
 class JVPTracer(Tracer):
@@ -116,6 +96,9 @@ class JVPTrace(Trace):
                 primals_out, tangents_out = primitive.rules.jvp(primals, tangents, params)
         finally:
             reset_trace(token)
+        if len(primals_out) == 1:  # nearly always, and faster than the loop
+            (primal,), (tangent,) = primals_out, tangents_out
+            return (primal if tangent is ZERO else JVPTracer(self, primal, tangent),)
         results: list[Array] = []
         for primal, tangent in zip(primals_out, tangents_out, strict=True):
             results.append(primal if tangent is ZERO else JVPTracer(self, primal, tangent))
@@ -173,7 +156,13 @@ def jvp_flat(
     Returns:
         The results and their tangents, each of which may be ``ZERO``.
     """
-    trace = JVPTrace(current_trace(), user_fun)
+    kind = JVPTrace
+    if settings().debug_nans:
+        # not at the top: it is built on this module, and rarely wanted
+        from tinyjax.transforms.provenance import SourcedJVPTrace  # noqa: PLC0415
+
+        kind = SourcedJVPTrace
+    trace = kind(current_trace(), user_fun)
     with running(trace):
         outs = fun(
             *[
@@ -190,14 +179,15 @@ def jvp_flat(
 
 
 def jvp_jaxpr(
-    jaxpr: Jaxpr, nonzero: tuple[bool, ...], wanted: Wanted | None = None
+    jaxpr: Jaxpr, nonzero: tuple[bool, ...], wanted: tuple[bool, ...] | None = None
 ) -> tuple[Staged, tuple[bool, ...]]:
     """Stage the jvp of a jaxpr.
 
     Args:
         jaxpr: the program.
         nonzero: which parameters have tangents.
-        wanted: which results must have one even where it is zero.
+        wanted: which results must have one even where it is zero. Loops and conditionals need it:
+            what has a tangent in one branch or turn has one in all.
 
     Returns:
         A jaxpr that takes the parameters and then the tangents there are, and returns the results
@@ -211,8 +201,6 @@ def jvp_jaxpr(
             primals, rest = args[: len(nonzero)], iter(args[len(nonzero) :])
             tangents = [next(rest) if has else ZERO for has in nonzero]
             outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, xs), primals, tangents)
-            if wanted is not None:
-                out_tangents = wanted.instantiate(outs, out_tangents)
             present.append(tuple(t is not ZERO for t in out_tangents))
             return [*outs, *(t for t in out_tangents if t is not ZERO)]
 
@@ -221,4 +209,48 @@ def jvp_jaxpr(
         staged = stage(run, [*avals, *tangent_avals])
         return staged, present[0]
 
-    return jaxpr.derive(("jvp", nonzero, wanted), make)
+    plain = jaxpr.derive(("jvp", nonzero), make)
+    staged, present = plain
+    if wanted is None or not lacking(present, wanted):
+        return plain
+
+    def fill() -> tuple[Staged, tuple[bool, ...]]:
+        program, n = staged.jaxpr, len(present)
+        outs, tangents = fill_zeros(jaxpr.out_avals, program.outs[n:], present, wanted)
+        filled = Jaxpr(program.in_binders, program.eqns, (*program.outs[:n], *outs))
+        return Staged(filled, staged.consts), tangents
+
+    return jaxpr.derive(("jvp", nonzero, wanted), fill)
+
+
+def lacking(present: Sequence[bool], wanted: Sequence[bool]) -> bool:
+    """Whether there is a result that must have a tangent and has none."""
+    return any(want and not has for has, want in zip(present, wanted, strict=True))
+
+
+def fill_zeros(
+    avals: Sequence[ShapedArray],
+    tangents: Sequence[Atom],
+    present: Sequence[bool],
+    wanted: Sequence[bool],
+) -> tuple[tuple[Atom, ...], tuple[bool, ...]]:
+    """Put zeros among the tangents of a program's results, where they are wanted and not there.
+
+    Args:
+        avals: the types of the results.
+        tangents: the tangents there are.
+        present: which results have one.
+        wanted: which must have one.
+
+    Returns:
+        The tangents, and which results have one now.
+    """
+    rest = iter(tangents)
+    filled = tuple(
+        [
+            next(rest) if has else zero_literal(aval.tangent())
+            for aval, has, want in zip(avals, present, wanted, strict=True)
+            if has or want
+        ]
+    )
+    return filled, tuple([a or b for a, b in zip(present, wanted, strict=True)])

@@ -20,7 +20,7 @@ from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.staging import Recorder, Staged, StagingTracer, stage
 from tinyjax.core.trace import current_trace, leak_check, running
 from tinyjax.dtypes import is_inexact
-from tinyjax.transforms.jvp import JVPTrace, JVPTracer, Wanted
+from tinyjax.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
 from tinyjax.transforms.transpose import Add, pull_back
 
 P = TypeVar("P")
@@ -38,6 +38,17 @@ class LinearTrace(Recorder):
             if type(arg) is StagingTracer and arg._trace is self:
                 return self.record(primitive, args, params, None)
         return self.parent.process(primitive, args, params)
+
+
+def linear_trace(fun: Callable[..., object] | None = None) -> LinearTrace:
+    """A recorder of tangents under the current trace."""
+    kind = LinearTrace
+    if settings().debug_nans:
+        # not at the top: it is built on this module, and rarely wanted
+        from tinyjax.transforms.provenance import SourcedLinearTrace  # noqa: PLC0415
+
+        kind = SourcedLinearTrace
+    return kind(current_trace(), fun)
 
 
 class LinearizeTrace(JVPTrace):
@@ -99,7 +110,6 @@ def linearize_flat(
     primals: Sequence[Array],
     chosen: Sequence[bool] | None = None,
     user_fun: Callable[..., object] | None = None,
-    wanted: Wanted | None = None,
 ) -> Linearized:
     """Evaluate a function of arrays and record its tangent map.
 
@@ -108,9 +118,8 @@ def linearize_flat(
         primals: where to linearize.
         chosen: which arguments to differentiate; by default all floats and complexes.
         user_fun: the function to name in messages.
-        wanted: which results must have a tangent even where it is zero.
     """
-    linear = LinearTrace(current_trace(), user_fun)
+    linear = linear_trace(user_fun)
     trace = LinearizeTrace(linear, user_fun)
     nonzero_in = tuple(
         is_inexact(primal.dtype) and (chosen is None or chosen[i])
@@ -124,10 +133,6 @@ def linearize_flat(
             ]
         )
         pairs = [trace.split(out) for out in outs]
-    if wanted is not None:
-        primals_out = [primal for primal, _ in pairs]
-        tangents_out = wanted.instantiate(primals_out, [tangent for _, tangent in pairs])
-        pairs = list(zip(primals_out, tangents_out, strict=True))
     staged = linear.build([tangent for _, tangent in pairs if tangent is not ZERO])
     linear.live = False
     if settings().check_leaks and user_fun is not None:
@@ -166,7 +171,7 @@ class LinearizedJaxpr:
 
 
 def linearize_jaxpr(
-    jaxpr: Jaxpr, nonzero: tuple[bool, ...], wanted: Wanted | None = None
+    jaxpr: Jaxpr, nonzero: tuple[bool, ...], wanted: tuple[bool, ...] | None = None
 ) -> LinearizedJaxpr:
     """Split a jaxpr into its primal half, which also returns residuals, and its tangent map.
 
@@ -180,9 +185,7 @@ def linearize_jaxpr(
         found: list[tuple[Linearized, tuple[int | None, ...]]] = []
 
         def run(*args: Array) -> list[Array]:
-            linearized = linearize_flat(
-                lambda *xs: eval_jaxpr(jaxpr, xs), args, nonzero, None, wanted
-            )
+            linearized = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, xs), args, nonzero)
             places = {id(arg): i for i, arg in enumerate(args)}
             forwarded = tuple(places.get(id(r)) for r in linearized.residuals)
             found.append((linearized, forwarded))
@@ -193,4 +196,14 @@ def linearize_jaxpr(
         ((linearized, forwarded),) = found
         return LinearizedJaxpr(staged, linearized.jaxpr, forwarded, linearized.nonzero_out)
 
-    return jaxpr.derive(("linearize", nonzero, wanted), make)
+    plain = jaxpr.derive(("linearize", nonzero), make)
+    if wanted is None or not lacking(plain.nonzero_out, wanted):
+        return plain
+
+    def fill() -> LinearizedJaxpr:
+        tangent = plain.tangent
+        outs, present = fill_zeros(jaxpr.out_avals, tangent.outs, plain.nonzero_out, wanted)
+        filled = Jaxpr(tangent.in_binders, tangent.eqns, outs)
+        return attrs.evolve(plain, tangent=filled, nonzero_out=present)
+
+    return jaxpr.derive(("linearize", nonzero, wanted), fill)

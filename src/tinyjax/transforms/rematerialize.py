@@ -3,16 +3,20 @@
 A program some of whose results are wanted later is split in two: a forward program, which also
 returns the values chosen to be kept, and a recomputation, which takes those and parameters and
 gives the wanted results. What is kept is the user's choice; everything the recomputation does not
-need is left out of it. Programs that are called (``jit``) are split inside.
+need is left out of it. Programs that are called (``jit``) are split inside, and so are those of
+primitives that have a rule for it: the bodies of loops, the branches of conditionals.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from operator import is_
+from typing import Any, Final, TypeVar
 
 import attrs
 
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
 from tinyjax.core.primitive import RuleKey
+
+T = TypeVar("T")
 
 #: Says of an equation whether its results may be kept.
 Saveable = Callable[[JaxprEqn], bool]
@@ -20,6 +24,30 @@ Saveable = Callable[[JaxprEqn], bool]
 #: The rule of a primitive that does nothing but call the one jaxpr in its parameters: it returns
 #: the parameters with another jaxpr in its place.
 CALLED: Final[RuleKey[Callable[[Any, Jaxpr], Any]]] = RuleKey("called")
+
+
+@attrs.frozen(eq=False, repr=False)
+class SplitEqn:
+    """An equation split by a rule.
+
+    Attributes:
+        forward: equations that bind what it bound, and what of its inside is kept.
+        again: computes again what is wanted of its results and not kept; None for nothing.
+        saved: variables of ``forward`` that are kept.
+    """
+
+    forward: tuple[JaxprEqn, ...]
+    again: JaxprEqn | None
+    saved: tuple[Var, ...]
+
+
+#: The rule of a primitive whose programs are split inside: an equation and the places of the
+#: results that are wanted. Its results are, one by one, those of the programs in its parameters.
+SPLIT: Final[RuleKey[Callable[[JaxprEqn, tuple[int, ...], Saveable], SplitEqn]]] = RuleKey("split")
+
+#: The rule of a primitive that can do without some of its results: an equation, and which are used.
+#: Only of those must what it returns be an equation.
+PRUNE: Final[RuleKey[Callable[[JaxprEqn, tuple[bool, ...]], JaxprEqn]]] = RuleKey("prune")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -52,19 +80,22 @@ def split_jaxpr(jaxpr: Jaxpr, wanted: Sequence[Atom], saveable: Saveable) -> Spl
     forward: list[JaxprEqn] = []
     recomputed: list[JaxprEqn] = []
     for eqn in reversed(jaxpr.eqns):
-        demanded = tuple(var for var in eqn.out_binders if var in needed)
+        places = tuple([i for i, var in enumerate(eqn.out_binders) if var in needed])
+        rules = eqn.primitive.rules.extensions
         again: JaxprEqn | None = None
-        if not demanded:
+        if not places:
             forward.append(eqn)
-        elif CALLED in eqn.primitive.rules.extensions:
-            called, again, kept = _split_call(eqn, demanded, saveable)
-            forward.append(called)
-            saved += kept
+        elif CALLED in rules or SPLIT in rules:
+            split_eqn = eqn.primitive.rule(SPLIT) if SPLIT in rules else _split_call
+            found = split_eqn(eqn, places, saveable)
+            forward += reversed(found.forward)
+            saved += found.saved
+            again = found.again
         else:
             forward.append(eqn)
             # what is done must not be done twice
             if effects_of(eqn).any or saveable(eqn):
-                saved += demanded
+                saved += [eqn.out_binders[i] for i in places]
             else:
                 again = eqn
         if again is not None:
@@ -78,74 +109,156 @@ def split_jaxpr(jaxpr: Jaxpr, wanted: Sequence[Atom], saveable: Saveable) -> Spl
     )
 
 
-def _split_call(
-    eqn: JaxprEqn, demanded: Sequence[Var], saveable: Saveable
-) -> tuple[JaxprEqn, JaxprEqn | None, list[Var]]:
-    """Split a called program into a call that also returns what is kept and one that recomputes.
+def split_results(jaxpr: Jaxpr, places: tuple[int, ...], saveable: Saveable) -> Split:
+    """The same for some results of a program inside another, found once however often asked."""
 
-    Returns:
-        Both, the second None where everything demanded is kept; and the variables kept.
+    def make() -> Split:
+        return split_jaxpr(jaxpr, [jaxpr.outs[i] for i in places], saveable)
+
+    return jaxpr.derive(("split results", places, saveable), make)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _SplitProgram:
+    """A called program split by ``_split_program``.
+
+    Attributes:
+        forward: the program, with more results where something inside is kept.
+        saved: the results of ``forward`` that are kept.
+        recomputed: the results that are computed again.
+        recomputation: takes some operands and what is kept, and gives those; None for none.
+        kept: those operands.
     """
+
+    forward: Jaxpr
+    saved: tuple[int, ...]
+    recomputed: tuple[int, ...]
+    recomputation: Jaxpr | None
+    kept: tuple[int, ...]
+
+
+def _split_program(jaxpr: Jaxpr, demanded: tuple[int, ...], saveable: Saveable) -> _SplitProgram:
+    """Split a called program into one that also returns what is kept and one that recomputes.
+
+    A program of which nothing more is kept stays itself, so that whatever is derived from it is
+    derived once, however many checkpoints are around it.
+    """
+
+    def make() -> _SplitProgram:
+        num_outs = len(jaxpr.outs)
+        split = split_jaxpr(jaxpr, [jaxpr.outs[i] for i in demanded], saveable)
+        # what is kept may be a result already
+        place = {atom: i for i, atom in enumerate(jaxpr.outs) if isinstance(atom, Var)}
+        more = [var for var in split.saved if var not in place]
+        place.update((var, num_outs + i) for i, var in enumerate(more))
+        forward = jaxpr
+        if more or not same_eqns(split.forward, jaxpr.eqns):
+            forward = Jaxpr(jaxpr.in_binders, split.forward, (*jaxpr.outs, *more))
+        saved = tuple(place[var] for var in split.saved)
+        recomputed = tuple(i for i in demanded if i not in saved)
+        if not recomputed:
+            return _SplitProgram(forward, saved, (), None, ())
+        binders = (*(jaxpr.in_binders[i] for i in split.kept), *split.saved)
+        again = jaxpr
+        if not (
+            len(recomputed) == num_outs
+            and binders == jaxpr.in_binders
+            and same_eqns(split.recomputed, jaxpr.eqns)
+        ):
+            outs = tuple(jaxpr.outs[i] for i in recomputed)
+            again = Jaxpr(binders, split.recomputed, outs)
+        return _SplitProgram(forward, saved, recomputed, again, split.kept)
+
+    return jaxpr.derive(("split", demanded, saveable), make)
+
+
+def same_eqns(a: Sequence[JaxprEqn], b: Sequence[JaxprEqn]) -> bool:
+    """Whether two lists hold the same equations, and not just equal ones."""
+    return len(a) == len(b) and all(map(is_, a, b))
+
+
+def _split_call(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+    """Split a call into one that also returns what is kept and one that recomputes."""
     rebuild = eqn.primitive.rule(CALLED)
     (inner,) = subjaxprs(eqn.params)
-    result_of = dict(zip(eqn.out_binders, inner.outs, strict=True))
-    split = split_jaxpr(inner, [result_of[var] for var in demanded], saveable)
-    # what is kept may be a result already
-    names = {atom: var for var, atom in result_of.items() if isinstance(atom, Var)}
-    more = [var for var in split.saved if var not in names]
-    names.update((var, Var(var.aval)) for var in more)
-    forward = Jaxpr(inner.in_binders, split.forward, (*inner.outs, *more))
-    called = attrs.evolve(
-        eqn,
-        params=rebuild(eqn.params, forward),
-        out_binders=(*eqn.out_binders, *(names[var] for var in more)),
-    )
-    kept = [names[var] for var in split.saved]
-    again = [var for var in demanded if var not in kept]
-    if not again:
-        return called, None, kept
-    binders = tuple(inner.in_binders[i] for i in split.kept)
-    outs = tuple(result_of[var] for var in again)
-    recomputation = Jaxpr((*binders, *split.saved), split.recomputed, outs)
-    inputs = (*(eqn.inputs[i] for i in split.kept), *kept)
-    params = rebuild(eqn.params, recomputation)
-    return called, JaxprEqn(eqn.primitive, inputs, params, tuple(again), eqn.source), kept
+    split = _split_program(inner, places, saveable)
+    called, again = eqn, None
+    if split.forward is not inner:
+        more = tuple(Var(aval) for aval in split.forward.out_avals[len(eqn.out_binders) :])
+        called = attrs.evolve(
+            eqn, params=rebuild(eqn.params, split.forward), out_binders=(*eqn.out_binders, *more)
+        )
+    kept = tuple([called.out_binders[i] for i in split.saved])
+    if split.recomputation is inner:
+        again = eqn
+    elif split.recomputation is not None:
+        inputs = (*(eqn.inputs[i] for i in split.kept), *kept)
+        params = rebuild(eqn.params, split.recomputation)
+        outs = tuple(eqn.out_binders[i] for i in split.recomputed)
+        again = JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source)
+    return SplitEqn((called,), again, kept)
 
 
 def prune(jaxpr: Jaxpr) -> Jaxpr:
-    """Drop what no result depends on, in called programs too; the parameters stay as they are.
+    """Drop what no result depends on, inside nested programs too; the parameters stay as they are.
 
-    What is done for its effect stays.
+    What is done for its effect stays. A program of which nothing is dropped stays itself.
     """
-    live = {x for x in jaxpr.outs if isinstance(x, Var)}
-    eqns: list[JaxprEqn] = []
-    for eqn in reversed(jaxpr.eqns):
-        used = [var in live for var in eqn.out_binders]
-        if not any(used) and not effects_of(eqn).any:
-            continue
-        kept = eqn
-        if CALLED in eqn.primitive.rules.extensions and not all(used):
-            kept = _prune_call(eqn, used)
-        eqns.append(kept)
-        live.update(x for x in kept.inputs if isinstance(x, Var))
-    return Jaxpr(jaxpr.in_binders, tuple(reversed(eqns)), jaxpr.outs)
+
+    def make() -> Jaxpr:
+        live = {x for x in jaxpr.outs if isinstance(x, Var)}
+        eqns: list[JaxprEqn] = []
+        for eqn in reversed(jaxpr.eqns):
+            used = tuple([var in live for var in eqn.out_binders])
+            if not any(used) and not effects_of(eqn).any:
+                continue
+            kept = eqn
+            rules = eqn.primitive.rules.extensions
+            if not all(used) and (CALLED in rules or PRUNE in rules):
+                kept = (eqn.primitive.rule(PRUNE) if PRUNE in rules else _prune_call)(eqn, used)
+            eqns.append(kept)
+            live.update(x for x in kept.inputs if isinstance(x, Var))
+        eqns.reverse()
+        if same_eqns(eqns, jaxpr.eqns):
+            return jaxpr
+        return Jaxpr(jaxpr.in_binders, tuple(eqns), jaxpr.outs)
+
+    return jaxpr.derive("prune", make)
 
 
-def _prune_call(eqn: JaxprEqn, used: Sequence[bool]) -> JaxprEqn:
+def _prune_call(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
     """A call that gives only the results used, of only the operands that these need."""
     (inner,) = subjaxprs(eqn.params)
-    outs = tuple(x for x, keep in zip(inner.outs, used, strict=True) if keep)
-    inner = prune(Jaxpr(inner.in_binders, inner.eqns, outs))
-    mentioned = {x for e in inner.eqns for x in e.inputs} | set(inner.outs)
-    needed = [var in mentioned for var in inner.in_binders]
-    inner = Jaxpr(
-        tuple(v for v, keep in zip(inner.in_binders, needed, strict=True) if keep),
-        inner.eqns,
-        inner.outs,
-    )
+    _, needed = prune_results(inner, used)
     return attrs.evolve(
         eqn,
-        inputs=tuple(x for x, keep in zip(eqn.inputs, needed, strict=True) if keep),
-        params=eqn.primitive.rule(CALLED)(eqn.params, inner),
-        out_binders=tuple(v for v, keep in zip(eqn.out_binders, used, strict=True) if keep),
+        inputs=marked(eqn.inputs, needed),
+        params=eqn.primitive.rule(CALLED)(eqn.params, shorten(inner, used, needed)),
+        out_binders=marked(eqn.out_binders, used),
     )
+
+
+def marked(values: Sequence[T], marks: Sequence[bool]) -> tuple[T, ...]:
+    """Those values that are marked."""
+    return tuple([x for x, mark in zip(values, marks, strict=True) if mark])
+
+
+def prune_results(jaxpr: Jaxpr, used: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """A program without the results not used; and which of its parameters, all there, it needs."""
+
+    def make() -> tuple[Jaxpr, tuple[bool, ...]]:
+        pruned = prune(Jaxpr(jaxpr.in_binders, jaxpr.eqns, marked(jaxpr.outs, used)))
+        mentioned = {x for e in pruned.eqns for x in e.inputs} | set(pruned.outs)
+        return pruned, tuple([var in mentioned for var in pruned.in_binders])
+
+    return jaxpr.derive(("prune", used), make)
+
+
+def shorten(jaxpr: Jaxpr, used: tuple[bool, ...], needed: tuple[bool, ...]) -> Jaxpr:
+    """The program of ``prune_results`` with some of its parameters, those it needs among them."""
+
+    def make() -> Jaxpr:
+        pruned, _ = prune_results(jaxpr, used)
+        return Jaxpr(marked(pruned.in_binders, needed), pruned.eqns, pruned.outs)
+
+    return jaxpr.derive(("shorten", used, needed), make)

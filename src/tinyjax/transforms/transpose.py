@@ -11,14 +11,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
+from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.core.staging import Staged, stage
-from tinyjax.core.trace import current_trace
+from tinyjax.core.trace import EVAL, current_trace, evaluated_source, set_evaluated_source
 from tinyjax.errors import DifferentiationError
+from tinyjax.frames import user_source
 
 Add = Callable[[Array, Array], Array]
+#: Applies the transpose rule of an equation to cotangents and operands.
+ApplyTranspose = Callable[
+    [JaxprEqn, Sequence[Tangent], Sequence[Array | Var]], Sequence[Tangent | None]
+]
 
 
 def backward_pass(
@@ -65,29 +71,56 @@ def pull_back(
         cotangents: one per result.
         add: adds two arrays of one type.
     """
+    if settings().debug_nans:
+        # not at the top: it is built on this module, and rarely wanted
+        from tinyjax.transforms.provenance import watch_backward  # noqa: PLC0415
+
+        with watch_backward(eqns) as rule:
+            return _pull_back(eqns, known, linear_inputs, outs, cotangents, add, rule)
+    return _pull_back(eqns, known, linear_inputs, outs, cotangents, add)
+
+
+def _pull_back(
+    eqns: Sequence[JaxprEqn],
+    known: Mapping[Var, Array],
+    linear_inputs: Sequence[Var],
+    outs: Sequence[Atom],
+    cotangents: Sequence[Tangent],
+    add: Add,
+    rule: ApplyTranspose | None = None,
+) -> list[Tangent]:
     totals: dict[Var, Array] = {}
     for atom, cotangent in zip(outs, cotangents, strict=True):
         if cotangent is not ZERO and isinstance(atom, Var) and atom not in known:
             before = totals.get(atom)
             totals[atom] = cotangent if before is None else add(before, cotangent)
 
-    for eqn in reversed(eqns):
-        found: list[Tangent] = []
-        needed = False
-        for binder in eqn.out_binders:
-            ct = totals.pop(binder, ZERO)
-            found.append(ct)
-            needed = needed or ct is not ZERO
-        if not needed:
-            continue
-        operands: list[Array | Var] = []
-        for x in eqn.inputs:
-            operands.append(x.value if isinstance(x, Lit) else known.get(x, x))  # noqa: PERF401
-        results = eqn.primitive.rules.transpose(found, operands, eqn.params)
-        for var, result in zip(operands, results, strict=True):
-            if type(var) is Var and result is not None and result is not ZERO:
-                before = totals.get(var)
-                totals[var] = result if before is None else add(before, result)
+    line = evaluated_source()
+    if line is None and current_trace() is not EVAL:
+        set_evaluated_source(user_source())  # as in eval_jaxpr
+    try:
+        for eqn in reversed(eqns):
+            found: list[Tangent] = []
+            needed = False
+            for binder in eqn.out_binders:
+                ct = totals.pop(binder, ZERO)
+                found.append(ct)
+                needed = needed or ct is not ZERO
+            if not needed:
+                continue
+            operands: list[Array | Var] = []
+            for x in eqn.inputs:
+                operands.append(x.value if isinstance(x, Lit) else known.get(x, x))  # noqa: PERF401
+            if rule is None:
+                results = eqn.primitive.rules.transpose(found, operands, eqn.params)
+            else:
+                results = rule(eqn, found, operands)
+            for var, result in zip(operands, results, strict=True):
+                if type(var) is Var and result is not None and result is not ZERO:
+                    before = totals.get(var)
+                    totals[var] = result if before is None else add(before, result)
+    finally:
+        set_evaluated_source(line)
     return [totals.pop(var, ZERO) for var in linear_inputs]
 
 

@@ -15,21 +15,43 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 if TYPE_CHECKING:
     from tinyjax.xla.backend import to_device as to_device
+    from tinyjax.xla.disk_cache import DiskCacheInfo as DiskCacheInfo
+    from tinyjax.xla.disk_cache import disk_cache_clear as disk_cache_clear
+    from tinyjax.xla.disk_cache import disk_cache_info as disk_cache_info
+    from tinyjax.xla.dispatch import Launch as Launch
+    from tinyjax.xla.dispatch import call_key as call_key
+    from tinyjax.xla.dispatch import launch_arrays as launch_arrays
+    from tinyjax.xla.dispatch import launch_mixed as launch_mixed
+    from tinyjax.xla.dispatch import register_nodes as register_nodes
     from tinyjax.xla.executable import CacheInfo as CacheInfo
     from tinyjax.xla.executable import Executable as Executable
     from tinyjax.xla.executable import cache_clear as cache_clear
     from tinyjax.xla.executable import cache_info as cache_info
     from tinyjax.xla.executable import executable_for as executable_for
+    from tinyjax.xla.executable import is_compiled as is_compiled
     from tinyjax.xla.executable import match_donations as match_donations
+    from tinyjax.xla.modules import from_portable as from_portable
+    from tinyjax.xla.modules import to_portable as to_portable
 
 _HOMES: Final = {
     "to_device": "backend",
+    "DiskCacheInfo": "disk_cache",
+    "disk_cache_clear": "disk_cache",
+    "disk_cache_info": "disk_cache",
+    "Launch": "dispatch",
+    "call_key": "dispatch",
+    "launch_arrays": "dispatch",
+    "launch_mixed": "dispatch",
+    "register_nodes": "dispatch",
     "CacheInfo": "executable",
     "Executable": "executable",
     "cache_clear": "executable",
     "cache_info": "executable",
     "executable_for": "executable",
+    "is_compiled": "executable",
     "match_donations": "executable",
+    "from_portable": "modules",
+    "to_portable": "modules",
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import jaxlib
 import numpy as np
 from jaxlib import xla_client
 from jaxlib.xla_client import (
@@ -72,6 +73,11 @@ class Backend:
     def identity(self) -> str:
         """What a compiled program depends on besides its text."""
         return f"{self.client.platform}:{self.client.platform_version}:{self.device.id}"
+
+    @property
+    def compiler(self) -> str:
+        """Which compiler this is: programs may be kept for others of the same only."""
+        return f"{self.identity}:jaxlib {jaxlib.__version__}"
 
     def put(self, host: HostArray, aval: ShapedArray) -> ArrayImpl:
         """Send data that nobody will write to; aligned memory is not copied."""

@@ -1,33 +1,39 @@
 """Compiled programs, one for each distinct program in the process.
 
-The cache is keyed on the structural digest of the jaxpr (which holds the types of its parameters),
-the device and the options, so that a fresh lambda which expresses a program seen before compiles
-nothing. It is bounded; what was not used for longest is dropped first.
+The cache in memory is keyed on the structural digest of the jaxpr (which holds the types of its
+parameters), the device and the options, so that a fresh lambda which expresses a program seen
+before compiles nothing. It is bounded; what was not used for longest is dropped first. What it does
+not have may be in the cache on disk (``disk_cache``), where the settings ask for one.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import Any, Final
 
 import attrs
 from jaxlib.xla_client import CompileOptions, LoadedExecutable, array_result_handler
 
+from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.stablehlo import write_module
 from tinyjax.xla.backend import Backend, backend, buffer_of
 from tinyjax.xla.host_callbacks import HostProgram
+from tinyjax.xla.lapack import prepare_calls
 
 
 class Executable:
     """A compiled program.
 
     Attributes:
+        backend: the device it runs on.
         loaded: XLA's executable.
+        handlers: for each result, what makes an array of it.
         in_avals: the types of its parameters.
         out_avals: the types of its results.
         donated: the parameters whose memory is given up, by position.
@@ -35,9 +41,9 @@ class Executable:
     """
 
     __slots__ = (
-        "_backend",
-        "_handlers",
+        "backend",
         "donated",
+        "handlers",
         "host_program",
         "in_avals",
         "loaded",
@@ -54,12 +60,12 @@ class Executable:
         host_program: HostProgram | None = None,
     ) -> None:
         self.host_program = host_program
-        self._backend = on
+        self.backend = on
         self.loaded = loaded
         self.in_avals = in_avals
         self.out_avals = out_avals
         self.donated = donated
-        self._handlers = [array_result_handler(a, on.placement, True, True) for a in out_avals]
+        self.handlers = [array_result_handler(a, on.placement, True, True) for a in out_avals]
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Run the program; the results may still be under way when this returns.
@@ -72,13 +78,13 @@ class Executable:
         """
         if self.host_program is not None:
             return self.host_program(args)
-        on = self._backend
+        on = self.backend
         buffers: list[Any] = []
         for arg in args:
             buffer = arg._buffer
             buffers.append(buffer_of(arg, on) if buffer is None else buffer)
         try:
-            outs = self.loaded.execute_sharded(buffers).consume_with_handlers(self._handlers)
+            outs = self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
         except (RuntimeError, ValueError):
             _check_donated(args)
             raise
@@ -159,6 +165,12 @@ def executable_for(jaxpr: Jaxpr, name: str, donated: tuple[int, ...] = ()) -> Ex
     return compiled
 
 
+def is_compiled(jaxpr: Jaxpr, donated: tuple[int, ...] = ()) -> bool:
+    """Whether the process has the compiled form of a jaxpr."""
+    with _lock:
+        return CompileKey(jaxpr.digest, backend().identity, donated) in _cache
+
+
 def compile_jaxpr(on: Backend, jaxpr: Jaxpr, name: str, donated: tuple[int, ...]) -> Executable:
     """Compile a jaxpr, whether or not this was done before."""
     aliases = match_donations(jaxpr, donated)
@@ -167,9 +179,32 @@ def compile_jaxpr(on: Backend, jaxpr: Jaxpr, name: str, donated: tuple[int, ...]
         # Its arguments stay where they are, so their memory is not to be had.
         program = HostProgram(*write_module(jaxpr, name), jaxpr.out_avals)
         return Executable(on, program.loaded(), jaxpr.in_avals, jaxpr.out_avals, (), program)
-    loaded = on.client.compile_and_load(text.encode(), on.devices, CompileOptions())
+    loaded = load_or_compile(on, text)
     used = tuple(i for i, alias in enumerate(aliases) if alias is not None)
     return Executable(on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)
+
+
+def load_or_compile(on: Backend, text: str) -> LoadedExecutable:
+    """Load a program from the cache on disk, if there is one and it is there, or compile it."""
+    options = CompileOptions()
+    prepare_calls(text)
+    if not settings().cache_dir:
+        return on.client.compile_and_load(text.encode(), on.devices, options)
+    # Most processes have no such cache, and need not load what it takes.
+    from tinyjax.xla.disk_cache import disk_cache, program_key  # noqa: PLC0415
+
+    kept = disk_cache()
+    key = program_key(text, options.SerializeAsString(), on.compiler)
+    code = kept.load(key)
+    if code is not None:
+        try:
+            return on.client.deserialize_executable(code, on.devices, options)
+        except (RuntimeError, ValueError) as error:  # whole, but not to XLA's liking
+            kept.discard(key, str(error))
+    loaded = on.client.compile_and_load(text.encode(), on.devices, options)
+    with suppress(RuntimeError):  # one that XLA cannot serialise, every process compiles
+        kept.store(key, loaded.serialize())
+    return loaded
 
 
 def match_donations(jaxpr: Jaxpr, donated: tuple[int, ...]) -> tuple[int | None, ...]:

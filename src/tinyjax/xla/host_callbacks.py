@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from functools import cache
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 import numpy as np
 from jaxlib.xla_client import CompileOptions, LoadedExecutable, array_result_handler
@@ -32,9 +32,7 @@ from tinyjax.core.stablehlo import HostFunction
 from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.errors import CallbackError
 from tinyjax.xla.backend import Backend
-
-if TYPE_CHECKING:
-    from jaxlib.mlir import ir
+from tinyjax.xla.lapack import prepare_calls
 
 # A program ends at one error, but several callbacks may have failed by then.
 _MOST_ERRORS: Final = 256
@@ -58,23 +56,6 @@ def _backend_at(depth: int) -> Backend:
     return Backend(asynchronous=False)
 
 
-@cache
-def _context() -> ir.Context:
-    """The context in which modules are parsed, made when first needed."""
-    from jaxlib.mlir import ir  # noqa: PLC0415, programs without callbacks need none of these
-    from jaxlib.mlir._mlir_libs._jax_mlir_ext import register_dialects  # noqa: PLC0415
-    from jaxlib.mlir.dialects import chlo, stablehlo  # noqa: PLC0415
-
-    registry = ir.DialectRegistry()
-    register_dialects(registry)
-    context = ir.Context()
-    context.append_dialect_registry(registry)
-    context.load_all_available_dialects()
-    for dialect in (stablehlo, chlo):
-        dialect.register_dialect(context)
-    return context
-
-
 class HostProgram:
     """A program that calls Python functions, compiled for each depth at which it runs."""
 
@@ -88,7 +69,8 @@ class HostProgram:
 
     def loaded(self) -> LoadedExecutable:
         """Compile it for where we are, the first time."""
-        from jaxlib.mlir import ir  # noqa: PLC0415, as above
+        # Programs without callbacks need no bindings of MLIR, which take 25 ms to load.
+        from tinyjax.xla.modules import parse  # noqa: PLC0415
 
         depth = _depth.get()
         if depth > _DEEPEST:
@@ -100,8 +82,8 @@ class HostProgram:
         if found is None:
             with _lock:
                 on = _backend_at(depth)
-                with _context():
-                    module = ir.Module.parse(self._text)
+                prepare_calls(self._text)
+                module = parse(self._text)
             found = self._loaded[depth] = on.client.compile_and_load(
                 module,
                 on.devices,
@@ -128,13 +110,14 @@ class HostProgram:
             token = results.consume_token()
             outs = results.consume_with_handlers(handlers)
             token.block_until_ready()
-            hosts = [out._single_device_array_to_np_array_did_copy()[0] for out in outs]
+            on_device = [
+                ConcreteArray(None, aval, out)
+                for out, aval in zip(outs, self._out_avals, strict=True)
+            ]
+            # as host arrays, since the buffers are of no use to other clients
+            return [ConcreteArray(x.host, x.aval) for x in on_device]
         except (RuntimeError, ValueError) as error:
             _raise_original(error)
-        # as host arrays, since the buffers are of no use to other clients
-        return [
-            ConcreteArray(host, aval) for host, aval in zip(hosts, self._out_avals, strict=True)
-        ]
 
 
 def _guarded(fun: HostFunction, depth: int) -> HostFunction:

@@ -6,6 +6,8 @@ import numpy as np
 from jaxlib._hlo import HloModule, Layout, OpSharding
 from jaxlib._jax import config as config
 from jaxlib._jax import jax_jit as jax_jit
+from jaxlib._jax import mlir as mlir
+from jaxlib._jax import pytree as pytree
 from jaxlib.mlir import ir
 from typing_extensions import CapsuleType
 
@@ -235,6 +237,7 @@ class ArrayImpl(Array):
         _skip_checks: bool = ...,
     ) -> None: ...
     aval: Any
+    def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
     def _arrays(self) -> list[ArrayImpl]: ...
     @property

@@ -3,7 +3,7 @@
 These are one step above XLA: they do little for their operands. Shapes must be equal (a scalar goes
 with anything, and axes of size one are stretched), dtypes must be equal (a Python number takes the
 other operand's), and nothing else is converted. ``tinyjax.numpy`` has the functions that broadcast
-and promote.
+and promote. Matrices are in ``tinyjax.lax.linalg``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Sequence
 from enum import Enum
+from importlib import import_module
 from math import prod
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tinyjax import dtypes, tree
 from tinyjax.control_flow import associative_scan, cond, fori_loop, scan, switch, while_loop
@@ -83,8 +84,17 @@ from tinyjax.primitives.scatter import (
 )
 from tinyjax.primitives.stop_gradient import stop_gradient_p
 
+if TYPE_CHECKING:
+    from tinyjax.lax import linalg as linalg
+
 P = TypeVar("P")
 T = TypeVar("T")
+
+
+def __getattr__(name: str) -> Any:
+    if name != "linalg":  # not many programs use it
+        raise AttributeError(f"module 'tinyjax.lax' has no attribute '{name}'")
+    return import_module("tinyjax.lax.linalg")
 
 
 class Unary(Protocol):
@@ -737,11 +747,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
         raise ShapeError(
             f"split of axis {along} of {x.aval} needs sizes that add up to it, but got {sizes}."
         )
-    parts, start = [], 0
-    for n in sizes:
-        parts.append(_sh.slice_in_dim(x, start, start + n, 1, along))
-        start += n
-    return parts
+    return _sh.split(x, sizes, along)
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
@@ -1368,6 +1374,7 @@ __all__ = [
     "is_finite",
     "le",
     "lgamma",
+    "linalg",
     "log",
     "log1p",
     "logistic",

@@ -1,0 +1,87 @@
+"""``python -m benchmarks.compare OLD NEW``: two commits of tinyjax, in alternating processes.
+
+The benchmarks are those of the working tree; only the package under ``src`` is that of the commit.
+``.`` stands for the package as it is in the working tree.
+"""
+
+import argparse
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+
+from benchmarks.measure import ROOT, Spread
+from benchmarks.report import duration, factor, print_table
+
+#: Below this many rounds the quartiles say little.
+_ROUNDS = 7
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
+    parser.add_argument("old", help="a commit")
+    parser.add_argument("new", help="a commit; '.' is the working tree")
+    parser.add_argument("--quick", action="store_true", help="measure for about a tenth as long")
+    parser.add_argument("--only", metavar="TEXT", default="", help="rows whose title holds TEXT")
+    parser.add_argument("--rounds", type=int, default=_ROUNDS, help="processes for each commit")
+    return parser.parse_args()
+
+
+def _source(revision: str, folder: Path) -> Path:
+    """Lay a commit's package out in a folder."""
+    if revision == ".":
+        return ROOT / "src"
+    command = ["git", "archive", revision, "src"]
+    archive = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(folder, filter="data")
+    return folder / "src"
+
+
+def _measure(source: Path, options: argparse.Namespace) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.own", "--only", options.only]
+    done = subprocess.run(
+        command + ["--quick"] * options.quick,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(source)},
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    if not Path(found["package"]).is_relative_to(source):
+        raise SystemExit(f"measured {found['package']} instead of what is in {source}.")
+    seconds: dict[str, float] = found["seconds"]
+    return seconds
+
+
+def main() -> int:
+    options = _options()
+    console = Console(width=None if sys.stdout.isatty() else 150)
+    with TemporaryDirectory() as folder:
+        sources = [
+            _source(revision, Path(folder) / name)
+            for name, revision in (("old", options.old), ("new", options.new))
+        ]
+        rounds = [[_measure(source, options) for source in sources] for _ in range(options.rounds)]
+    rows: list[list[str]] = []
+    for title in rounds[0][0]:
+        old, new = (Spread.of([taken[i][title] for taken in rounds]) for i in range(2))
+        ratio = Spread.of([taken[1][title] / taken[0][title] for taken in rounds])
+        # a change is one where the quartiles of the ratio lie on one side of 1
+        change = "slower" if ratio.low > 1 else "faster" if ratio.high < 1 else ""
+        times = [f"{duration(t.median)} ±{t.relative:.0%}" for t in (old, new)]
+        rows.append([title, *times, f"{factor(ratio.median)} ±{ratio.relative:.0%}", change])
+    headings = ("", options.old, options.new, "new / old", "")
+    print_table(headings, rows, "Medians over alternating processes.", console)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

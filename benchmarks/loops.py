@@ -1,0 +1,353 @@
+"""``python -m benchmarks.loops``: memory and work of differentiated loops and of nested programs.
+
+Three tables, each with a bar, and whether it is met:
+
+- the peak of temporary memory of a gradient, from a hundred turns to a hundred thousand;
+- how many turns reverse mode runs, beside the fewest it could run if it knew their number;
+- how much longer it takes to transform, and to compile, a program nested twice as deep.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import itertools
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from math import comb
+from time import process_time
+from types import FrameType
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import lax
+
+Function = Callable[[Any], Any]
+Nest = Callable[[Function, float], Function]
+Transformation = Callable[[Function], Function]
+#: Runs a body for a state and the number of a turn, some turns long, with so many states kept.
+Loop = Callable[[Callable[[Any, Any], Any], Any, int, int], Any]
+
+
+def _verdict(met: bool) -> Text:
+    return Text("met", style="green") if met else Text("missed", style="bold red")
+
+
+def _scan(turn: Callable[[Any, Any], Any], start: Any, turns: int, slots: int) -> Any:
+    def step(carry: Any, _: None) -> Any:
+        state, i = carry
+        return (turn(state, i), i + 1), None
+
+    return lax.scan(step, (start, 0), None, turns, checkpoints=slots)[0][0]
+
+
+def _while_loop(turn: Callable[[Any, Any], Any], start: Any, turns: int, slots: int) -> Any:
+    return lax.while_loop(
+        lambda state: state[1] < turns,
+        lambda state: (turn(*state), state[1] + 1),
+        (start, 0),
+        checkpoints=slots,
+    )[0]
+
+
+LOOPS: Final[dict[str, Loop]] = {"scan": _scan, "while_loop": _while_loop}
+
+
+# Memory
+
+TURNS: Final = (100, 1_000, 10_000, 100_000)
+MEMORY_BAR: Final = 1.05
+
+
+def _temporary_bytes(loop: Loop, turns: int, slots: int) -> int:
+    def fun(x: Any) -> Any:
+        return loop(lambda state, _: jnp.sin(1.01 * state), x, turns, slots).sum()
+
+    compiled = tinyjax.jit(tinyjax.grad(fun)).lower(np.ones(1000)).compile()
+    found: int = compiled.memory_analysis().temp_size_in_bytes
+    return found
+
+
+def memory(console: Console) -> bool:
+    """Print the memory of gradients; return whether the bar is met."""
+    table = Table(title="peak temporary bytes of a gradient; a state has 8,000")
+    for heading in ("loop", "states kept", *(f"{n:,} turns" for n in TURNS)):
+        table.add_column(heading, justify="right")
+    table.add_column(f"largest / smallest ≤ {MEMORY_BAR}")
+    all_met = True
+    for (name, loop), slots in itertools.product(LOOPS.items(), (4, 32)):
+        found = [_temporary_bytes(loop, turns, slots) for turns in TURNS]
+        ratio = max(found) / min(found)
+        met = ratio <= MEMORY_BAR
+        all_met &= met
+        cells = [f"{n:,}" for n in found]
+        table.add_row(name, str(slots), *cells, Text(f"{ratio:.3f} ") + _verdict(met))
+    console.print(table)
+    return all_met
+
+
+# Turns that are run again
+
+#: Turns and slots. Every turn is a callback to Python, so what takes millions is left out.
+SCHEDULES: Final = (
+    *((10, 2), (100, 2), (10, 3), (100, 3), (10, 4), (16, 4), (100, 4), (1_000, 4)),
+    *((100, 8), (1_000, 8), (10_000, 8), (100, 16), (1_000, 16)),
+    *((100, 32), (1_000, 32), (10_000, 32)),
+)
+SCHEDULE_BARS: Final = {"scan": 1.0, "while_loop": 1.1}
+
+
+def fewest(turns: int, slots: int) -> int:
+    """The fewest turns to run, forward and again, to go back through a loop of known length."""
+    r = 0
+    while comb(slots + r, r) < turns:
+        r += 1
+    return r * turns - comb(slots + r, r - 1) if r else 0
+
+
+def _runs(loop: Loop, turns: int, slots: int) -> int:
+    """How many turns are run without being differentiated; of the forward ones all but the last."""
+    calls = 0
+
+    def called(_: Any) -> None:
+        nonlocal calls
+        calls += 1
+
+    def turn(state: Any, i: Any) -> Any:
+        tinyjax.debug.callback(called, i)
+        return jnp.sin(state)
+
+    tinyjax.grad(lambda x: loop(turn, x, turns, slots))(1.0).block_until_ready()
+    return calls - turns - 1
+
+
+def schedules(console: Console) -> bool:
+    """Print how often turns are run; return whether the bars are met."""
+    bars = ", ".join(f"{name} {bar}" for name, bar in SCHEDULE_BARS.items())
+    table = Table(title=f"turns run before they are differentiated / the fewest possible; {bars}")
+    for heading in ("turns", "states kept", "fewest", *LOOPS):
+        table.add_column(heading, justify="right")
+    all_met = True
+    for turns, slots in SCHEDULES:
+        best = fewest(turns, slots)
+        cells = []
+        for name, loop in LOOPS.items():
+            ratio = _runs(loop, turns, slots) / best
+            met = ratio <= SCHEDULE_BARS[name]
+            all_met &= met
+            cells.append(Text(f"{ratio:.3f} ") + _verdict(met))
+        table.add_row(f"{turns:,}", str(slots), f"{best:,}", *cells)
+    console.print(table)
+    return all_met
+
+
+# Nested programs
+
+DEPTHS: Final = (32, 64)
+WORK_BAR: Final = 2.2
+#: Seconds of processor time after which a cell is given up.
+PATIENCE: Final = 60
+
+
+def _nest_cond(inner: Function, c: float) -> Function:
+    return lambda x: lax.cond(x > c, lambda x: inner(x) * c, jnp.sin, x)
+
+
+def _nest_scan(inner: Function, c: float) -> Function:
+    # One turn: with two, the innermost residuals would have an element for each of 2**depth turns.
+    return lambda x: lax.scan(lambda s, _: (jnp.sin(inner(s) * c), None), x, None, 1)[0]
+
+
+def _nest_while(inner: Function, c: float) -> Function:
+    def fun(x: Any) -> Any:
+        return lax.while_loop(
+            lambda s: s[1] < 2, lambda s: (jnp.sin(inner(s[0]) * c), s[1] + 1), (x, 0)
+        )[0]
+
+    return fun
+
+
+def _nest_checkpoint(inner: Function, c: float) -> Function:
+    return tinyjax.checkpoint(lambda x: jnp.sin(inner(x) * c))
+
+
+def _nest_custom_jvp(inner: Function, c: float) -> Function:
+    @tinyjax.custom_jvp
+    def fun(x: Any) -> Any:
+        return jnp.sin(inner(x) * c)
+
+    @fun.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        out = fun(x)
+        return out, t * jnp.cos(out) * c
+
+    return fun
+
+
+def _nest_jit(inner: Function, c: float) -> Function:
+    return tinyjax.jit(lambda x: jnp.sin(inner(x) * c))
+
+
+NESTS: Final[dict[str, Nest]] = {
+    "cond": _nest_cond,
+    "scan": _nest_scan,
+    "while": _nest_while,
+    "checkpoint": _nest_checkpoint,
+    "custom_jvp": _nest_custom_jvp,
+    "jit": _nest_jit,
+}
+
+
+def _along(fun: Function) -> Function:
+    return lambda x: tinyjax.jvp(fun, (x,), (1.0,))[1]
+
+
+def _linearized(fun: Function) -> Function:
+    return lambda x: tinyjax.linearize(fun, x)[1](1.0)
+
+
+def _mapped(fun: Function) -> Function:
+    return lambda x: tinyjax.vmap(fun)(jnp.stack([x, 2 * x]))
+
+
+TRANSFORMATIONS: Final[dict[str, Transformation]] = {
+    "jvp": _along,
+    "linearize": _linearized,
+    "vmap": _mapped,
+    "grad": tinyjax.grad,
+    "grad of grad": lambda fun: tinyjax.grad(tinyjax.grad(fun)),
+}
+
+#: Every program has a literal of its own, so that none is found in a cache.
+_literals: Final = itertools.count(1)
+
+
+class TooLongError(Exception):
+    """A cell took more than ``PATIENCE``."""
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    def give_up(_: int, __: FrameType | None) -> None:
+        raise TooLongError
+
+    before = signal.signal(signal.SIGPROF, give_up)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def _program(nest: Nest, transform: Transformation, depth: int) -> Function:
+    literal = 0.9 + 1e-4 * next(_literals)
+    fun: Function = jnp.sin
+    for _ in range(depth):
+        fun = nest(fun, literal)
+    return transform(fun)
+
+
+@attrs.frozen
+class Work:
+    """The seconds of processor time it took, for each depth, or why there are none."""
+
+    seconds: tuple[float, ...]
+    failure: str = ""
+
+    @property
+    def met(self) -> bool:
+        return not self.failure and self.seconds[1] <= WORK_BAR * self.seconds[0]
+
+    @property
+    def text(self) -> Text:
+        if self.failure:
+            return Text(self.failure, style="bold red")
+        ratio = self.seconds[1] / self.seconds[0]
+        return Text(f"{ratio:.2f} ({self.seconds[0]:.2g} s) ") + _verdict(self.met)
+
+
+def _work(once: Callable[[int], float], rounds: int) -> Work:
+    """Measure at both depths in turns, and take the least, which other load disturbs least."""
+    found: tuple[list[float], ...] = tuple([] for _ in DEPTHS)
+    try:
+        with _patience():
+            for _ in range(rounds):
+                for depth, seconds in zip(DEPTHS, found, strict=True):
+                    seconds.append(once(depth))
+    except TooLongError:
+        return Work((), f"over {PATIENCE} s")
+    except RecursionError:
+        return Work((), "too deep for Python")
+    except (RuntimeError, ValueError) as error:  # NumPy bounds the number of axes
+        return Work((), str(error))
+    return Work(tuple([min(seconds) for seconds in found]))
+
+
+def _tracing(nest: Nest, transform: Transformation, depth: int) -> float:
+    fun = _program(nest, transform, depth)
+    gc.collect()
+    start = process_time()
+    tinyjax.make_jaxpr(fun)(np.float32(1.5))
+    return process_time() - start
+
+
+def _compiling(nest: Nest, transform: Transformation, depth: int) -> float:
+    lowered = tinyjax.jit(_program(nest, transform, depth)).lower(np.float32(1.5))
+    start = process_time()
+    lowered.compile()
+    return process_time() - start
+
+
+def linear_work(console: Console, compiled: bool) -> bool:
+    """Print how work grows with depth; return whether the bar is met."""
+    all_met = True
+    kinds = [("trace and transform", _tracing, 5)]
+    if compiled:
+        kinds.append(("compile", _compiling, 1))
+    for title, measure, rounds in kinds:
+        depths = f"depth {DEPTHS[1]} / depth {DEPTHS[0]} ≤ {WORK_BAR}"
+        table = Table(title=f"processor time to {title}: {depths} (seconds at depth {DEPTHS[0]})")
+        for heading in ("nested", *TRANSFORMATIONS):
+            table.add_column(heading)
+        for name, nest in NESTS.items():
+            row = [
+                _work(partial(measure, nest, transform), rounds)
+                for transform in TRANSFORMATIONS.values()
+            ]
+            all_met &= all(work.met for work in row)
+            table.add_row(name, *(work.text for work in row))
+        console.print(table)
+    return all_met
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.loops", description=__doc__)
+    parser.add_argument("--only", choices=("memory", "schedules", "work"), help="one part")
+    parser.add_argument("--no-compile", action="store_true", help="do not time compilation")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 where a bar is missed")
+    options = parser.parse_args(arguments)
+    console = Console(width=None if sys.stdout.isatty() else 150)
+    parts = {
+        "memory": lambda: memory(console),
+        "schedules": lambda: schedules(console),
+        "work": lambda: linear_work(console, not options.no_compile),
+    }
+    chosen = [options.only] if options.only else list(parts)
+    met = [parts[name]() for name in chosen]
+    return 1 if options.strict and not all(met) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""Policies: what may be kept for a derivative, and is not computed again."""
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, Final, assert_never
+
+import attrs
+
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.checking import checked
+from tinyjax.core.jaxpr import JaxprEqn
+from tinyjax.core.primitive import Primitive, field_names
+from tinyjax.errors import ArgumentError
+from tinyjax.frames import describe_function
+from tinyjax.primitives.convolution import conv_general_dilated_p
+from tinyjax.primitives.dot import dot_general_p
+from tinyjax.primitives.name import name_p
+
+#: ``policy(primitive, *avals, **params)`` says whether the results of an operation may be kept.
+Policy = Callable[..., bool]
+
+
+class _Keeps(Enum):
+    """What the policies of this package keep."""
+
+    EVERYTHING = "everything_saveable"
+    NOTHING = "nothing_saveable"
+    DOTS = "dots_saveable"
+    DOTS_WITHOUT_BATCH = "dots_with_no_batch_dims_saveable"
+    NAMED = "save_only_these_names"
+    NAMED_EXCEPT = "save_any_names_but_these"
+    ANYTHING_EXCEPT = "save_anything_except_these_names"
+    EITHER = "save_from_both_policies"
+
+
+def _strings(given: Sequence[str]) -> tuple[str, ...]:
+    for name in given:
+        if not isinstance(name, str):
+            raise ArgumentError(
+                f"a policy takes names as given to checkpoint_name, but got {name!r}. Write "
+                "save_only_these_names('a', 'b')."
+            )
+    return tuple(given)
+
+
+@attrs.frozen(repr=False)
+class _BuiltinPolicy:
+    """A record and not a function, so that a program with it has one digest in every process."""
+
+    keeps: _Keeps
+    names: tuple[str, ...] = attrs.field(default=(), converter=_strings)
+    parts: tuple[Policy, ...] = ()
+
+    def __call__(self, primitive: Primitive[Any], *avals: ShapedArray, **params: Any) -> bool:
+        named = primitive is name_p and params["name"] in self.names
+        match self.keeps:
+            case _Keeps.EVERYTHING:
+                return True
+            case _Keeps.NOTHING:
+                return False
+            case _Keeps.DOTS:
+                return primitive is dot_general_p or primitive is conv_general_dilated_p
+            case _Keeps.DOTS_WITHOUT_BATCH:
+                return primitive is dot_general_p and not params["lhs_batch"]
+            case _Keeps.NAMED:
+                return named
+            case _Keeps.NAMED_EXCEPT:
+                return primitive is name_p and not named
+            case _Keeps.ANYTHING_EXCEPT:
+                return not named
+            case _Keeps.EITHER:
+                return any(part(primitive, *avals, **params) for part in self.parts)
+        assert_never(self.keeps)
+
+    def __repr__(self) -> str:
+        if not (self.names or self.parts):
+            return self.keeps.value
+        return f"{self.keeps.value}({', '.join(map(repr, self.names or self.parts))})"
+
+
+class CheckpointPolicies:
+    """The policies that come with the package.
+
+    A policy is any function ``policy(primitive, *avals, **params) -> bool``: given an operation,
+    the types of its operands and its parameters, whether the results may be kept for the
+    derivative.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> def sines(primitive, *avals, **params):
+        ...     return primitive.name == "sin"
+        >>> f = tinyjax.checkpoint(lambda x: jnp.sin(jnp.sin(jnp.sin(x))), policy=sines)
+        >>> len(tinyjax.saved_residuals(f, 1.0))
+        3
+    """
+
+    everything_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.EVERYTHING)
+    nothing_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.NOTHING)
+    dots_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.DOTS)
+    checkpoint_dots: Final[Policy] = dots_saveable
+    dots_with_no_batch_dims_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.DOTS_WITHOUT_BATCH)
+    checkpoint_dots_with_no_batch_dims: Final[Policy] = dots_with_no_batch_dims_saveable
+
+    @staticmethod
+    @checked
+    def save_only_these_names(*names: str) -> Policy:
+        """Keep the values that ``checkpoint_name`` gave one of these names."""
+        return _BuiltinPolicy(_Keeps.NAMED, names)
+
+    @staticmethod
+    @checked
+    def save_any_names_but_these(*names: str) -> Policy:
+        """Keep the values that have a name, unless it is one of these."""
+        return _BuiltinPolicy(_Keeps.NAMED_EXCEPT, names)
+
+    @staticmethod
+    @checked
+    def save_anything_except_these_names(*names: str) -> Policy:
+        """Keep every value, unless it has one of these names."""
+        return _BuiltinPolicy(_Keeps.ANYTHING_EXCEPT, names)
+
+    @staticmethod
+    @checked
+    def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
+        """Keep what either policy keeps."""
+        return _BuiltinPolicy(_Keeps.EITHER, (), (policy_1, policy_2))
+
+
+checkpoint_policies: Final = CheckpointPolicies()
+
+
+@attrs.frozen(repr=False)
+class PolicySaveable:
+    """The policy as a question about equations; equal where the policies are."""
+
+    policy: Policy
+
+    def __call__(self, eqn: JaxprEqn) -> bool:
+        params = {name: getattr(eqn.params, name) for name in field_names(type(eqn.params))}
+        answer = self.policy(eqn.primitive, *(x.aval for x in eqn.inputs), **params)
+        if not isinstance(answer, bool):
+            raise ArgumentError(
+                f"a checkpointing policy must return True or False, but "
+                f"{describe_function(self.policy)} returned {answer!r} for '{eqn.primitive}'. "
+                "Write policy(primitive, *avals, **params) -> bool."
+            )
+        return answer
+
+
+def check_hashable(policy: Policy) -> None:
+    """Raise unless a policy can be compared."""
+    try:
+        hash(policy)
+    except TypeError:
+        raise ArgumentError(
+            f"a checkpointing policy is compared and must be hashable, but got one of type "
+            f"{type(policy).__name__}, which is not. Use a function, or a frozen class."
+        ) from None

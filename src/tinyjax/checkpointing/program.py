@@ -1,0 +1,307 @@
+"""The checkpointed program as a primitive: its derivative computes values again."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import attrs
+
+from tinyjax.checkpointing.policies import Policy, PolicySaveable
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, subjaxprs
+from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering, int_array
+from tinyjax.core.staging import Staged
+from tinyjax.core.trace import bind
+from tinyjax.dtypes import bool_, kind
+from tinyjax.errors import ArgumentError
+from tinyjax.primitives.families import add_arrays
+from tinyjax.transforms.batching import batch_jaxpr
+from tinyjax.transforms.jvp import jvp_jaxpr
+from tinyjax.transforms.linearize import linearize_jaxpr
+from tinyjax.transforms.rematerialize import CALLED, prune, split_jaxpr
+from tinyjax.transforms.transpose import transpose_jaxpr
+
+
+@attrs.frozen(repr=False)
+class CheckpointParams(Params):
+    """A program whose derivative computes values again.
+
+    Attributes:
+        jaxpr: the program.
+        policy: what is kept.
+        prevent_cse: whether the compiler must not merge the recomputation with the first one.
+        differentiated: whether this is a derivative, in which things are computed again.
+        name: the function's name; programs that differ in name only are the same.
+    """
+
+    jaxpr: Jaxpr
+    policy: Policy
+    prevent_cse: bool
+    differentiated: bool = False
+    name: str = attrs.field(default="f", eq=False)
+
+
+checkpoint_p: Primitive[CheckpointParams] = Primitive("checkpoint", CheckpointParams)
+
+
+@checkpoint_p.def_rule(STEPWISE)
+@checkpoint_p.def_evaluate
+def _checkpoint_evaluate(args: Sequence[Array], params: CheckpointParams) -> Sequence[Array]:
+    return eval_jaxpr(params.jaxpr, args)
+
+
+@checkpoint_p.def_abstract_eval
+def _checkpoint_type(
+    avals: Sequence[ShapedArray], params: CheckpointParams
+) -> Sequence[ShapedArray]:
+    expected = params.jaxpr.in_avals
+    if len(avals) != len(expected) or any(
+        a.shape != b.shape or a.dtype != b.dtype for a, b in zip(avals, expected, strict=True)
+    ):
+        raise ArgumentError(
+            f"a checkpointed program of type {params.jaxpr.type} was applied to "
+            f"({', '.join(map(str, avals))})."
+        )
+    return params.jaxpr.out_avals
+
+
+@checkpoint_p.def_lowering
+def _checkpoint_lowering(
+    lowering: Lowering, operands: Sequence[str], params: CheckpointParams
+) -> Sequence[str]:
+    jaxpr = params.jaxpr
+    always: str | None = None
+    if params.prevent_cse and params.differentiated and not effects(jaxpr).ordered:
+        always = _always(lowering, operands, jaxpr.in_avals) if _materializes(jaxpr) else None
+    if always is None:
+        return lowering.call(jaxpr, params.name, operands)
+    regions = (
+        lowering.region((), lambda _: lowering.call(jaxpr, params.name, operands), jaxpr.out_avals),
+        lowering.region(
+            (), lambda _: [lowering.full(0, a) for a in jaxpr.out_avals], jaxpr.out_avals
+        ),
+    )
+    return lowering.emit("stablehlo.if", (always,), (_BOOL,), jaxpr.out_avals, None, regions)
+
+
+_BOOL: Final = ShapedArray((), bool_)
+
+# What XLA on CPU does not fuse into the loops of its neighbours: the operations whose results are
+# kept in memory. Of a program without any it keeps nothing anyhow, and would turn a conditional
+# into computing both sides (2.5 MB where it needs none: 64 sines and tangents of 10,000 numbers).
+_MATERIALIZED: Final = frozenset(
+    (
+        "cond",
+        "conv_general_dilated",
+        "cumlogsumexp",
+        "cummax",
+        "cummin",
+        "cumprod",
+        "cumsum",
+        "dot_general",
+        "dynamic_update_slice",
+        "gather",
+        "linear_recurrence",
+        "pure_callback",
+        "reduce_window_max",
+        "reduce_window_min",
+        "reduce_window_sum",
+        "scan",
+        "scatter",
+        "scatter_add",
+        "scatter_max",
+        "scatter_min",
+        "scatter_mul",
+        "sort",
+        "top_k",
+        "while",
+    )
+)
+
+
+def _materializes(jaxpr: Jaxpr) -> bool:
+    """Whether a program has operations whose results XLA keeps in memory."""
+
+    def find() -> bool:
+        return any(
+            eqn.primitive.name in _MATERIALIZED or any(map(_materializes, subjaxprs(eqn.params)))
+            for eqn in jaxpr.eqns
+        )
+
+    return jaxpr.derive("materializes", find)
+
+
+def _always(
+    lowering: Lowering, operands: Sequence[str], avals: Sequence[ShapedArray]
+) -> str | None:
+    """Write a condition that always holds, which XLA does not know; None where there is none.
+
+    XLA drops ``optimization_barrier`` on CPU and then merges what it kept apart. It does not merge
+    across the border of a conditional, nor does it start a conditional before its condition is
+    there. The condition is x = x or x != x: of the last operand, which is there when the derivative
+    is wanted, and of the first, since the last may be a constant.
+    """
+    chosen = [i for i, a in enumerate(avals) if a.size and kind(a.dtype) in "fc"]
+    if not chosen:
+        return None
+    last = _equal_or_not(lowering, operands[chosen[-1]], avals[chosen[-1]])
+    if len(chosen) == 1:
+        return last
+    first = _equal_or_not(lowering, operands[chosen[0]], avals[chosen[0]])
+    return lowering.op1("stablehlo.and", (first, last), (_BOOL, _BOOL), _BOOL)
+
+
+def _equal_or_not(lowering: Lowering, x: str, aval: ShapedArray) -> str:
+    """Write whether an array's first element is equal or unequal to itself."""
+    if aval.ndim:
+        one = aval.with_shape((1,) * aval.ndim)
+        bounds = {
+            "start_indices": int_array((0,) * aval.ndim),
+            "limit_indices": int_array((1,) * aval.ndim),
+            "strides": int_array((1,) * aval.ndim),
+        }
+        x = lowering.op1("stablehlo.slice", (x,), (aval,), one, bounds)
+        aval = aval.with_shape(())
+        x = lowering.op1("stablehlo.reshape", (x,), (one,), aval)
+
+    def compare(direction: str) -> str:
+        attributes = {"comparison_direction": f"#stablehlo<comparison_direction {direction}>"}
+        return lowering.op1("stablehlo.compare", (x, x), (aval, aval), _BOOL, attributes)
+
+    either = (compare("EQ"), compare("NE"))
+    return lowering.op1("stablehlo.or", either, (_BOOL, _BOOL), _BOOL)
+
+
+@checkpoint_p.def_rule(CALLED)
+def _checkpoint_called(params: CheckpointParams, jaxpr: Jaxpr) -> CheckpointParams:
+    return attrs.evolve(params, jaxpr=jaxpr)
+
+
+def bind_checkpoint(
+    staged: Staged, args: Sequence[Array], params: CheckpointParams
+) -> Sequence[Array]:
+    """Bind a checkpointed program like another."""
+    params = attrs.evolve(params, jaxpr=staged.jaxpr)
+    return bind(checkpoint_p, (*staged.consts, *args), params)
+
+
+@checkpoint_p.def_jvp
+def _checkpoint_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: CheckpointParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    nonzero = tuple(t is not ZERO for t in tangents)
+    staged, nonzero_out = jvp_jaxpr(params.jaxpr, nonzero)
+    outs = bind_checkpoint(staged, (*primals, *(t for t in tangents if t is not ZERO)), params)
+    n = len(nonzero_out)
+    rest = iter(outs[n:])
+    return outs[:n], [next(rest) if has else ZERO for has in nonzero_out]
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Linearized:
+    """A checkpointed program in two halves.
+
+    Attributes:
+        consts: the values of the first parameters of ``primal``.
+        primal: takes those and the operands; returns the results and then what the policy keeps.
+        tangent: takes some parameters of ``primal``, what is kept, and the tangents there are;
+            computes the rest again, and returns the tangents of the results.
+        operands: the parameters of ``primal`` that ``tangent`` takes.
+        nonzero_out: which results have a tangent.
+    """
+
+    consts: tuple[Array, ...]
+    primal: Jaxpr
+    tangent: Jaxpr
+    operands: tuple[int, ...]
+    nonzero_out: tuple[bool, ...]
+
+
+def _linearize(jaxpr: Jaxpr, nonzero: tuple[bool, ...], policy: Policy) -> _Linearized:
+    """Linearize a program, and compute again of its residuals what the policy does not keep."""
+
+    def make() -> _Linearized:
+        linearized = linearize_jaxpr(jaxpr, nonzero)
+        primal, consts = linearized.primal.jaxpr, linearized.primal.consts
+        num_results = len(linearized.nonzero_out)
+        tangent = prune(linearized.tangent)
+        mentioned = {x for eqn in tangent.eqns for x in eqn.inputs} | set(tangent.outs)
+
+        # where a residual of the tangent map is found in the primal half
+        computed = iter(primal.outs[num_results:])
+        residuals: dict[Var, Atom] = {}
+        for var, place in zip(tangent.in_binders, linearized.forwarded, strict=False):
+            value = next(computed) if place is None else primal.in_binders[len(consts) + place]
+            if var in mentioned:
+                residuals[var] = value
+
+        split = split_jaxpr(primal, list(residuals.values()), PolicySaveable(policy))
+        forward = prune(
+            Jaxpr(primal.in_binders, split.forward, (*primal.outs[:num_results], *split.saved))
+        )
+
+        def rename(x: Atom) -> Atom:
+            return residuals.get(x, x) if isinstance(x, Var) else x
+
+        again = Jaxpr(
+            (
+                *(primal.in_binders[i] for i in split.kept),
+                *split.saved,
+                *tangent.in_binders[len(linearized.forwarded) :],
+            ),
+            (
+                *split.recomputed,
+                *(attrs.evolve(e, inputs=tuple(map(rename, e.inputs))) for e in tangent.eqns),
+            ),
+            tuple(map(rename, tangent.outs)),
+        )
+        return _Linearized(consts, forward, again, split.kept, linearized.nonzero_out)
+
+    return jaxpr.derive(("checkpoint", nonzero, policy), make)
+
+
+@checkpoint_p.def_linearize
+def _checkpoint_linearize(
+    primals: Sequence[Array], nonzero: Sequence[bool], params: CheckpointParams
+) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    linearized = _linearize(params.jaxpr, tuple(nonzero), params.policy)
+    n = len(linearized.nonzero_out)
+    operands = (*linearized.consts, *primals)
+    # A call, into which the policy of a checkpoint around this one looks: written inline, nested
+    # checkpoints would make programs quadratic in their depth.
+    outs = bind(checkpoint_p, operands, attrs.evolve(params, jaxpr=linearized.primal))
+    kept = [*(operands[i] for i in linearized.operands), *outs[n:]]
+
+    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+        if not any(linearized.nonzero_out):
+            return ()
+        again = attrs.evolve(params, jaxpr=linearized.tangent, differentiated=True)
+        return bind(checkpoint_p, (*kept, *tangents), again)
+
+    return outs[:n], linearized.nonzero_out, tangent_map
+
+
+@checkpoint_p.def_transpose
+def _checkpoint_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: CheckpointParams
+) -> Sequence[Tangent | None]:
+    linear = tuple(isinstance(x, Var) for x in operands)
+    nonzero = tuple(ct is not ZERO for ct in cotangents)
+    transposed = transpose_jaxpr(params.jaxpr, linear, nonzero, add_arrays)
+    known = [x for x in operands if not isinstance(x, Var)]
+    given = (*known, *(ct for ct in cotangents if ct is not ZERO))
+    rest = iter(bind_checkpoint(transposed.staged, given, params))
+    results = iter([next(rest) if has else ZERO for has in transposed.nonzero_out])
+    return [next(results) if is_linear else None for is_linear in linear]
+
+
+@checkpoint_p.def_batch
+def _checkpoint_batch(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: CheckpointParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    staged, out_axes = batch_jaxpr(params.jaxpr, mapped, tuple(axes))
+    return bind_checkpoint(staged, values, params), out_axes

@@ -1,0 +1,157 @@
+"""What a derivative keeps until its backward pass, and which line of the user's it comes from."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from tinyjax import tree
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.calling import FlatFunction, argument_path, as_avals
+from tinyjax.core.jaxpr import Jaxpr, Var, subjaxprs
+from tinyjax.core.staging import stage
+from tinyjax.dtypes import DType
+from tinyjax.frames import Location
+from tinyjax.primitives.name import NameParams
+from tinyjax.transforms.linearize import linearize_flat
+from tinyjax.transforms.rematerialize import CALLED, SPLIT
+
+
+@attrs.frozen
+class Residual:
+    """A value that a derivative keeps from the forward pass for the backward pass.
+
+    Attributes:
+        shape: its shape.
+        dtype: its dtype.
+        argument: the path of the argument that it is, such as ``params['w']``; or None.
+        primitive: the operation that computed it; None for what is not computed.
+        name: what ``checkpoint_name`` called it; or None.
+        location: the user's line that computed it; None where that is not known.
+    """
+
+    shape: tuple[int, ...]
+    dtype: DType
+    argument: str | None = None
+    primitive: str | None = None
+    name: str | None = None
+    location: Location | None = None
+
+    @property
+    def aval(self) -> ShapedArray:
+        """Its type."""
+        return ShapedArray(self.shape, self.dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in bytes."""
+        return self.aval.size * self.dtype.itemsize
+
+    def __str__(self) -> str:
+        if self.argument is not None:
+            origin = f"the argument {self.argument}"
+        elif self.primitive is None:
+            origin = "a constant, or an array that the function closes over"
+        else:
+            origin = f"the result of {self.primitive}"
+            if self.name is not None:
+                origin = f"named '{self.name}'"
+            if self.location is not None:
+                origin += f" at {self.location}: {self.location.text}"
+        return f"{self.aval} {_bytes(self.nbytes)}, {origin}"
+
+
+def _bytes(count: int) -> str:
+    return f"{count:,} byte{'' if count == 1 else 's'}"
+
+
+def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Residual]:
+    """List what a reverse-mode derivative of a function keeps until its backward pass.
+
+    Args:
+        f: the function; it is staged, not run.
+        args: its arguments; a ``ShapeDtypeStruct`` may stand for an array.
+        kwargs: likewise.
+
+    Returns:
+        One record per residual, in the order of their computation, arguments first.
+
+    Raises:
+        ConcretizationError: the function needs the data of an argument.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> residuals = tinyjax.saved_residuals(lambda w, x: jnp.sin(w @ x), jnp.ones((2, 3)),
+        ...                                     jnp.ones(3))
+        >>> [(r.shape, r.argument, r.nbytes) for r in residuals]
+        [((2, 3), 'w', 24), ((3,), 'x', 12), ((2,), None, 8)]
+    """
+    leaves, in_tree = tree.flatten((args, kwargs))
+    avals = as_avals(leaves, f, in_tree)
+
+    def residuals(*xs: Array) -> Sequence[Array]:
+        return linearize_flat(FlatFunction(f, in_tree), xs, None, f).residuals
+
+    staged = stage(residuals, avals)
+    jaxpr = staged.jaxpr
+    num_consts = len(staged.consts)
+    places = {var: i for i, var in enumerate(jaxpr.in_binders)}
+    computed = {v: i for i, v in enumerate(v for eqn in jaxpr.eqns for v in eqn.out_binders)}
+    found: list[tuple[int, Residual]] = []
+    for atom in dict.fromkeys(jaxpr.outs):
+        if not isinstance(atom, Var):
+            continue
+        shape, dtype = atom.aval.shape, atom.aval.dtype
+        if atom not in places:
+            name, primitive, location = _origin(jaxpr, atom)
+            residual = Residual(shape, dtype, None, primitive, name, location)
+            found.append((len(places) + computed[atom], residual))
+        elif places[atom] < num_consts:
+            found.append((len(leaves) + places[atom], Residual(shape, dtype)))
+        else:
+            i = places[atom] - num_consts
+            found.append((i, Residual(shape, dtype, argument_path(f, in_tree, i))))
+    return [residual for _, residual in sorted(found, key=lambda pair: pair[0])]
+
+
+def _origin(jaxpr: Jaxpr, var: Var) -> tuple[str | None, str | None, Location | None]:
+    """The name of a computed value, and the operation and the line that computed it.
+
+    A value from a called program, a loop or a conditional is looked for inside it.
+    """
+    eqn = next(e for e in jaxpr.eqns if var in e.out_binders)
+    location = None if eqn.source is None else eqn.source.location
+    name = eqn.params.name if isinstance(eqn.params, NameParams) else None
+    rules = eqn.primitive.rules.extensions
+    if CALLED in rules or SPLIT in rules:
+        place = eqn.out_binders.index(var)
+        for inner in subjaxprs(eqn.params):
+            atom = inner.outs[place]
+            if isinstance(atom, Var) and atom not in inner.in_binders:
+                name, primitive, inside = _origin(inner, atom)
+                return name, primitive, inside or location
+    return name, eqn.primitive.name, location
+
+
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Print what a reverse-mode derivative of a function keeps until its backward pass.
+
+    Args:
+        f: the function; it is staged, not run.
+        args: its arguments; a ``ShapeDtypeStruct`` may stand for an array.
+        kwargs: likewise.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> tinyjax.print_saved_residuals(jnp.multiply, jnp.ones(3), jnp.ones(3))
+        float32[3] 12 bytes, the argument x
+        float32[3] 12 bytes, the argument y
+        2 residuals, 24 bytes
+    """
+    found = saved_residuals(f, *args, **kwargs)
+    for residual in found:
+        print(residual)  # noqa: T201
+    plural = "" if len(found) == 1 else "s"
+    total = _bytes(sum(r.nbytes for r in found))
+    print(f"{len(found)} residual{plural}, {total}")  # noqa: T201

@@ -1,0 +1,135 @@
+"""``checkpoint``: a function whose derivative computes values again."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, overload
+
+from tinyjax import tree
+from tinyjax.checkpointing.policies import Policy, check_hashable, checkpoint_policies
+from tinyjax.checkpointing.program import CheckpointParams, bind_checkpoint
+from tinyjax.core.calling import FlatFunction, as_arrays
+from tinyjax.core.checking import checked
+from tinyjax.core.staging import stage
+from tinyjax.errors import StaticArgumentError
+from tinyjax.frames import describe_function
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@overload
+def checkpoint(
+    fun: Callable[P, R],
+    *,
+    prevent_cse: bool = ...,
+    policy: Policy | None = ...,
+    static_argnums: int | Sequence[int] = ...,
+) -> Callable[P, R]: ...
+@overload
+def checkpoint(
+    *,
+    prevent_cse: bool = ...,
+    policy: Policy | None = ...,
+    static_argnums: int | Sequence[int] = ...,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+@checked
+def checkpoint(
+    fun: Callable[P, R] | None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make the derivative of a function compute values again instead of keeping them.
+
+    The function computes what it did before. When it is differentiated in reverse, only its
+    arguments, the arrays it closes over and what the policy allows are kept until the backward
+    pass, which first runs the rest of the function again: less memory for more work. A chain of
+    ``n`` equal steps checkpointed in groups of ``sqrt(n)`` needs memory for about ``2 sqrt(n)``
+    steps and runs each step twice.
+
+    The function is staged at each call, so its Python control flow may depend on the shapes and
+    dtypes of its arguments and on static ones, not on their data.
+
+    Args:
+        fun: takes and returns arrays in any containers. Without it, a decorator is returned.
+        prevent_cse: whether to keep the compiler from merging the recomputation with the first
+            computation, which would undo the saving of memory. It may be turned off where they
+            cannot meet, as in the body of a scan.
+        policy: says what may be kept, as ``policy(primitive, *avals, **params) -> bool``; see
+            ``checkpoint_policies``. By default nothing but the arguments. It is asked about the
+            operations inside ``jit``, ``scan``, ``cond`` and ``switch`` too: what it keeps of a
+            scan's body is stacked, turn by turn. A ``while_loop`` it is asked about as a whole,
+            since the number of turns is not known: where it says no, the loop is run again, and
+            the loop's own ``checkpoints`` say what is kept then.
+        static_argnums: positional arguments that are not arrays, or whose data the function's
+            control flow needs.
+
+    Returns:
+        A function of the same signature.
+
+    Raises:
+        ConcretizationError: when called, if the function needs the data of an argument.
+        StaticArgumentError: when called, if there is no argument that ``static_argnums`` names.
+        ArgumentError: when differentiated, if the policy returns no bool.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> @tinyjax.checkpoint
+        ... def f(x):
+        ...     return jnp.sin(jnp.sin(jnp.sin(x)))
+        >>> tinyjax.print_saved_residuals(f, 1.0)
+        float32[] 4 bytes, the argument x
+        1 residual, 4 bytes
+        >>> float(tinyjax.grad(f)(0.0))
+        1.0
+    """
+    if fun is None:
+
+        def decorate(fun: Callable[P, R]) -> Callable[P, R]:
+            return checkpoint(
+                fun, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums
+            )
+
+        return decorate
+    user_fun = fun
+    chosen = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    kept = checkpoint_policies.nothing_saveable if policy is None else policy
+    check_hashable(kept)
+    name = getattr(fun, "__name__", type(fun).__name__)
+
+    @wraps(fun)
+    def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
+        static = _static_places(user_fun, chosen, len(args))
+        dynamic = [arg for i, arg in enumerate(args) if i not in static]
+
+        def call(*given: Any, **given_kwargs: Any) -> R:
+            rest = iter(given)
+            full: list[Any] = [args[i] if i in static else next(rest) for i in range(len(args))]
+            return user_fun(*full, **given_kwargs)
+
+        leaves, in_tree = tree.flatten((tuple(dynamic), kwargs))
+        arrays = as_arrays(leaves, user_fun, in_tree, static)
+        flat = FlatFunction(call, in_tree, user_fun=user_fun)
+        staged = stage(flat, [x.aval for x in arrays], user_fun)
+        params = CheckpointParams(staged.jaxpr, kept, prevent_cse, name=name)
+        result: R = tree.unflatten(flat.out_tree, bind_checkpoint(staged, arrays, params))
+        return result
+
+    return checkpointed
+
+
+remat = checkpoint
+
+
+def _static_places(
+    fun: Callable[..., Any], static_argnums: Sequence[int], num_args: int
+) -> frozenset[int]:
+    for i in static_argnums:
+        if not -num_args <= i < num_args:
+            raise StaticArgumentError(
+                f"static_argnums of checkpoint names argument {i}, but {describe_function(fun)} "
+                f"was called with {num_args} positional arguments. Pass static arguments by "
+                "position."
+            )
+    return frozenset(i + num_args if i < 0 else i for i in static_argnums)

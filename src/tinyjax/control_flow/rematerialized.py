@@ -1,0 +1,311 @@
+"""What a checkpoint's policy keeps inside loops and conditionals.
+
+The policy is asked about every equation of a scan's body and of a conditional's branches. What it
+keeps of a turn is stacked, and the loop that recomputes takes it as an input; a carry is recomputed
+from turn to turn, which costs nothing where the new one is kept. What is the same in every turn is
+computed, and kept, once. The branches of a conditional share the places of what they keep, as only
+one of them runs.
+
+A ``while`` does not appear here: the number of its turns is not known, so nothing can be stacked.
+It is computed again as a whole, and its reverse mode has checkpoints of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from tinyjax.control_flow.common import fixed_point, split
+from tinyjax.control_flow.cond import CondParams, cond_p, share_slots
+from tinyjax.control_flow.scan import ScanParams, scan_p, varying
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
+from tinyjax.core.simplify import dce
+from tinyjax.transforms.rematerialize import (
+    PRUNE,
+    SPLIT,
+    Saveable,
+    Split,
+    SplitEqn,
+    marked,
+    prune_results,
+    same_eqns,
+    shorten,
+    split_results,
+)
+
+# Loops
+
+
+@attrs.frozen(eq=False, repr=False)
+class _SplitLoop:
+    """The body of a scan split by ``_split_body``.
+
+    Attributes:
+        forward: the body, with more outputs where something is kept.
+        saved: the results of the loop that are kept.
+        fixed: computes from the constants what is kept and the same in every turn.
+        again: takes that, some constants, a carry, some slices, and what is kept of the turn; None
+            for no loop.
+        consts: those constants.
+        carried: the carries that ``again`` has.
+        slices: the inputs that it takes slices of.
+        stacked: the results of the loop of ``forward`` that it takes slices of.
+        ys: the outputs of the loop that it gives.
+    """
+
+    forward: Jaxpr
+    saved: tuple[int, ...]
+    fixed: Jaxpr
+    again: Jaxpr | None
+    consts: tuple[int, ...]
+    carried: tuple[int, ...]
+    slices: tuple[int, ...]
+    stacked: tuple[int, ...]
+    ys: tuple[int, ...]
+
+
+def _split_body(params: ScanParams, places: tuple[int, ...], saveable: Saveable) -> _SplitLoop:
+    """Split a loop's body, for some of the loop's results."""
+    body, k, m = params.jaxpr, params.num_consts, params.num_carry
+
+    def of(places: tuple[int, ...]) -> Split:
+        return split_results(body, places, saveable)
+
+    def make() -> _SplitLoop:
+        found = of(places)
+        # The last of a carry that is kept in every turn is kept, and no loop is made to find it.
+        kept_last = {i for i in places if i < m and body.outs[i] in found.saved}
+        ys = [i for i in places if i >= m and body.outs[i] not in found.saved]
+
+        def turn(carried: tuple[bool, ...]) -> list[bool]:
+            kept = of((*_places(carried), *ys)).kept
+            return [k + i in kept for i in range(m)]
+
+        start = [i in places and i not in kept_last for i in range(m)]
+        carried = _places(fixed_point(start, turn))
+        found = of((*carried, *ys))
+        saved = tuple([i for i in places if i not in carried and i not in ys])
+
+        split_body = Jaxpr(body.in_binders, found.forward, body.outs)
+        varies = varying(split_body, k)
+        fixed_vars = tuple([v for v in found.saved if v not in varies])
+        turn_vars = tuple([v for v in found.saved if v in varies])
+        fixed = dce(Jaxpr(body.in_binders[:k], _invariant(split_body, varies), fixed_vars))
+
+        place = {x: i for i, x in enumerate(body.outs) if i >= m}
+        more = tuple([v for v in turn_vars if v not in place])
+        place.update((v, len(body.outs) + i) for i, v in enumerate(more))
+        forward = body
+        if more or not same_eqns(found.forward, body.eqns):
+            forward = Jaxpr(body.in_binders, found.forward, (*body.outs, *more))
+
+        consts, _, slices = (tuple(part) for part in _parts(found.kept, k, m))
+        results = (*carried, *ys)
+        again: Jaxpr | None = None
+        if results:
+            binders = (
+                *fixed_vars,
+                *(body.in_binders[i] for i in consts),
+                *(body.in_binders[k + i] for i in carried),
+                *(body.in_binders[k + m + i] for i in slices),
+                *turn_vars,
+            )
+            again = body
+            if not (
+                binders == body.in_binders
+                and len(results) == len(body.outs)
+                and same_eqns(found.recomputed, body.eqns)
+            ):
+                outs = tuple([body.outs[i] for i in results])
+                again = Jaxpr(binders, found.recomputed, outs)
+        stacked = tuple([place[v] for v in turn_vars])
+        return _SplitLoop(forward, saved, fixed, again, consts, carried, slices, stacked, tuple(ys))
+
+    return body.derive(("split scan", k, m, places, saveable), make)
+
+
+def _places(marks: Sequence[bool]) -> tuple[int, ...]:
+    return tuple([i for i, mark in enumerate(marks) if mark])
+
+
+def _parts(places: Sequence[int], *sizes: int) -> list[list[int]]:
+    """Sort the places of operands into consecutive parts of them, each counted from its start."""
+    parts: list[list[int]] = []
+    start = 0
+    for size in sizes:
+        parts.append([i - start for i in places if start <= i < start + size])
+        start += size
+    return [*parts, [i - start for i in places if i >= start]]
+
+
+def _invariant(body: Jaxpr, varies: set[Atom]) -> tuple[JaxprEqn, ...]:
+    return tuple([eqn for eqn in body.eqns if not varies.intersection(eqn.out_binders)])
+
+
+@scan_p.def_rule(SPLIT)
+def _scan_split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+    params: ScanParams = eqn.params
+    loop = _split_body(params, places, saveable)
+    consts, init, xs = split(eqn.inputs, params.num_consts, params.num_carry)
+
+    given: dict[Atom, Atom] = dict(zip(loop.fixed.in_binders, consts, strict=True))
+    made: dict[Atom, Var] = {v: Var(v.aval) for e in loop.fixed.eqns for v in e.out_binders}
+    before = [
+        attrs.evolve(
+            inner,
+            inputs=tuple([made.get(x) or given.get(x, x) for x in inner.inputs]),
+            out_binders=tuple([made[v] for v in inner.out_binders]),
+        )
+        for inner in loop.fixed.eqns
+    ]
+    fixed = [made[x] for x in loop.fixed.outs]
+
+    forward = eqn
+    if loop.forward is not params.jaxpr:
+        new = loop.forward.out_avals[len(eqn.out_binders) :]
+        stacks = [Var(aval.with_shape((params.length, *aval.shape))) for aval in new]
+        forward = attrs.evolve(
+            eqn,
+            params=attrs.evolve(params, jaxpr=loop.forward),
+            out_binders=(*eqn.out_binders, *stacks),
+        )
+    stacked = [forward.out_binders[i] for i in loop.stacked]
+    saved = [*fixed, *stacked, *(eqn.out_binders[i] for i in loop.saved)]
+    again: JaxprEqn | None = None
+    if loop.again is params.jaxpr:
+        again = eqn
+    elif loop.again is not None:
+        inputs = (
+            *fixed,
+            *(consts[i] for i in loop.consts),
+            *(init[i] for i in loop.carried),
+            *(xs[i] for i in loop.slices),
+            *stacked,
+        )
+        changed = attrs.evolve(
+            params,
+            jaxpr=loop.again,
+            num_consts=len(fixed) + len(loop.consts),
+            num_carry=len(loop.carried),
+        )
+        carried = [eqn.out_binders[i] for i in loop.carried]
+        binders = (
+            *(
+                v if i in places else Var(v.aval)
+                for i, v in zip(loop.carried, carried, strict=True)
+            ),
+            *(eqn.out_binders[i] for i in loop.ys),
+        )
+        again = JaxprEqn(eqn.primitive, inputs, changed, binders, eqn.source)
+    return SplitEqn((*before, forward), again, tuple(dict.fromkeys(saved)))
+
+
+@scan_p.def_rule(PRUNE)
+def _scan_prune(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+    params: ScanParams = eqn.params
+    body, k, m = params.jaxpr, params.num_consts, params.num_carry
+
+    def needed(carried: tuple[bool, ...]) -> tuple[bool, ...]:
+        return prune_results(body, (*carried, *used[m:]))[1]
+
+    carried = fixed_point(used[:m], lambda carried: needed(carried)[k : k + m])
+    results = (*carried, *used[m:])
+    if all(results):
+        return eqn
+    consts, _, slices = split(needed(carried), k, m)
+    operands = (*consts, *carried, *slices)
+    return attrs.evolve(
+        eqn,
+        inputs=marked(eqn.inputs, operands),
+        params=attrs.evolve(
+            params,
+            jaxpr=shorten(body, results, operands),
+            num_consts=sum(consts),
+            num_carry=sum(carried),
+        ),
+        out_binders=marked(eqn.out_binders, results),
+    )
+
+
+# Conditionals
+
+
+@cond_p.def_rule(SPLIT)
+def _cond_split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+    params: CondParams = eqn.params
+    branches = params.branches
+    first = [split_results(branch, places, saveable) for branch in branches]
+    # a result that every branch keeps; zeros are what one branch has for another's residuals
+    whole = [
+        i
+        for i in places
+        if all(
+            isinstance(b.outs[i], Lit) or b.outs[i] in s.saved
+            for b, s in zip(branches, first, strict=True)
+        )
+        and not all(isinstance(b.outs[i], Lit) for b in branches)
+    ]
+    saved = [eqn.out_binders[i] for i in whole]
+    wanted = tuple([i for i in places if i not in whole])
+    if not wanted:
+        return SplitEqn((eqn,), None, tuple(saved))
+
+    found = [split_results(branch, wanted, saveable) for branch in branches]
+    # what is kept may be in a result that is kept; the rest goes to slots that the branches share
+    at: list[dict[Atom, int]] = [{b.outs[i]: i for i in whole} for b in branches]
+    more = [[v for v in s.saved if v not in own] for s, own in zip(found, at, strict=True)]
+    slots, own_slots = share_slots([[v.aval for v in own] for own in more])
+    num_outs = len(eqn.out_binders)
+    forward = eqn
+    programs: list[Jaxpr] = []
+    for branch, s, extra, own, own_slot in zip(branches, found, more, at, own_slots, strict=True):
+        filled: list[Atom] = [zero_literal(aval) for aval in slots]
+        for v, slot in zip(extra, own_slot, strict=True):
+            filled[slot] = v
+            own[v] = num_outs + slot
+        programs.append(Jaxpr(branch.in_binders, s.forward, (*branch.outs, *filled)))
+    if slots or not all(same_eqns(s.forward, b.eqns) for s, b in zip(found, branches, strict=True)):
+        forward = attrs.evolve(
+            eqn,
+            params=CondParams(tuple(programs)),
+            out_binders=(*eqn.out_binders, *map(Var, slots)),
+        )
+    kept = sorted({i for s in found for i in s.kept})
+    taken = sorted({own[v] for s, own in zip(found, at, strict=True) for v in s.saved})
+    again_branches: list[Jaxpr] = []
+    for branch, s, own in zip(branches, found, at, strict=True):
+        mine = {own[v]: v for v in s.saved}
+        binders = (
+            *(branch.in_binders[i] for i in kept),
+            *(mine.get(i) or Var(forward.out_binders[i].aval) for i in taken),
+        )
+        outs = tuple([branch.outs[i] for i in wanted])
+        again_branches.append(Jaxpr(binders, s.recomputed, outs))
+    index, *operands = eqn.inputs
+    unchanged = all(same_eqns(s.recomputed, b.eqns) for s, b in zip(found, branches, strict=True))
+    if unchanged and (len(wanted), len(kept), taken) == (num_outs, len(operands), []):
+        return SplitEqn((forward,), eqn, ())
+    again = JaxprEqn(
+        eqn.primitive,
+        (index, *(operands[i] for i in kept), *(forward.out_binders[i] for i in taken)),
+        CondParams(tuple(again_branches)),
+        tuple([eqn.out_binders[i] for i in wanted]),
+        eqn.source,
+    )
+    saved += [forward.out_binders[i] for i in taken]
+    return SplitEqn((forward,), again, tuple(dict.fromkeys(saved)))
+
+
+@cond_p.def_rule(PRUNE)
+def _cond_prune(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+    params: CondParams = eqn.params
+    marks = [prune_results(branch, used)[1] for branch in params.branches]
+    needed = tuple(map(any, zip(*marks, strict=True)))
+    index, *operands = eqn.inputs
+    return attrs.evolve(
+        eqn,
+        inputs=(index, *marked(operands, needed)),
+        params=CondParams(tuple([shorten(branch, used, needed) for branch in params.branches])),
+        out_binders=marked(eqn.out_binders, used),
+    )

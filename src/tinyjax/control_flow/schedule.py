@@ -1,0 +1,353 @@
+"""Which states of a loop reverse mode keeps, and how many turns it runs again.
+
+With ``s`` states kept at a time, the one at the start of a segment of ``n`` turns among them, the
+turns can be gone through backwards by ``t(n, s) = r n - C(s + r, r - 1)`` further evaluations at
+least, where ``r`` is the least number with ``C(s + r, r) >= n`` (Griewank and Walther, "Algorithm
+799: revolve", ACM Transactions on Mathematical Software 26(1), 2000). ``advance`` places states so
+that it takes no more, wherever the end of a segment is known.
+
+Where it is not known, ``Online`` places states as they pass. When all places are taken it keeps
+those states that would make the way back cheapest if the loop ended after one turn more.
+
+The arithmetic is part of the compiled program, whose size does not depend on the number of turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import attrs
+
+from tinyjax import dtypes
+from tinyjax.control_flow.common import convert_all, split
+from tinyjax.control_flow.while_loop import bind_while
+from tinyjax.core.array import Array
+from tinyjax.core.staging import stage
+from tinyjax.primitives.cumulative import cumsum
+from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
+from tinyjax.primitives.elementwise import (
+    add,
+    and_,
+    ceil,
+    convert_element_type,
+    div,
+    eq,
+    ge,
+    gt,
+    le,
+    lt,
+    max_,
+    min_,
+    mul,
+    select,
+    sqrt,
+    sub,
+)
+from tinyjax.primitives.reduce import argmin, reduce_min, reduce_or
+from tinyjax.primitives.shape import broadcast_in_dim, concatenate, full, full_like, iota, slice_
+
+#: Turns are counted, and the cost of a schedule is, in this dtype.
+INT: Final = dtypes.int64
+
+
+def integer(value: int) -> Array:
+    """A number of turns, or of places."""
+    return full((), value, INT)
+
+
+def plus(x: Array, value: int) -> Array:
+    """Add a Python number to an integer."""
+    return add(x, full_like(x, value))
+
+
+def run_while(
+    goes_on: Callable[..., Array],
+    turn: Callable[..., Sequence[Array]],
+    state: Sequence[Array],
+    checkpoints: int,
+) -> Sequence[Array]:
+    """Bind a loop of functions, which may close over tracers."""
+    avals = [x.aval for x in state]
+    condition = stage(lambda *args: [goes_on(*args)], avals)
+    body = stage(turn, avals)
+    return bind_while(
+        condition.jaxpr, condition.consts, body.jaxpr, body.consts, state, checkpoints
+    )
+
+
+# The binomial schedule
+
+
+def _repetitions(turns: Array, slots: Array) -> tuple[Array, Array]:
+    """The least ``r`` with ``C(s + r, r)`` no less than the number of turns, and that coefficient.
+
+    With one slot it is the number of turns less one, which the loop need not find.
+    """
+    one, ones = eq(slots, full_like(slots, 1)), full_like(slots, 1)
+    start = [select(one, plus(turns, -1), full_like(turns, 0)), select(one, turns, ones)]
+    axes = tuple(range(len(turns.shape)))
+
+    def turn(r: Array, coefficient: Array) -> list[Array]:
+        short, following = lt(coefficient, turns), plus(r, 1)
+        larger = div(mul(coefficient, add(slots, following)), following)
+        return [select(short, following, r), select(short, larger, coefficient)]
+
+    r, coefficient = run_while(lambda _, c: reduce_or(lt(c, turns), axes), turn, start, 1)
+    return r, coefficient
+
+
+def cost(turns: Array, slots: Array) -> Array:
+    """How many evaluations it takes at least to go back through a segment, elementwise."""
+    r, coefficient = _repetitions(turns, slots)
+    # C(s + r, r - 1) is C(s + r, r) times r over s + 1
+    return sub(mul(r, turns), div(mul(coefficient, r), plus(slots, 1)))
+
+
+def _cost_with_two(turns: Array) -> Array:
+    """``cost`` where there are two slots, in closed form: it is needed in every turn."""
+    x = convert_element_type(turns, dtypes.float64)
+    root = sqrt(add(mul(x, full_like(x, 8)), full_like(x, 1)))
+    # At C(r + 2, 2), where r jumps, both values of it give the same.
+    r = ceil(div(sub(root, full_like(x, 3)), full_like(x, 2)))
+    r = convert_element_type(r, INT)
+    product = mul(mul(r, plus(r, 1)), plus(r, 2))
+    return sub(mul(r, turns), div(product, full_like(r, 6)))
+
+
+def advance(turns: Array, slots: Array) -> Array:
+    """How far to go from the start of a segment to the next state that is kept.
+
+    The way back through both parts then costs ``r`` and ``r - 1`` evaluations per turn at the most,
+    as in the whole. A distance that ends before the last turn of the segment is that of a state to
+    keep; it takes a slot more than one. A single turn is gone as a whole.
+    """
+    turns = max_(turns, full_like(turns, 2))
+    r, coefficient = _repetitions(turns, slots)
+    fewer = div(mul(coefficient, r), add(slots, r))  # C(s + r - 1, r - 1)
+    rest = div(mul(fewer, slots), plus(add(slots, r), -1))  # C(s + r - 2, r - 1)
+    return min_(fewer, sub(turns, rest))
+
+
+# The states kept
+
+
+@attrs.frozen(eq=False)
+class Kept:
+    """The states of a loop that are kept, in the order of their turns.
+
+    The state before the first turn is always known, so the place that is its own, the first, holds
+    the state before the last turn once the loop has ended, and nothing of use later.
+
+    Attributes:
+        positions: before which turn each state lies, in ascending order.
+        places: where in ``slots`` it lies; a permutation.
+        depth: how many are kept, the first included. What comes after is free.
+        slots: an array of states for every part of the state.
+    """
+
+    positions: Array
+    places: Array
+    depth: Array
+    slots: Sequence[Array]
+
+    @classmethod
+    def start(cls, state: Sequence[Array], size: int) -> Kept:
+        """Keep nothing but the first state."""
+        slots = [
+            broadcast_in_dim(_strong(x), (size, *x.shape), tuple(range(1, x.ndim + 1)))
+            for x in state
+        ]
+        return cls(full((size,), 0, INT), iota((size,), INT, 0), integer(1), slots)
+
+    @classmethod
+    def of(cls, arrays: Sequence[Array]) -> Kept:
+        """Put together what ``arrays`` took apart."""
+        (positions, places, depth), slots = split(arrays, 3)
+        return cls(positions, places, depth, slots)
+
+    @property
+    def arrays(self) -> list[Array]:
+        return [self.positions, self.places, self.depth, *self.slots]
+
+    @property
+    def size(self) -> int:
+        return self.positions.shape[0]
+
+    @property
+    def free(self) -> Array:
+        """How many slots a segment has that starts at the latest state: its own and the free."""
+        return sub(integer(self.size + 1), self.depth)
+
+    @property
+    def latest(self) -> Array:
+        """The position of the latest state."""
+        return _element(self.positions, plus(self.depth, -1))
+
+    def write(self, place: Array, state: Sequence[Array]) -> Sequence[Array]:
+        """The slots with a state in one place."""
+        return [
+            dynamic_update_index_in_dim(x, _strong(value), place, 0, allow_negative_indices=False)
+            for x, value in zip(self.slots, state, strict=True)
+        ]
+
+    def push(self, position: Array, state: Sequence[Array], wanted: Array) -> Kept:
+        """Keep a state after the others, if that is wanted; else it goes to the first place."""
+        zero = full_like(self.depth, 0)
+        place = select(wanted, _element(self.places, self.depth), zero)
+        here = eq(iota((self.size,), INT, 0), _everywhere(self.depth, self.size))
+        here = and_(here, _everywhere(wanted, self.size))
+        positions = select(here, _everywhere(position, self.size), self.positions)
+        depth = add(self.depth, convert_element_type(wanted, INT))
+        return Kept(positions, self.places, depth, self.write(place, state))
+
+    def load(self, init: Sequence[Array], turns: Array, end: Array) -> tuple[Array, list[Array]]:
+        """The position of the state nearest before a turn, and the state.
+
+        Args:
+            init: the first state.
+            turns: how many the loop made.
+            end: how many are still to be gone back through.
+        """
+        latest, target = self.latest, plus(end, -1)
+        last = and_(eq(end, turns), lt(latest, target))
+        place = _element(self.places, plus(self.depth, -1))
+        place = select(last, full_like(place, 0), place)
+        first = eq(place, full_like(place, 0))
+        first = and_(first, eq(last, full_like(last, False)))
+        found = convert_all([_element(x, place) for x in self.slots], [x.aval for x in init])
+        return select(last, target, latest), [
+            select(_everywhere(first, *x.shape), x, y) for x, y in zip(init, found, strict=True)
+        ]
+
+    def pop(self, target: Array) -> Kept:
+        """Free the latest state if it is at this position; the first one stays."""
+        done = and_(eq(self.latest, target), gt(self.depth, integer(1)))
+        depth = sub(self.depth, convert_element_type(done, INT))
+        return Kept(self.positions, self.places, depth, self.slots)
+
+
+def _element(x: Array, i: Array) -> Array:
+    return dynamic_index_in_dim(x, i, 0, keepdims=False, allow_negative_indices=False)
+
+
+def _everywhere(x: Array, *shape: int) -> Array:
+    return broadcast_in_dim(x, shape, ())
+
+
+def _strong(x: Array) -> Array:
+    return convert_element_type(x, x.dtype)
+
+
+# Loops whose number of turns is not known
+
+
+@attrs.frozen(eq=False)
+class Online:
+    """The states kept of a loop that goes on, and which of them can best be spared.
+
+    Attributes:
+        kept: the states.
+        victim: among them, without the first and the latest, the one that is cheapest to spare.
+        loss: the evaluations that the way back takes more without it.
+    """
+
+    kept: Kept
+    victim: Array
+    loss: Array
+
+    @classmethod
+    def start(cls, state: Sequence[Array], size: int) -> Online:
+        return cls(Kept.start(state, size), integer(0), integer(_UNAFFORDABLE))
+
+    @classmethod
+    def of(cls, arrays: Sequence[Array]) -> Online:
+        """Put together what ``arrays`` took apart."""
+        (victim, loss), kept = split(arrays, 2)
+        return cls(Kept.of(kept), victim, loss)
+
+    @property
+    def arrays(self) -> list[Array]:
+        return [self.victim, self.loss, *self.kept.arrays]
+
+    def offer(self, position: Array, state: Sequence[Array]) -> Online:
+        """Keep a state that comes after all others, or do not.
+
+        One that is not kept goes to the first place, as the last state may be that.
+        """
+        kept, size = self.kept, self.kept.size
+        if size == 1:
+            slots = kept.write(integer(0), state)
+            return attrs.evolve(self, kept=attrs.evolve(kept, slots=slots))
+        taken = eq(kept.depth, integer(size))
+        spared, worth = self._sparing(position)
+        wanted = and_(gt(position, integer(0)), select(taken, worth, full_like(worth, True)))
+        leaves = select(taken, spared, kept.depth)
+        end = min_(kept.depth, integer(size - 1))
+        place = select(wanted, _element(kept.places, leaves), integer(0))
+        index = iota((size,), INT, 0)
+
+        def moved_up(x: Array, last: Array) -> Array:
+            following = concatenate([slice_(x, (1,), (size,)), slice_(x, (0,), (1,))], 0)
+            after = select(ge(index, _everywhere(leaves, size)), following, x)
+            after = select(eq(index, _everywhere(end, size)), _everywhere(last, size), after)
+            return select(_everywhere(wanted, size), after, x)
+
+        positions = moved_up(kept.positions, position)
+        # Nothing leaves while there are free places, and those must stay where they are.
+        moved = moved_up(kept.places, place)
+        places = select(_everywhere(taken, size), moved, kept.places)
+        depth = min_(add(kept.depth, convert_element_type(wanted, INT)), integer(size))
+        changed = and_(wanted, eq(depth, integer(size)))
+        victim, loss = _cheapest(positions, changed, self.victim, self.loss)
+        return Online(Kept(positions, places, depth, kept.write(place, state)), victim, loss)
+
+    def _sparing(self, position: Array) -> tuple[Array, Array]:
+        """Which state to spare for one at this position, and whether that is worth it."""
+        positions, size = self.kept.positions, self.kept.size
+        latest = _element(positions, integer(size - 1))
+        before = _element(positions, integer(size - 2))
+        new, joined, old = sub(position, latest), sub(position, before), sub(latest, before)
+        # The loop is taken to end after the turn that follows this position's.
+        earlier = add(self.loss, _cost_with_two(new))
+        later = sub(_cost_with_two(joined), _cost_with_two(old))
+        none = div(mul(new, plus(new, 1)), full_like(new, 2))
+        spared = select(le(earlier, later), self.victim, integer(size - 1))
+        return spared, lt(min_(earlier, later), none)
+
+
+#: The loss where there is nothing to spare: more than any other, and far from overflow.
+_UNAFFORDABLE: Final = 2**61
+
+
+def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> tuple[Array, Array]:
+    """Find what is cheapest to spare, if anything has changed since it was found."""
+    size = positions.shape[0]
+    if size < 3:
+        return victim, loss
+    segments = sub(slice_(positions, (1,), (size,)), slice_(positions, (0,), (size - 1,)))
+    slots = sub(full((size - 1,), size, INT), iota((size - 1,), INT, 0))
+
+    def search(_: Array, *__: Array) -> list[Array]:
+        # A segment as it is, with the slot that becomes free, and joined to the one before.
+        left, right = slice_(segments, (0,), (size - 2,)), slice_(segments, (1,), (size - 1,))
+        fewer = slice_(slots, (0,), (size - 2,))
+        costs = cost(
+            concatenate([segments, segments, add(left, right)], 0),
+            concatenate([slots, plus(slots, 1), fewer], 0),
+        )
+        own = slice_(costs, (0,), (size - 1,))
+        gains = sub(slice_(costs, (size - 1,), (2 * size - 2,)), own)
+        joined = slice_(costs, (2 * size - 2,), (3 * size - 4,))
+        following = sub(cumsum(gains, 0, reverse=True), gains)
+        losses = sub(joined, add(slice_(own, (0,), (size - 2,)), slice_(own, (1,), (size - 1,))))
+        losses = add(losses, slice_(following, (1,), (size - 1,)))
+        return [
+            full((), False, dtypes.bool_),
+            plus(argmin(losses, 0, INT), 1),
+            reduce_min(losses, (0,)),
+        ]
+
+    # A loop of one turn or none, so that batching it computes nothing where no example needs it.
+    _, victim, loss = run_while(lambda wanted, *_: wanted, search, [changed, victim, loss], 1)
+    return victim, loss

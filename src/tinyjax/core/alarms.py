@@ -1,0 +1,88 @@
+"""The alarms of the setting ``debug_nans``: what is said of a NaN that leaves (``core.nans``)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Final
+
+from tinyjax import tree
+from tinyjax.config import settings
+from tinyjax.core.array import ConcreteArray, followed, on_read
+from tinyjax.core.births import Birth, first_birth
+from tinyjax.core.trace import EVAL, current_trace
+from tinyjax.errors import NanError, TinyjaxError
+from tinyjax.frames import PACKAGE_DIRECTORY, Direction, describe_function
+
+
+def check_result(result: object, call: Callable[..., object], *args: object) -> None:
+    """Raise if a NaN that was born is in what a transformed function returned."""
+    try:
+        leaves = tree.leaves_with_path(result)
+    except TinyjaxError:  # a container that cannot be taken apart holds nothing that we know
+        return
+    found = [
+        (birth, path)
+        for path, leaf in leaves
+        if isinstance(leaf, ConcreteArray) and (birth := first_birth(leaf)) is not None
+    ]
+    if found:
+        birth, path = min(found, key=lambda pair: pair[0].serial)
+        where = tree.path_str("result", path)
+        of = _users_function(call, *args[:1])
+        raise _error(birth, f"It is in {where}." if of is None else f"It is in {where} of {of}.")
+
+
+def _users_function(*candidates: object) -> str | None:
+    """Describe the first that is a function of the user's."""
+    for fun in candidates:
+        if callable(fun):
+            code = getattr(inspect.unwrap(fun), "__code__", None)
+            if code is not None and not code.co_filename.startswith(PACKAGE_DIRECTORY):
+                return describe_function(fun)
+    return None
+
+
+def _check_read(array: ConcreteArray) -> None:
+    """Raise where a NaN that was born is read; once, so that it can be looked at afterwards."""
+    if not followed or not settings().debug_nans or current_trace() is EVAL:
+        return
+    birth = first_birth(array)
+    if birth is not None and not birth.reported:
+        raise _error(birth, f"It was read in an array of type {array.aval}.")
+
+
+on_read.append(_check_read)
+
+
+_PASSES: Final[dict[Direction, str]] = {
+    "forward": "",
+    "tangent": ", in the tangent of this line",
+    "backward": ", in the backward pass of this line",
+}
+
+
+def _error(birth: Birth, end: str) -> NanError:
+    birth.reported = True
+    parts = [f"a NaN was born in {birth.primitive}{_PASSES[birth.direction]}"]
+    for turn in birth.turns:
+        place = "" if turn.location is None else f" at {turn.location}"
+        parts.append(f", in turn {turn.index} of the {turn.loop}{place}")
+    for lane in birth.lanes:
+        parts.append(f", in lane {lane.index} of a vmap over {lane.size}")  # noqa: PERF401
+    if birth.values:
+        parts.append(f": {birth.values}")
+    parts.append(f". {end}")
+    if birth.zero and birth.direction != "forward":
+        parts.append(
+            " Zero times an infinite derivative is NaN. If a where hides the value that this is "
+            "the derivative of, choose the argument as well: where(ok, f(where(ok, x, 1.0)), y)."
+        )
+    return NanError(
+        "".join(parts),
+        birth.location,
+        birth.primitive,
+        birth.direction,
+        tuple(turn.index for turn in birth.turns),
+        tuple(lane.index for lane in birth.lanes),
+    )

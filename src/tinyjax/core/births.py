@@ -1,0 +1,219 @@
+"""Births: where the NaNs of an array come from, for the setting ``debug_nans`` (``core.nans``).
+
+An array that evaluation gives with NaNs is followed, by identity, for as long as it lives: each of
+its NaNs has the number of a birth, or none where it came in as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from weakref import ref
+
+import attrs
+import numpy as np
+
+from tinyjax.core.array import Array, ConcreteArray, followed
+from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import is_inexact
+from tinyjax.frames import Direction, LaneAxis, Location
+
+
+@attrs.define(eq=False)
+class Turn:
+    """One turn of a loop.
+
+    Attributes:
+        loop: what the loop is called.
+        location: the user's line.
+        index: which turn, counted from 0; in a backward pass, which of the forward ones.
+    """
+
+    loop: str
+    location: Location | None
+    index: int
+
+
+@attrs.frozen(eq=False)
+class Lane:
+    """One example of a ``vmap``.
+
+    Attributes:
+        index: which.
+        size: how many there are.
+        of: the ``vmap``, by identity.
+        axis: where the examples lie in the array in which it was found.
+        shape: the shape of that array.
+    """
+
+    index: int
+    size: int
+    of: object
+    axis: int
+    shape: tuple[int, ...]
+
+
+@attrs.define(eq=False)
+class Birth:
+    """Where NaNs come from: one operation, applied once.
+
+    Attributes:
+        primitive: the operation's name.
+        location: the user's line.
+        direction: which computation of the line.
+        turns: the turns of the loops around it, the outermost first.
+        values: the operands at the place of the first NaN, as text.
+        zero: whether one of these is zero.
+        lanes: its place in each ``vmap``, the outermost first; traces add theirs on the way out.
+        closed: whether they have.
+        reported: whether an error has named it.
+        serial: counts births.
+    """
+
+    primitive: str
+    location: Location | None
+    direction: Direction
+    turns: tuple[Turn, ...] = ()
+    values: str = ""
+    zero: bool = False
+    lanes: list[Lane] = attrs.field(factory=list)
+    closed: bool = False
+    reported: bool = False
+    serial: int = attrs.field(init=False, factory=count(1).__next__)
+
+
+@attrs.frozen(eq=False)
+class Marks:
+    """The births of an array's NaNs.
+
+    Attributes:
+        where: for each element the number of its birth, counted from 1; 0 where there is none.
+        births: the births.
+    """
+
+    where: HostArray
+    births: tuple[Birth, ...]
+
+
+@attrs.frozen(eq=False)
+class _Followed:
+    """An array, and the births of its NaNs."""
+
+    array: ref[ConcreteArray]
+    marks: Marks
+
+
+def marks_of(array: Array) -> Marks | None:
+    """The births of an array's NaNs, where it has any that are known."""
+    found = followed.get(id(array))
+    if not isinstance(found, _Followed):
+        return None
+    return found.marks if found.array() is array else None
+
+
+def mark(array: ConcreteArray, where: HostArray, births: Sequence[Birth]) -> None:
+    """Remember the births of an array's NaNs, for as long as the array lives."""
+    if where.any():
+        key = id(array)
+
+        def forget(_: object) -> None:
+            followed.pop(key, None)
+
+        followed[key] = _Followed(ref(array, forget), Marks(where, tuple(births)))
+
+
+def next_serial() -> int:
+    """A number above those of all births so far."""
+    return Birth("", None, "forward").serial
+
+
+def nans_in(array: Array) -> HostArray | None:
+    """Where an array has NaNs; None where it has none."""
+    if not is_inexact(array.dtype):
+        return None
+    assert isinstance(array, ConcreteArray), "evaluation gives arrays with data"
+    mask = np.asarray(np.isnan(array.host))
+    return mask if mask.any() else None
+
+
+def first_birth(leaf: object) -> Birth | None:
+    """The earliest of the births of an array's NaNs."""
+    found = marks_of(leaf) if isinstance(leaf, ConcreteArray) else None
+    if found is None:
+        return None
+    numbers: list[int] = np.unique(found.where[found.where > 0]).tolist()
+    return min([found.births[i - 1] for i in numbers], key=_serial)
+
+
+def _serial(birth: Birth) -> int:
+    return birth.serial
+
+
+# Lanes
+
+
+def add_lanes(
+    array: ConcreteArray, lanes: Sequence[LaneAxis], below: Sequence[LaneAxis], start: int
+) -> None:
+    """Say in which lanes the births of an array's NaNs lie.
+
+    Args:
+        array: a result of a batched operation.
+        lanes: which of its axes are batches, the outermost first.
+        below: the batch axes that were said before.
+        start: the births from this number on are the operation's.
+    """
+    found = marks_of(array)
+    if found is None:
+        return
+    for number, birth in enumerate(found.births, start=1):
+        if birth.serial <= start or (birth.closed and birth.lanes):
+            continue
+        places = np.argwhere(found.where == number)
+        for pin in below:
+            index = next((lane.index for lane in birth.lanes if lane.of is pin.of), None)
+            if index is not None and fits(pin, array.shape):
+                places = places[places[:, pin.axis] == index]
+        for lane in lanes:
+            if len(places) and fits(lane, array.shape):
+                if any(known.of is lane.of for known in birth.lanes):
+                    continue
+                index = int(places[0, lane.axis])
+                birth.lanes.append(Lane(index, lane.size, lane.of, lane.axis, array.shape))
+                places = places[places[:, lane.axis] == index]
+
+
+def belong_to_tangents(primals: Sequence[Array], tangents: Sequence[Array], start: int) -> None:
+    """Say of the births from a number on that are in tangents only that they belong to these."""
+    kept = {id(birth) for x in primals for birth in births_in(x)}
+    for birth in [birth for x in tangents for birth in births_in(x)]:
+        own = birth.serial > start and not birth.closed and id(birth) not in kept
+        if own and birth.direction == "forward":
+            birth.direction = "tangent"
+
+
+def births_in(array: Array) -> Sequence[Birth]:
+    """The births of an array's NaNs."""
+    found = marks_of(array)
+    return () if found is None else found.births
+
+
+def choose_lanes(birth: Birth, before: Sequence[HostArray | None], after: HostArray) -> None:
+    """Keep to a lane that a choice has left over.
+
+    Under ``vmap`` a branch is computed for all lanes, those that do not take it with copies of one
+    that does. So a birth may be in the copies too, which the choice then drops.
+    """
+    for i, lane in enumerate(birth.lanes):
+        if lane.shape != after.shape or not after.any():
+            continue
+        there = (slice(None),) * lane.axis + (lane.index,)
+        was = any(x is not None and x.shape == lane.shape and x[there].any() for x in before)
+        if was and not after[there].any():
+            index = int(np.argwhere(after)[0][lane.axis])
+            birth.lanes[i] = attrs.evolve(lane, index=index)
+
+
+def fits(lane: LaneAxis, shape: tuple[int, ...]) -> bool:
+    """Whether an array of this shape can have the batch axis."""
+    return lane.axis < len(shape) and shape[lane.axis] == lane.size

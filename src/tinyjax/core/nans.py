@@ -1,0 +1,390 @@
+"""Where NaNs come from: what the setting ``debug_nans`` does.
+
+A NaN is born where an operation gives one at an element that depends on no NaN among its operands.
+``NanTrace`` evaluates as ``EvalTrace`` does and remembers, for each array with NaNs, which births
+they come from; NaNs that came in as data have none. A NaN that nothing depends on, such as one in
+the branch that a ``where`` does not take, is in no result and raises nothing. The alarm is raised
+where a NaN with a birth leaves: in what a transformed function returns, or where Python reads the
+data.
+
+A compiled program is run as always. Only if a result holds a NaN it is evaluated once more, one
+equation at a time, by the ``STEPWISE`` rules of the primitives that are programs. A program with
+effects is evaluated so from the start, since what is done must not be done twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from tinyjax.core.alarms import check_result
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.births import (
+    Birth,
+    Lane,
+    Turn,
+    births_in,
+    choose_lanes,
+    fits,
+    mark,
+    marks_of,
+    nans_in,
+    next_serial,
+)
+from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
+from tinyjax.core.primitive import STEPWISE, HostArray, Primitive
+from tinyjax.core.trace import (
+    EVAL,
+    EvalTrace,
+    check_concrete,
+    current_trace,
+    evaluated_source,
+    use_trace,
+)
+from tinyjax.dtypes import is_inexact
+from tinyjax.frames import Direction, Location, TracedSource, traced_source
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+#: They order their operands by value, so what they do with other values says nothing.
+_ORDERING: Final = frozenset(("sort", "top_k"))
+
+
+_turns: ContextVar[tuple[Turn, ...]] = ContextVar("tinyjax_turns", default=())
+_watching: ContextVar[bool] = ContextVar("tinyjax_watching_nans", default=False)
+_backward: ContextVar[bool] = ContextVar("tinyjax_backward", default=False)
+_recomputed: ContextVar[Location | None] = ContextVar("tinyjax_recomputed_loop", default=None)
+_reversed: ContextVar[bool] = ContextVar("tinyjax_reversed_loop", default=False)
+
+
+def direction_here() -> Direction:
+    """Which computation of the user's lines is being run."""
+    return "backward" if _backward.get() else "forward"
+
+
+# The trace
+
+
+class NanTrace(EvalTrace):
+    """Evaluates, and remembers where NaNs come from.
+
+    Attributes:
+        replaying: whether programs are evaluated one equation at a time.
+    """
+
+    __slots__ = ("replaying",)
+
+    def __init__(self, replaying: bool) -> None:
+        super().__init__()
+        self.replaying = replaying
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        check_concrete(args)
+        stepwise = primitive.rules.extensions.get(STEPWISE)
+        if stepwise is not None and self.replaying:
+            found: Sequence[Array] = stepwise(args, params)
+            return found
+        if stepwise is not None and any(effects(j).any for j in subjaxprs(params)):
+            return _replay(stepwise, args, params)
+        with use_trace(EVAL):
+            outs = EVAL.process(primitive, args, params)
+        if all(nans_in(out) is None for out in outs):
+            return outs
+        if stepwise is None:
+            _track(primitive, args, params, outs)
+        else:
+            _compare(primitive.name, args, outs, _replay(stepwise, args, params))
+        return outs
+
+
+NANS: Final = NanTrace(False)
+_REPLAY: Final = NanTrace(True)
+
+
+def _replay(
+    stepwise: Callable[[Sequence[Array], Any], Sequence[Array]],
+    args: Sequence[Array],
+    params: object,
+) -> Sequence[Array]:
+    start = next_serial()
+    source = evaluated_source()
+    backward = isinstance(source, TracedSource) and source.direction == "backward"
+    with use_trace(_REPLAY), backward_pass() if backward else nullcontext():
+        outs = stepwise(args, params)
+    for out in outs:
+        for birth in births_in(out):
+            # The program knows of every vmap around it.
+            birth.closed = birth.closed or birth.serial > start
+    return outs
+
+
+def run_program(
+    run: Callable[[Sequence[Array]], Sequence[Array]], jaxpr: Jaxpr, args: Sequence[Array]
+) -> Sequence[Array]:
+    """Run a compiled program without effects, and find the births of the NaNs in its results."""
+    outs = run(args)
+    if any(nans_in(out) is not None for out in outs):
+        _compare("a compiled program", args, outs, _replay(_evaluate, args, jaxpr))
+    return outs
+
+
+def _evaluate(args: Sequence[Array], jaxpr: Jaxpr) -> Sequence[Array]:
+    return eval_jaxpr(jaxpr, args)
+
+
+def _compare(
+    name: str,
+    args: Sequence[Array],
+    outs: Sequence[Array],
+    replayed: Sequence[Array],
+) -> None:
+    """Give a compiled program's results the births that a replay of it found."""
+    dirty = any(nans_in(x) is not None for x in args)
+    for out, again in zip(outs, replayed, strict=True):
+        mask = nans_in(out)
+        if mask is None or out is again or not isinstance(out, ConcreteArray):
+            continue
+        found, known = marks_of(again), nans_in(again)
+        births = [] if found is None else list(found.births)
+        where = np.zeros(mask.shape, np.int64) if found is None else np.where(mask, found.where, 0)
+        if not dirty:
+            only = mask if known is None else mask & ~known
+            if only.any():
+                # compiled and evaluated numbers may differ in their last bits, and overflow apart
+                births.append(_birth(name))
+                births[-1].values = "evaluated operation by operation, it gives none"
+                where[only] = len(births)
+        mark(out, where, births)
+
+
+def _track(
+    primitive: Primitive[P], args: Sequence[Array], params: P, outs: Sequence[Array]
+) -> None:
+    """Remember the births of the NaNs in an operation's results."""
+    masks = [nans_in(x) for x in args]
+    known = [_known(x, mask) for x, mask in zip(args, masks, strict=True)]
+    births = list(dict.fromkeys(b for _, found in known for b in found))
+    dirty = any(mask is not None for mask in masks)
+    alone = len(births) == 1 and not any(
+        _has_data(mask, where) for mask, (where, _) in zip(masks, known, strict=True)
+    )
+    # numbers made of none, or of integers' bits, are data
+    computes = primitive.rules.evaluate is not None or any(is_inexact(x.dtype) for x in args)
+    for i, out in enumerate(outs):
+        mask = nans_in(out)
+        if mask is None or not isinstance(out, ConcreteArray) or any(out is x for x in args):
+            continue
+        dependent = np.zeros(mask.shape, bool)
+        if dirty:
+            dependent = _depends(primitive, args, masks, params, i, mask.shape)
+        where = np.zeros(mask.shape, np.int64)
+        inherited = mask & dependent
+        for k, birth in enumerate(births, start=1):
+            if alone:
+                where[inherited] = k
+                break
+            own = [_of_birth(w, found, birth) for w, found in known]
+            reached = _depends(primitive, args, own, params, i, mask.shape)
+            where[inherited & reached & (where == 0)] = k
+        all_births = list(births)
+        born = mask & ~dependent
+        if computes and born.any():
+            place = tuple(int(n) for n in np.argwhere(born)[0])
+            all_births.append(_birth(primitive.name, args, out, place))
+            where[born] = len(all_births)
+        mark(out, where, all_births)
+        if primitive.name == "select":
+            for k, birth in enumerate(births, start=1):
+                before = [_of_birth(given, found, birth) for given, found in known]
+                choose_lanes(birth, before, np.asarray(where == k))
+
+
+_Known = tuple[HostArray | None, tuple[Birth, ...]]
+
+
+def _known(array: Array, mask: HostArray | None) -> _Known:
+    found = marks_of(array)
+    return (None, ()) if mask is None or found is None else (found.where, found.births)
+
+
+def _has_data(mask: HostArray | None, where: HostArray | None) -> bool:
+    """Whether some of an operand's NaNs have no birth."""
+    return mask is not None and (where is None or bool((mask & (where == 0)).any()))
+
+
+def _of_birth(where: HostArray | None, births: Sequence[Birth], birth: Birth) -> HostArray | None:
+    """Where an operand's NaNs come from one birth."""
+    if where is None or birth not in births:
+        return None
+    return np.asarray(where == births.index(birth) + 1)
+
+
+def _depends(
+    primitive: Primitive[P],
+    args: Sequence[Array],
+    masks: Sequence[HostArray | None],
+    params: P,
+    position: int,
+    shape: tuple[int, ...],
+) -> HostArray:
+    """Which elements of a result depend on the elements of the operands that are marked.
+
+    The operation says so itself: it is applied to NaNs where the marks are and to harmless numbers
+    elsewhere. Where two such numbers both give a NaN, the element depends on a mark.
+    """
+    everything = np.ones(shape, bool)
+    if primitive.rules.evaluate is not None or primitive.name in _ORDERING:
+        return everything
+    for harmless in (1.0, 0.5):
+        probes = [
+            x if not is_inexact(x.dtype) else _probe(x, mask, harmless)
+            for x, mask in zip(args, masks, strict=True)
+        ]
+        try:
+            out = EVAL.process(primitive, probes, params)[position]
+        except Exception:  # who checks values may not like these
+            return everything
+        found = nans_in(out)
+        everything &= np.zeros(shape, bool) if found is None else found
+    return everything
+
+
+def _probe(x: Array, mask: HostArray | None, harmless: float) -> ConcreteArray:
+    host = np.full(x.shape, harmless, x.dtype)
+    if mask is not None:
+        host[mask] = np.nan
+    return ConcreteArray(host, x.aval)
+
+
+def _birth(
+    name: str,
+    args: Sequence[Array] = (),
+    out: Array | None = None,
+    place: tuple[int, ...] = (),
+) -> Birth:
+    source = traced_source(evaluated_source(), direction_here())
+    birth = Birth(
+        name,
+        None if source is None else source.location,
+        direction_here() if source is None else source.direction,
+        _turns.get(),
+    )
+    if out is not None:
+        _describe_operands(birth, args, out.shape, place)
+        if source is not None:
+            birth.lanes = [
+                Lane(place[lane.axis], lane.size, lane.of, lane.axis, out.shape)
+                for lane in source.lanes
+                if fits(lane, out.shape)
+            ]
+    return birth
+
+
+def _describe_operands(
+    birth: Birth, args: Sequence[Array], shape: tuple[int, ...], place: tuple[int, ...]
+) -> None:
+    """Say what an operation was given where its first NaN is."""
+    texts: list[str] = []
+    zero = False
+    for x in args:
+        assert isinstance(x, ConcreteArray), "evaluation takes arrays with data"
+        if x.shape == shape or not x.shape:
+            value = x.host[place] if x.shape else x.host[()]
+            texts.append(str(value))
+            zero = zero or not value
+        else:
+            holds = is_inexact(x.dtype) and bool(np.isinf(x.host).any())
+            texts.append(f"{x.aval} with infinities" if holds else str(x.aval))
+    birth.values = f"{birth.primitive}({', '.join(texts)})"
+    birth.zero = zero
+
+
+# Loops and directions
+
+
+@contextmanager
+def loop(name: str, length: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Evaluate a loop: what is yielded is to be called with the number of each turn.
+
+    Args:
+        name: what the loop is called.
+        length: the number of turns, where it is known before they are made.
+    """
+    source = traced_source(evaluated_source())
+    location = None if source is None else source.location
+    backward = source is not None and source.transposed
+    if length is None:
+        backward = _reversed.get()
+    outer = _turns.get()
+    made: list[Turn] = []
+    # A way back runs turns again, from states that were kept: those of loops that it is made of are
+    # not the user's.
+    recomputed = _recomputed.get()
+    hidden = location is not None and location == recomputed
+    if hidden and outer and outer[-1].location == location:
+        outer = outer[:-1]
+    if backward and length is None:
+        recomputed = location
+    tokens = _turns.set(outer), _reversed.set(False), _recomputed.set(recomputed)
+
+    def turn(index: int) -> None:
+        if hidden:
+            return
+        made.append(Turn(name, location, index))
+        _turns.set((*outer, made[-1]))
+
+    try:
+        yield turn
+    finally:
+        if backward:  # it goes through the turns of the forward loop, the last one first
+            # where the length is not known, the condition has been asked once more
+            total = len(made) - 1 if length is None else length
+            for one in made:
+                one.index = total - 1 - one.index
+        _turns.reset(tokens[0])
+        _reversed.reset(tokens[1])
+        _recomputed.reset(tokens[2])
+
+
+@contextmanager
+def loop_tangent() -> Iterator[None]:
+    """Evaluate the tangent of a ``while_loop``; its transpose is a loop that goes backwards."""
+    source = evaluated_source()
+    backward = isinstance(source, TracedSource) and source.transposed
+    token = _reversed.set(backward)
+    try:
+        yield
+    finally:
+        _reversed.reset(token)
+
+
+@contextmanager
+def backward_pass() -> Iterator[None]:
+    """Run what belongs to a backward pass."""
+    token = _backward.set(True)
+    try:
+        yield
+    finally:
+        _backward.reset(token)
+
+
+# Calls
+
+
+def watch_call(call: Callable[..., R], args: Sequence[Any], kwargs: Mapping[str, Any]) -> R:
+    """Call a transformed function, and raise if a NaN that was born leaves with its result."""
+    if _watching.get() or not isinstance(current_trace(), EvalTrace):
+        return call(*args, **kwargs)
+    token = _watching.set(True)
+    try:
+        with use_trace(NANS):
+            result = call(*args, **kwargs)
+    finally:
+        _watching.reset(token)
+    check_result(result, call, *args)
+    return result

@@ -1,0 +1,490 @@
+"""``Exported``: a program that needs nothing of its source, and the primitive that calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+import attrs
+
+from tinyjax import tree, xla
+from tinyjax.api import vjp
+from tinyjax.control_flow import map_
+from tinyjax.core.array import Array, splat
+from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.calling import as_arrays
+from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering, write_module
+from tinyjax.core.staging import stage
+from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
+from tinyjax.dtypes import is_inexact
+from tinyjax.errors import ArgumentError, DifferentiationError, ExportError
+from tinyjax.export.format import Content, decode, encode
+from tinyjax.frames import describe_function
+from tinyjax.jit import JitFunction, JitParams, jit, jit_p
+from tinyjax.primitives.shape import instantiate, moveaxis
+from tinyjax.stages import Lowered, check_arguments
+from tinyjax.tree import PyTreeDef
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@attrs.frozen(repr=False)
+class Program:
+    """An exported program, as the primitive that calls it knows it.
+
+    Attributes:
+        name: the function's name; programs that differ in name only are the same.
+        module: the program in portable form.
+        in_avals: the types of its parameters.
+        out_avals: the types of its results.
+        num_consts: how many of the parameters are arrays that came with it.
+        vjp: returns the program of its derivative, where there is one.
+    """
+
+    name: str = attrs.field(eq=False)
+    module: bytes
+    in_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray, ...]
+    num_consts: int
+    vjp: Callable[[], Exported] | None = attrs.field(eq=False)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}, {len(self.module)} bytes>"
+
+
+@attrs.frozen(repr=False)
+class CallExportedParams(Params):
+    """An exported program to be called."""
+
+    program: Program
+
+
+call_exported_p: Primitive[CallExportedParams] = Primitive("call_exported", CallExportedParams)
+
+
+@call_exported_p.def_evaluate
+def _call_evaluate(args: Sequence[Array], params: CallExportedParams) -> Sequence[Array]:
+    return bind(jit_p, args, JitParams(_calling(params.program), params.program.name))
+
+
+@call_exported_p.def_abstract_eval
+def _call_type(avals: Sequence[ShapedArray], params: CallExportedParams) -> Sequence[ShapedArray]:
+    program = params.program
+    given, expected = ([(a.shape, a.dtype) for a in types] for types in (avals, program.in_avals))
+    if given != expected:
+        raise ArgumentError(
+            f"'{program.name}' was exported for ({', '.join(map(str, program.in_avals))}), but was "
+            f"applied to ({', '.join(map(str, avals))})."
+        )
+    return program.out_avals
+
+
+@call_exported_p.def_lowering
+def _call_lowering(
+    lowering: Lowering, operands: Sequence[str], params: CallExportedParams
+) -> Sequence[str]:
+    program = params.program
+    entry = lowering.module.embed(
+        program.module, lambda: xla.from_portable(program.module), program.name
+    )
+    return lowering.op("func.call", operands, {"callee": f"@{entry}"})
+
+
+@call_exported_p.def_jvp
+def _call_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: CallExportedParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    program = params.program
+    if program.vjp is None:
+        raise DifferentiationError(
+            f"'{program.name}' is an exported program without its derivative. Where it is "
+            "exported, keep that with it: exported.serialize(vjp_order=1), or a higher order for "
+            "derivatives of derivatives. Or use tinyjax.lax.stop_gradient on its arguments."
+        )
+    outs = bind(call_exported_p, primals, params)
+    n = program.num_consts
+    args = primals[n:]
+    given = [
+        instantiate(t, x) for x, t in zip(args, tangents[n:], strict=True) if is_inexact(x.dtype)
+    ]
+    out_avals = tuple([a for a in program.out_avals if is_inexact(a.dtype)])
+    map_params = ExportedTangentParams(program.name, program.vjp, len(args), out_avals)
+    found = iter(bind(exported_tangent_p, (*args, *given), map_params))
+    return outs, [next(found) if is_inexact(a.dtype) else ZERO for a in program.out_avals]
+
+
+@call_exported_p.def_batch
+def _call_batch(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: CallExportedParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    # Its shapes are fixed, so it is called for one example after the other.
+    examples = [moveaxis(x, i, 0) for x, i in zip(values, axes, strict=True) if i is not None]
+
+    def one(example: list[Array]) -> list[Array]:
+        rest = iter(example)
+        args = [x if i is None else next(rest) for x, i in zip(values, axes, strict=True)]
+        return list(bind(call_exported_p, args, params))
+
+    outs = map_(one, examples)
+    return outs, [0] * len(outs)
+
+
+@attrs.frozen(repr=False)
+class ExportedTangentParams(Params):
+    """The tangent map of an exported program, which is known by its transpose only.
+
+    Attributes:
+        name: the program's name.
+        vjp: returns the program of the transpose.
+        num_args: how many operands come first in which the map is not linear.
+        out_avals: the types of its results.
+    """
+
+    name: str = attrs.field(eq=False)
+    vjp: Callable[[], Exported]
+    num_args: int
+    out_avals: tuple[ShapedArray, ...]
+
+
+exported_tangent_p: Primitive[ExportedTangentParams] = Primitive(
+    "exported_tangent", ExportedTangentParams
+)
+
+
+def _forward_mode(name: str) -> DifferentiationError:
+    return DifferentiationError(
+        f"'{name}' is an exported program, whose derivative serves reverse mode (grad, vjp, "
+        "jacrev), but was asked for in forward mode (jvp, jacfwd, or a linearized function "
+        "applied). Use reverse mode, or export what jvp of the function gives."
+    )
+
+
+@exported_tangent_p.def_evaluate
+def _tangent_evaluate(args: Sequence[Array], params: ExportedTangentParams) -> Sequence[Array]:
+    raise _forward_mode(params.name)
+
+
+@exported_tangent_p.def_abstract_eval
+def _tangent_type(
+    avals: Sequence[ShapedArray], params: ExportedTangentParams
+) -> Sequence[ShapedArray]:
+    return params.out_avals
+
+
+@exported_tangent_p.def_lowering
+def _tangent_lowering(
+    lowering: Lowering, operands: Sequence[str], params: ExportedTangentParams
+) -> Sequence[str]:
+    raise _forward_mode(params.name)
+
+
+@exported_tangent_p.def_jvp
+def _tangent_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: ExportedTangentParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    raise _forward_mode(params.name)
+
+
+@exported_tangent_p.def_batch
+def _tangent_batch(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: ExportedTangentParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    raise _forward_mode(params.name)
+
+
+@exported_tangent_p.def_transpose
+def _tangent_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: ExportedTangentParams
+) -> Sequence[Tangent | None]:
+    args = [x for x in operands[: params.num_args] if not isinstance(x, Var)]
+    assert len(args) == params.num_args, "the program's arguments are no tangents"
+    given = [
+        splat(0, aval) if ct is ZERO else ct
+        for ct, aval in zip(cotangents, params.out_avals, strict=True)
+    ]
+    found = params.vjp().call(*args, *given)
+    # a linear operand that has a value is a zero that was made for the operand's sake
+    return [None] * len(args) + [
+        ct if isinstance(x, Var) else None
+        for x, ct in zip(operands[len(args) :], found, strict=True)
+    ]
+
+
+@lru_cache(maxsize=256)
+def _calling(program: Program) -> Jaxpr:
+    """A jaxpr that does nothing but call it."""
+
+    def call(*args: Array) -> list[Array]:
+        return list(bind(call_exported_p, args, CallExportedParams(program)))
+
+    return stage(call, program.in_avals, call).jaxpr
+
+
+@attrs.frozen(eq=False, repr=False)
+class Exported:
+    """One signature of a jitted function, ready to be taken elsewhere. Made by ``export``.
+
+    Attributes:
+        fun_name: the function's name.
+        in_tree: the structure of ``(args, kwargs)``, less the static arguments.
+        out_tree: the structure of the result.
+        in_avals: the types of the arguments, in the order of ``in_tree``.
+        out_avals: the types of the results, in the order of ``out_tree``.
+        donated: the arguments whose memory may be reused, by position in ``in_avals``.
+        consts: the arrays that the function closed over.
+        mlir_module_serialized: the program in StableHLO's portable form.
+    """
+
+    fun_name: str
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
+    in_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray, ...]
+    donated: tuple[int, ...]
+    consts: tuple[Array, ...]
+    mlir_module_serialized: bytes
+    _make_vjp: Callable[[], Exported] | None
+    _made: dict[str, Any] = attrs.field(init=False, factory=dict)
+
+    def __repr__(self) -> str:
+        types = ", ".join(map(str, self.in_avals)), ", ".join(map(str, self.out_avals))
+        return f"<exported {self.fun_name}: ({types[0]}) -> ({types[1]})>"
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the program.
+
+        It may be called within functions that are transformed: ``jit`` makes it part of the larger
+        program, ``vmap`` calls it for one example after the other, and ``grad`` uses the derivative
+        that it was exported with.
+
+        Args:
+            args: of the structure and types that it was exported for; static ones are left out.
+            kwargs: likewise.
+
+        Raises:
+            ArgumentError: they are of another structure or of other types.
+            DifferentiationError: its derivative is asked for, and was not exported with it.
+        """
+        leaves, in_tree = tree.flatten((args, kwargs))
+        arrays = as_arrays(leaves, self.call, in_tree)
+        check_arguments(self.fun_name, "exported", self.in_tree, self.in_avals, in_tree, arrays)
+        operands = (*self.consts, *arrays)
+        if current_trace() is EVAL:
+            check_concrete(arrays)
+            donated = tuple([len(self.consts) + i for i in self.donated])
+            program = JitParams(_calling(self._program), self.fun_name, donated)
+            outs = bind(jit_p, operands, program)
+        else:
+            outs = bind(call_exported_p, operands, CallExportedParams(self._program))
+        return tree.unflatten(self.out_tree, outs)
+
+    def mlir_module(self) -> str:
+        """Return the program as StableHLO's text."""
+        return xla.from_portable(self.mlir_module_serialized)
+
+    def has_vjp(self) -> bool:
+        """Whether the derivative is there: it is unless the program was loaded without."""
+        return self._make_vjp is not None
+
+    def vjp(self) -> Exported:
+        """Return the program of the derivative, for reverse mode.
+
+        It takes, as positional arguments, the leaves of the arguments and a cotangent for each leaf
+        of the result that is a float or complex; it returns a list with a cotangent for each leaf
+        of the arguments that is.
+
+        Raises:
+            ExportError: it is not there.
+        """
+        if self._make_vjp is None:
+            raise ExportError(
+                f"'{self.fun_name}' was exported without its derivative. Where it is exported, "
+                "keep that with it: exported.serialize(vjp_order=1)."
+            )
+        return self._once("vjp", self._make_vjp)
+
+    def serialize(self, vjp_order: int = 0) -> bytes:
+        """Return the program as bytes, for ``deserialize``.
+
+        Args:
+            vjp_order: how often the program can be differentiated, in reverse mode, where it is
+                loaded: the program of each derivative is put with it.
+
+        Raises:
+            ExportError: the arguments or results hold nodes of a class that has no name for export,
+                or the derivative is not there.
+        """
+        content = Content(
+            self.fun_name,
+            self.in_tree,
+            self.out_tree,
+            self.in_avals,
+            self.out_avals,
+            self.donated,
+            self.consts,
+            self.mlir_module_serialized,
+            self.vjp().serialize(vjp_order - 1) if vjp_order > 0 else None,
+        )
+        return encode(content)
+
+    @property
+    def _program(self) -> Program:
+        in_avals = (*(const.aval for const in self.consts), *self.in_avals)
+        return self._once(
+            "program",
+            lambda: Program(
+                self.fun_name,
+                self.mlir_module_serialized,
+                in_avals,
+                self.out_avals,
+                len(self.consts),
+                self.vjp if self.has_vjp() else None,
+            ),
+        )
+
+    def _once(self, what: str, make: Callable[[], T]) -> T:
+        """Return what ``make`` returned the first time."""
+        if what not in self._made:
+            self._made[what] = make()
+        found: T = self._made[what]
+        return found
+
+
+def export(fun: JitFunction[P, Any]) -> Callable[P, Exported]:
+    """Return a function that exports ``fun`` for its arguments, without running it.
+
+    Shapes are fixed, and so are the values of static arguments and of what the function closes
+    over; arrays among these are kept with the program.
+
+    Args:
+        fun: what ``jit`` returned.
+
+    Returns:
+        A function of the same arguments (a ``ShapeDtypeStruct`` may stand for an array) that
+        returns an ``Exported``.
+
+    Raises:
+        ArgumentError: ``fun`` is not what ``jit`` returned.
+        ExportError: when called, if the program calls Python functions (``pure_callback``,
+            ``debug.print`` and kin), or closes over a traced value.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import export
+        >>> @tinyjax.jit
+        ... def norm(x):
+        ...     return jnp.sqrt(jnp.sum(x**2))
+        >>> data = export.export(norm)(jnp.zeros(2)).serialize(vjp_order=1)
+
+        Another process, that has ``data`` only:
+
+        >>> loaded = export.deserialize(data)
+        >>> loaded
+        <exported norm: (float32[2]) -> (float32[])>
+        >>> loaded.call(jnp.array([3.0, 4.0]))
+        Array(5., dtype=float32)
+        >>> tinyjax.grad(loaded.call)(jnp.array([3.0, 4.0]))
+        Array([0.6, 0.8], dtype=float32)
+    """
+    if not isinstance(fun, JitFunction):
+        raise ArgumentError(
+            f"export takes a jitted function, but got {describe_function(fun)}. Write "
+            "export(jit(f))(*args)."
+        )
+
+    @wraps(fun)
+    def exporter(*args: P.args, **kwargs: P.kwargs) -> Exported:
+        return _export(fun.lower(*args, **kwargs))
+
+    return exporter
+
+
+def _export(lowered: Lowered) -> Exported:
+    if any(isinstance(const, Tracer) for const in lowered.consts):
+        raise ExportError(
+            f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
+            "its own. Make that value an argument, or export outside of the transformation."
+        )
+    text, host_functions = write_module(lowered.jaxpr, lowered.name)
+    if host_functions:
+        raise ExportError(
+            f"'{lowered.name}' calls Python functions while it runs, which another process does "
+            "not have. Leave out its callbacks: pure_callback, io_callback, error_if, debug.print "
+            "and the like."
+        )
+    num_consts = len(lowered.consts)
+    return Exported(
+        lowered.name,
+        lowered.in_tree,
+        lowered.out_tree,
+        lowered.in_avals,
+        lowered.jaxpr.out_avals,
+        tuple([i - num_consts for i in lowered.donated]),
+        lowered.consts,
+        xla.to_portable(text),
+        lambda: _export_vjp(lowered),
+    )
+
+
+def _export_vjp(lowered: Lowered) -> Exported:
+    in_avals, out_avals = lowered.in_avals, lowered.jaxpr.out_avals
+    varies = [is_inexact(aval.dtype) for aval in in_avals]
+
+    def pull_back(*primals_and_cotangents: Array) -> list[Array]:
+        primals = primals_and_cotangents[: len(in_avals)]
+        cotangents = primals_and_cotangents[len(in_avals) :]
+
+        def differentiable(*given: Array) -> list[Array]:
+            rest = iter(given)
+            args = [next(rest) if v else x for x, v in zip(primals, varies, strict=True)]
+            outs = eval_jaxpr(lowered.jaxpr, (*lowered.consts, *args))
+            return [out for out in outs if is_inexact(out.dtype)]
+
+        _, pull = vjp(differentiable, *[x for x, v in zip(primals, varies, strict=True) if v])
+        return list(pull(list(cotangents)))
+
+    pull_back.__name__ = f"vjp_{lowered.name}"
+    avals = (*in_avals, *(aval for aval in out_avals if is_inexact(aval.dtype)))
+    # lower takes these in place of arrays, which is beyond what the signature of a function says
+    structs: list[Any] = [ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in avals]
+    return _export(jit(pull_back).lower(*structs))
+
+
+def deserialize(data: bytes | bytearray) -> Exported:
+    """Return the exported program that ``Exported.serialize`` wrote.
+
+    What it holds is run when it is called: load only what comes from where you would take a program
+    from.
+
+    Args:
+        data: the bytes.
+
+    Raises:
+        ExportError: they are no exported program, are damaged, or are of a version not known here;
+            or the program takes nodes of a class that has no name for export in this process.
+    """
+    if not isinstance(data, bytes | bytearray):
+        raise ArgumentError(f"deserialize takes bytes, but got a {type(data).__name__}.")
+    content = decode(bytes(data))
+    derivative = content.vjp
+    return Exported(
+        content.name,
+        content.in_tree,
+        content.out_tree,
+        content.in_avals,
+        content.out_avals,
+        content.donated,
+        content.consts,
+        content.module,
+        None if derivative is None else lambda: deserialize(derivative),
+    )

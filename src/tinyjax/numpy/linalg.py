@@ -1,0 +1,944 @@
+"""Linear algebra on matrices and stacks of them: the axes before the last two are the batch's.
+
+Integers become the default float; types other than single and double precision, real or complex,
+are not taken. Nothing raises because of the numbers in a matrix: where a matrix is singular, not
+positive definite, or an iteration fails, the results for that matrix are NaN. Everything has
+derivatives of any order where it is smooth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, overload
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.custom_derivatives import custom_jvp
+from tinyjax.dtypes import DTypeLike
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy import contraction, creation, manipulation
+from tinyjax.numpy.calculus import cross as cross_of
+from tinyjax.numpy.elementwise import abs as absolute
+from tinyjax.numpy.elementwise import conj, pick, power, real, sqrt
+from tinyjax.numpy.elementwise import isnan as is_nan
+from tinyjax.numpy.promotion import (
+    array_of,
+    arrays,
+    broadcast_shapes,
+    broadcast_to_shape,
+    inexact,
+    promote_inexact,
+    strong,
+)
+from tinyjax.numpy.reductions import any as any_of
+from tinyjax.numpy.reductions import max as greatest
+from tinyjax.numpy.reductions import min as least
+from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.numpy.sorting import argsort
+from tinyjax.numpy.taking import take_along_axis
+from tinyjax.primitives import determinant, lu, matrices, spectral, triangular
+from tinyjax.primitives import qr as qr_
+from tinyjax.primitives.stop_gradient import stop_gradient
+
+__all__ = [
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "multi_dot",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "tensorinv",
+    "tensorsolve",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
+
+matrix_transpose = manipulation.matrix_transpose
+vecdot = contraction.vecdot
+
+Order = int | float | str | None
+
+
+class EighResult(NamedTuple):
+    """What ``eigh`` returns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class QRResult(NamedTuple):
+    """What ``qr`` returns."""
+
+    Q: Array
+    R: Array
+
+
+class SlogdetResult(NamedTuple):
+    """What ``slogdet`` returns."""
+
+    sign: Array
+    logabsdet: Array
+
+
+class SVDResult(NamedTuple):
+    """What ``svd`` returns."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
+def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
+    """Prepare an operand: floats, in two axes at least."""
+    a = strong(inexact(x, name))
+    matrices.check_matrices(name, a.aval, square=square)
+    return a
+
+
+# Factors
+
+
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
+    """Return the lower triangular ``L`` with a positive diagonal and ``L L^H = a``.
+
+    Args:
+        a: Hermitian positive definite matrices, shape ``(..., n, n)``.
+        upper: whether to return ``L^H`` in its place.
+        symmetrize_input: whether to take ``(a + a^H) / 2`` for ``a``; otherwise only the lower
+            triangle (with ``upper``, the upper) is looked at.
+
+    Returns:
+        The factors, of the shape of ``a``; NaN for matrices that are not positive definite.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+        Array([[2., 0.],
+               [1., 2.]], dtype=float32)
+    """
+    x = _matrices("cholesky", a, square=True)
+    if upper:
+        return matrices.mH(triangular.cholesky(matrices.mH(x), symmetrize_input=symmetrize_input))
+    return triangular.cholesky(x, symmetrize_input=symmetrize_input)
+
+
+@overload
+def qr(a: ArrayLike, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
+@overload
+def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
+def qr(a: ArrayLike, mode: Literal["reduced", "complete", "r"] = "reduced") -> QRResult | Array:
+    """Return ``Q`` with orthonormal columns and upper triangular ``R``, with ``Q R = a``.
+
+    Args:
+        a: matrices, shape ``(..., m, n)``; ``k`` is the lesser of ``m`` and ``n``.
+        mode: ``"reduced"`` for ``Q`` of shape ``(..., m, k)`` and ``R`` of ``(..., k, n)``;
+            ``"complete"`` for ``(..., m, m)`` and ``(..., m, n)``, without a derivative where ``m``
+            is greater than ``n``; ``"r"`` for ``R`` alone, as in ``"reduced"``.
+
+    Returns:
+        ``(Q, R)``, or ``R``.
+
+    Raises:
+        ShapeError: ``a`` does not hold matrices.
+        ArgumentError: there is no such mode.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> q, r = jnp.linalg.qr(jnp.array([[3.0, 1.0], [4.0, 2.0]]))
+        >>> bool(jnp.allclose(q @ r, jnp.array([[3.0, 1.0], [4.0, 2.0]])))
+        True
+    """
+    x = _matrices("qr", a)
+    if mode not in ("reduced", "complete", "r"):
+        raise ArgumentError(f"qr takes the modes 'reduced', 'complete' and 'r', but got {mode!r}.")
+    q, r = qr_.qr(x, full_matrices=mode == "complete")
+    return r if mode == "r" else QRResult(q, r)
+
+
+def eigh(
+    a: ArrayLike, UPLO: Literal["L", "U"] | None = None, symmetrize_input: bool = True
+) -> EighResult:
+    """Return the eigenvalues and eigenvectors of Hermitian matrices.
+
+    Args:
+        a: Hermitian matrices, shape ``(..., n, n)``.
+        UPLO: which triangle counts where the input is not symmetrized; the lower by default.
+        symmetrize_input: whether to take ``(a + a^H) / 2`` for ``a``.
+
+    Returns:
+        The eigenvalues, real and ascending, shape ``(..., n)``; and matrices whose columns are the
+        eigenvectors. Derivatives of vectors need distinct eigenvalues.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+        ArgumentError: ``UPLO`` is another letter.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
+        Array([1., 3.], dtype=float32)
+    """
+    x = _matrices("eigh", a, square=True)
+    if UPLO not in (None, "L", "U"):
+        raise ArgumentError(f"eigh takes 'L' or 'U' for UPLO, but got {UPLO!r}.")
+    if UPLO == "U":
+        x = matrices.mH(x)
+    vectors, values = spectral.eigh(x, symmetrize_input=symmetrize_input)
+    return EighResult(values, vectors)
+
+
+def eigvalsh(
+    a: ArrayLike, UPLO: Literal["L", "U"] | None = "L", *, symmetrize_input: bool = True
+) -> Array:
+    """Return the eigenvalues of Hermitian matrices; the arguments are those of ``eigh``."""
+    return eigh(a, UPLO, symmetrize_input).eigenvalues
+
+
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    hermitian: bool = False,
+) -> SVDResult: ...
+@overload
+def svd(
+    a: ArrayLike, full_matrices: bool = True, *, compute_uv: Literal[False], hermitian: bool = False
+) -> Array: ...
+@overload
+def svd(
+    a: ArrayLike, full_matrices: bool, compute_uv: Literal[False], hermitian: bool = False
+) -> Array: ...
+def svd(
+    a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> SVDResult | Array:
+    """Return ``U``, the singular values ``S`` and ``V^H``, with ``U diag(S) V^H = a``.
+
+    Args:
+        a: matrices, shape ``(..., m, n)``.
+        full_matrices: whether ``U`` and ``V`` are square; otherwise they have ``min(m, n)``
+            columns. With it, matrices that are not square have no derivative.
+        compute_uv: whether to return ``U`` and ``V^H``, not just ``S``.
+        hermitian: whether the matrices are Hermitian, which makes it faster.
+
+    Returns:
+        ``(U, S, Vh)``, or ``S``, which is real and descending. Derivatives of vectors need
+        distinct singular values.
+
+    Raises:
+        ShapeError: ``a`` does not hold matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.svd(jnp.array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
+        Array([4., 3.], dtype=float32)
+    """
+    x = _matrices("svd", a, square=hermitian)
+    if hermitian:
+        return _hermitian_svd(x, compute_uv)
+    if not compute_uv:
+        return spectral.singular_values(x)
+    return SVDResult(*spectral.svd(x, full_matrices=full_matrices))
+
+
+def _hermitian_svd(x: Array, compute_uv: bool) -> SVDResult | Array:
+    vectors, values = spectral.eigh(x)
+    sizes = absolute(values)
+    order = argsort(sizes, descending=True)
+    s = take_along_axis(sizes, order, -1)
+    if not compute_uv:
+        return s
+    u = take_along_axis(vectors, order[..., None, :], -1)
+    negative = take_along_axis(values, order, -1) < 0
+    v = u * pick(negative, -1, 1)[..., None, :]
+    return SVDResult(u, s, matrices.mH(v))
+
+
+def svdvals(x: ArrayLike, /) -> Array:
+    """Return the singular values of matrices, real and descending.
+
+    Raises:
+        ShapeError: ``x`` does not hold matrices.
+    """
+    return spectral.singular_values(_matrices("svdvals", x))
+
+
+# Systems of equations
+
+
+def systems(name: str, a: ArrayLike, b: ArrayLike, *, vector: bool) -> tuple[Array, Array]:
+    """Prepare matrices and right-hand sides: of one dtype, and with the same axes in front.
+
+    Args:
+        name: of the function that wants them.
+        a: shape ``(..., n, n)``.
+        b: shape ``(..., n, m)``, or ``(..., n)``.
+        vector: whether it is the latter, which gets an axis.
+    """
+    x, y = (strong(z) for z in promote_inexact(*arrays(name, a, b)))
+    matrices.check_matrices(name, x.aval, square=True)
+    if vector:
+        y = manipulation.expand_dims(y, -1)
+    matrices.check_matrices(name, y.aval)
+    if x.shape[-1] != y.shape[-2]:
+        raise ShapeError(
+            f"{name}: matrices of shape {x.shape} and right-hand sides of shape "
+            f"{y.shape[:-1] if vector else y.shape} do not fit: there are {x.shape[-1]} equations, "
+            f"and {y.shape[-2]} numbers on a right-hand side."
+        )
+    batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    return (
+        broadcast_to_shape(x, (*batch, *x.shape[-2:])),
+        broadcast_to_shape(y, (*batch, *y.shape[-2:])),
+    )
+
+
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
+    """Solve ``a x = b``.
+
+    Args:
+        a: shape ``(..., n, n)``.
+        b: shape ``(n,)`` or ``(..., n, m)``; the axes in front broadcast.
+
+    Returns:
+        ``x``, of the shape that ``a^-1 b`` has; NaN where ``a`` is singular.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0]))
+        Array([1. , 0.5], dtype=float32)
+    """
+    right = array_of("solve", b)
+    vector = right.ndim == 1
+    x = lu.solve(*systems("solve", a, right, vector=vector))
+    return x[..., 0] if vector else x
+
+
+def inv(a: ArrayLike) -> Array:
+    """Return the inverses of matrices, shape ``(..., n, n)``; NaN where they are singular.
+
+    To multiply by an inverse, use ``solve``: it is faster and more accurate.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
+        Array([[0.5 , 0.  ],
+               [0.  , 0.25]], dtype=float32)
+    """
+    x = _matrices("inv", a, square=True)
+    return lu.solve(x, matrices.identities(x.shape[:-2], x.shape[-1], x.dtype))
+
+
+def det(a: ArrayLike) -> Array:
+    """Return the determinants of matrices; the derivatives hold for singular ones too.
+
+    Args:
+        a: shape ``(..., n, n)``.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> jnp.linalg.det(jnp.array([[2.0, 1.0], [1.0, 2.0]]))
+        Array(3., dtype=float32)
+        >>> tinyjax.grad(jnp.linalg.det)(jnp.array([[1.0, 0.0], [0.0, 0.0]]))
+        Array([[0., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    return determinant.det(_matrices("det", a, square=True))
+
+
+def slogdet(a: ArrayLike, *, method: None = None) -> SlogdetResult:
+    """Return the sign of determinants, and the logarithm of their absolute value.
+
+    Args:
+        a: shape ``(..., n, n)``.
+        method: must be None: the one method is LU factors.
+
+    Returns:
+        The sign (of complex matrices, the phase), and the logarithm, real. Singular matrices have 0
+        and minus infinity.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.slogdet(-jnp.eye(3)).sign
+        Array(-1., dtype=float32)
+    """
+    if method is not None:
+        raise ArgumentError(f"slogdet knows no method {method!r}. Leave method out.")
+    return SlogdetResult(*determinant.slogdet(_matrices("slogdet", a, square=True)))
+
+
+@custom_jvp
+def _pinv(a: Array, rtol: Array) -> Array:
+    u, s, vh = spectral.svd(a, full_matrices=False)
+    cutoff = rtol[..., None] * greatest(s, -1, keepdims=True, initial=0)
+    kept = s > cutoff
+    inverse = pick(kept, 1 / pick(kept, s, 1), 0)
+    return (matrices.mH(vh) * inverse[..., None, :]) @ matrices.mH(u)
+
+
+@_pinv.defjvp
+def _pinv_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    """The derivative among matrices of one rank (Golub and Pereyra 1973, equation 4.12)."""
+    (a, rtol), (ta, _) = primals, tangents
+    p = _pinv(a, rtol)
+    th, ph = matrices.mH(ta), matrices.mH(p)
+    left, right = th - th @ (a @ p), th - (p @ a) @ th
+    return p, p @ (ph @ left) + (right @ ph) @ p - p @ ta @ p
+
+
+def pinv(
+    a: ArrayLike,
+    rtol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rcond: ArrayLike | None = None,
+) -> Array:
+    """Return the pseudo-inverses (of Moore and Penrose) of matrices.
+
+    Args:
+        a: matrices, shape ``(..., m, n)``.
+        rtol: singular values up to this part of the greatest count as zero; shape ``(...)``. By
+            default, ten times the greater of ``m`` and ``n`` times the precision.
+        hermitian: whether the matrices are Hermitian; then only the lower triangle counts.
+        rcond: another name of ``rtol``.
+
+    Returns:
+        Matrices of shape ``(..., n, m)``. The derivative is that among matrices of the same rank.
+
+    Raises:
+        ShapeError: ``a`` does not hold matrices.
+        ArgumentError: both ``rtol`` and ``rcond`` are given.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]]))
+        Array([[0.5, 0. ],
+               [0. , 0. ]], dtype=float32)
+    """
+    x = _matrices("pinv", a, square=hermitian)
+    if rcond is not None:
+        if rtol is not None:
+            raise ArgumentError(
+                "pinv takes either rtol or rcond, which mean the same, but got both."
+            )
+        rtol = rcond
+    if hermitian:
+        x = matrices.from_lower(x)
+    if 0 in x.shape[-2:]:
+        return creation.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+    return _pinv(x, _relative_tolerance(x, rtol, 10.0))
+
+
+def _relative_tolerance(x: Array, given: ArrayLike | None, factor: float) -> Array:
+    """What is given, or a multiple of the precision times the size, as real numbers."""
+    part = dtypes.real_part(x.dtype)
+    if given is None:
+        size = float(np.finfo(part).eps) * factor * max(x.shape[-2:])
+        return creation.full((), size, part)
+    return stop_gradient(array_of("rtol", given).astype(part))
+
+
+def matrix_rank(
+    M: ArrayLike,
+    rtol: ArrayLike | None = None,
+    *,
+    hermitian: bool = False,
+    tol: ArrayLike | None = None,
+) -> Array:
+    """Return how many singular values are not negligible.
+
+    Args:
+        M: matrices, shape ``(..., m, n)``; or an array of fewer axes, whose rank is 0 if all its
+            elements are zero, and 1 otherwise.
+        rtol: singular values up to this part of the greatest count as zero; shape ``(...)``. By
+            default, the greater of ``m`` and ``n`` times the precision.
+        hermitian: whether the matrices are Hermitian, which makes it faster.
+        tol: singular values up to this one count as zero.
+
+    Raises:
+        ArgumentError: both ``rtol`` and ``tol`` are given.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.matrix_rank(jnp.ones((3, 3)))
+        Array(1, dtype=int32)
+    """
+    a = array_of("matrix_rank", M)
+    if tol is not None and rtol is not None:
+        raise ArgumentError("matrix_rank takes either rtol or tol, but got both.")
+    if a.ndim < 2:
+        return any_of(a != 0).astype(dtypes.int32)
+    x = _matrices("matrix_rank", a, square=hermitian)
+    s = svd(x, compute_uv=False, hermitian=hermitian)
+    if tol is not None:
+        least_kept = array_of("tol", tol)[..., None]
+    else:
+        least_kept = _relative_tolerance(x, rtol, 1.0)[..., None] * greatest(
+            s, -1, keepdims=True, initial=0
+        )
+    return sum_of(s > least_kept, -1)
+
+
+def lstsq(
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None
+) -> tuple[Array, Array, Array, Array]:
+    """Return the ``x`` of least norm among those that minimise the norm of ``a x - b``.
+
+    Args:
+        a: a matrix, shape ``(m, n)``.
+        b: shape ``(m,)`` or ``(m, k)``.
+        rcond: singular values below this part of the greatest count as zero; by default, the
+            greater of ``m`` and ``n`` times the precision.
+
+    Returns:
+        ``x``, shape ``(n,)`` or ``(n, k)``; the squared norms of ``a x - b``, shape ``(1,)`` or
+        ``(k,)``; the rank of ``a``; and its singular values.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x, *_ = jnp.linalg.lstsq(jnp.array([[1.0], [1.0]]), jnp.array([1.0, 3.0]))
+        >>> round(float(x[0]), 5)
+        2.0
+    """
+    x, y = (strong(z) for z in promote_inexact(*arrays("lstsq", a, b)))
+    if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
+        raise ShapeError(
+            f"lstsq takes a matrix and a vector or matrix with as many rows, but got shapes "
+            f"{x.shape} and {y.shape}. Map over further axes with vmap."
+        )
+    matrices.check_matrices("lstsq", x.aval)
+    rtol = _relative_tolerance(x, rcond, 1.0)
+    s = spectral.singular_values(x)
+    if 0 in x.shape:
+        solution = creation.zeros((x.shape[1], *y.shape[1:]), x.dtype)
+    else:
+        solution = _pinv(x, rtol) @ y
+    rest = y - x @ solution
+    squares = sum_of(real(rest * conj(rest)), 0, keepdims=rest.ndim == 1)
+    rank = sum_of(s > rtol * greatest(s, initial=0), None)
+    return solution, squares, rank, s
+
+
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
+    """Solve ``tensordot(a, x, x.ndim) = b``.
+
+    Args:
+        a: shape ``b.shape + s`` for some ``s`` of as many elements.
+        b: any shape.
+        axes: axes of ``a`` that are moved to the end first.
+
+    Returns:
+        ``x``, of shape ``s``.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+    """
+    x, y = arrays("tensorsolve", a, b)
+    if axes is not None:
+        moved = [canonical_axis(i, x.ndim) for i in axes]
+        kept = [i for i in range(x.ndim) if i not in moved]
+        x = manipulation.transpose(x, [*kept, *moved])
+    shape = x.shape[y.ndim :]
+    n = math.prod(shape)
+    if x.shape[: y.ndim] != y.shape or n != y.size:
+        raise ShapeError(
+            f"tensorsolve needs a first operand with the axes of the second and then others with "
+            f"as many elements, but got shapes {x.shape} and {y.shape}."
+        )
+    return solve(x.reshape(n, n), y.reshape(n)).reshape(shape)
+
+
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
+    """Return the inverse of ``x -> tensordot(a, x, a.ndim - ind)``.
+
+    Args:
+        a: an array whose first ``ind`` axes have as many elements as the others.
+        ind: a positive number.
+
+    Returns:
+        An array of shape ``a.shape[ind:] + a.shape[:ind]``.
+
+    Raises:
+        ShapeError: the numbers of elements differ.
+        ArgumentError: ``ind`` is not positive.
+    """
+    x = array_of("tensorinv", a)
+    if ind <= 0:
+        raise ArgumentError(f"tensorinv needs a positive ind, but got {ind}.")
+    rows, columns = x.shape[:ind], x.shape[ind:]
+    n = math.prod(rows)
+    if n != math.prod(columns):
+        raise ShapeError(
+            f"tensorinv of shape {x.shape} with ind={ind}: the axes {rows} must have as many "
+            f"elements as {columns}."
+        )
+    return inv(x.reshape(n, n)).reshape(*columns, *rows)
+
+
+# Products
+
+
+def matmul(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Return the matrix product; as ``tinyjax.numpy.matmul``."""
+    return contraction.matmul(
+        x1, x2, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def tensordot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axes: int | Sequence[int] | Sequence[int | Sequence[int]] = 2,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Return sums of products over chosen axes; as ``tinyjax.numpy.tensordot``."""
+    return contraction.tensordot(
+        x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return all products of an element of one vector with one of another.
+
+    Raises:
+        ShapeError: an operand is no vector.
+    """
+    x, y = arrays("outer", x1, x2)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ShapeError(
+            f"outer takes vectors, but got shapes {x.shape} and {y.shape}. The function of "
+            "tinyjax.numpy takes any shape."
+        )
+    return contraction.outer(x, y)
+
+
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
+    """Return the cross product of vectors of size 3; as ``tinyjax.numpy.cross``.
+
+    Raises:
+        ShapeError: the vectors have another size.
+    """
+    x, y = arrays("cross", x1, x2)
+    if any(not z.ndim or z.shape[axis] != 3 for z in (x, y)):
+        raise ShapeError(f"cross takes vectors of size 3, but got shapes {x.shape} and {y.shape}.")
+    return cross_of(x, y, axis=axis)
+
+
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
+    """Return a diagonal of matrices ``(..., m, n)``, above the main one if ``offset`` is positive.
+
+    Raises:
+        AxisError: there are fewer than two axes.
+    """
+    return creation.diagonal(x, offset, -2, -1)
+
+
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike = None) -> Array:
+    """Return the sums of a diagonal of matrices ``(..., m, n)``.
+
+    Raises:
+        AxisError: there are fewer than two axes.
+    """
+    return creation.trace(x, offset, -2, -1, dtype)
+
+
+def matrix_power(a: ArrayLike, n: int) -> Array:
+    """Return powers of matrices, in about ``log2(n)`` products.
+
+    Args:
+        a: shape ``(..., m, m)``; integers stay integers if ``n`` is not negative.
+        n: the exponent; a negative one inverts the matrices first.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [1, 0]]), 10)
+        Array([[89, 55],
+               [55, 34]], dtype=int32)
+    """
+    x = array_of("matrix_power", a)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"matrix_power takes square matrices, but got shape {x.shape}.")
+    if n < 0:
+        x, n = inv(x), -n
+    if n == 0:
+        one = creation.eye(x.shape[-1], dtype=x.dtype)
+        return broadcast_to_shape(one, x.shape)
+    power_of_two, result = x, None
+    while True:
+        if n & 1:
+            result = power_of_two if result is None else result @ power_of_two
+        n >>= 1
+        if not n:
+            assert result is not None, "the highest bit is set"
+            return result
+        power_of_two = power_of_two @ power_of_two
+
+
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array:
+    """Return the product of several matrices, in the order that takes the least work.
+
+    Args:
+        arrays: two at least; the first and the last may be vectors.
+        precision: not used; see ``tinyjax.numpy.dot``.
+
+    Raises:
+        ShapeError: there are fewer than two, one is no matrix, or the sizes do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.multi_dot([jnp.ones((2, 50)), jnp.ones((50, 3)), jnp.ones(3)])
+        Array([150., 150.], dtype=float32)
+    """
+    xs = [array_of("multi_dot", x) for x in arrays]
+    ends = {0, len(xs) - 1}
+    fits = all(x.ndim == 2 or (x.ndim == 1 and i in ends) for i, x in enumerate(xs))
+    if len(xs) < 2 or not fits:
+        raise ShapeError(
+            "multi_dot takes two matrices at least, of which the first and the last may be "
+            f"vectors, but got shapes {', '.join(str(x.shape) for x in xs) or 'of none'}."
+        )
+    rows = [1 if x.ndim == 1 and i == 0 else x.shape[0] for i, x in enumerate(xs)]
+    sizes = [*rows, 1 if xs[-1].ndim == 1 else xs[-1].shape[1]]
+    # Cormen et al., Introduction to Algorithms, 14.2: the least work for each run of matrices
+    work: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(len(xs))}
+    for length in range(1, len(xs)):
+        for i in range(len(xs) - length):
+            j = i + length
+            work[i, j] = min(
+                (work[i, k][0] + work[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            )
+
+    def product(i: int, j: int) -> Array:
+        if i == j:
+            return xs[i]
+        k = work[i, j][1]
+        return contraction.dot(product(i, k), product(k + 1, j))
+
+    return product(0, len(xs) - 1)
+
+
+# Norms
+
+
+def vector_norm(
+    x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Order = 2
+) -> Array:
+    """Return norms of vectors.
+
+    Args:
+        x: any shape.
+        axis: the axis, or axes, that hold the vectors; by default, all elements are one vector.
+        keepdims: whether these axes stay, with size one.
+        ord: ``p`` for ``sum(abs(x) ** p) ** (1 / p)``; infinity for the greatest absolute value,
+            minus infinity for the least; 0 for the number of elements that are not zero.
+
+    Returns:
+        Real numbers. The derivative of the 2-norm at zero is zero.
+
+    Raises:
+        ArgumentError: there is no such norm.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.vector_norm(jnp.array([3.0, 4.0]))
+        Array(5., dtype=float32)
+    """
+    a = inexact(x, "vector_norm")
+    axes = None if axis is None else canonical_axes(axis, a.ndim)
+    if isinstance(ord, str):
+        raise ArgumentError(f"norms of vectors have numbers as ord, but got {ord!r}.")
+    if ord is None or ord == 2:
+        return _euclidean(a, axes, keepdims)
+    sizes = absolute(a)
+    if ord == math.inf:
+        return greatest(sizes, axes, keepdims=keepdims, initial=0)
+    if ord == -math.inf:
+        return least(sizes, axes, keepdims=keepdims, initial=math.inf)
+    if ord == 0:
+        return sum_of((a != 0).astype(sizes.dtype), axes, keepdims=keepdims)
+    if ord == 1:
+        return sum_of(sizes, axes, keepdims=keepdims)
+    return power(sum_of(power(sizes, ord), axes, keepdims=keepdims), 1.0 / ord)
+
+
+def _euclidean(a: Array, axes: Axis, keepdims: bool) -> Array:
+    squares = sum_of(real(a * conj(a)), axes, keepdims=keepdims)
+    # the square root has an infinite slope at zero, where the norm has none
+    nothing = squares == 0
+    return pick(nothing, 0, sqrt(pick(nothing, 1, squares)))
+
+
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:
+    """Return norms of matrices ``(..., m, n)``; ``ord`` is as in ``norm``.
+
+    Raises:
+        ShapeError: there are fewer than two axes.
+        ArgumentError: there is no such norm.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.matrix_norm(jnp.array([[3.0, 0.0], [0.0, 4.0]]), ord=2)
+        Array(4., dtype=float32)
+    """
+    a = inexact(x, "matrix_norm")
+    if a.ndim < 2:
+        raise ShapeError(f"matrix_norm takes at least two axes, but got shape {a.shape}.")
+    return norm(a, ord, (-2, -1), keepdims)
+
+
+def norm(
+    x: ArrayLike,
+    ord: Order = None,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+) -> Array:
+    """Return norms of vectors or matrices.
+
+    Args:
+        x: any shape where ``ord`` or ``axis`` is given; otherwise, all elements are one vector.
+        ord: for vectors as in ``vector_norm``, by default 2. For matrices ``"fro"``, the default,
+            for the root of the sum of squares; ``"nuc"`` for the sum of the singular values, 2 for
+            the greatest and -2 for the least of them; 1 and -1 for the greatest and the least sum
+            of absolute values of a column, and infinity and minus infinity of a row.
+        axis: one axis for vectors, two for matrices (rows first); by default, all of ``x``'s.
+        keepdims: whether these axes stay, with size one.
+
+    Returns:
+        Real numbers.
+
+    Raises:
+        ArgumentError: there is no such norm.
+        ShapeError: there are other than one or two axes.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.norm(jnp.array([[1.0, 2.0], [2.0, 4.0]]))
+        Array(5., dtype=float32)
+        >>> jnp.linalg.norm(jnp.array([[1.0, 2.0], [2.0, 4.0]]), 1, axis=1)
+        Array([3., 6.], dtype=float32)
+    """
+    a = inexact(x, "norm")
+    if axis is None:
+        if ord is None:
+            return _euclidean(a, None, keepdims)
+        axes = tuple(range(a.ndim))
+    else:
+        given = (axis,) if isinstance(axis, int) else tuple(axis)
+        axes = tuple(canonical_axis(i, a.ndim) for i in given)  # rows first, in any order
+    match axes:
+        case (_,):
+            return vector_norm(a, axis=axes, keepdims=keepdims, ord=ord)
+        case (rows, columns) if rows != columns:
+            return _matrix_norm(a, ord, rows, columns, keepdims)
+        case _:
+            raise ShapeError(
+                f"norm takes one axis for vectors or two for matrices, but got {axes}, with ord="
+                f"{ord!r}. Say which with axis."
+            )
+
+
+def _matrix_norm(a: Array, ord: Order, rows: int, columns: int, keepdims: bool) -> Array:
+    if ord in (None, "fro", "f"):
+        return _euclidean(a, (rows, columns), keepdims)
+    if ord in (2, -2, "nuc"):
+        s = svdvals(manipulation.moveaxis(a, (rows, columns), (-2, -1)))
+        if ord == "nuc":
+            found = sum_of(s, -1)
+        else:
+            found = greatest(s, -1, initial=0) if ord == 2 else least(s, -1)
+        return manipulation.expand_dims(found, sorted((rows, columns))) if keepdims else found
+    if isinstance(ord, str) or ord not in (1, -1, math.inf, -math.inf):
+        raise ArgumentError(
+            f"norms of matrices have ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, but got {ord!r}."
+        )
+    summed, others = (rows, columns) if ord in (1, -1) else (columns, rows)
+    sums = sum_of(absolute(a), summed, keepdims=True)
+    if ord > 0:
+        found = greatest(sums, others, keepdims=True, initial=0)
+    else:
+        found = least(sums, others, keepdims=True)
+    return found if keepdims else manipulation.squeeze(found, (rows, columns))
+
+
+def cond(x: ArrayLike, p: Order = None) -> Array:
+    """Return condition numbers: the norm of a matrix times that of its inverse.
+
+    Args:
+        x: matrices, shape ``(..., n, n)``; for the default norm, ``(..., m, n)``.
+        p: which norm, as ``ord`` of ``norm``; by default 2, for the greatest singular value by the
+            least.
+
+    Returns:
+        Real numbers; infinity for singular matrices.
+
+    Raises:
+        ShapeError: ``x`` does not hold matrices, or they are not square.
+        ArgumentError: there is no such norm.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.cond(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
+        Array(2., dtype=float32)
+    """
+    if p in (None, 2, -2):
+        s = svdvals(_matrices("cond", x))
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    a = _matrices("cond", x, square=True)
+    found = norm(a, p, (-2, -1)) * norm(inv(a), p, (-2, -1))
+    given = any_of(is_nan(a), (-2, -1))
+    return pick(is_nan(found) & ~given, math.inf, found)

@@ -1,0 +1,338 @@
+"""Determinants: as they are, as sign and logarithm, and their derivatives, the adjugates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    HostArray,
+    NoParams,
+    Primitive,
+    Tangent,
+)
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind, bind1
+from tinyjax.primitives.cumulative import cumprod
+from tinyjax.primitives.elementwise import (
+    abs_,
+    add,
+    complex_,
+    convert_element_type,
+    gt,
+    imag,
+    log,
+    lt,
+    mul,
+    ne,
+    neg,
+    select,
+    sign,
+    sub,
+)
+from tinyjax.primitives.families import composed, lower_formula
+from tinyjax.primitives.lu import SolveParams, lu_p, solve_p
+from tinyjax.primitives.matrices import (
+    along_columns,
+    along_rows,
+    applied,
+    check_matrices,
+    def_matrix_batch,
+    diagonal_of,
+    identity_like,
+    mH,
+    mm,
+    mT,
+    on_diagonal,
+    real_part,
+    same_kind,
+    trace_of,
+)
+from tinyjax.primitives.reduce import reduce_max, reduce_min, reduce_prod, reduce_sum
+from tinyjax.primitives.shape import (
+    broadcast_in_dim,
+    full,
+    full_like,
+    iota,
+    pad,
+    zeros_like,
+)
+from tinyjax.primitives.spectral import SvdParams, svd_p
+from tinyjax.primitives.stop_gradient import stop_gradient
+
+# det
+
+det_p: Primitive[NoParams] = Primitive("det", NoParams)
+
+
+@det_p.def_impl
+def _det_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+    return (np.asarray(np.linalg.det(operands[0])),)
+
+
+@det_p.def_abstract_eval
+def _det_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+    (x,) = avals
+    check_matrices("det", x, square=True)
+    return (ShapedArray(x.shape[:-2], x.dtype),)
+
+
+def _factored(x: Array) -> tuple[Array, Array]:
+    """The diagonal of the factor U, and the sign of the permutation."""
+    factors, pivots = bind(lu_p, (x,), NO_PARAMS)
+    axis = pivots.ndim - 1
+    exchanged = convert_element_type(ne(pivots, iota(pivots.shape, pivots.dtype, axis)), x.dtype)
+    factors_of_sign = sub(full_like(exchanged, 1), add(exchanged, exchanged))
+    return diagonal_of(factors), reduce_prod(factors_of_sign, (axis,))
+
+
+def _det_by_factors(x: Array) -> Array:
+    diagonal, parity = _factored(x)
+    return mul(parity, reduce_prod(diagonal, (diagonal.ndim - 1,)))
+
+
+det_p.def_lowering(composed(_det_by_factors))
+
+
+@det_p.def_jvp
+def _det_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    """Jacobi's formula, ``det' = tr(adj(A) A')``, which holds for singular matrices too."""
+    (a,), (ta,) = primals, tangents
+    out = bind1(det_p, (a,), NO_PARAMS)
+    if ta is ZERO:
+        return (out,), (ZERO,)
+    return (out,), (trace_of(mm(bind1(adjugate_p, (a,), NO_PARAMS), ta)),)
+
+
+def_matrix_batch(det_p)
+
+
+def det(x: Array) -> Array:
+    """Return the determinants of matrices, shape ``(..., n, n)``.
+
+    Raises:
+        ShapeError: ``x`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+    """
+    return applied(det_p, (x,), NO_PARAMS)[0]
+
+
+# slogdet
+
+slogdet_p: Primitive[NoParams] = Primitive("slogdet", NoParams)
+
+
+@slogdet_p.def_impl
+def _slogdet_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+    signs, logarithms = np.linalg.slogdet(operands[0])
+    return np.asarray(signs), np.asarray(logarithms)
+
+
+@slogdet_p.def_abstract_eval
+def _slogdet_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+    (x,) = avals
+    check_matrices("slogdet", x, square=True)
+    shape = x.shape[:-2]
+    return (ShapedArray(shape, x.dtype), ShapedArray(shape, dtypes.real_part(x.dtype)))
+
+
+def _slogdet_by_factors(x: Array) -> Sequence[Array]:
+    diagonal, parity = _factored(x)
+    axes = (diagonal.ndim - 1,)
+    return mul(parity, reduce_prod(sign(diagonal), axes)), reduce_sum(log(abs_(diagonal)), axes)
+
+
+@slogdet_p.def_lowering
+def _slogdet_lowering(
+    lowering: Lowering, operands: Sequence[str], params: NoParams
+) -> Sequence[str]:
+    return lower_formula(lowering, _slogdet_by_factors, operands, lowering.avals_in)
+
+
+@slogdet_p.def_jvp
+def _slogdet_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    """``tr(A^-1 A')`` is the logarithm's derivative, its imaginary part the phase's."""
+    (a,), (ta,) = primals, tangents
+    signs, logarithms = bind(slogdet_p, (a,), NO_PARAMS)
+    if ta is ZERO:
+        return (signs, logarithms), (ZERO, ZERO)
+    relative = trace_of(bind1(solve_p, (a, ta), SolveParams(False)))
+    if not dtypes.is_complex(a.dtype):
+        return (signs, logarithms), (ZERO, relative)
+    turn = imag(relative)
+    return (signs, logarithms), (mul(signs, complex_(zeros_like(turn), turn)), real_part(relative))
+
+
+def_matrix_batch(slogdet_p)
+
+
+def slogdet(x: Array) -> tuple[Array, Array]:
+    """Return the signs (or phases) of determinants, and the logarithms of their absolute values.
+
+    Args:
+        x: matrices, shape ``(..., n, n)``.
+
+    Raises:
+        ShapeError: ``x`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+    """
+    signs, logarithms = applied(slogdet_p, (x,), NO_PARAMS)
+    return signs, logarithms
+
+
+# adjugate
+
+adjugate_p: Primitive[NoParams] = Primitive("adjugate", NoParams)
+
+
+def _host_products_without_one(s: HostArray) -> HostArray:
+    before, after = np.ones_like(s), np.ones_like(s)
+    before[..., 1:] = np.cumprod(s[..., :-1], -1)
+    after[..., :-1] = np.cumprod(s[..., :0:-1], -1)[..., ::-1]
+    return before * after
+
+
+@adjugate_p.def_impl
+def _adjugate_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+    (x,) = operands
+    if not x.size:
+        return (x,)
+    u, s, vh = np.linalg.svd(x)
+    phase = np.linalg.det(u @ vh)[..., None, None]
+    products = _host_products_without_one(s)[..., None, :]
+    inner = vh.conj().swapaxes(-1, -2) * products @ u.conj().swapaxes(-1, -2)
+    return ((phase * inner).astype(x.dtype),)
+
+
+@adjugate_p.def_abstract_eval
+def _adjugate_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+    (x,) = avals
+    check_matrices("adjugate", x, square=True)
+    return (x.strip_weak(),)
+
+
+def _between(u: Array, inner: Array, vh: Array) -> Array:
+    """``adj(U inner' V^H)``, given ``inner``, the adjugate of what stands between."""
+    phase = bind1(det_p, (mm(u, vh),), NO_PARAMS)
+    turned = mm(mm(mH(vh), inner), mH(u))
+    return mul(broadcast_in_dim(phase, turned.shape, tuple(range(phase.ndim))), turned)
+
+
+def _products_before(s: Array) -> Array:
+    """The products of the values before each."""
+    axis = s.ndim - 1
+    one = full((), 1, s.dtype)
+    config = [(0, 0, 0)] * axis + [(1, -1, 0)]
+    return cumprod(pad(s, one, config), axis)
+
+
+def _products_after(s: Array) -> Array:
+    """The products of the values after each."""
+    axis = s.ndim - 1
+    config = [(0, 0, 0)] * axis + [(-1, 1, 0)]
+    return cumprod(pad(s, full((), 1, s.dtype), config), axis, reverse=True)
+
+
+def _adjugate_by_vectors(x: Array) -> Array:
+    """``adj(U S V^H) = det(U V^H) V adj(S) U^H``, also where ``s`` has zeros (Stewart 1998)."""
+    if not x.size:
+        return x
+    s, u, vh = bind(svd_p, (x,), SvdParams(False, True))
+    products = mul(_products_before(s), _products_after(s))
+    inner = on_diagonal(along_columns(products, x), zeros_like(x))
+    return _between(u, inner, vh)
+
+
+adjugate_p.def_lowering(composed(_adjugate_by_vectors))
+
+
+@adjugate_p.def_jvp
+def _adjugate_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    """Two formulas. One divides by the determinant; the other needs the singular vectors.
+
+    The first has derivatives of every order. The second holds for singular matrices, too, but its
+    own derivatives need distinct singular values, and so it is taken for ill-conditioned ones only.
+    """
+    (a,), (ta,) = primals, tangents
+    out = bind1(adjugate_p, (a,), NO_PARAMS)
+    if ta is ZERO or not a.size:
+        return (out,), (ZERO if ta is ZERO else ta,)
+    (s,) = bind(svd_p, (stop_gradient(a),), SvdParams(False, False))
+    axes = (s.ndim - 1,)
+    limit = float(np.sqrt(np.finfo(s.dtype).eps))
+    greatest = reduce_max(s, axes)
+    good = gt(reduce_min(s, axes), mul(greatest, full_like(greatest, limit)))
+    good = broadcast_in_dim(good, a.shape, tuple(range(good.ndim)))
+    # Either formula is given matrices that suit it where those at hand do not.
+    regular = _adjugate_change(select(good, a, identity_like(a)), ta)
+    index = along_rows(convert_element_type(iota(s.shape, dtypes.int32, axes[0]), s.dtype), a)
+    distinct = on_diagonal(add(index, full_like(index, 1)), zeros_like(a))
+    singular = _adjugate_change_by_vectors(select(good, distinct, a), ta)
+    return (out,), (select(good, regular, singular),)
+
+
+def _adjugate_change(a: Array, ta: Array) -> Array:
+    """``adj' = adj tr(A^-1 A') - A^-1 A' adj``, from ``adj = det(A) A^-1``."""
+    adjugate = bind1(adjugate_p, (a,), NO_PARAMS)
+    relative = bind1(solve_p, (a, ta), SolveParams(False))
+    trace = trace_of(relative)
+    spread = broadcast_in_dim(trace, a.shape, tuple(range(trace.ndim)))
+    return sub(mul(adjugate, spread), mm(relative, adjugate))
+
+
+def _adjugate_change_by_vectors(a: Array, ta: Array) -> Array:
+    """The same in terms of the singular vectors, for which it is a formula of diagonal matrices.
+
+    With ``E = U^H A' V`` and ``K`` the products of all singular values but two, ``adj(S)'`` is
+    ``-K E`` element by element off the diagonal, and ``K diag(E)`` on it.
+    """
+    s, u, vh = bind(svd_p, (a,), SvdParams(False, True))
+    inner = mm(mm(mH(u), ta), mH(vh))
+    shape = inner.shape
+    axis = len(shape) - 1
+    # between two values: a row of K from the diagonal on is a product that grows along the row
+    columns = broadcast_in_dim(s, shape, (*range(axis - 1), axis))
+    previous = pad(columns, full((), 1, s.dtype), [(0, 0, 0)] * axis + [(1, -1, 0)])
+    row, column = (iota(shape, dtypes.int32, i) for i in (axis - 1, axis))
+    after_next = gt(column, add(row, full_like(row, 1)))
+    between = cumprod(select(after_next, previous, full_like(previous, 1)), axis)
+    before = broadcast_in_dim(_products_before(s), shape, tuple(range(axis)))
+    after = broadcast_in_dim(_products_after(s), shape, (*range(axis - 1), axis))
+    above = mul(mul(before, between), after)
+    above = select(lt(row, column), above, zeros_like(above))
+    products = same_kind(add(above, mT(above)), inner)
+    diagonal = on_diagonal(inner, zeros_like(inner))
+    sums = reduce_sum(mm(products, diagonal), (axis,))
+    change = on_diagonal(along_columns(sums, inner), neg(mul(products, inner)))
+    return _between(u, change, vh)
+
+
+def_matrix_batch(adjugate_p)
+
+
+def adjugate(x: Array) -> Array:
+    """Return the adjugates of matrices, ``det(x) x^-1`` where there is an inverse.
+
+    Args:
+        x: shape ``(..., n, n)``.
+
+    Returns:
+        Of the same shape; element ``i, j`` is the cofactor of element ``j, i``.
+
+    Raises:
+        ShapeError: ``x`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+    """
+    return applied(adjugate_p, (x,), NO_PARAMS)[0]

@@ -1,0 +1,473 @@
+"""LU factors with partial pivoting, and what is solved and computed with them.
+
+A system of equations is one primitive, not a factorisation and two triangular systems: NumPy then
+solves it with LAPACK, and its derivative is another such system, in which XLA finds the
+factorisation it has done already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Var
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    HostArray,
+    MappedAxis,
+    NoParams,
+    Params,
+    Primitive,
+    Tangent,
+)
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind, bind1
+from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives.elementwise import add, eq, lt, neg, select
+from tinyjax.primitives.families import add_tangents, lower_formula
+from tinyjax.primitives.gather import GatherDimensionNumbers, gather
+from tinyjax.primitives.matrices import (
+    Stack,
+    applied,
+    check_matrices,
+    check_operands,
+    def_matrix_batch,
+    diagonal_of,
+    has_no_elements,
+    identities,
+    identity_like,
+    lapack_call,
+    lower_nothing,
+    lower_part,
+    mm,
+    mT,
+    solve_all,
+    status,
+    upper_part,
+    where_possible,
+)
+from tinyjax.primitives.reduce import reduce_or, reduce_sum
+from tinyjax.primitives.shape import (
+    broadcast_in_dim,
+    full,
+    full_like,
+    iota,
+    move_batch_axis,
+    pad,
+    reshape,
+    slice_in_dim,
+)
+from tinyjax.primitives.sort import SortParams, sort_p
+from tinyjax.primitives.triangular import triangular_solve
+from tinyjax.transforms.transpose import not_linear
+
+# lu
+
+lu_p: Primitive[NoParams] = Primitive("lu", NoParams)
+
+# Columns are eliminated in blocks, so that most of the work is a matrix product.
+_BLOCK = 32
+
+
+@lu_p.def_impl
+def _lu_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+    (x,) = operands
+    *batch, m, n = x.shape
+    k = min(m, n)
+    a = x.reshape(prod(batch), m, n).copy()
+    pivots = np.zeros((len(a), k), np.int32)
+    for start in range(0, k, _BLOCK):
+        stop = min(start + _BLOCK, k)
+        pivots[:, start:stop] = start + _eliminate(a, start, stop)
+        if stop < n:
+            _reduce_rest(a, start, stop)
+    return a.reshape(x.shape), pivots.reshape(*batch, k)
+
+
+def _eliminate(a: HostArray, start: int, stop: int) -> HostArray:
+    """Eliminate some columns in place; return each one's pivot, counted from ``start``."""
+    stacked = np.arange(len(a))
+    pivots = np.zeros((len(a), stop - start), np.int32)
+    for j in range(start, stop):
+        column = a[:, j:, j]
+        size = np.abs(column.real) + np.abs(column.imag) if a.dtype.kind == "c" else np.abs(column)
+        chosen = j + np.argmax(size, 1)
+        pivots[:, j - start] = chosen - start
+        a[stacked, chosen], a[:, j] = a[:, j].copy(), a[stacked, chosen]
+        pivot = a[:, j, j, None]
+        # where the column is zero already, nothing is left to eliminate
+        a[:, j + 1 :, j] /= np.where(pivot == 0, 1, pivot)
+        a[:, j + 1 :, j + 1 : stop] -= a[:, j + 1 :, j, None] * a[:, j, None, j + 1 : stop]
+    return pivots
+
+
+def _reduce_rest(a: HostArray, start: int, stop: int) -> None:
+    """Do to the columns after ``stop`` what was done to those between the two."""
+    for j in range(start, stop):
+        a[:, j + 1 : stop, stop:] -= a[:, j + 1 : stop, j, None] * a[:, j, None, stop:]
+    a[:, stop:, stop:] -= a[:, stop:, start:stop] @ a[:, start:stop, stop:]
+
+
+@lu_p.def_abstract_eval
+def _lu_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+    (x,) = avals
+    check_matrices("lu", x)
+    pivots = ShapedArray((*x.shape[:-2], min(x.shape[-2:])), dtypes.int32)
+    return (x.strip_weak(), pivots)
+
+
+@lu_p.def_lowering
+def _lu_lowering(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
+    if has_no_elements(lowering):
+        return lower_nothing(lowering)
+    x, pivots = lowering.avals_out
+    matrices = Stack(x, 2)
+    # The routine says that a pivot is zero, which is no failure: the factors are right.
+    factors, counted_from_one, _ = lapack_call(
+        lowering,
+        "getrf",
+        x.dtype,
+        ((operands[0], matrices),),
+        (matrices, Stack(pivots, 1), status(x)),
+    )
+    one = lowering.full(1, pivots)
+    return factors, lowering.op1(
+        "stablehlo.subtract", (counted_from_one, one), (pivots, pivots), pivots
+    )
+
+
+@lu_p.def_jvp
+def _lu_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    """``L^-1 P A' U^-1`` is ``L^-1 L'`` below the diagonal and ``U' U^-1`` from it upwards.
+
+    (de Hoog, Anderssen and Lukas 2011.) Factors of rectangular matrices are made square with
+    the identity.
+    """
+    (a,), (ta,) = primals, tangents
+    factors, pivots = bind(lu_p, (a,), params)
+    if ta is ZERO:
+        return (factors, pivots), (ZERO, ZERO)
+    m, n = a.shape[-2:]
+    lower, upper = _square(factors, m), _square(factors, n)
+    permuted = rows(ta, pivots_to_permutation(pivots, m))
+    inner = triangular_solve(lower, permuted, left_side=True, lower=True, unit_diagonal=True)
+    inner = triangular_solve(upper, inner)
+    unit = add(lower_part(lower, strict=True), identity_like(lower))
+    change = add(
+        mm(unit, lower_part(inner, strict=True)),
+        mm(upper_part(inner), upper_part(upper)),
+    )
+    return (factors, pivots), (change, ZERO)
+
+
+def _square(factors: Array, size: int) -> Array:
+    """The factors as square matrices of a size, continued by the identity."""
+    *batch, m, n = factors.shape
+    axis = len(batch)
+    kept = slice_in_dim(factors, 0, min(m, size), axis=axis)
+    kept = slice_in_dim(kept, 0, min(n, size), axis=axis + 1)
+    height, width = kept.shape[axis:]
+    if height == width == size:
+        return kept
+    zero = full((), 0, factors.dtype)
+    front = [(0, 0, 0)] * axis
+    padded = pad(kept, zero, [*front, (0, size - height, 0), (0, size - width, 0)])
+    k = min(height, width)
+    rest = identities(tuple(batch), size - k, factors.dtype)
+    return add(padded, pad(rest, zero, [*front, (k, 0, 0), (k, 0, 0)]))
+
+
+def_matrix_batch(lu_p)
+
+
+def lu(x: Array) -> tuple[Array, Array, Array]:
+    """Return the factors of ``P x = L U``, by Gaussian elimination with partial pivoting.
+
+    Args:
+        x: matrices, shape ``(..., m, n)``; ``k`` is the lesser of ``m`` and ``n``.
+
+    Returns:
+        ``U`` with what is below the diagonal of ``L`` (which has ones on it) in place of zeros,
+        shape ``(..., m, n)``; for each elimination the row that was exchanged with its own, int32
+        of shape ``(..., k)``; and the rows of ``x`` in their order in ``P x``, int32 of shape
+        ``(..., m)``.
+
+    Raises:
+        ShapeError: ``x`` does not hold matrices.
+        DtypeError: the dtype is none of LAPACK's.
+    """
+    factors, pivots = applied(lu_p, (x,), NO_PARAMS)
+    return factors, pivots, pivots_to_permutation(pivots, x.shape[-2])
+
+
+# pivots_to_permutation
+
+
+@attrs.frozen(repr=False)
+class PermutationParams(Params):
+    """How many rows are permuted."""
+
+    size: int
+
+
+pivots_to_permutation_p: Primitive[PermutationParams] = Primitive(
+    "pivots_to_permutation", PermutationParams
+)
+
+
+@pivots_to_permutation_p.def_impl
+def _permutation_impl(
+    operands: Sequence[HostArray], params: PermutationParams
+) -> Sequence[HostArray]:
+    (pivots,) = operands
+    *batch, k = pivots.shape
+    flat = pivots.reshape(prod(batch), k)
+    order = np.tile(np.arange(params.size, dtype=np.int32), (len(flat), 1))
+    stacked = np.arange(len(flat))
+    for i in range(k):
+        j = flat[:, i]
+        order[stacked, j], order[:, i] = order[:, i].copy(), order[stacked, j]
+    return (order.reshape(*batch, params.size),)
+
+
+@pivots_to_permutation_p.def_abstract_eval
+def _permutation_type(
+    avals: Sequence[ShapedArray], params: PermutationParams
+) -> Sequence[ShapedArray]:
+    (pivots,) = avals
+    if pivots.dtype != dtypes.int32:
+        raise DtypeError(
+            f"lu_pivots_to_permutation takes int32, but got {pivots.dtype.name}. Give it the "
+            "pivots that lu returned."
+        )
+    if not pivots.ndim or pivots.shape[-1] > params.size:
+        raise ShapeError(
+            f"lu_pivots_to_permutation needs, in its last axis, at most as many pivots as there "
+            f"are rows, {params.size}, but got shape {pivots.shape}."
+        )
+    return (ShapedArray((*pivots.shape[:-1], params.size), dtypes.int32),)
+
+
+@pivots_to_permutation_p.def_lowering
+def _permutation_lowering(
+    lowering: Lowering, operands: Sequence[str], params: PermutationParams
+) -> Sequence[str]:
+    (pivots,), (order,) = lowering.avals_in, lowering.avals_out
+    count = ShapedArray((), dtypes.int32)
+    state = (count, pivots, order)
+    first = lower_formula(
+        lowering, lambda: [iota(order.shape, order.dtype, order.ndim - 1)], (), ()
+    )
+    return lowering.loop(
+        (lowering.scalar(0, count.dtype), operands[0], *first),
+        state,
+        lambda names: lower_formula(
+            lowering, lambda i, p, o: [lt(i, full_like(i, pivots.shape[-1]))], names, state
+        ),
+        lambda names: lower_formula(lowering, _exchange, names, state),
+        ordered=False,
+    )[2:]
+
+
+def _exchange(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
+    """A turn of the loop: exchange the rows in places ``i`` and ``pivots[i]``."""
+    batch = tuple(range(order.ndim - 1))
+    places = iota(order.shape, order.dtype, order.ndim - 1)
+
+    def spread(x: Array) -> Array:
+        return broadcast_in_dim(x, order.shape, tuple(range(x.ndim)))
+
+    here = eq(places, spread(i))
+    chosen = eq(
+        iota(pivots.shape, order.dtype, pivots.ndim - 1), broadcast_in_dim(i, pivots.shape, ())
+    )
+    pivot = reduce_sum(select(chosen, pivots, full_like(pivots, 0)), (len(batch),))
+    there = eq(places, spread(pivot))
+    mine = reduce_sum(select(here, order, full_like(order, 0)), (len(batch),))
+    other = reduce_sum(select(there, order, full_like(order, 0)), (len(batch),))
+    moved = select(here, spread(other), select(there, spread(mine), order))
+    return add(i, full_like(i, 1)), pivots, moved
+
+
+@pivots_to_permutation_p.def_jvp
+def _permutation_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: PermutationParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    return bind(pivots_to_permutation_p, primals, params), (ZERO,)
+
+
+def_matrix_batch(pivots_to_permutation_p)
+
+
+def pivots_to_permutation(pivots: Array, size: int) -> Array:
+    """Return the order of rows that exchanging them one after another leads to.
+
+    Args:
+        pivots: for each row, the first ones, with which it is exchanged; int32, ``(..., k)``.
+        size: how many rows there are.
+
+    Returns:
+        int32 of shape ``(..., size)``.
+
+    Raises:
+        ShapeError: there are more pivots than rows.
+        DtypeError: the pivots are not int32.
+    """
+    return applied(pivots_to_permutation_p, (pivots,), PermutationParams(size))[0]
+
+
+def rows(x: Array, order: Array) -> Array:
+    """The rows of matrices in the orders given, ``(..., m)``."""
+    if not x.size:
+        return x
+    n = x.ndim
+    batch = tuple(range(n - 2))
+    numbers = GatherDimensionNumbers((n - 1,), (n - 2,), (n - 2,), batch, batch)
+    sizes = (*(1 for _ in batch), 1, x.shape[-1])
+    return gather(x, reshape(order, (*order.shape, 1)), numbers, sizes, mode="clip")
+
+
+# solve
+
+
+@attrs.frozen(repr=False)
+class SolveParams(Params):
+    """Whether the matrices are transposed."""
+
+    transpose_a: bool
+
+
+solve_p: Primitive[SolveParams] = Primitive("solve", SolveParams)
+
+
+@solve_p.def_impl
+def _solve_impl(operands: Sequence[HostArray], params: SolveParams) -> Sequence[HostArray]:
+    a, b = operands
+    if params.transpose_a:
+        a = a.swapaxes(-1, -2)
+    return where_possible(lambda a, b: (np.linalg.solve(a, b),), a, b)
+
+
+@solve_p.def_abstract_eval
+def _solve_type(avals: Sequence[ShapedArray], params: SolveParams) -> Sequence[ShapedArray]:
+    a, b = avals
+    check_operands("solve", a, b)
+    if a.shape[-1] != b.shape[-2]:
+        raise ShapeError(
+            f"solve needs as many right-hand sides' rows as there are equations, but got {a} and "
+            f"{b}."
+        )
+    return (b.strip_weak(),)
+
+
+@solve_p.def_lowering
+def _solve_lowering(
+    lowering: Lowering, operands: Sequence[str], params: SolveParams
+) -> Sequence[str]:
+    return lower_formula(
+        lowering,
+        lambda a, b: [_solve_by_factors(a, b, params.transpose_a)],
+        operands,
+        lowering.avals_in,
+    )
+
+
+def _solve_by_factors(a: Array, b: Array, transpose_a: bool) -> Array:
+    factors, _, order = lu(a)
+    x = solve_factored(factors, order, b, transpose_a, False)
+    diagonal = diagonal_of(factors)
+    singular = reduce_or(eq(diagonal, full_like(diagonal, 0)), (diagonal.ndim - 1,))
+    singular = broadcast_in_dim(singular, x.shape, tuple(range(singular.ndim)))
+    return select(singular, full_like(x, float("nan")), x)
+
+
+def solve_factored(
+    factors: Array, order: Array, b: Array, transpose_a: bool, conjugate_a: bool
+) -> Array:
+    """Solve ``op(a) x = b``, given what ``lu`` returns for ``a``."""
+
+    def half(rhs: Array, lower: bool) -> Array:
+        return triangular_solve(
+            factors,
+            rhs,
+            left_side=True,
+            lower=lower,
+            unit_diagonal=lower,
+            transpose_a=transpose_a,
+            conjugate_a=conjugate_a,
+        )
+
+    if transpose_a:
+        return rows(half(half(b, False), True), _inverse(order))
+    return half(half(rows(b, order), True), False)
+
+
+def _inverse(order: Array) -> Array:
+    """The inverses of permutations: the indices, sorted along with them."""
+    axis = order.ndim - 1
+    indices = iota(order.shape, order.dtype, axis)
+    return bind(sort_p, (order, indices), SortParams(axis, 1, False))[1]
+
+
+@solve_p.def_jvp
+def _solve_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: SolveParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    """From ``a x = b``: ``a x' = b' - a' x`` (Giles 2008, 2.2.3)."""
+    (a, b), (ta, tb) = primals, tangents
+    x = bind1(solve_p, (a, b), params)
+    change: Tangent = tb
+    if ta is not ZERO:
+        change = add_tangents(tb, neg(mm(mT(ta) if params.transpose_a else ta, x)))
+    if change is ZERO:
+        return (x,), (ZERO,)
+    return (x,), (bind1(solve_p, (a, change), params),)
+
+
+@solve_p.def_transpose
+def _solve_transpose(
+    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: SolveParams
+) -> Sequence[Tangent | None]:
+    (ct,), (a, _) = cotangents, operands
+    if isinstance(a, Var):
+        raise not_linear("solve", "the matrices")
+    if ct is ZERO:
+        return (None, ZERO)
+    return (None, bind1(solve_p, (a, ct), SolveParams(not params.transpose_a)))
+
+
+@solve_p.def_batch
+def _solve_batch(
+    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: SolveParams
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    (a, b), (a_axis, b_axis) = values, axes
+    if a_axis is None and b_axis is not None:
+        return (solve_all(lambda rhs: bind1(solve_p, (a, rhs), params), b, b_axis, True),), (0,)
+    moved = move_batch_axis(a, a_axis, 0, mapped.size), move_batch_axis(b, b_axis, 0, mapped.size)
+    return (bind1(solve_p, moved, params),), (0,)
+
+
+def solve(a: Array, b: Array) -> Array:
+    """Solve ``a x = b``.
+
+    Args:
+        a: shape ``(..., n, n)``.
+        b: shape ``(..., n, m)``, of ``a``'s dtype.
+
+    Returns:
+        ``x``, of the shape of ``b``; NaN where ``a`` is singular.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        DtypeError: the dtypes differ, or are none of LAPACK's.
+    """
+    return applied(solve_p, (a, b), SolveParams(False))[0]

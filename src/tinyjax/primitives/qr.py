@@ -1,0 +1,162 @@
+"""QR factors, by Householder reflections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import ZERO, HostArray, Params, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind
+from tinyjax.errors import DifferentiationError
+from tinyjax.primitives.elementwise import add, div, sub
+from tinyjax.primitives.families import lower_formula
+from tinyjax.primitives.matrices import (
+    Stack,
+    applied,
+    check_matrices,
+    def_matrix_batch,
+    has_no_elements,
+    identity_like,
+    lapack_call,
+    lower_part,
+    mH,
+    mm,
+    on_diagonal,
+    upper_part,
+)
+from tinyjax.primitives.shape import full, full_like, pad, slice_in_dim
+from tinyjax.primitives.triangular import triangular_solve
+
+
+@attrs.frozen(repr=False)
+class QrParams(Params):
+    """Whether ``Q`` is square, with columns beyond those that ``x`` determines."""
+
+    full_matrices: bool
+
+
+qr_p: Primitive[QrParams] = Primitive("qr", QrParams)
+
+
+@qr_p.def_impl
+def _qr_impl(operands: Sequence[HostArray], params: QrParams) -> Sequence[HostArray]:
+    (x,) = operands
+    mode: Literal["complete", "reduced"] = "complete" if params.full_matrices else "reduced"
+    return tuple(np.linalg.qr(x, mode))
+
+
+@qr_p.def_abstract_eval
+def _qr_type(avals: Sequence[ShapedArray], params: QrParams) -> Sequence[ShapedArray]:
+    (x,) = avals
+    check_matrices("qr", x)
+    *batch, m, n = x.shape
+    k = m if params.full_matrices else min(m, n)
+    return (ShapedArray((*batch, m, k), x.dtype), ShapedArray((*batch, k, n), x.dtype))
+
+
+@qr_p.def_lowering
+def _qr_lowering(lowering: Lowering, operands: Sequence[str], params: QrParams) -> Sequence[str]:
+    (x,), (q, r) = lowering.avals_in, lowering.avals_out
+    *batch, m, n = x.shape
+    if has_no_elements(lowering):
+        return lower_formula(
+            lowering,
+            lambda: [identity_like(full(q.shape, 0, q.dtype)), full(r.shape, 0, r.dtype)],
+            (),
+            (),
+        )
+    reflectors, scales = (
+        Stack(x, 2),
+        Stack(ShapedArray((*batch, min(m, n)), x.dtype), 1),
+    )
+    packed, factors = lapack_call(
+        lowering, "geqrf", x.dtype, ((operands[0], reflectors),), (reflectors, scales)
+    )
+    # The reflectors, below the diagonal, in as many columns as Q has.
+    (columns,) = lower_formula(lowering, lambda y: [_with_columns(y, q.shape[-1])], (packed,), (x,))
+    routine = "ungqr" if dtypes.is_complex(x.dtype) else "orgqr"
+    (orthogonal,) = lapack_call(
+        lowering, routine, x.dtype, ((columns, Stack(q, 2)), (factors, scales)), (Stack(q, 2),)
+    )
+    (triangular,) = lower_formula(
+        lowering,
+        lambda y: [upper_part(slice_in_dim(y, 0, r.shape[-2], axis=y.ndim - 2))],
+        (packed,),
+        (x,),
+    )
+    return orthogonal, triangular
+
+
+def _with_columns(x: Array, count: int) -> Array:
+    """The first columns, or the matrices with columns of zeros added."""
+    axis = x.ndim - 1
+    if x.shape[axis] >= count:
+        return slice_in_dim(x, 0, count, axis=axis)
+    config = [(0, 0, 0)] * axis + [(0, count - x.shape[axis], 0)]
+    return pad(x, full((), 0, x.dtype), config)
+
+
+@qr_p.def_jvp
+def _qr_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: QrParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    """``W = Q^H Q'`` is skew-Hermitian, and ``Q^H A' = W R + R'`` (Walter and Lehmann 2010).
+
+    For complex matrices, ``W`` has an imaginary diagonal, which keeps that of ``R`` real, as
+    LAPACK has it. Matrices wider than tall have ``Q`` of their first columns.
+    """
+    (a,), (ta,) = primals, tangents
+    q, r = bind(qr_p, (a,), params)
+    if ta is ZERO:
+        return (q, r), (ZERO, ZERO)
+    m, n = a.shape[-2:]
+    if params.full_matrices and m > n:
+        raise DifferentiationError(
+            f"qr of matrices taller than wide, here {m} by {n}, has no derivative with "
+            "full_matrices=True (mode='complete'), since the last columns of Q are not determined. "
+            "Leave it out."
+        )
+    k = min(m, n)
+    axis = a.ndim - 1
+    square, change = slice_in_dim(r, 0, k, axis=axis), slice_in_dim(ta, 0, k, axis=axis)
+    scaled = triangular_solve(square, change)
+    inner = mm(mH(q), scaled)
+    lower = lower_part(inner, strict=True)
+    rotation = sub(lower, mH(lower))
+    if dtypes.is_complex(a.dtype):
+        twice = sub(inner, mH(inner))
+        imaginary = div(twice, full_like(twice, 2))
+        rotation = on_diagonal(imaginary, rotation)
+    tq = add(mm(q, sub(rotation, inner)), scaled)
+    tr = upper_part(sub(mm(mH(q), ta), mm(rotation, r)))
+    return (q, r), (tq, tr)
+
+
+def_matrix_batch(qr_p)
+
+
+def qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array]:
+    """Return ``Q`` with orthonormal columns and upper triangular ``R``, with ``Q R = x``.
+
+    Args:
+        x: matrices, shape ``(..., m, n)``.
+        full_matrices: whether ``Q`` is square, shape ``(..., m, m)``; otherwise it has
+            ``min(m, n)`` columns, and ``R`` as many rows. With it, matrices taller than wide have
+            no derivative.
+
+    Returns:
+        ``Q`` and ``R``.
+
+    Raises:
+        ShapeError: ``x`` does not hold matrices.
+        DtypeError: the dtype is none of LAPACK's.
+    """
+    q, r = applied(qr_p, (x,), QrParams(full_matrices))
+    return q, r

@@ -1,0 +1,275 @@
+"""Eigenvalues and eigenvectors of Hermitian matrices, and singular values and vectors.
+
+Vectors are determined up to sign (complex ones: up to phase), which LAPACK chooses. Derivatives are
+those that leave it as it is: what depends on the choice has no other. Vectors that belong to equal
+values are not determined at all; there derivatives of vectors are infinite or NaN, and those of
+values are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    HostArray,
+    NoParams,
+    Params,
+    Primitive,
+    Tangent,
+)
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind
+from tinyjax.errors import DifferentiationError
+from tinyjax.primitives.elementwise import add, div, mul, sub
+from tinyjax.primitives.families import lower_formula
+from tinyjax.primitives.matrices import (
+    Stack,
+    along_columns,
+    along_rows,
+    applied,
+    check_matrices,
+    def_matrix_batch,
+    diagonal_of,
+    differences,
+    from_lower,
+    has_no_elements,
+    hermitian_part,
+    identity_like,
+    lapack_call,
+    letter,
+    mH,
+    mm,
+    nan_where_failed,
+    off_diagonal,
+    on_diagonal,
+    real_part,
+    same_kind,
+    status,
+    where_possible,
+)
+from tinyjax.primitives.shape import full, full_like
+
+# eigh
+
+eigh_p: Primitive[NoParams] = Primitive("eigh", NoParams)
+
+
+@eigh_p.def_impl
+def _eigh_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+    (x,) = operands
+    values, vectors = where_possible(np.linalg.eigh, x)
+    return vectors, values
+
+
+@eigh_p.def_abstract_eval
+def _eigh_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+    (x,) = avals
+    check_matrices("eigh", x, square=True)
+    return (x.strip_weak(), ShapedArray(x.shape[:-1], dtypes.real_part(x.dtype)))
+
+
+@eigh_p.def_lowering
+def _eigh_lowering(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
+    vectors, values = lowering.avals_out
+    if has_no_elements(lowering):
+        return [lowering.full(0, vectors), lowering.full(0, values)]
+    matrices = Stack(vectors, 2)
+    *results, info = lapack_call(
+        lowering,
+        "heevd" if dtypes.is_complex(vectors.dtype) else "syevd",
+        vectors.dtype,
+        ((operands[0], matrices),),
+        (matrices, Stack(values, 1), status(vectors)),
+        {"mode": letter("V"), "uplo": letter("L")},
+    )
+    return nan_where_failed(lowering, info, results, (vectors, values))
+
+
+@eigh_p.def_jvp
+def _eigh_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    """``E = V^H A' V``: ``w' = diag(E)`` and ``V' = V (E / (w_j - w_i))`` (Giles 2008, 3.1)."""
+    (a,), (ta,) = primals, tangents
+    vectors, values = bind(eigh_p, (a,), params)
+    if ta is ZERO:
+        return (vectors, values), (ZERO, ZERO)
+    inner = mm(mm(mH(vectors), from_lower(ta)), vectors)
+    gaps = same_kind(differences(values, inner), inner)
+    turned = mm(vectors, off_diagonal(div(inner, gaps)))
+    return (vectors, values), (turned, real_part(diagonal_of(inner)))
+
+
+def_matrix_batch(eigh_p)
+
+
+def eigh(x: Array, *, symmetrize_input: bool = True) -> tuple[Array, Array]:
+    """Return the eigenvectors and eigenvalues of Hermitian matrices.
+
+    Args:
+        x: Hermitian matrices, shape ``(..., n, n)``.
+        symmetrize_input: whether to take ``(x + x^H) / 2`` for ``x``; otherwise only the lower
+            triangle is looked at, which then has the whole derivative, too.
+
+    Returns:
+        Matrices whose columns are the eigenvectors, and the eigenvalues, real and ascending.
+
+    Raises:
+        ShapeError: ``x`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+    """
+    eigh_p.rules.abstract_eval((x.aval,), NO_PARAMS)
+    vectors, values = bind(eigh_p, (hermitian_part(x) if symmetrize_input else x,), NO_PARAMS)
+    return vectors, values
+
+
+# svd
+
+
+@attrs.frozen(repr=False)
+class SvdParams(Params):
+    """Whether the vectors are wanted, and as many as make square matrices."""
+
+    full_matrices: bool
+    compute_uv: bool
+
+
+svd_p: Primitive[SvdParams] = Primitive("svd", SvdParams)
+
+
+@svd_p.def_impl
+def _svd_impl(operands: Sequence[HostArray], params: SvdParams) -> Sequence[HostArray]:
+    (x,) = operands
+    if not params.compute_uv:
+        return where_possible(lambda a: (np.linalg.svd(a, compute_uv=False),), x)
+    u, s, vh = where_possible(lambda a: np.linalg.svd(a, params.full_matrices), x)
+    return s, u, vh
+
+
+@svd_p.def_abstract_eval
+def _svd_type(avals: Sequence[ShapedArray], params: SvdParams) -> Sequence[ShapedArray]:
+    (x,) = avals
+    check_matrices("svd", x)
+    *batch, m, n = x.shape
+    k = min(m, n)
+    values = ShapedArray((*batch, k), dtypes.real_part(x.dtype))
+    if not params.compute_uv:
+        return (values,)
+    left, right = (m, n) if params.full_matrices else (k, k)
+    return (
+        values,
+        ShapedArray((*batch, m, left), x.dtype),
+        ShapedArray((*batch, right, n), x.dtype),
+    )
+
+
+@svd_p.def_lowering
+def _svd_lowering(lowering: Lowering, operands: Sequence[str], params: SvdParams) -> Sequence[str]:
+    (x,), outs = lowering.avals_in, lowering.avals_out
+    if has_no_elements(lowering):
+        return lower_formula(
+            lowering,
+            lambda: [
+                full(outs[0].shape, 0, outs[0].dtype),
+                *(identity_like(full(a.shape, 0, a.dtype)) for a in outs[1:]),
+            ],
+            (),
+            (),
+        )
+    *batch, m, n = x.shape
+    # Vectors that are not wanted have a place all the same.
+    u = outs[1] if params.compute_uv else ShapedArray((*batch, m, m), x.dtype)
+    vh = outs[2] if params.compute_uv else ShapedArray((*batch, n, n), x.dtype)
+    mode = "N" if not params.compute_uv else "A" if params.full_matrices else "S"
+    _, *results, info = lapack_call(
+        lowering,
+        "gesdd",
+        x.dtype,
+        ((operands[0], Stack(x, 2)),),
+        (Stack(x, 2), Stack(outs[0], 1), Stack(u, 2), Stack(vh, 2), status(x)),
+        {"mode": letter(mode)},
+    )
+    return nan_where_failed(lowering, info, results[: len(outs)], outs)
+
+
+@svd_p.def_jvp
+def _svd_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: SvdParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    """With ``E = U^H A' V``, ``s' = Re diag(E)`` (Giles 2008, 3.2; Wan and Zhang 2019).
+
+    ``U^H U'`` and ``V^H V'`` are skew-Hermitian; off the diagonal they solve
+    ``E = (U^H U') S - S (V^H V')``, and on it the phase is turned in ``U``.
+    """
+    (a,), (ta,) = primals, tangents
+    if ta is ZERO:
+        outs = bind(svd_p, (a,), params)
+        return outs, [ZERO] * len(outs)
+    m, n = a.shape[-2:]
+    if params.full_matrices and params.compute_uv and m != n:
+        raise DifferentiationError(
+            f"svd of matrices that are not square, here {m} by {n}, has no derivative with "
+            "full_matrices=True, since the last vectors are not determined. Say "
+            "full_matrices=False."
+        )
+    s, u, vh = bind(svd_p, (a,), SvdParams(False, True))
+    v = mH(vh)
+    along_v = mm(ta, v)
+    inner = mm(mH(u), along_v)
+    ts = real_part(diagonal_of(inner))
+    if not params.compute_uv:
+        return (s,), (ts,)
+    columns, row_factors = along_rows(s, inner), along_columns(s, inner)
+    flipped = mH(inner)
+    # s_j^2 - s_i^2, as a product, since squares cancel; there is no dividing by 0 on the diagonal
+    sums = on_diagonal(full_like(inner, 1), add(columns, row_factors))
+    gaps = mul(same_kind(differences(s, inner), inner), sums)
+    left = off_diagonal(div(add(mul(inner, columns), mul(row_factors, flipped)), gaps))
+    right = off_diagonal(div(add(mul(row_factors, inner), mul(flipped, columns)), gaps))
+    if dtypes.is_complex(a.dtype):
+        phase = div(sub(inner, flipped), mul(full_like(columns, 2), columns))
+        left = on_diagonal(phase, left)
+    tu, tv = mm(u, left), mm(v, right)
+    if m > n:
+        beyond = sub(along_v, mm(u, inner))
+        tu = add(tu, div(beyond, along_rows(s, beyond)))
+    if n > m:
+        along_u = mm(mH(ta), u)
+        beyond = sub(along_u, mm(v, flipped))
+        tv = add(tv, div(beyond, along_rows(s, beyond)))
+    return (s, u, vh), (ts, tu, mH(tv))
+
+
+def_matrix_batch(svd_p)
+
+
+def svd(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, Array]:
+    """Return ``U``, the singular values ``s`` and ``V^H``, with ``U diag(s) V^H = x``.
+
+    Args:
+        x: matrices, shape ``(..., m, n)``.
+        full_matrices: whether ``U`` and ``V`` are square; otherwise they have ``min(m, n)``
+            columns. With it, matrices that are not square have no derivative.
+
+    Returns:
+        ``U``, ``s`` (real, descending) and ``V^H``.
+
+    Raises:
+        ShapeError: ``x`` does not hold matrices.
+        DtypeError: the dtype is none of LAPACK's.
+    """
+    s, u, vh = applied(svd_p, (x,), SvdParams(full_matrices, True))
+    return u, s, vh
+
+
+def singular_values(x: Array) -> Array:
+    """Return the singular values, real and descending, of matrices ``(..., m, n)``."""
+    return applied(svd_p, (x,), SvdParams(False, False))[0]

@@ -1,0 +1,323 @@
+"""Triangular systems of equations, and the Cholesky factor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Var
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    HostArray,
+    MappedAxis,
+    NoParams,
+    Params,
+    Primitive,
+    Tangent,
+)
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import bind1
+from tinyjax.errors import ShapeError
+from tinyjax.primitives.elementwise import div, neg
+from tinyjax.primitives.families import add_tangents, lower_formula
+from tinyjax.primitives.matrices import (
+    Stack,
+    applied,
+    check_matrices,
+    check_operands,
+    conjugated,
+    def_matrix_batch,
+    from_lower,
+    has_no_elements,
+    hermitian_part,
+    lapack_call,
+    letter,
+    lower_nothing,
+    lower_part,
+    mm,
+    mT,
+    nan_where_failed,
+    on_diagonal,
+    solve_all,
+    status,
+    where_possible,
+)
+from tinyjax.primitives.shape import full_like, move_batch_axis
+from tinyjax.transforms.transpose import not_linear
+
+# triangular_solve
+
+
+@attrs.frozen(repr=False)
+class TriangularSolveParams(Params):
+    """Which system: ``op(a) x = b`` or ``x op(a) = b``, and which half of ``a`` is looked at.
+
+    ``op`` transposes, conjugates, both or neither; ``unit_diagonal`` takes the diagonal for ones.
+    """
+
+    left_side: bool
+    lower: bool
+    transpose_a: bool
+    conjugate_a: bool
+    unit_diagonal: bool
+
+
+triangular_solve_p: Primitive[TriangularSolveParams] = Primitive(
+    "triangular_solve", TriangularSolveParams
+)
+
+# Blocks of this size are left to NumPy's solver, which costs its size cubed.
+_BLOCK = 64
+
+
+@triangular_solve_p.def_impl
+def _triangular_solve_impl(
+    operands: Sequence[HostArray], params: TriangularSolveParams
+) -> Sequence[HostArray]:
+    a, b = operands
+    a = np.tril(a) if params.lower else np.triu(a)
+    if params.unit_diagonal:
+        np.einsum("...ii->...i", a)[...] = 1
+    if params.conjugate_a:
+        a = a.conj()
+    # What is left to solve is u x = b with u upper triangular.
+    if params.transpose_a == params.left_side:
+        a = a.swapaxes(-1, -2)
+    if not params.left_side:
+        b = b.swapaxes(-1, -2)
+    if params.lower != (params.transpose_a == params.left_side):
+        out = _substitute(a[..., ::-1, ::-1], b[..., ::-1, :])[..., ::-1, :]
+    else:
+        out = _substitute(a, b)
+    return (out if params.left_side else out.swapaxes(-1, -2),)
+
+
+def _substitute(u: HostArray, b: HostArray) -> HostArray:
+    """Solve ``u x = b`` for an upper triangular ``u``, last block of unknowns first."""
+    diagonal = np.einsum("...ii->...i", u)
+    # NumPy's solver refuses zeros, which here divide as they do elsewhere.
+    block = _BLOCK if diagonal.all() else 1
+    x = np.empty(b.shape, b.dtype)
+    for stop in range(u.shape[-1], 0, -block):
+        rows = slice(max(stop - block, 0), stop)
+        rest = b[..., rows, :]
+        if stop < u.shape[-1]:
+            rest = rest - u[..., rows, stop:] @ x[..., stop:, :]
+        if block == 1:
+            x[..., rows, :] = rest / diagonal[..., rows, None]
+        else:
+            x[..., rows, :] = np.linalg.solve(u[..., rows, rows], rest)
+    return x
+
+
+@triangular_solve_p.def_abstract_eval
+def _triangular_solve_type(
+    avals: Sequence[ShapedArray], params: TriangularSolveParams
+) -> Sequence[ShapedArray]:
+    a, b = avals
+    check_operands("triangular_solve", a, b)
+    axis = -2 if params.left_side else -1
+    if a.shape[-1] != b.shape[axis]:
+        side = "left" if params.left_side else "right"
+        raise ShapeError(
+            f"triangular_solve with the matrices on the {side} needs as many unknowns as "
+            f"equations, but got {a} and, in axis {axis}, {b}."
+        )
+    return (b.strip_weak(),)
+
+
+@triangular_solve_p.def_lowering
+def _triangular_solve_lowering(
+    lowering: Lowering, operands: Sequence[str], params: TriangularSolveParams
+) -> Sequence[str]:
+    if has_no_elements(lowering):
+        return lower_nothing(lowering)
+    a, b = lowering.avals_in
+    matrix, rhs = operands
+    if params.conjugate_a and not params.transpose_a:
+        (matrix,) = lower_formula(lowering, lambda x: [conjugated(x)], (matrix,), (a,))
+    transposed = "C" if params.conjugate_a else "T"
+    options = {
+        "side": "L" if params.left_side else "R",
+        "uplo": "L" if params.lower else "U",
+        "trans_x": transposed if params.transpose_a else "N",
+        "diag": "U" if params.unit_diagonal else "N",
+    }
+    return lapack_call(
+        lowering,
+        "trsm",
+        a.dtype,
+        ((matrix, Stack(a, 2)), (rhs, Stack(b, 2))),
+        (Stack(b, 2),),
+        {key: letter(value) for key, value in options.items()},
+    )
+
+
+@triangular_solve_p.def_jvp
+def _triangular_solve_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: TriangularSolveParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    """From ``op(a) x = b``: ``op(a) x' = b' - op(a') x`` (Giles 2008, 2.2.3)."""
+    (a, b), (ta, tb) = primals, tangents
+    x = bind1(triangular_solve_p, (a, b), params)
+    change: Tangent = tb
+    if ta is not ZERO:
+        seen = lower_part(ta, params.unit_diagonal)
+        if not params.lower:
+            seen = mT(lower_part(mT(ta), params.unit_diagonal))
+        if params.transpose_a:
+            seen = mT(seen)
+        if params.conjugate_a:
+            seen = conjugated(seen)
+        change = add_tangents(tb, neg(mm(seen, x) if params.left_side else mm(x, seen)))
+    if change is ZERO:
+        return (x,), (ZERO,)
+    return (x,), (bind1(triangular_solve_p, (a, change), params),)
+
+
+@triangular_solve_p.def_transpose
+def _triangular_solve_transpose(
+    cotangents: Sequence[Tangent],
+    operands: Sequence[Array | Var],
+    params: TriangularSolveParams,
+) -> Sequence[Tangent | None]:
+    (ct,), (a, _) = cotangents, operands
+    if isinstance(a, Var):
+        raise not_linear("triangular_solve", "the matrices")
+    if ct is ZERO:
+        return (None, ZERO)
+    turned = attrs.evolve(params, transpose_a=not params.transpose_a)
+    return (None, bind1(triangular_solve_p, (a, ct), turned))
+
+
+@triangular_solve_p.def_batch
+def _triangular_solve_batch(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: TriangularSolveParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    (a, b), (a_axis, b_axis) = values, axes
+    if a_axis is None and b_axis is not None:
+        x = solve_all(
+            lambda rhs: bind1(triangular_solve_p, (a, rhs), params), b, b_axis, params.left_side
+        )
+        return (x,), (0,)
+    moved = move_batch_axis(a, a_axis, 0, mapped.size), move_batch_axis(b, b_axis, 0, mapped.size)
+    return (bind1(triangular_solve_p, moved, params),), (0,)
+
+
+def triangular_solve(
+    a: Array,
+    b: Array,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Array:
+    """Solve ``op(a) x = b``, or ``x op(a) = b``, for triangular matrices ``a``.
+
+    Args:
+        a: shape ``(..., n, n)``; the half that ``lower`` does not name is not looked at.
+        b: shape ``(..., n, m)``, or ``(..., m, n)`` where ``a`` is on the right; of ``a``'s dtype.
+        left_side: whether ``a`` stands on the left of ``x``.
+        lower: whether it is the lower triangle that counts.
+        transpose_a: whether to transpose ``a`` first.
+        conjugate_a: whether to conjugate it.
+        unit_diagonal: whether to take the diagonal for ones.
+
+    Returns:
+        ``x``, of the shape of ``b``; infinite or NaN where the diagonal has zeros.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        DtypeError: the dtypes differ, or are none of LAPACK's.
+    """
+    params = TriangularSolveParams(left_side, lower, transpose_a, conjugate_a, unit_diagonal)
+    return applied(triangular_solve_p, (a, b), params)[0]
+
+
+# cholesky
+
+cholesky_p: Primitive[NoParams] = Primitive("cholesky", NoParams)
+
+
+@cholesky_p.def_impl
+def _cholesky_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+    (x,) = operands
+    (factor,) = where_possible(lambda a: (np.linalg.cholesky(a),), x)
+    return (np.tril(factor),)  # where it failed, NaN below the diagonal only
+
+
+@cholesky_p.def_abstract_eval
+def _cholesky_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+    (x,) = avals
+    check_matrices("cholesky", x, square=True)
+    return (x.strip_weak(),)
+
+
+@cholesky_p.def_lowering
+def _cholesky_lowering(
+    lowering: Lowering, operands: Sequence[str], params: NoParams
+) -> Sequence[str]:
+    if has_no_elements(lowering):
+        return lower_nothing(lowering)
+    (x,) = lowering.avals_in
+    matrices = Stack(x, 2)
+    factor, info = lapack_call(
+        lowering,
+        "potrf",
+        x.dtype,
+        ((operands[0], matrices),),
+        (matrices, status(x)),
+        {"uplo": letter("L")},
+    )
+    (factor,) = nan_where_failed(lowering, info, (factor,), (x,))
+    return lower_formula(lowering, lambda y: [lower_part(y)], (factor,), (x,))
+
+
+@cholesky_p.def_jvp
+def _cholesky_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    """``L' = L phi(L^-1 A' L^-H)``; ``phi`` takes the lower half (Murray 2016, equation 8)."""
+    (x,), (t,) = primals, tangents
+    factor = bind1(cholesky_p, (x,), NO_PARAMS)
+    if t is ZERO:
+        return (factor,), (ZERO,)
+    right = TriangularSolveParams(False, True, True, True, False)
+    left = TriangularSolveParams(True, True, False, False, False)
+    inner = bind1(triangular_solve_p, (factor, from_lower(t)), right)
+    inner = bind1(triangular_solve_p, (factor, inner), left)
+    halved = div(inner, full_like(inner, 2))
+    return (factor,), (mm(factor, on_diagonal(halved, lower_part(inner))),)
+
+
+def_matrix_batch(cholesky_p)
+
+
+def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:
+    """Return the lower triangular ``L`` with a positive diagonal and ``L L^H = x``.
+
+    Args:
+        x: Hermitian positive definite matrices, shape ``(..., n, n)``.
+        symmetrize_input: whether to take ``(x + x^H) / 2`` for ``x``; otherwise only the lower
+            triangle is looked at, which then has the whole derivative, too.
+
+    Returns:
+        The factors, of the shape of ``x``, with zeros above the diagonal; NaN for matrices that are
+        not positive definite.
+
+    Raises:
+        ShapeError: ``x`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+    """
+    cholesky_p.rules.abstract_eval((x.aval,), NO_PARAMS)
+    return bind1(cholesky_p, (hermitian_part(x) if symmetrize_input else x,), NO_PARAMS)

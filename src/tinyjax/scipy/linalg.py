@@ -1,0 +1,591 @@
+"""Linear algebra by SciPy's names: factors that are used several times, and matrix functions.
+
+Matrices may come in stacks: the axes before the last two are the batch's. As in
+``tinyjax.numpy.linalg``, results are NaN where there are none. ``overwrite_a``, ``overwrite_b`` and
+``check_finite`` are taken for the sake of programs that give them: arrays are immutable, and
+nothing is checked.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, Literal, overload
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy import creation, manipulation
+from tinyjax.numpy import linalg as numpy_linalg
+from tinyjax.numpy.contraction import matmul
+from tinyjax.numpy.elementwise import abs as absolute
+from tinyjax.numpy.elementwise import ceil, clip, exp2, log2, pick
+from tinyjax.numpy.linalg import systems
+from tinyjax.numpy.promotion import array_of, broadcast_to_shape, inexact, promote_dtypes, strong
+from tinyjax.numpy.reductions import max as greatest
+from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.primitives import lu as lu_
+from tinyjax.primitives import matrices, spectral, triangular
+from tinyjax.primitives import qr as qr_
+from tinyjax.primitives.shape import zeros_like
+from tinyjax.primitives.stop_gradient import stop_gradient
+
+__all__ = [
+    "block_diag",
+    "cho_factor",
+    "cho_solve",
+    "cholesky",
+    "det",
+    "eigh",
+    "expm",
+    "inv",
+    "lu",
+    "lu_factor",
+    "lu_solve",
+    "qr",
+    "solve",
+    "solve_triangular",
+    "svd",
+]
+
+
+def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
+    a = strong(inexact(x, name))
+    matrices.check_matrices(name, a.aval, square=square)
+    return a
+
+
+def _systems(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
+    """Matrices and right-hand sides that fit, and whether these were vectors."""
+    x, y = array_of(name, a), array_of(name, b)
+    vector = y.ndim == x.ndim - 1
+    return *systems(name, x, y, vector=vector), vector
+
+
+def _plain(x: Array, vector: bool) -> Array:
+    return x[..., 0] if vector else x
+
+
+# Cholesky factors
+
+
+def cholesky(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Array:
+    """Return the upper triangular ``R`` with a positive diagonal and ``R^H R = a``.
+
+    Args:
+        a: Hermitian positive definite matrices, shape ``(..., n, n)``.
+        lower: whether to return ``R^H`` in its place.
+        overwrite_a: not used.
+        check_finite: not used.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+        Array([[2., 1.],
+               [0., 2.]], dtype=float32)
+    """
+    factor = triangular.cholesky(_matrices("cholesky", a, square=True))
+    return factor if lower else matrices.mH(factor)
+
+
+def cho_factor(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, bool]:
+    """Return what ``cholesky`` does, and ``lower``: together what ``cho_solve`` takes.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+    """
+    return cholesky(a, lower), lower
+
+
+def cho_solve(
+    c_and_lower: tuple[ArrayLike, bool],
+    b: ArrayLike,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
+    """Solve ``a x = b``, given what ``cho_factor`` returns for ``a``.
+
+    Args:
+        c_and_lower: the factor, and whether it is the lower one.
+        b: shape ``(..., n, m)``; or with one axis less than the factor, for vectors.
+        overwrite_b: not used.
+        check_finite: not used.
+
+    Returns:
+        ``x``, of the shape of ``b``.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> a = jnp.array([[4.0, 0.0], [0.0, 1.0]])
+        >>> linalg.cho_solve(linalg.cho_factor(a), jnp.array([2.0, 3.0]))
+        Array([0.5, 3. ], dtype=float32)
+    """
+    factor, lower = c_and_lower
+    c, right, vector = _systems("cho_solve", factor, b)
+    for conjugated in (not lower, lower):
+        right = triangular.triangular_solve(
+            c,
+            right,
+            left_side=True,
+            lower=lower,
+            transpose_a=conjugated,
+            conjugate_a=conjugated,
+        )
+    return _plain(right, vector)
+
+
+# LU factors
+
+
+def lu_factor(
+    a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array]:
+    """Return the factors and pivots that ``lu_solve`` takes.
+
+    Args:
+        a: matrices, shape ``(..., m, n)``.
+        overwrite_a: not used.
+        check_finite: not used.
+
+    Returns:
+        ``U``, with ``L`` but for its diagonal of ones below it; and for each elimination the row
+        that was exchanged with its own, int32.
+
+    Raises:
+        ShapeError: ``a`` does not hold matrices.
+    """
+    factors, pivots, _ = lu_.lu(_matrices("lu_factor", a))
+    return factors, pivots
+
+
+def lu_solve(
+    lu_and_piv: tuple[ArrayLike, ArrayLike],
+    b: ArrayLike,
+    trans: int = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
+    """Solve ``a x = b``, given what ``lu_factor`` returns for ``a``.
+
+    Args:
+        lu_and_piv: the factors and the pivots.
+        b: shape ``(..., n, m)``; or with one axis less than the factors, for vectors.
+        trans: 1 for the transpose of ``a``, 2 for the conjugate transpose.
+        overwrite_b: not used.
+        check_finite: not used.
+
+    Returns:
+        ``x``, of the shape of ``b``; infinite or NaN where ``a`` is singular.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        ArgumentError: ``trans`` is another number.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> factors = linalg.lu_factor(jnp.array([[0.0, 1.0], [2.0, 0.0]]))
+        >>> linalg.lu_solve(factors, jnp.array([3.0, 4.0]))
+        Array([2., 3.], dtype=float32)
+    """
+    if trans not in (0, 1, 2):
+        raise ArgumentError(f"lu_solve takes 0, 1 or 2 for trans, but got {trans!r}.")
+    given, pivots = lu_and_piv
+    factors, right, vector = _systems("lu_solve", given, b)
+    order = lu_.pivots_to_permutation(
+        array_of("lu_solve", pivots).astype(dtypes.int32), factors.shape[-1]
+    )
+    order = broadcast_to_shape(order, factors.shape[:-1])
+    return _plain(lu_.solve_factored(factors, order, right, trans > 0, trans == 2), vector)
+
+
+@overload
+def lu(
+    a: ArrayLike,
+    permute_l: Literal[False] = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+) -> tuple[Array, Array, Array]: ...
+@overload
+def lu(
+    a: ArrayLike, permute_l: Literal[True], overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array]: ...
+def lu(
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array, Array] | tuple[Array, Array]:
+    """Return the factors of ``P L U = a``, from Gaussian elimination with partial pivoting.
+
+    Args:
+        a: matrices, shape ``(..., m, n)``; ``k`` is the lesser of ``m`` and ``n``.
+        permute_l: whether to return ``P L`` and ``U`` in place of all three.
+        overwrite_a: not used.
+        check_finite: not used.
+
+    Returns:
+        The permutation ``P``, real, shape ``(..., m, m)``; ``L``, ``(..., m, k)``, with ones on the
+        diagonal; and ``U``, ``(..., k, n)``.
+
+    Raises:
+        ShapeError: ``a`` does not hold matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> p, l, u = linalg.lu(jnp.array([[1.0, 2.0], [4.0, 4.0]]))
+        >>> p @ l @ u
+        Array([[1., 2.],
+               [4., 4.]], dtype=float32)
+    """
+    x = _matrices("lu", a)
+    factors, _, order = lu_.lu(x)
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    tall = factors[..., :k]
+    lower = matrices.lower_part(tall, strict=True) + matrices.identity_like(tall)
+    upper = matrices.upper_part(factors[..., :k, :])
+    # row i of P is the unit vector of the place where row i of the matrix went
+    places = creation.arange(m, dtype=order.dtype)
+    permutation = (places[:, None] == order[..., None, :]).astype(dtypes.real_part(x.dtype))
+    return (permutation @ lower, upper) if permute_l else (permutation, lower, upper)
+
+
+# Systems of equations
+
+
+def solve_triangular(
+    a: ArrayLike,
+    b: ArrayLike,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    debug: object = None,
+    check_finite: bool = True,
+) -> Array:
+    """Solve ``a x = b`` for triangular matrices.
+
+    Args:
+        a: shape ``(..., n, n)``; the other half is not looked at.
+        b: shape ``(..., n, m)``; or with one axis less than ``a``, for vectors.
+        trans: 0 or ``"N"``; 1 or ``"T"`` for the transpose of ``a``, 2 or ``"C"`` for the conjugate
+            transpose.
+        lower: whether it is the lower triangle that counts.
+        unit_diagonal: whether to take the diagonal for ones.
+        overwrite_b: not used.
+        debug: not used.
+        check_finite: not used.
+
+    Returns:
+        ``x``, of the shape of ``b``; infinite or NaN where the diagonal has zeros.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        ArgumentError: ``trans`` is something else.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> a = jnp.array([[2.0, 0.0], [1.0, 1.0]])
+        >>> linalg.solve_triangular(a, jnp.array([2.0, 3.0]), lower=True)
+        Array([1., 2.], dtype=float32)
+    """
+    if trans not in _OPTIONS:
+        raise ArgumentError(
+            f"solve_triangular takes 0, 1, 2, 'N', 'T' or 'C' for trans, but got {trans!r}."
+        )
+    transposed, conjugated = _OPTIONS[trans]
+    matrix, right, vector = _systems("solve_triangular", a, b)
+    x = triangular.triangular_solve(
+        matrix,
+        right,
+        left_side=True,
+        lower=lower,
+        transpose_a=transposed,
+        conjugate_a=conjugated,
+        unit_diagonal=unit_diagonal,
+    )
+    return _plain(x, vector)
+
+
+#: Whether to transpose, and to conjugate.
+_OPTIONS: Final[dict[int | str, tuple[bool, bool]]] = {
+    0: (False, False),
+    "N": (False, False),
+    1: (True, False),
+    "T": (True, False),
+    2: (True, True),
+    "C": (True, True),
+}
+
+
+def solve(
+    a: ArrayLike,
+    b: ArrayLike,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    debug: object = False,
+    check_finite: bool = True,
+    assume_a: Literal["gen", "sym", "her", "pos"] = "gen",
+) -> Array:
+    """Solve ``a x = b``.
+
+    Args:
+        a: shape ``(..., n, n)``.
+        b: shape ``(..., n, m)``; or with one axis less than ``a``, for vectors.
+        lower: not used: of Hermitian matrices, both triangles count.
+        overwrite_a: not used.
+        overwrite_b: not used.
+        debug: not used.
+        check_finite: not used.
+        assume_a: ``"pos"`` for Hermitian positive definite matrices, which are solved by Cholesky
+            factors; ``"sym"`` and ``"her"`` are solved as ``"gen"``, others.
+
+    Returns:
+        ``x``, of the shape of ``b``; NaN where there is no solution.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        ArgumentError: ``assume_a`` is something else.
+    """
+    if assume_a not in ("gen", "sym", "her", "pos"):
+        raise ArgumentError(
+            f"solve takes 'gen', 'sym', 'her' or 'pos' for assume_a, but got {assume_a!r}."
+        )
+    if assume_a == "pos":
+        return cho_solve(cho_factor(a, lower=True), b)
+    matrix, right, vector = _systems("solve", a, b)
+    return _plain(lu_.solve(matrix, right), vector)
+
+
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """Return the inverses of matrices; as ``tinyjax.numpy.linalg.inv``."""
+    return numpy_linalg.inv(a)
+
+
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """Return the determinants of matrices; as ``tinyjax.numpy.linalg.det``."""
+    return numpy_linalg.det(a)
+
+
+# Other factors
+
+
+@overload
+def qr(
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: object = None,
+    mode: Literal["full", "economic"] = "full",
+    pivoting: Literal[False] = False,
+    check_finite: bool = True,
+) -> tuple[Array, Array]: ...
+@overload
+def qr(
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: object = None,
+    *,
+    mode: Literal["r"],
+    pivoting: Literal[False] = False,
+    check_finite: bool = True,
+) -> tuple[Array]: ...
+def qr(
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: object = None,
+    mode: Literal["full", "economic", "r"] = "full",
+    pivoting: Literal[False] = False,
+    check_finite: bool = True,
+) -> tuple[Array, Array] | tuple[Array]:
+    """Return ``Q`` with orthonormal columns and upper triangular ``R``, with ``Q R = a``.
+
+    Args:
+        a: matrices, shape ``(..., m, n)``.
+        overwrite_a: not used.
+        lwork: not used.
+        mode: ``"full"`` for square ``Q``, without a derivative where ``m`` is greater than ``n``;
+            ``"economic"`` for ``min(m, n)`` columns; ``"r"`` for ``R`` alone, as in ``"full"``.
+        pivoting: must be False.
+        check_finite: not used.
+
+    Raises:
+        ShapeError: ``a`` does not hold matrices.
+        ArgumentError: there is no such mode, or pivoting is asked for.
+    """
+    if pivoting:
+        raise ArgumentError("qr does not pivot. For the rank of a matrix, use matrix_rank or svd.")
+    if mode not in ("full", "economic", "r"):
+        raise ArgumentError(f"qr takes the modes 'full', 'economic' and 'r', but got {mode!r}.")
+    q, r = qr_.qr(_matrices("qr", a), full_matrices=mode != "economic")
+    return (r,) if mode == "r" else (q, r)
+
+
+@overload
+def eigh(
+    a: ArrayLike, b: None = None, lower: bool = True, eigvals_only: Literal[False] = False
+) -> tuple[Array, Array]: ...
+@overload
+def eigh(
+    a: ArrayLike, b: None = None, lower: bool = True, *, eigvals_only: Literal[True]
+) -> Array: ...
+def eigh(
+    a: ArrayLike, b: None = None, lower: bool = True, eigvals_only: bool = False
+) -> tuple[Array, Array] | Array:
+    """Return the eigenvalues and eigenvectors of Hermitian matrices.
+
+    Args:
+        a: shape ``(..., n, n)``.
+        b: must be None: generalised problems are not solved.
+        lower: which triangle of ``a`` counts.
+        eigvals_only: whether to return the eigenvalues alone.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+        ArgumentError: ``b`` is given.
+    """
+    if b is not None:
+        raise ArgumentError(
+            "eigh does not solve generalised problems. With L = cholesky(b, lower=True), a x = "
+            "w b x has the eigenvalues of L^-1 a L^-H."
+        )
+    x = _matrices("eigh", a, square=True)
+    vectors, values = spectral.eigh(x if lower else matrices.mH(x), symmetrize_input=False)
+    return values if eigvals_only else (values, vectors)
+
+
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+) -> tuple[Array, Array, Array]: ...
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    *,
+    compute_uv: Literal[False],
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+) -> Array: ...
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+) -> tuple[Array, Array, Array] | Array:
+    """Return ``U``, the singular values and ``V^H``; as ``tinyjax.numpy.linalg.svd``."""
+    x = _matrices("svd", a)
+    if not compute_uv:
+        return spectral.singular_values(x)
+    return spectral.svd(x, full_matrices=full_matrices)
+
+
+# Matrices made and mapped
+
+
+def block_diag(*arrs: ArrayLike) -> Array:
+    """Return a matrix with the given matrices along its diagonal, and zeros elsewhere.
+
+    Args:
+        *arrs: matrices; vectors and scalars are matrices of one row.
+
+    Raises:
+        ShapeError: one has more than two axes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.block_diag(jnp.array([[1, 2]]), 3)
+        Array([[1, 2, 0],
+               [0, 0, 3]], dtype=int32)
+    """
+    xs = promote_dtypes(*(array_of("block_diag", x) for x in arrs or (creation.zeros((1, 0)),)))
+    for x in xs:
+        if x.ndim > 2:
+            raise ShapeError(f"block_diag takes matrices, but got shape {x.shape}.")
+    blocks = [x.reshape(1, x.size) if x.ndim < 2 else x for x in xs]
+    width = sum(x.shape[1] for x in blocks)
+    rows, left = [], 0
+    for x in blocks:
+        right = width - left - x.shape[1]
+        rows.append(manipulation.pad(x, ((0, 0), (left, right))))
+        left += x.shape[1]
+    return manipulation.concatenate(rows, 0)
+
+
+#: Higham 2005, table 2.3: up to which 1-norm the approximant of that degree is exact to the last
+#: bit.
+_DEGREES: Final = {dtypes.float32: (7, 3.925724783138660), dtypes.float64: (13, 5.371920351148152)}
+
+
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
+    """Return the exponentials of matrices.
+
+    By scaling, Padé's approximants and squaring (Higham 2005).
+
+    Args:
+        A: shape ``(..., n, n)``.
+        upper_triangular: not used: all matrices are treated alike.
+        max_squarings: the norm may be up to about ``2 ** max_squarings`` times 5; results of
+            greater ones are NaN.
+
+    Returns:
+        Matrices of the shape of ``A``.
+
+    Raises:
+        ShapeError: ``A`` does not hold square matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.expm(jnp.zeros((2, 2)))
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    a = _matrices("expm", A, square=True)
+    if not a.size:
+        return a
+    degree, limit = _DEGREES[dtypes.real_part(a.dtype)]
+    size = greatest(sum_of(absolute(stop_gradient(a)), -2), -1)
+    times = clip(ceil(log2(size / limit)), 0)
+    one = matrices.identity_like(a)
+    powers = _rational(a * exp2(-times)[..., None, None], degree)
+    for i in range(max_squarings):
+        wanted = (i < times)[..., None, None]
+        # where there is nothing left to square, ones are, which cannot overflow
+        base = pick(wanted, powers, one)
+        powers = pick(wanted, matmul(base, base), powers)
+    return pick((times <= max_squarings)[..., None, None], powers, math.nan)
+
+
+def _rational(a: Array, degree: int) -> Array:
+    """Padé's approximant of the exponential, with numerator and denominator of one degree."""
+    square = matmul(a, a)
+    term = matrices.identity_like(a)
+    even, odd = zeros_like(a), zeros_like(a)
+    coefficient = 1.0
+    for k in range(degree + 1):
+        if k % 2:
+            odd = odd + coefficient * term
+            term = matmul(term, square) if k < degree else term
+        else:
+            even = even + coefficient * term
+        coefficient *= (degree - k) / ((2 * degree - k) * (k + 1))
+    odd = matmul(a, odd)
+    return lu_.solve(even - odd, even + odd)

@@ -1,0 +1,391 @@
+"""Calls of a jitted function as it remembers them, and how two of them differ.
+
+Two calls with one signature run one program. What a signature holds is all that a program can
+depend on: the structure and the types of the arguments, the values of static ones, the settings,
+and the named axes around the call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from tinyjax import tree
+from tinyjax.config import Settings, settings
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.calling import argument_path, parameter_name
+from tinyjax.core.primitive import MappedAxis
+from tinyjax.errors import StaticArgumentError
+from tinyjax.frames import describe_function
+from tinyjax.transforms.batching import enclosing_axes
+from tinyjax.tree import PyTree, PyTreeDef, TreeMismatchError
+from tinyjax.tree.treedef import walk_up_to
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@attrs.frozen(eq=False)
+class StaticArguments:
+    """Static arguments as a key: equal where values and types are, and 0.0 is not -0.0.
+
+    Attributes:
+        positional: pairs of position and value.
+        keywords: pairs of name and value.
+    """
+
+    positional: tuple[tuple[int, Any], ...] = ()
+    keywords: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Which positional arguments are static."""
+        return tuple([i for i, _ in self.positional])
+
+    def __hash__(self) -> int:
+        return hash((self.positional, self.keywords))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, StaticArguments)
+            and self.positional == other.positional
+            and self.keywords == other.keywords
+            and all(map(_same_value, self._values(), other._values()))
+        )
+
+    def _values(self) -> list[Any]:
+        return [value for _, value in (*self.positional, *self.keywords)]
+
+    def bind(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """The function of the other arguments alone."""
+        static, keywords = dict(self.positional), dict(self.keywords)
+
+        def call(*dynamic: Any, **dynamic_keywords: Any) -> Any:
+            rest = iter(dynamic)
+            total = len(dynamic) + len(static)
+            full = [static[i] if i in static else next(rest) for i in range(total)]
+            return fun(*full, **keywords, **dynamic_keywords)
+
+        return call
+
+
+def _same_value(a: object, b: object) -> bool:
+    # Equal values of different types, such as 1 and True, are different programs.
+    return type(a) is type(b) and a == b and (type(a) is not float or str(a) == str(b))
+
+
+_NONE = StaticArguments()
+
+
+@attrs.frozen(cache_hash=True)
+class Signature:
+    """What a call is remembered by.
+
+    Attributes:
+        in_tree: the structure of ``(args, kwargs)``, less the static ones.
+        avals: the types of the leaves.
+        static: the static arguments.
+        settings: those in force.
+        axes: the named axes of the enclosing ``vmap``s.
+    """
+
+    in_tree: PyTreeDef
+    avals: tuple[ShapedArray, ...]
+    static: StaticArguments
+    settings: Settings
+    axes: tuple[MappedAxis, ...]
+
+
+def make_signature(
+    in_tree: PyTreeDef, avals: Iterable[ShapedArray], static: StaticArguments
+) -> Signature:
+    """The signature of a call that is made here."""
+    return Signature(in_tree, tuple(avals), static, settings(), enclosing_axes())
+
+
+@attrs.frozen(eq=False)
+class Parameters:
+    """Which arguments of a function are static, and which are donated.
+
+    Attributes:
+        fun: the function.
+        static_argnums: the static ones by position.
+        static_argnames: by name.
+        donate_argnums: the donated ones by position.
+        donate_argnames: by name.
+    """
+
+    fun: Callable[..., Any]
+    static_argnums: tuple[int, ...]
+    static_argnames: tuple[str, ...]
+    donate_argnums: tuple[int, ...]
+    donate_argnames: tuple[str, ...]
+
+    @property
+    def all_dynamic(self) -> bool:
+        """Whether no argument is static."""
+        return not (self.static_argnums or self.static_argnames)
+
+    @cached_property
+    def _parameters(self) -> tuple[inspect.Parameter, ...] | None:
+        try:
+            return tuple(inspect.signature(self.fun).parameters.values())
+        except (TypeError, ValueError):
+            return None
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        """The names of the positional parameters."""
+        return tuple([p.name for p in self._parameters or () if p.kind in _POSITIONAL])
+
+    def split(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], PyTreeDef, StaticArguments]:
+        """Take the static arguments out of a call, and flatten what is left.
+
+        Raises:
+            StaticArgumentError: one is an array, or not hashable.
+        """
+        if self.all_dynamic:
+            leaves, in_tree = tree.flatten((args, kwargs))
+            return leaves, in_tree, _NONE
+        nums, names = self._static_places(len(args))
+        positional = tuple([(i, self._hashable(args[i], f"argument {i}")) for i in nums])
+        keywords = tuple([(n, self._hashable(kwargs[n], f"'{n}'")) for n in names if n in kwargs])
+        dynamic_args = tuple([a for i, a in enumerate(args) if i not in nums])
+        dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in names}
+        leaves, in_tree = tree.flatten((dynamic_args, dynamic_kwargs))
+        return leaves, in_tree, StaticArguments(positional, keywords)
+
+    def _static_places(self, num_args: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        for i in self.static_argnums:
+            if not -num_args <= i < num_args and i >= len(self._names) and not self._variadic:
+                raise StaticArgumentError(
+                    f"static_argnums names argument {i}, but {describe_function(self.fun)} takes "
+                    f"{len(self._names)} positional arguments."
+                )
+        nums = {i + num_args if i < 0 else i for i in self.static_argnums}
+        names = set(self.static_argnames)
+        names.update(self._names[i] for i in nums if 0 <= i < len(self._names))
+        nums.update(i for i, name in enumerate(self._names) if name in self.static_argnames)
+        return tuple(sorted([i for i in nums if i < num_args])), tuple(sorted(names))
+
+    @property
+    def _variadic(self) -> bool:
+        parameters = self._parameters
+        return parameters is None or any(
+            p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters
+        )
+
+    def _hashable(self, value: Any, place: str) -> Any:
+        if isinstance(value, Array):
+            raise StaticArgumentError(
+                f"static {place} of {describe_function(self.fun)} is an array of type "
+                f"{value.aval}. A "
+                "static argument is compared by value at every call: leave arrays out of "
+                "static_argnums, or pass a Python number."
+            )
+        try:
+            hash(value)
+        except TypeError:
+            raise StaticArgumentError(
+                f"static {place} of {describe_function(self.fun)} is of type "
+                f"{type(value).__name__}, "
+                "which is not hashable. Pass a tuple instead of a list, or a frozen class."
+            ) from None
+        return value
+
+    def donated(self, in_tree: PyTreeDef, static: StaticArguments) -> list[int]:
+        """Which leaves of ``(args, kwargs)``, less the static ones, are donated."""
+        if not (self.donate_argnums or self.donate_argnames):
+            return []
+        args, kwargs = tree.unflatten(in_tree, range(in_tree.num_leaves))
+        positions = static.positions
+        total = len(args) + len(positions)
+        nums = {i + total if i < 0 else i for i in self.donate_argnums}
+        dynamic = [i for i in range(total) if i not in positions]
+        wanted: list[int] = []
+        for i, value in zip(dynamic, args, strict=True):
+            name = self._names[i] if i < len(self._names) else None
+            if i in nums or name in self.donate_argnames:
+                wanted += tree.leaves(value)
+        for name, value in kwargs.items():
+            position = self._names.index(name) if name in self._names else None
+            if name in self.donate_argnames or position in nums:
+                wanted += tree.leaves(value)
+        return sorted(wanted)
+
+
+# Why a call was not like an earlier one
+
+
+@attrs.frozen
+class Explanation:
+    """What a call of a jitted function would do, and why.
+
+    Attributes:
+        function: the function, and where it is defined.
+        traces: whether the call would run the Python function, to record its program.
+        compiles: whether XLA would compile the program.
+        differences: how the call differs from the most similar one before it; one line for every
+            argument, static value or setting that does.
+        reasons: whatever else there is to say.
+    """
+
+    function: str
+    traces: bool
+    compiles: bool
+    differences: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        match self.traces, self.compiles:
+            case True, True:
+                verdict = "is traced and compiled"
+            case True, False:
+                verdict = "is traced, but not compiled"
+            case False, True:
+                verdict = "was traced before, and is compiled"
+            case _:
+                verdict = "runs a program that was traced and compiled before"
+        lines = [f"this call of {self.function} {verdict}"]
+        return "\n".join([*lines, *(f"  {line}" for line in (*self.differences, *self.reasons))])
+
+
+def log(text: str) -> None:
+    """Tell the logger ``tinyjax``, as the setting ``explain`` asks for."""
+    import logging  # noqa: PLC0415 - most programs do not use it
+
+    logging.getLogger("tinyjax").warning(text)
+
+
+def differences(
+    fun: Callable[..., Any], signature: Signature, earlier: Iterable[Signature]
+) -> tuple[str, ...]:
+    """Say how a call differs from the earlier one that it differs from least.
+
+    Args:
+        fun: the function, for the names of its parameters.
+        signature: the call.
+        earlier: the signatures of earlier calls.
+    """
+    found = [tuple(_differences(fun, signature, other)) for other in earlier]
+    return min(found, key=len, default=())
+
+
+def _differences(fun: Callable[..., Any], new: Signature, old: Signature) -> list[str]:
+    lines: list[str] = []
+    if new.in_tree is not old.in_tree and new.in_tree != old.in_tree:
+        lines += _structures(fun, new, old)
+    else:
+        for i, (a, b) in enumerate(zip(new.avals, old.avals, strict=True)):
+            if a is not b:
+                path = argument_path(fun, new.in_tree, i, new.static.positions)
+                lines.append(f"{path}: {a} instead of {b}{_advice(a, b)}")
+    lines += _values(
+        [(parameter_name(fun, i), value) for i, value in new.static.positional],
+        [(parameter_name(fun, i), value) for i, value in old.static.positional],
+    )
+    lines += _values(new.static.keywords, old.static.keywords)
+    for name, a in attrs.asdict(new.settings).items():
+        b = getattr(old.settings, name)
+        if a != b:
+            lines.append(f"setting {name}: {a!r} instead of {b!r}")
+    if new.axes != old.axes:
+        lines.append(
+            f"named axes around the call: {_names(new.axes)} instead of {_names(old.axes)}"
+        )
+    return lines
+
+
+def _advice(new: ShapedArray, old: ShapedArray) -> str:
+    if new.shape == old.shape and new.dtype == old.dtype:
+        if new.weak_type:
+            return ": a Python number, where there was an array"
+        return ": an array, where there was a Python number"
+    return ""
+
+
+def _names(axes: Sequence[MappedAxis]) -> str:
+    return ", ".join(f"{axis.name!r} of length {axis.size}" for axis in axes) or "none"
+
+
+def _values(new: Sequence[tuple[str, Any]], old: Sequence[tuple[str, Any]]) -> list[str]:
+    before, now = dict(old), dict(new)
+    lines = []
+    for name in [*now, *(name for name in before if name not in now)]:
+        a, b = now.get(name, _MISSING), before.get(name, _MISSING)
+        if not _same_value(a, b):
+            lines.append(f"static {name}: {a!r} instead of {b!r}")
+    return lines
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "its default"
+
+
+_MISSING = _Missing()
+
+
+def _structures(fun: Callable[..., Any], new: Signature, old: Signature) -> list[str]:
+    """Say where the structures of two calls' arguments differ, for each argument."""
+    old_args, old_kwargs = _arguments(fun, old)
+    new_args, new_kwargs = _arguments(fun, new)
+    lines = []
+    if len(new_args) != len(old_args):
+        lines.append(f"{len(new_args)} positional arguments instead of {len(old_args)}")
+    if new_kwargs.keys() != old_kwargs.keys():
+        lines.append(f"keywords {_keywords(new_kwargs)} instead of {_keywords(old_kwargs)}")
+    for name, (treedef, numbered) in (new_args | new_kwargs).items():
+        other = old_args.get(name) or old_kwargs.get(name)
+        if other is not None and other[0] != treedef:
+            found = _mismatch(name, other[0], treedef, numbered)
+            if found is not None:
+                lines.append(f"{found.path}: {found.got} instead of {found.expected}")
+                continue
+            found = _mismatch(name, treedef, *other)  # the new one ends where the old one goes on
+            if found is not None:
+                lines.append(f"{found.path}: {found.expected} instead of {found.got}")
+    return lines
+
+
+def _mismatch(
+    name: str, expected: PyTreeDef, treedef: PyTreeDef, numbered: PyTree
+) -> TreeMismatchError | None:
+    """Where a tree first differs from a structure; None where it ends before it does."""
+    try:
+        for _ in walk_up_to(expected, numbered, name, stop_at=treedef):
+            pass
+    except TreeMismatchError as error:
+        return error
+    return None
+
+
+_Arguments = dict[str, tuple[PyTreeDef, PyTree]]
+
+
+def _arguments(fun: Callable[..., Any], signature: Signature) -> tuple[_Arguments, _Arguments]:
+    """The dynamic arguments by name: the structure of each, and it with numbers for leaves."""
+    treedef = signature.in_tree
+    args, kwargs = tree.unflatten(treedef, range(treedef.num_leaves))
+    arg_defs, kwarg_defs = treedef.children()
+    positions = signature.static.positions
+    free = [i for i in range(len(args) + len(positions)) if i not in positions]
+    positional = {
+        parameter_name(fun, i): (child, x)
+        for i, child, x in zip(free, arg_defs.children(), args, strict=True)
+    }
+    keywords = {
+        str(name): (child, x)
+        for (name, x), child in zip(sorted(kwargs.items()), kwarg_defs.children(), strict=True)
+    }
+    return positional, keywords
+
+
+def _keywords(kwargs: _Arguments) -> str:
+    return ", ".join(kwargs) or "none"

@@ -1,0 +1,212 @@
+"""What the transformations note for the setting ``debug_nans``: lines, directions and lanes.
+
+With the setting on, ``vmap`` runs a ``LaneTrace`` and says of every result which of its axes is
+the batch; a linearization records the user's lines; and a transposition says of each equation it
+applies that it belongs to a backward pass. What is staged carries this in its equations' sources,
+what is evaluated in the births of its NaNs (``core.nans``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+import attrs
+
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.births import add_lanes, belong_to_tangents, next_serial
+from tinyjax.core.jaxpr import JaxprEqn, Var
+from tinyjax.core.nans import backward_pass, direction_here
+from tinyjax.core.primitive import ZERO, Primitive, Tangent
+from tinyjax.core.staging import Recorder, StagingTracer
+from tinyjax.core.trace import Trace, current_trace, evaluated_source, set_evaluated_source
+from tinyjax.frames import LaneAxis, TracedSource, traced_source
+from tinyjax.transforms.batching import BatchTrace, BatchTracer
+from tinyjax.transforms.jvp import JVPTrace, JVPTracer
+from tinyjax.transforms.linearize import LinearTrace
+from tinyjax.transforms.transpose import ApplyTranspose
+
+P = TypeVar("P")
+
+
+@attrs.frozen(eq=False)
+class _Moment:
+    """What there was before a rule ran: births, and the equations of each recorder."""
+
+    serial: int
+    recorded: dict[Recorder, int]
+
+
+def _now(trace: Trace) -> _Moment:
+    recorded: dict[Recorder, int] = {}
+    while True:
+        if isinstance(trace, Recorder):
+            recorded[trace] = len(trace.eqns)
+        if trace.parent is trace:
+            return _Moment(next_serial(), recorded)
+        trace = trace.parent
+
+
+def _add_lanes(
+    value: Array, lanes: tuple[LaneAxis, ...], below: tuple[LaneAxis, ...], since: _Moment
+) -> None:
+    """Say of a rule's result, in what has been computed or recorded for it, where its lanes are."""
+    match value:
+        case BatchTracer():
+            trace, axis = value._trace, value.axis
+            deeper = [lane.shifted(axis) for lane in below]
+            if isinstance(trace, LaneTrace):
+                deeper.append(LaneAxis(axis, trace.mapped.size, trace.mapped))
+            shifted = tuple([lane.shifted(axis) for lane in lanes])
+            _add_lanes(value.value, shifted, tuple(deeper), since)
+        case JVPTracer():
+            _add_lanes(value.primal, lanes, below, since)
+            _add_lanes(value.tangent, lanes, below, since)
+        case StagingTracer():
+            if isinstance(value._trace, Recorder):
+                _annotate(value._trace, value.binder, lanes, since)
+        case ConcreteArray():
+            add_lanes(value, lanes, below, since.serial)
+        case _:
+            pass
+
+
+def _annotate(recorder: Recorder, binder: Var, lanes: tuple[LaneAxis, ...], since: _Moment) -> None:
+    eqns = recorder.eqns
+    for i in range(since.recorded.get(recorder, len(eqns)), len(eqns)):
+        eqn = eqns[i]
+        if any(var is binder for var in eqn.out_binders):
+            source = None if eqn.source is None else traced_source(eqn.source, direction_here())
+            if source is not None:
+                known = source.lanes
+                more = [x for x in lanes if all(x.of is not y.of for y in known)]
+                eqns[i] = attrs.evolve(eqn, source=attrs.evolve(source, lanes=(*known, *more)))
+
+
+class LaneTrace(BatchTrace):
+    """A ``BatchTrace`` that says where its lanes are."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        source = evaluated_source()
+        # of the axes of the operation as it was before it is batched
+        old = source.lanes if isinstance(source, TracedSource) else ()
+        since = _now(self)
+        if isinstance(source, TracedSource):
+            set_evaluated_source(attrs.evolve(source, lanes=()))
+        try:
+            outs = super().process(primitive, args, params)
+        finally:
+            set_evaluated_source(source)
+        for out in outs:
+            if type(out) is BatchTracer and out._trace is self:
+                own = LaneAxis(out.axis, self.mapped.size, self.mapped)
+                shifted = [lane.shifted(out.axis) for lane in old]
+                lanes = tuple(shifted) if self.mapped.of_basis else (own, *shifted)
+                _add_lanes(out.value, lanes, (), since)
+            elif old:
+                _add_lanes(out, old, (), since)
+        return outs
+
+
+class SourcedLinearTrace(LinearTrace):
+    """A ``LinearTrace`` that records the user's lines."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        for arg in args:
+            if type(arg) is StagingTracer and arg._trace is self:
+                source = traced_source(evaluated_source(), "tangent", 3)
+                return self.record(primitive, args, params, source)
+        return self.parent.process(primitive, args, params)
+
+
+class SourcedJVPTrace(JVPTrace):
+    """A ``JVPTrace`` that says what belongs to tangents."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        since = _now(self)
+        outs = super().process(primitive, args, params)
+        pairs = [self.split(out) for out in outs]
+        tangents = [x for _, t in pairs if t is not ZERO for x in _grounds(t)]
+        if tangents:
+            primals = [x for primal, _ in pairs for x in _grounds(primal)]
+            belong_to_tangents(primals, tangents, since.serial)
+            for recorder, start in since.recorded.items():
+                _relabel(recorder, start, primals)
+        return outs
+
+
+def _grounds(value: Array) -> Iterator[Array]:
+    """The arrays, and the recorded values, that a value is made of."""
+    match value:
+        case BatchTracer():
+            yield from _grounds(value.value)
+        case JVPTracer():
+            yield from _grounds(value.primal)
+            yield from _grounds(value.tangent)
+        case _:
+            yield value
+
+
+def _relabel(recorder: Recorder, start: int, primals: Sequence[Array]) -> None:
+    """Say of the equations recorded last that they serve tangents, but for what gives primals."""
+    needed = {x.binder for x in primals if isinstance(x, StagingTracer)}
+    for i in range(len(recorder.eqns) - 1, start - 1, -1):
+        eqn = recorder.eqns[i]
+        if needed.intersection(eqn.out_binders):
+            needed.update(x for x in eqn.inputs if isinstance(x, Var))
+        elif eqn.source is not None:
+            recorder.eqns[i] = attrs.evolve(eqn, source=traced_source(eqn.source, "tangent"))
+
+
+@contextmanager
+def watch_backward(eqns: Sequence[JaxprEqn]) -> Iterator[ApplyTranspose]:
+    """Transpose equations, each as belonging to the backward pass of its line."""
+    lanes_of: dict[Var, tuple[LaneAxis, ...]] = {}
+    for eqn in eqns:
+        if isinstance(eqn.source, TracedSource):
+            lanes_of.update((var, eqn.source.lanes) for var in eqn.out_binders)
+
+    def apply(
+        eqn: JaxprEqn, cotangents: Sequence[Tangent], operands: Sequence[Array | Var]
+    ) -> Sequence[Tangent | None]:
+        source = traced_source(eqn.source, "tangent") if eqn.source is not None else None
+        lanes = () if source is None else source.lanes
+        if source is not None:
+            shapes = {x.aval.shape for x in (*eqn.inputs, *eqn.out_binders) if x.aval.shape}
+            set_evaluated_source(
+                attrs.evolve(
+                    source,
+                    direction="backward",
+                    transposed=not source.transposed,
+                    # elsewhere they are those of other axes
+                    lanes=lanes if len(shapes) <= 1 else (),
+                )
+            )
+        since = _now(current_trace())
+        with backward_pass():
+            results = eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
+        for recorder, start in since.recorded.items():
+            for i in range(start, len(recorder.eqns)):
+                made = recorder.eqns[i]
+                if made.source is not None and not isinstance(made.source, TracedSource):
+                    own = traced_source(made.source, "backward")
+                    recorder.eqns[i] = attrs.evolve(made, source=own)
+        for var, result in zip(operands, results, strict=True):
+            if isinstance(var, Var) and result is not None and result is not ZERO:
+                found = lanes_of.get(var, ())
+                if found:
+                    _add_lanes(result, found, (), since)
+        return results
+
+    before = evaluated_source()
+    try:
+        yield apply
+    finally:
+        set_evaluated_source(before)

@@ -1,0 +1,381 @@
+"""Compiled programs on disk: what one process has compiled, the next one loads.
+
+An entry's name is a hash of everything that its machine code depends on: the StableHLO text (and
+not the structural digest, since a lowering rule may have been written anew between two processes),
+the compiler's options and version, and the processor. So an entry that does not fit is never found,
+and none is ever changed.
+
+What is loaded is run, so nobody but the user may be able to write there: a folder or an entry that
+is somebody else's, or that others may write to, is not used. What is damaged is told from its
+checksum before XLA sees it. Whatever goes wrong, the program is compiled as if there were no cache,
+and one warning says why.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import struct
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from hashlib import sha256
+from threading import Lock
+from typing import Final
+
+import attrs
+
+from tinyjax.config import settings
+from tinyjax.errors import DiskCacheWarning
+
+#: Part of the key: to be counted up with every change to how entries are made or run.
+_FORMAT: Final = 1
+_MAGIC: Final = b"TINYJAXC"
+# magic, key, length of the code
+_HEADER: Final = struct.Struct("<8s32sQ")
+_CHECKSUM_BYTES: Final = 32
+
+_SUFFIX: Final = ".tinyjax"
+_ENTRY: Final = re.compile(r"[0-9a-f]{64}\.tinyjax")
+_UNFINISHED: Final = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.part")
+#: After so many seconds, an unfinished entry's writer is taken to be dead.
+_LONGEST_WRITE: Final = 3600.0
+
+_OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+_FILE: Final = os.O_CLOEXEC | os.O_NOFOLLOW
+#: What differs between the cores of a processor, or from moment to moment.
+_ONE_CORE: Final = frozenset(
+    ("processor", "cpu MHz", "bogomips", "BogoMIPS", "apicid", "initial apicid", "core id")
+)
+
+
+@attrs.frozen
+class DiskCacheInfo:
+    """How the cache of compiled programs on disk has served this process, and what it holds.
+
+    Attributes:
+        folder: where it is; empty where there is none.
+        hits: programs loaded.
+        misses: programs looked for and not found.
+        entries: programs in the folder, whoever compiled them.
+        bytes: their size.
+        max_bytes: their size at most.
+    """
+
+    folder: str
+    hits: int
+    misses: int
+    entries: int
+    bytes: int
+    max_bytes: int
+
+
+@attrs.define
+class _Counts:
+    hits: int = 0
+    misses: int = 0
+
+
+class _UnsafeError(OSError):
+    """Others could have written what is there."""
+
+
+class _DamagedError(Exception):
+    """An entry is not what was written."""
+
+
+@attrs.frozen
+class _Found:
+    """An entry as a listing shows it; the oldest is the one not used for longest."""
+
+    used: int
+    name: str
+    size: int
+
+
+_counts: Final = _Counts()
+_warned: Final[set[tuple[str, str]]] = set()
+_lock: Final = Lock()
+
+
+def program_key(text: str, options: bytes, compiler: str) -> bytes:
+    """Hash everything that a program's machine code depends on.
+
+    Args:
+        text: the StableHLO module, in which donated parameters are marked.
+        options: the compiler's, those from the environment included.
+        compiler: which compiler, of which version, for which device.
+    """
+    hashed = sha256()
+    for part in (b"%d" % _FORMAT, compiler.encode(), _processor(), options, text.encode()):
+        hashed.update(b"%d:" % len(part))
+        hashed.update(part)
+    return hashed.digest()
+
+
+@cache
+def _processor() -> bytes:
+    """Identify the processor: code for another one may be illegal instructions here.
+
+    The number of its cores is part of it, because XLA splits work among them when it compiles.
+    """
+    told = "\n".join(sorted(_cpuinfo()) or _host())
+    return f"{os.cpu_count()}\n{told}".encode()
+
+
+def _cpuinfo() -> list[str]:
+    """What Linux says of the first core, less what tells it from the other cores."""
+    lines: list[str] = []
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if not line.strip():
+                break
+            name = line.partition(":")[0].strip()
+            if name not in _ONE_CORE:
+                lines.append(line.strip())
+    return lines
+
+
+def _host() -> list[str]:
+    """Where a processor cannot be told from another of its family, this very machine."""
+    # Loaded only where it is needed, since it takes as long as many programs take to be loaded.
+    import platform  # noqa: PLC0415
+
+    return [*platform.uname(), platform.processor()]
+
+
+@attrs.frozen
+class DiskCache:
+    """A folder of compiled programs.
+
+    The folder is opened for each use, and files in it are named relative to what was opened: so it
+    is the folder that was found to be the user's, whatever its path may lead to a moment later.
+
+    Attributes:
+        folder: its path.
+        max_bytes: what all entries may take; those not used for longest are dropped.
+    """
+
+    folder: str
+    max_bytes: int
+
+    def load(self, key: bytes) -> bytes | None:
+        """Return a program's code, or None where there is none that can be used."""
+        name = key.hex() + _SUFFIX
+        code: bytes | None = None
+        try:
+            with self._opened() as folder:
+                code = _read(folder, name, key)
+        except FileNotFoundError:  # the entry, or the folder
+            pass
+        except _DamagedError as error:
+            self.discard(key, str(error))
+        except OSError as error:
+            self._warn("cannot be used", error)
+        with _lock:
+            if code is None:
+                _counts.misses += 1
+            else:
+                _counts.hits += 1
+        return code
+
+    def store(self, key: bytes, code: bytes) -> None:
+        """Keep a program's code."""
+        name = key.hex() + _SUFFIX
+        entry = _seal(key, code)
+        if len(entry) > self.max_bytes:
+            return
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            with self._opened() as folder:
+                _write(folder, name, entry)
+                if _looks_for_old(key, len(entry), self.max_bytes):
+                    _evict(folder, self.max_bytes, name)
+        except OSError as error:
+            self._warn("cannot be used", error)
+
+    def discard(self, key: bytes, reason: str) -> None:
+        """Remove an entry that turned out to be of no use."""
+        with suppress(OSError), self._opened() as folder:
+            os.unlink(key.hex() + _SUFFIX, dir_fd=folder)
+        self._warn("holds a damaged entry, which is dropped", reason)
+
+    def entries(self) -> list[_Found]:
+        """List the entries."""
+        try:
+            with self._opened() as folder:
+                return _list(folder)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self._warn("cannot be used", error)
+            return []
+
+    def clear(self) -> None:
+        """Remove every entry, and nothing else that may be in the folder."""
+        try:
+            with self._opened() as folder:
+                for entry in _list(folder):
+                    _remove(folder, entry.name)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            self._warn("cannot be used", error)
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _check_private("the folder", os.fstat(folder))
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _warn(self, what: str, reason: object) -> None:
+        with _lock:
+            if (self.folder, what) in _warned:
+                return
+            _warned.add((self.folder, what))
+        warnings.warn(
+            f"the cache of compiled programs in {self.folder} {what}: {reason}. Programs that are "
+            "not there are compiled, as without a cache. (This is said once.)",
+            DiskCacheWarning,
+            stacklevel=2,
+        )
+
+
+def _check_private(what: str, found: os.stat_result) -> None:
+    if found.st_uid != os.geteuid():
+        raise _UnsafeError(
+            f"{what} belongs to user {found.st_uid} and not to user {os.geteuid()}, who runs this. "
+            "Choose a folder of your own"
+        )
+    if found.st_mode & _OTHERS_MAY_WRITE:
+        raise _UnsafeError(
+            f"others may write to {what} (its mode is {stat.filemode(found.st_mode)}), and what is "
+            "in it is run. Take that away with chmod go-w"
+        )
+
+
+def _seal(key: bytes, code: bytes) -> bytes:
+    """Return the entry for a program: header, code, checksum of both."""
+    body = _HEADER.pack(_MAGIC, key, len(code)) + code
+    return body + sha256(body).digest()
+
+
+def _unseal(key: bytes, entry: bytes) -> bytes:
+    """Return the code in an entry, if that is what was written for this key."""
+    size = len(entry) - _HEADER.size - _CHECKSUM_BYTES
+    if size < 0 or entry[: _HEADER.size] != _HEADER.pack(_MAGIC, key, size):
+        raise _DamagedError("its header is not what was written")
+    body, checksum = entry[:-_CHECKSUM_BYTES], entry[-_CHECKSUM_BYTES:]
+    if sha256(body).digest() != checksum:
+        raise _DamagedError("its checksum does not fit what it holds")
+    return body[_HEADER.size :]
+
+
+def _read(folder: int, name: str, key: bytes) -> bytes:
+    with open(os.open(name, os.O_RDONLY | _FILE, dir_fd=folder), "rb") as file:
+        _check_private("an entry", os.fstat(file.fileno()))
+        code = _unseal(key, file.read())
+        with suppress(OSError):  # a folder that can only be read does as well
+            os.utime(file.fileno())  # used now, says its time; access times are often not kept
+    return code
+
+
+def _write(folder: int, name: str, entry: bytes) -> None:
+    """Write an entry under another name, and give it its own when it is whole.
+
+    It is not forced to the disk, which takes longer than many programs take to compile: what a
+    crash of the machine leaves of it, the checksum finds out.
+    """
+    unfinished = f"{name.removesuffix(_SUFFIX)}.{os.urandom(8).hex()}.part"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
+    descriptor = os.open(unfinished, flags, 0o600, dir_fd=folder)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(entry)
+        os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        _remove(folder, unfinished)
+        raise
+
+
+def _list(folder: int) -> list[_Found]:
+    """List the entries, and remove what writers that were killed have left."""
+    found: list[_Found] = []
+    with os.scandir(folder) as items:
+        for item in items:
+            if _ENTRY.fullmatch(item.name):
+                with suppress(FileNotFoundError):  # removed by another process, just now
+                    status = item.stat(follow_symlinks=False)
+                    found.append(_Found(status.st_mtime_ns, item.name, status.st_size))
+            elif _UNFINISHED.fullmatch(item.name):
+                with suppress(FileNotFoundError):
+                    status = item.stat(follow_symlinks=False)
+                    if time.time() - status.st_mtime > _LONGEST_WRITE:
+                        _remove(folder, item.name)
+    return found
+
+
+def _looks_for_old(key: bytes, size: int, max_bytes: int) -> bool:
+    """Whether it is with this entry that the folder is looked through.
+
+    That takes 2 us for each entry, so not every entry is worth it: one in a 256th of what the
+    folder may hold, on average, whichever processes write them. Since a 16th of it is free after
+    old entries are dropped, the folder does not outgrow its bound but once in e^16 times.
+    """
+    return int.from_bytes(key[:8], "big") * max_bytes < (256 * size) << 64
+
+
+def _evict(folder: int, max_bytes: int, written: str) -> None:
+    """If the folder holds more than it may, remove the entries not used for longest.
+
+    Other processes may do the same at the same time: each removes what it saw to be too much.
+    """
+    entries = _list(folder)
+    size = sum(entry.size for entry in entries)
+    if size <= max_bytes:
+        return
+    for entry in sorted(entries, key=lambda entry: entry.used):
+        if size <= max_bytes - max_bytes // 16:
+            break
+        if entry.name != written:
+            _remove(folder, entry.name)
+            size -= entry.size
+
+
+def _remove(folder: int, name: str) -> None:
+    with suppress(OSError):
+        os.unlink(name, dir_fd=folder)
+
+
+def disk_cache() -> DiskCache:
+    """Return the cache that the settings ask for."""
+    current = settings()
+    return DiskCache(current.cache_dir, current.cache_max_bytes)
+
+
+def disk_cache_info() -> DiskCacheInfo:
+    """Say how the cache has served, and what it holds."""
+    entries = disk_cache().entries() if settings().cache_dir else []
+    with _lock:
+        return DiskCacheInfo(
+            settings().cache_dir,
+            _counts.hits,
+            _counts.misses,
+            len(entries),
+            sum(entry.size for entry in entries),
+            settings().cache_max_bytes,
+        )
+
+
+def disk_cache_clear() -> None:
+    """Remove every entry, and count from zero."""
+    if settings().cache_dir:
+        disk_cache().clear()
+    with _lock:
+        _counts.hits = _counts.misses = 0

@@ -1,0 +1,222 @@
+"""Calls of compiled programs at the least cost.
+
+A call in the usual way takes its arguments apart, finds the program by their structure and types,
+runs it and builds its result, all in Python. Here is the short way for calls like an earlier one.
+jaxlib's own tree functions, in C++, take the arguments apart and build the result; and NumPy
+arrays and numbers, when small, go into memory that the device sees already, made at an earlier
+call, since a copy of a few bytes is ten times as fast as a transfer.
+
+Whatever the short way does not know, it leaves to the usual one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from itertools import repeat
+from typing import Any, Final, TypeAlias
+
+import attrs
+import numpy as np
+from jaxlib._jax import pytree
+from jaxlib.xla_client import ArrayImpl
+
+from tinyjax import tree
+from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import HostArray
+from tinyjax.tree import PyTree, PyTreeDef
+from tinyjax.tree.node import KINDS
+from tinyjax.xla.backend import Backend, buffer_of
+from tinyjax.xla.executable import Executable
+
+#: A call like an earlier one: takes the leaves of its arguments, returns its result.
+Launch: TypeAlias = Callable[[Sequence[Any]], Any]
+
+#: Larger arrays are transferred: the copy costs more than the transfer.
+_LARGEST_STAGED: Final = 16 * 1024
+#: A result this small is kept to tell when its program has ended.
+_LARGEST_WITNESS: Final = 4 * 1024
+
+_registry: Final = pytree.PyTreeRegistry()
+_registered: Final[set[type]] = set()
+
+
+def call_key(args: PyTree, kwargs: PyTree) -> tuple[list[Any], tuple[Hashable, ...]] | None:
+    """Return the leaves of a call's arguments, and what a compiled program is found by.
+
+    None where a leaf is not an array of ours, a NumPy array or a number, or where the structure is
+    not one that jaxlib knows.
+    """
+    try:
+        leaves, structure = _registry.flatten((args, kwargs))
+    except (TypeError, ValueError):  # such as a dictionary whose keys cannot be sorted
+        return None
+    key: list[Any] = [structure]
+    for leaf in leaves:
+        kind = type(leaf)
+        if kind is ConcreteArray:
+            key.append(leaf._aval)
+        elif kind is np.ndarray:
+            key += (leaf.dtype, leaf.shape)
+        elif kind in PYTHON_NUMBERS:
+            key.append(kind)
+        else:
+            return None
+    return leaves, tuple(key)
+
+
+def register_nodes(structure: PyTreeDef) -> None:
+    """Tell jaxlib's tree functions of the node types in a structure that users have registered."""
+    pending = [structure]
+    while pending:
+        treedef = pending.pop()
+        pending += treedef.children()
+        node_type = treedef.node_type
+        if node_type is None or node_type in _BUILT_IN or node_type in _registered:
+            continue
+        kind = KINDS[node_type]
+        assert kind is not None, "a node has a kind"
+        _registered.add(node_type)
+        if not hasattr(node_type, "_fields"):  # jaxlib knows named tuples
+            _registry.register_node(node_type, kind.flatten, kind.unflatten)
+
+
+_BUILT_IN: Final = frozenset((tuple, list, dict, type(None)))
+
+
+def _result(avals: Sequence[ShapedArray], out_tree: PyTreeDef) -> Callable[[list[Any]], PyTree]:
+    """Return the fastest function that makes a call's result from the program's."""
+    if out_tree is tree.LEAF:
+        (aval,) = avals
+        return lambda buffers: ConcreteArray(None, aval, buffers[0])
+    register_nodes(out_tree)
+    build: Callable[[list[Any]], PyTree] = out_tree.unflatten
+    marks = [object() for _ in avals]
+    leaves, structure = _registry.flatten(build(marks))
+    if len(leaves) == len(marks) and all(a is b for a, b in zip(leaves, marks, strict=True)):
+        build = structure.unflatten
+    return lambda buffers: build(list(map(ConcreteArray, repeat(None), avals, buffers)))
+
+
+def launch_arrays(
+    program: Executable, consts: Sequence[Array], out_tree: PyTreeDef, usual: Launch
+) -> Launch:
+    """Return a launch for arguments that are all arrays of ours.
+
+    Args:
+        program: the program; it neither takes donations nor calls Python.
+        consts: its first operands.
+        out_tree: the structure of the result.
+        usual: makes the call in the usual way, where the program does not start, such as for an
+            array that was donated.
+    """
+    on, execute, handlers = program.backend, program.loaded.execute_sharded, program.handlers
+    fixed = [buffer_of(c, on) for c in consts]
+    result = _result(program.out_avals, out_tree)
+
+    def launch(args: Sequence[ConcreteArray]) -> Any:
+        buffers = fixed.copy()
+        for x in args:
+            buffer = x._buffer
+            buffers.append(buffer_of(x, on) if buffer is None else buffer)
+        try:
+            outs = execute(buffers).consume_with_handlers(handlers)
+        except (RuntimeError, ValueError):
+            return usual(args)
+        return result(outs)
+
+    return launch
+
+
+@attrs.frozen(eq=False)
+class _Stage:
+    """Host memory that the device sees, for the host arguments of one call at a time.
+
+    Attributes:
+        hosts: an array for each such argument.
+        buffers: the operands of the program, with the device's view of ``hosts`` in their places.
+    """
+
+    hosts: list[HostArray]
+    buffers: list[Any]
+
+
+def launch_mixed(
+    program: Executable,
+    consts: Sequence[Array],
+    out_tree: PyTreeDef,
+    leaves: Sequence[Any],
+    usual: Launch,
+) -> Launch:
+    """Return a launch for arguments some of which are NumPy arrays or numbers.
+
+    The stages of calls that have ended are used again. What tells that one has ended is its
+    smallest result: all results of a program are ready at once, when it has read its operands.
+
+    Args:
+        program: as for ``launch_arrays``.
+        consts: likewise.
+        out_tree: likewise.
+        leaves: the arguments of the present call.
+        usual: likewise.
+    """
+    first = len(consts)
+    in_avals = program.in_avals[first:]
+    places = [i for i, x in enumerate(leaves) if type(x) is not ConcreteArray]
+    arrays = [i for i, x in enumerate(leaves) if type(x) is ConcreteArray]
+    sizes = [a.nbytes for a in program.out_avals]
+    if (
+        any(in_avals[i].nbytes > _LARGEST_STAGED for i in places)
+        or not sizes
+        or min(sizes) > _LARGEST_WITNESS
+    ):
+        return usual
+    witness = sizes.index(min(sizes))
+    on, execute, handlers = program.backend, program.loaded.execute_sharded, program.handlers
+    fixed = [buffer_of(c, on) for c in consts]
+    result = _result(program.out_avals, out_tree)
+    free: list[tuple[_Stage, ArrayImpl]] = []
+
+    def launch(leaves: Sequence[Any]) -> Any:
+        try:
+            stage, last = free.pop()  # atomic: another thread takes another stage
+            if not last.is_ready():
+                stage = _new_stage(on, fixed, in_avals, places)
+        except (IndexError, RuntimeError):  # RuntimeError: the witness was donated since
+            stage = _new_stage(on, fixed, in_avals, places)
+        buffers = stage.buffers
+        try:
+            for host, i in zip(stage.hosts, places):  # noqa: B905
+                host[...] = leaves[i]
+            if arrays:
+                buffers = buffers.copy()  # a stage keeps no argument alive
+                for i in arrays:
+                    buffers[first + i] = buffer_of(leaves[i], on)
+            outs = execute(buffers).consume_with_handlers(handlers)
+        except (RuntimeError, ValueError, OverflowError):
+            return usual(leaves)
+        free.append((stage, outs[witness]))
+        return result(outs)
+
+    return launch
+
+
+def _new_stage(
+    on: Backend, fixed: list[Any], in_avals: Sequence[ShapedArray], places: Sequence[int]
+) -> _Stage:
+    buffers = [*fixed, *[None] * len(in_avals)]
+    hosts: list[HostArray] = []
+    for i in places:
+        aval = in_avals[i]
+        host = _aligned(aval)
+        buffers[len(fixed) + i] = on.put(host, aval)
+        hosts.append(host)
+    return _Stage(hosts, buffers)
+
+
+def _aligned(aval: ShapedArray) -> HostArray:
+    """Return an array that starts at a multiple of 64 bytes: a transfer does not copy it."""
+    size = aval.nbytes
+    memory = np.zeros(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size].view(aval.dtype).reshape(aval.shape)

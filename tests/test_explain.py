@@ -1,0 +1,156 @@
+"""Why a call of a jitted function was traced or compiled: ``explain``."""
+
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import config
+from tinyjax.xla import cache_info
+
+X = np.ones((3, 4), np.float32)
+
+
+def loss(params: Any, x: Any, n: int = 1) -> Any:
+    return sum((v * x).sum() for v in tinyjax.tree.leaves(params)) * n
+
+
+PARAMS = {"w": X, "b": X[0]}
+
+
+@pytest.fixture
+def fun() -> Any:
+    f = tinyjax.jit(loss, static_argnames="n")
+    f(PARAMS, X)
+    return f
+
+
+def test_a_call_like_an_earlier_one(fun: Any) -> None:
+    found = fun.explain(PARAMS, X)
+    assert (found.traces, found.compiles, found.differences) == (False, False, ())
+    assert "traced and compiled before" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "expected"),
+    [
+        (
+            ({"w": X.astype("f8"), "b": X[0]}, X),
+            {},
+            ["params['w']: float64[3,4] instead of float32[3,4]"],
+        ),
+        (
+            ({"w": X, "b": X}, X[:1]),
+            {},
+            [
+                "params['b']: float32[3,4] instead of float32[4]",
+                "x: float32[1,4] instead of float32[3,4]",
+            ],
+        ),
+        (
+            (PARAMS, 1.0),
+            {},
+            ["x: float32[] instead of float32[3,4]"],
+        ),
+        ((PARAMS, X), {"n": 2}, ["static n: 2 instead of its default"]),
+        (
+            ({"w": X, "b": [X[0]]}, X),
+            {},
+            ["params['b']: list of length 1 instead of a leaf"],
+        ),
+        (
+            (7.0, X),
+            {},
+            ["params: a leaf instead of dict with keys ['b', 'w']"],
+        ),
+        (
+            (PARAMS,),
+            {"x": X},
+            ["1 positional arguments instead of 2", "keywords x instead of none"],
+        ),
+    ],
+)
+def test_differences(fun: Any, args: Any, kwargs: Any, expected: list[str]) -> None:
+    found = fun.explain(*args, **kwargs)
+    assert found.traces
+    assert list(found.differences) == expected
+
+
+def test_the_most_similar_call_is_compared(fun: Any) -> None:
+    fun(PARAMS, X, n=5)
+    found = fun.explain({"w": X, "b": X}, X, n=5)
+    assert list(found.differences) == ["params['b']: float32[3,4] instead of float32[4]"]
+
+
+def test_a_number_where_there_was_an_array() -> None:
+    f = tinyjax.jit(lambda x: x * 2)
+    f(jnp.float32(1.0))
+    (line,) = f.explain(1.0).differences
+    assert line.endswith("a Python number, where there was an array")
+    f = tinyjax.jit(lambda x: x * 3)
+    f(1.0)
+    (line,) = f.explain(jnp.float32(1.0)).differences
+    assert line.endswith("an array, where there was a Python number")
+
+
+def test_settings_and_axes() -> None:
+    f = tinyjax.jit(lambda x: x * jnp.ones(1))
+    f(X)
+    with config.scoped(default_dtypes="float64"):
+        assert f.explain(X).differences == (
+            "setting default_dtypes: 'float64' instead of 'float32'",
+        )
+    inside: list[Any] = []
+
+    def ask(x: Any) -> Any:
+        inside.append(f.explain(X))
+        return x
+
+    tinyjax.vmap(ask, axis_name="i")(X)
+    assert inside[0].differences == ("named axes around the call: 'i' of length 3 instead of none",)
+
+
+def test_first_calls() -> None:
+    found = tinyjax.jit(lambda x: x * 17.5).explain(X)
+    assert (found.traces, found.compiles) == (True, True)
+    assert "the first call of this function object" in str(found)
+    tinyjax.jit(lambda x: x * 17.5)(X)
+    found = tinyjax.jit(lambda x: x * 17.5).explain(X)
+    assert (found.traces, found.compiles) == (True, False)
+    assert "an equal program was compiled before" in str(found)
+
+
+def test_a_closed_over_tracer() -> None:
+    seen: list[Any] = []
+
+    def outer(w: Any) -> Any:
+        f = tinyjax.jit(lambda x: x * w)
+        f(X)
+        seen.append(f.explain(X))
+        return f(X).sum()
+
+    tinyjax.grad(outer)(2.0)
+    assert seen[0].traces
+
+
+def test_explaining_compiles_and_keeps_nothing() -> None:
+    f = tinyjax.jit(lambda x: x * 19.5)
+    before = cache_info().misses
+    assert f.explain(X).traces
+    assert f.explain(X).traces
+    assert cache_info().misses == before
+
+
+def test_the_setting_tells_the_logger(caplog: pytest.LogCaptureFixture) -> None:
+    f = tinyjax.jit(loss)
+    with caplog.at_level(logging.WARNING, "tinyjax"), config.scoped(explain=True):
+        f(PARAMS, X)
+        f(PARAMS, X)
+        f(PARAMS, X[:1])
+    first, *rest = [r.getMessage() for r in caplog.records if "this call" in r.getMessage()]
+    assert "the first call of this function object" in first
+    (second,) = rest
+    assert "x: float32[1,4] instead of float32[3,4]" in second
