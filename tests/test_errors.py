@@ -460,7 +460,7 @@ def jacobian_of_integers() -> object:
 
 @case(
     DifferentiationError,
-    "jacrev needs real float results, but <lambda> (HERE) returned int32[3]. Convert it with "
+    "jacrev needs a real float result, but <lambda> (HERE) returned int32[3]. Convert it with "
     ".astype(float).",
 )
 def jacobian_with_integer_results() -> object:

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from tinyjax.api.arrays import block_until_ready, device_get, device_put
-from tinyjax.api.derivatives import (
-    grad,
-    hessian,
-    jacfwd,
-    jacrev,
-    jvp,
-    linearize,
-    value_and_grad,
-    vjp,
-)
+from tinyjax.api.derivatives import jvp, linearize, vjp
+from tinyjax.api.gradients import grad, value_and_grad
+from tinyjax.api.jacobians import hessian, jacfwd, jacrev
 from tinyjax.api.mapping import vmap
 from tinyjax.api.staging import eval_shape, make_jaxpr
 from tinyjax.core.avals import ShapeDtypeStruct

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Literal, NamedTuple, overload
 
 import numpy as np
@@ -701,6 +702,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
     Raises:
         ShapeError: ``a`` does not hold square matrices.
+        ArgumentError: ``n`` is no int.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -711,6 +713,10 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     x = array_of("matrix_power", a)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power takes square matrices, but got shape {x.shape}.")
+    try:
+        n = index(n)
+    except TypeError:
+        raise ArgumentError(f"matrix_power takes an int as exponent, but got {n!r}.") from None
     if n < 0:
         x, n = inv(x), -n
     if n == 0:
@@ -752,7 +758,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array
         )
     rows = [1 if x.ndim == 1 and i == 0 else x.shape[0] for i, x in enumerate(xs)]
     sizes = [*rows, 1 if xs[-1].ndim == 1 else xs[-1].shape[1]]
-    # Cormen et al., Introduction to Algorithms, 14.2: the least work for each run of matrices
+    # the least work for each run of matrices (Cormen et al., "Matrix-chain multiplication")
     work: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(len(xs))}
     for length in range(1, len(xs)):
         for i in range(len(xs) - length):

@@ -53,6 +53,7 @@ from tinyjax.primitives.matrices import (
     real_part,
     same_kind,
     trace_of,
+    where_possible,
 )
 from tinyjax.primitives.reduce import reduce_max, reduce_min, reduce_prod, reduce_sum
 from tinyjax.primitives.shape import (
@@ -207,7 +208,7 @@ def _adjugate_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[
     (x,) = operands
     if not x.size:
         return (x,)
-    u, s, vh = np.linalg.svd(x)
+    u, s, vh = where_possible(np.linalg.svd, x)
     phase = np.linalg.det(u @ vh)[..., None, None]
     products = _host_products_without_one(s)[..., None, :]
     inner = vh.conj().swapaxes(-1, -2) * products @ u.conj().swapaxes(-1, -2)

@@ -287,7 +287,7 @@ def _cholesky_lowering(
 def _cholesky_jvp(
     primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
 ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    """``L' = L phi(L^-1 A' L^-H)``; ``phi`` takes the lower half (Murray 2016, equation 8)."""
+    """``L' = L phi(L^-1 A' L^-H)``; ``phi`` takes the lower half (Murray 2016)."""
     (x,), (t,) = primals, tangents
     factor = bind1(cholesky_p, (x,), NO_PARAMS)
     if t is ZERO:

@@ -529,8 +529,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
     return manipulation.concatenate(rows, 0)
 
 
-#: Higham 2005, table 2.3: up to which 1-norm the approximant of that degree is exact to the last
-#: bit.
+#: The approximant's degree, and the 1-norm up to which it is exact to the last bit (Higham 2005).
 _DEGREES: Final = {dtypes.float32: (7, 3.925724783138660), dtypes.float64: (13, 5.371920351148152)}
 
 

@@ -1,0 +1,117 @@
+"""``python -m benchmarks.large``: eager operations on large arrays, beside NumPy and XLA.
+
+Eager evaluation on CPU is NumPy. This measures what that costs where arrays are large: our eager
+operation must not take more than 1.2 of NumPy's time, and XLA's time for the same says what is
+given up, or saved, by not compiling.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+import tinyjax
+import tinyjax.numpy as jnp
+from benchmarks.measure import QUICK, THOROUGH, Spread, interleaved
+from benchmarks.report import duration, factor, insert, markdown, print_table
+
+MOST: Final = 1.2
+_SIZE: Final = 4_000_000
+
+#: Takes a library's module and the data in its arrays.
+Operation = Callable[[Any, dict[str, Any]], Any]
+
+OPERATIONS: Final[dict[str, Operation]] = {
+    "x + y": lambda np_, d: d["x"] + d["y"],
+    "x * 2.0": lambda np_, d: d["x"] * 2.0,
+    "image + row": lambda np_, d: d["image"] + d["row"],
+    "exp": lambda np_, d: np_.exp(d["x"]),
+    "tanh": lambda np_, d: np_.tanh(d["x"]),
+    "x ** 2.5": lambda np_, d: d["x"] ** 2.5,
+    "sum": lambda np_, d: d["x"].sum(),
+    "var": lambda np_, d: np_.var(d["x"]),
+    "max over rows": lambda np_, d: d["image"].max(1),
+    "mean over columns": lambda np_, d: d["image"].mean(0),
+    "argmax": lambda np_, d: np_.argmax(d["x"]),
+    "cumsum": lambda np_, d: np_.cumsum(d["x"]),
+    "sort": lambda np_, d: np_.sort(d["x"]),
+    "matrix product, 1000": lambda np_, d: d["matrix"] @ d["matrix"],
+    "einsum ij,ij->i": lambda np_, d: np_.einsum("ij,ij->i", d["image"], d["image"]),
+    "transpose, then + 0.0": lambda np_, d: d["image"].T + 0.0,
+    "every other, then + 1.0": lambda np_, d: d["image"][::2, ::2] + 1.0,
+    "gather": lambda np_, d: d["x"][d["index"]],
+    "where": lambda np_, d: np_.where(d["x"] > 1.0, d["x"], d["y"]),
+    "concatenate": lambda np_, d: np_.concatenate([d["x"], d["y"]]),
+    "to int32": lambda np_, d: d["x"].astype(np.int32),
+}
+
+
+def _data() -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    x = rng.random(_SIZE, np.float32) + np.float32(0.5)
+    image = x.reshape(2000, -1)
+    return {
+        "x": x,
+        "y": rng.random(_SIZE, np.float32),
+        "image": image,
+        "row": image[0].copy(),
+        "matrix": rng.random((1000, 1000), np.float32),
+        "index": rng.integers(0, _SIZE, _SIZE // 4).astype(np.int32),
+    }
+
+
+def _ready(call: Callable[[], Any]) -> object:
+    return call().block_until_ready()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.large", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="measure for about a tenth as long")
+    parser.add_argument(
+        "--docs", metavar="FOLDER", type=Path, help="put the table into its performance.md"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with 1 where the bar is missed")
+    options = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 150)
+    hosts = _data()
+    arrays = {name: jnp.asarray(x) for name, x in hosts.items()}
+    rows: list[list[str]] = []
+    for name, operation in track(OPERATIONS.items(), "measuring", console=console, transient=True):
+        compiled = tinyjax.jit(partial(operation, jnp))
+        calls = {
+            "numpy": partial(operation, np, hosts),
+            "eager": partial(_ready, partial(operation, jnp, arrays)),
+            "jit": partial(_ready, partial(compiled, arrays)),
+        }
+        samples = interleaved(calls, QUICK if options.quick else THOROUGH, False)
+        spreads = {contender: Spread.of(times) for contender, times in samples.items()}
+        ratio, xla = (
+            Spread.of([a / b for a, b in zip(samples[c], samples["numpy"], strict=True)]).median
+            for c in ("eager", "jit")
+        )
+        rows.append(
+            [
+                name,
+                duration(spreads["numpy"].median),
+                f"{factor(ratio)} {'MISSED' if ratio > MOST else 'reached'}",
+                factor(xla),
+            ]
+        )
+    headings = ["", "NumPy", f"eager, at most {MOST}", "compiled"]
+    caption = f"{_SIZE:,} float32, unless said; ours over NumPy's time, turn by turn."
+    print_table(headings, rows, caption, console)
+    if options.docs is not None:
+        text = f"{markdown(headings, rows)}\n\n{caption}"
+        insert(options.docs / "performance.md", "large", text)
+    missed = any("MISSED" in cell for row in rows for cell in row)
+    return 1 if missed and options.strict else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

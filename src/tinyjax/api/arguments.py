@@ -1,0 +1,172 @@
+"""Which arguments a derivative is taken in, and whether they and the results are fit for it.
+
+Every transformation with ``argnums`` differentiates a function of the chosen arguments alone; here
+that function is made, once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import attrs
+
+from tinyjax import tree
+from tinyjax.core.array import Array
+from tinyjax.core.calling import as_arrays, parameter_name
+from tinyjax.dtypes import is_complex, is_float, is_inexact
+from tinyjax.errors import ArgumentError, DifferentiationError
+from tinyjax.frames import describe_function
+from tinyjax.tree import PyTreeDef
+
+
+@attrs.frozen(eq=False)
+class Choice:
+    """What a transformation is asked to differentiate.
+
+    Attributes:
+        name: the transformation, for messages.
+        fun: the user's function.
+        numbers: which positional arguments.
+        several: whether they were given as a sequence, so that results are tuples.
+        holomorphic: whether the function is taken to be complex-differentiable.
+    """
+
+    name: str
+    fun: Callable[..., Any]
+    numbers: tuple[int, ...]
+    several: bool
+    holomorphic: bool
+
+    def take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Chosen:
+        """The arguments chosen, out of those of a call.
+
+        Raises:
+            ArgumentError: there are not so many.
+        """
+        for i in self.numbers:
+            if not -len(args) <= i < len(args):
+                raise ArgumentError(
+                    f"{self.name} of {describe_function(self.fun)} differentiates positional "
+                    f"argument {i}, but it was called with {len(args)} positional arguments."
+                )
+        leaves, in_tree = tree.flatten((tuple([args[i] for i in self.numbers]), {}))
+        return Chosen(self, args, kwargs, in_tree, as_arrays(leaves, self.fun, in_tree))
+
+    def check_result(self, out: Array) -> None:
+        """Raise DifferentiationError where a result has no such derivative."""
+        returned = f"{describe_function(self.fun)} returned {out.aval}."
+        if self.holomorphic:
+            if not is_complex(out.dtype):
+                raise DifferentiationError(
+                    f"{self.name} with holomorphic=True needs a complex result, but {returned}"
+                )
+        elif not is_float(out.dtype):
+            raise DifferentiationError(
+                f"{self.name} needs a real float result, but {returned} "
+                + (
+                    "For a holomorphic function pass holomorphic=True; else use tinyjax.vjp."
+                    if is_complex(out.dtype)
+                    else "Convert it with .astype(float)."
+                )
+            )
+
+
+def choose(
+    name: str, fun: Callable[..., Any], argnums: int | Sequence[int], holomorphic: bool
+) -> Choice:
+    """Read what users give for ``argnums``."""
+    if isinstance(argnums, int):
+        return Choice(name, fun, (argnums,), False, holomorphic)
+    return Choice(name, fun, tuple(argnums), True, holomorphic)
+
+
+@attrs.frozen(eq=False)
+class Chosen:
+    """A call, of whose arguments some are differentiated.
+
+    Attributes:
+        choice: which.
+        args: all positional arguments.
+        kwargs: all keyword arguments.
+        in_tree: the structure of ``(the chosen ones, {})``.
+        primals: their leaves.
+    """
+
+    choice: Choice
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    in_tree: PyTreeDef
+    primals: list[Array]
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The chosen arguments, with arrays for leaves."""
+        values: tuple[Any, ...] = self.unflatten(self.primals)
+        return values
+
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        """A tuple with a tree for each chosen argument."""
+        return tree.unflatten(self.in_tree, leaves)[0]
+
+    def result(self, leaves: Sequence[Any]) -> Any:
+        """A tree like the chosen argument, or a tuple of such where several were asked for."""
+        found = self.unflatten(leaves)
+        return found if self.choice.several else found[0]
+
+    def __call__(self, *values: Any) -> Any:
+        """The user's function of the chosen arguments alone."""
+        full: list[Any] = list(self.args)
+        for i, value in zip(self.choice.numbers, values, strict=True):
+            full[i] = value
+        return self.choice.fun(*full, **self.kwargs)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The same under the name of the user's function, for messages."""
+
+        @wraps(self.choice.fun)
+        def of_chosen(*values: Any) -> Any:
+            return self(*values)
+
+        return of_chosen
+
+    def check(self, allow_int: bool = False, allow_complex: bool = True) -> None:
+        """Raise DifferentiationError where an argument has no such derivative.
+
+        Args:
+            allow_int: whether integers may be asked for: their derivative is of dtype float0.
+            allow_complex: whether complex numbers may be where ``holomorphic`` was not said.
+        """
+        holomorphic = self.choice.holomorphic
+        for i, x in enumerate(self.primals):
+            if is_float(x.dtype) and not holomorphic:
+                continue
+            if allow_int and not is_inexact(x.dtype):
+                continue
+            if is_complex(x.dtype) and (holomorphic or allow_complex):
+                continue
+            name = self.choice.name
+            which = f"{self._path(i)} of {describe_function(self.choice.fun)} is {x.aval}."
+            if holomorphic:
+                raise DifferentiationError(
+                    f"{name} with holomorphic=True needs complex arguments, but {which}"
+                )
+            if is_complex(x.dtype):
+                raise DifferentiationError(
+                    f"{name} needs real arguments, but {which} For a holomorphic function pass "
+                    "holomorphic=True."
+                )
+            raise DifferentiationError(
+                f"{name} differentiates floats, but {which} Convert it with .astype(float), or "
+                "differentiate another argument with argnums."
+            )
+
+    def _path(self, position: int) -> str:
+        numbered = tree.unflatten(self.in_tree, range(self.in_tree.num_leaves))
+        (_, first, *rest), _ = tree.leaves_with_path(numbered)[position]
+        number = self.choice.numbers[getattr(first, "idx", 0)]
+        if number < 0:
+            number += len(self.args)
+        return tree.path_str(parameter_name(self.choice.fun, number), rest)

@@ -1,0 +1,201 @@
+"""``jacfwd``, ``jacrev`` and ``hessian``: whole matrices, by ``vmap`` over a basis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec
+
+import numpy as np
+
+from tinyjax import tree
+from tinyjax.api.arguments import choose
+from tinyjax.api.derivatives import jvp, vjp
+from tinyjax.api.mapping import over_basis
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.calling import watched
+from tinyjax.core.checking import checked
+from tinyjax.dtypes import float0, is_inexact
+from tinyjax.primitives.shape import reshape
+
+P = ParamSpec("P")
+
+
+@checked
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]:
+    """Return a function that computes the Jacobian column by column, in forward mode.
+
+    Best where there are fewer inputs than outputs.
+
+    Args:
+        fun: takes and returns arrays in any containers.
+        argnums: which positional arguments to differentiate; an int, or several.
+        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
+
+    Returns:
+        A function of the same signature. Its result is a tree like ``fun``'s, at each leaf a tree
+        like the argument (or a tuple of such), at each of whose leaves stands an array of shape
+        ``output.shape + input.shape``.
+
+    Raises:
+        DifferentiationError: when called, if an argument is not float (or complex, with
+            ``holomorphic``).
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> tinyjax.jacfwd(lambda x: x**2)(jnp.array([1.0, 2.0]))
+        Array([[2., 0.],
+               [0., 4.]], dtype=float32)
+    """
+    choice = choose("jacfwd", fun, argnums, holomorphic)
+
+    @watched
+    @wraps(fun)
+    def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
+        chosen = choice.take(args, kwargs)
+        chosen.check(allow_complex=False)
+        values = chosen.values
+        of_chosen = chosen.function
+        aux: list[Any] = []
+
+        def push(direction: Any) -> Any:
+            if has_aux:
+                _, tangent, found = jvp(of_chosen, values, direction, True)
+                aux.append(found)
+                return tangent
+            return jvp(of_chosen, values, direction)[1]
+
+        basis = chosen.unflatten(_basis(chosen.primals))
+        columns = over_basis(push, -1)(basis)
+        jacobian = tree.map(
+            lambda column: chosen.result(split_inputs(column, chosen.primals)), columns
+        )
+        return (jacobian, aux[0]) if has_aux else jacobian
+
+    return computed
+
+
+@checked
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]:
+    """Return a function that computes the Jacobian row by row, in reverse mode.
+
+    Best where there are fewer outputs than inputs.
+
+    Args:
+        fun: takes and returns arrays in any containers.
+        argnums: which positional arguments to differentiate; an int, or several.
+        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
+        allow_int: whether integer arguments may be differentiated.
+
+    Returns:
+        A function of the same signature whose result is laid out as that of ``jacfwd``.
+
+    Raises:
+        DifferentiationError: when called, if an argument or a result is not float (or complex, with
+            ``holomorphic``).
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> tinyjax.jacrev(lambda x: x**2)(jnp.array([1.0, 2.0]))
+        Array([[2., 0.],
+               [0., 4.]], dtype=float32)
+    """
+    choice = choose("jacrev", fun, argnums, holomorphic)
+
+    @watched
+    @wraps(fun)
+    def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
+        chosen = choice.take(args, kwargs)
+        chosen.check(allow_int)
+        of_chosen = chosen.function
+        value, pull_back, *aux = vjp(of_chosen, *chosen.values, has_aux=has_aux)
+        outs, out_tree = tree.flatten(value)
+        for out in outs:
+            choice.check_result(out)
+        rows = over_basis(pull_back)(tree.unflatten(out_tree, _basis(outs)))
+        # for each input leaf, the block of each output leaf
+        split = [_split_outputs(row, outs) for row in tree.leaves(rows)]
+        blocks = [chosen.result([column[j] for column in split]) for j in range(len(outs))]
+        jacobian = tree.unflatten(out_tree, blocks)
+        return (jacobian, aux[0]) if has_aux else jacobian
+
+    return computed
+
+
+@checked
+def hessian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]:
+    """Return a function that computes the matrix of second derivatives, forward over reverse.
+
+    Args:
+        fun: takes and returns arrays in any containers.
+        argnums: which positional arguments to differentiate; an int, or several.
+        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
+
+    Returns:
+        A function of the same signature whose result has, for a scalar ``fun`` of one array,
+        shape ``x.shape + x.shape``.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> tinyjax.hessian(lambda x: jnp.sum(x**3))(jnp.array([1.0, 2.0]))
+        Array([[ 6.,  0.],
+               [ 0., 12.]], dtype=float32)
+    """
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+def _basis(arrays: Sequence[Array]) -> list[Array]:
+    """The standard basis of a list of arrays: as many directions as there are elements, stacked."""
+    sizes = [x.size for x in arrays]
+    total = sum(sizes)
+    parts: list[Array] = []
+    start = 0
+    for x, n in zip(arrays, sizes, strict=True):
+        dtype = x.dtype if is_inexact(x.dtype) else float0
+        rows = np.zeros((total, n), dtype)
+        if dtype != float0:
+            rows[np.arange(start, start + n), np.arange(n)] = 1
+        parts.append(ConcreteArray(rows.reshape((total, *x.shape))))
+        start += n
+    return parts
+
+
+def split_inputs(column: Array, primals: Sequence[Array]) -> list[Array]:
+    """Cut the last axis into the input leaves, and give each its shape."""
+    blocks: list[Array] = []
+    start = 0
+    for x in primals:
+        block = column[..., start : start + x.size]
+        blocks.append(reshape(block, column.shape[:-1] + x.shape))
+        start += x.size
+    return blocks
+
+
+def _split_outputs(row: Array, outs: Sequence[Array]) -> list[Array]:
+    """Cut the first axis into the output leaves, and give each its shape."""
+    blocks: list[Array] = []
+    start = 0
+    for out in outs:
+        block = row[start : start + out.size]
+        blocks.append(reshape(block, out.shape + row.shape[1:]))
+        start += out.size
+    return blocks

@@ -1,0 +1,95 @@
+"""Tangents and cotangents as users give them: trees to be held against the trees of the primals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinyjax import tree
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.calling import as_arrays
+from tinyjax.core.primitive import ZERO, Tangent
+from tinyjax.dtypes import float0, is_inexact
+from tinyjax.errors import DifferentiationError
+from tinyjax.frames import describe_function
+from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives.shape import zeros_like
+from tinyjax.transforms.jvp import JVPTracer
+from tinyjax.tree import PyTreeDef
+
+
+def zero_tangent(x: Array) -> Array:
+    """The zero tangent of a value: of its own type, or of float0 where it has no derivative."""
+    if is_inexact(x.dtype):
+        return zeros_like(x)
+    return ConcreteArray(np.zeros(x.shape, float0))
+
+
+def _check_tangent(
+    primal: Array, tangent: Array, what: str, path: str, fun: Callable[..., Any]
+) -> Tangent:
+    """Return a tangent (or cotangent) as transformations take it, or say why it does not fit."""
+    if not is_inexact(primal.dtype):
+        if tangent.dtype == float0:
+            return ZERO
+        raise DifferentiationError(
+            f"the {what} of {path} of {describe_function(fun)} must be of dtype float0, since "
+            f"{primal.aval} has no derivative, but it is {tangent.aval}. Leave integer arguments "
+            "out, "
+            "or give np.zeros(shape, tinyjax.float0)."
+        )
+    if tangent.shape != primal.shape or tangent.dtype != primal.dtype:
+        raise DifferentiationError(
+            f"the {what} of {path} of {describe_function(fun)} must be of its type {primal.aval}, "
+            "but it "
+            f"is {tangent.aval}."
+        )
+    return tangent
+
+
+def as_tangents(
+    values: Any,
+    treedef: PyTreeDef,
+    likes: Sequence[Array],
+    name: str,
+    fun: Callable[..., Any],
+    path: Callable[[int], str],
+) -> list[Tangent]:
+    """Flatten a tree of tangents that must match the tree of the primals."""
+    leaves = treedef.flatten_up_to(values, name)
+    tangents: list[Tangent] = []
+    for i, (leaf, like) in enumerate(zip(leaves, likes, strict=True)):
+        array = _as_tangent(leaf, like)
+        tangents.append(
+            array
+            if array.shape == like.shape and array.dtype == like.dtype and is_inexact(like.dtype)
+            else _check_tangent(like, array, name.removesuffix("s"), path(i), fun)
+        )
+    return tangents
+
+
+def _as_tangent(leaf: Any, like: Array) -> Array:
+    if isinstance(leaf, Array):
+        if leaf.weak_type and leaf.dtype != like.dtype and is_inexact(like.dtype):
+            return convert_element_type(leaf, like.dtype)
+        return leaf
+    if isinstance(leaf, (bool, int, float, complex)) and not isinstance(leaf, np.generic):
+        dtype = like.dtype if is_inexact(like.dtype) else np.dtype(type(leaf))
+        return ConcreteArray(np.asarray(leaf, dtype))
+    if isinstance(leaf, np.ndarray) and leaf.dtype == float0:
+        return ConcreteArray(leaf)
+    (array,) = as_arrays([leaf], _as_tangent, tree.structure(((0,), {})))
+    return array
+
+
+def without_tracers(aux: Any) -> Any:
+    """Auxiliary data as it leaves a derivative: the primals of what was traced."""
+    return tree.map(_primal, aux)
+
+
+def _primal(leaf: Any) -> Any:
+    while isinstance(leaf, JVPTracer) and not leaf._trace.live:
+        leaf = leaf.primal
+    return leaf
