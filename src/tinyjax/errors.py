@@ -163,5 +163,21 @@ class ExportError(TinyjaxError, ValueError):
     """A program cannot be exported, or what was exported cannot be read."""
 
 
+class SourceError(TinyjaxError, NotImplementedError):
+    """A program does what ``tinyjax.source`` does not take, or calls what has no known derivative.
+
+    Attributes:
+        location: the line of the program.
+    """
+
+    def __init__(self, message: str, location: Location | None = None) -> None:
+        super().__init__(message)
+        if location is not None:
+            self.location = location
+
+    def __reduce__(self) -> tuple[type[SourceError], tuple[object, ...]]:
+        return type(self), (self.message, self.location)
+
+
 class DiskCacheWarning(UserWarning):
     """The cache of compiled programs on disk cannot be used as it was asked for."""

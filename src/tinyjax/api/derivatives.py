@@ -75,7 +75,7 @@ def jvp(
     directions = as_tangents(
         tuple(tangents),
         in_tree.children()[0],
-        args,
+        [x.aval for x in args],
         "tangents",
         fun,
         lambda i: argument_path(fun, in_tree, i),
@@ -130,14 +130,14 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     args = as_arrays(leaves, fun, in_tree)
     flat = FlatFunction(fun, in_tree, has_aux)
     linearized = linearize_flat(flat, args, None, fun)
-    out_tree = flat.out_tree
+    out_tree, in_avals = flat.out_tree, [x.aval for x in args]
 
     @watched
     def tangent_map(*tangents: Any) -> Any:
         given = as_tangents(
             tangents,
             in_tree.children()[0],
-            args,
+            in_avals,
             "tangents",
             fun,
             lambda i: argument_path(fun, in_tree, i),
@@ -197,14 +197,14 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     args = as_arrays(leaves, fun, in_tree)
     flat = FlatFunction(fun, in_tree, has_aux)
     linearized = linearize_flat(flat, args, None, fun)
-    out_tree = flat.out_tree
+    out_tree, out_avals = flat.out_tree, [x.aval for x in linearized.primals_out]
 
     @watched
     def pull_back(cotangent: Any) -> tuple[Any, ...]:
         given = as_tangents(
             cotangent,
             out_tree,
-            linearized.primals_out,
+            out_avals,
             "cotangent",
             fun,
             lambda i: leaf_path("result", out_tree, i),

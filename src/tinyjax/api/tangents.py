@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyjax import tree
 from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.dtypes import float0, is_inexact
@@ -28,7 +29,7 @@ def zero_tangent(x: Array) -> Array:
 
 
 def _check_tangent(
-    primal: Array, tangent: Array, what: str, path: str, fun: Callable[..., Any]
+    primal: ShapedArray, tangent: Array, what: str, path: str, fun: Callable[..., Any]
 ) -> Tangent:
     """Return a tangent (or cotangent) as transformations take it, or say why it does not fit."""
     if not is_inexact(primal.dtype):
@@ -36,13 +37,13 @@ def _check_tangent(
             return ZERO
         raise DifferentiationError(
             f"the {what} of {path} of {describe_function(fun)} must be of dtype float0, since "
-            f"{primal.aval} has no derivative, but it is {tangent.aval}. Leave integer arguments "
+            f"{primal} has no derivative, but it is {tangent.aval}. Leave integer arguments "
             "out, "
             "or give np.zeros(shape, tinyjax.float0)."
         )
     if tangent.shape != primal.shape or tangent.dtype != primal.dtype:
         raise DifferentiationError(
-            f"the {what} of {path} of {describe_function(fun)} must be of its type {primal.aval}, "
+            f"the {what} of {path} of {describe_function(fun)} must be of its type {primal}, "
             "but it "
             f"is {tangent.aval}."
         )
@@ -52,12 +53,25 @@ def _check_tangent(
 def as_tangents(
     values: Any,
     treedef: PyTreeDef,
-    likes: Sequence[Array],
+    likes: Sequence[ShapedArray],
     name: str,
     fun: Callable[..., Any],
     path: Callable[[int], str],
 ) -> list[Tangent]:
-    """Flatten a tree of tangents that must match the tree of the primals."""
+    """Flatten a tree of tangents that must match the tree of the primals.
+
+    Args:
+        values: what the user gave.
+        treedef: the structure of the primals.
+        likes: the types of the primals.
+        name: what the values are, for messages: ``"tangents"``, or ``"cotangent"``.
+        fun: the user's function, for messages.
+        path: names the primal of a number.
+
+    Raises:
+        TreeMismatchError: the trees differ.
+        DifferentiationError: a tangent is not of its primal's type.
+    """
     leaves = treedef.flatten_up_to(values, name)
     tangents: list[Tangent] = []
     for i, (leaf, like) in enumerate(zip(leaves, likes, strict=True)):
@@ -70,7 +84,7 @@ def as_tangents(
     return tangents
 
 
-def _as_tangent(leaf: Any, like: Array) -> Array:
+def _as_tangent(leaf: Any, like: ShapedArray) -> Array:
     if isinstance(leaf, Array):
         if leaf.weak_type and leaf.dtype != like.dtype and is_inexact(like.dtype):
             return convert_element_type(leaf, like.dtype)

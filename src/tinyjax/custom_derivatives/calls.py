@@ -199,8 +199,8 @@ def _untangle(linear: LinearTrace, start: int, outs: Sequence[Array]) -> Sequenc
 
     It happens where the rule computes results and tangents with one program (``jit`` of both), of
     which a linearization records the whole. Of that program the part that gives the results is
-    applied, once more, to what was there. Where it cannot be parted (``while_loop``), the tangents in it
-    are zeros, on which results do not depend.
+    applied, once more, to what was there. Where it cannot be parted (``while_loop``), the
+    tangents in it are zeros, on which results do not depend.
 
     Args:
         linear: the recorder.
