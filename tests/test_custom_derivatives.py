@@ -989,3 +989,31 @@ def test_custom_batch_that_closes_over_a_tracer() -> None:
         close(
             jit(vmap(grad(fun, (0, 1)), (None, 0)))(0.5, cs), (np.cos(0.5) * cs, [np.sin(0.5)] * 3)
         )
+
+
+def test_a_rule_whose_tangent_is_constant_has_none() -> None:
+    # Zeros that a rule makes are no tangent: what follows is not differentiated along them.
+    @tinyjax.custom_jvp
+    def constant(x: Any, y: Any) -> Any:
+        return y * 2.0
+
+    @constant.defjvp
+    def constant_rule(primals: Any, tangents: Any) -> Any:
+        return constant(*primals), jnp.zeros(())
+
+    @tinyjax.custom_vjp
+    def cube(x: Any) -> Any:
+        return x**3
+
+    cube.defvjp(lambda x: (x**3, x), lambda x, ct: (3 * x**2 * ct,))
+
+    def f(x: Any, y: Any) -> Any:
+        return cube(constant(x, y)) + x
+
+    assert float(tinyjax.grad(f)(2.0, 3.0)) == 1.0
+    assert float(tinyjax.grad(tinyjax.jit(f))(2.0, 3.0)) == 1.0
+    np.testing.assert_array_equal(
+        tinyjax.vmap(tinyjax.grad(f))(jnp.ones(2), jnp.ones(2)), np.ones(2)
+    )
+    _, along = tinyjax.linearize(lambda x: f(x, 3.0), 2.0)
+    assert float(along(5.0)) == 5.0

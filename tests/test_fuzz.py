@@ -895,8 +895,11 @@ def check_by_differences(program: Program) -> None:
         return [np.asarray(y) for y in fun(*(x + by * t for x, t in zip(xs, ts, strict=True)))]
 
     here, results = moved(0.0), zip(tangents, moved(eps), moved(-eps), strict=True)
-    for (tangent, ahead, behind), middle in zip(results, here, strict=True):
-        got, slope = np.asarray(tangent), (ahead - behind) / (2 * eps)
+    closer = zip(moved(eps / 2), moved(-eps / 2), here, strict=True)
+    for (tangent, ahead, behind), (near, near_behind, middle) in zip(results, closer, strict=True):
+        # Two steps, so that the third derivative, which can be large, drops out.
+        wide, narrow = (ahead - behind) / (2 * eps), (near - near_behind) / eps
+        got, slope = np.asarray(tangent), (4 * narrow - wide) / 3
         scale = max(1.0, float(np.max(np.abs(slope), initial=0.0)))
         # of a smooth function these differ by its second derivative times the step
         bend = np.max(np.abs(ahead - 2 * middle + behind), initial=0.0) / eps

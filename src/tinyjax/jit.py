@@ -20,7 +20,7 @@ from numpy import ndarray
 from tinyjax import tree, xla
 from tinyjax.config import Settings, settings
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays, as_avals, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
@@ -84,9 +84,7 @@ def _jit_stepwise(args: Sequence[Array], params: JitParams) -> Sequence[Array]:
 @jit_p.def_abstract_eval
 def _jit_type(avals: Sequence[ShapedArray], params: JitParams) -> Sequence[ShapedArray]:
     expected = params.jaxpr.in_avals
-    if len(avals) != len(expected) or any(
-        a.shape != b.shape or a.dtype != b.dtype for a, b in zip(avals, expected, strict=True)
-    ):
+    if not same_types(avals, expected):
         raise ArgumentError(
             f"a compiled program of type {params.jaxpr.type} was applied to "
             f"({', '.join(map(str, avals))})."
@@ -139,8 +137,8 @@ def _jit_linearize(
 def _jit_transpose(
     cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: JitParams
 ) -> Sequence[Tangent | None]:
-    linear = tuple(isinstance(x, Var) for x in operands)
-    nonzero = tuple(ct is not ZERO for ct in cotangents)
+    linear = tuple([isinstance(x, Var) for x in operands])
+    nonzero = tuple([ct is not ZERO for ct in cotangents])
     transposed = transpose_jaxpr(params.jaxpr, linear, nonzero, add_arrays)
     known = [x for x in operands if not isinstance(x, Var)]
     outs = _bind_jit(
@@ -217,7 +215,7 @@ class JitFunction(Generic[P, R]):
                 for arg in args:
                     kind = type(arg)
                     if kind is ConcreteArray:
-                        key.append(arg._aval)
+                        key.append(arg._aval or arg.aval)
                     elif kind is ndarray:
                         key.append(arg.dtype)
                         key.append(arg.shape)

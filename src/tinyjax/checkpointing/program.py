@@ -7,7 +7,7 @@ import attrs
 
 from tinyjax.checkpointing.policies import Policy, PolicySaveable
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, int_array
@@ -56,9 +56,7 @@ def _checkpoint_type(
     avals: Sequence[ShapedArray], params: CheckpointParams
 ) -> Sequence[ShapedArray]:
     expected = params.jaxpr.in_avals
-    if len(avals) != len(expected) or any(
-        a.shape != b.shape or a.dtype != b.dtype for a, b in zip(avals, expected, strict=True)
-    ):
+    if not same_types(avals, expected):
         raise ArgumentError(
             f"a checkpointed program of type {params.jaxpr.type} was applied to "
             f"({', '.join(map(str, avals))})."

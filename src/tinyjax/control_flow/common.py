@@ -10,7 +10,7 @@ import attrs
 
 from tinyjax import dtypes, tree, xla
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr, subjaxprs, zero_literal
 from tinyjax.core.primitive import Primitive
@@ -96,12 +96,6 @@ def convert_all(values: Sequence[Array], avals: Sequence[ShapedArray]) -> list[A
         convert_element_type(x, aval.dtype, aval.weak_type)
         for x, aval in zip(values, avals, strict=True)
     ]
-
-
-def same(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
-    """Whether two lists of types are equal but for weakness."""
-    # types are compared by identity, and are mostly the same
-    return list(a) == list(b) or [x.strip_weak() for x in a] == [x.strip_weak() for x in b]
 
 
 def split(values: Sequence[T], *sizes: int) -> list[list[T]]:
@@ -214,7 +208,7 @@ class _Pass:
         if place >= len(self.earlier):
             return None
         earlier = self.earlier[place]
-        return earlier if same(earlier.first, first) else None
+        return earlier if same_types(earlier.first, first) else None
 
 
 _current_pass: ContextVar[_Pass | None] = ContextVar("tinyjax_loop_staging", default=None)
@@ -285,10 +279,10 @@ def match_carry(
         promoted = [_promoted(a, b) for a, b in zip(types, after, strict=True)]
         if guess is not None:
             wanted = [_promoted(a, b) for a, b in zip(first, after, strict=True)]
-            if not (same(wanted, types) and same(after, types)):
+            if not (same_types(wanted, types) and same_types(after, types)):
                 types, guess = first, None
                 continue
-        if not same(promoted, types):
+        if not same_types(promoted, types):
             types = promoted
             if nested:
                 staged, after = _stand_in(staged, types), tuple(types)

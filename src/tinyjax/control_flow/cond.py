@@ -14,12 +14,11 @@ from tinyjax.control_flow.common import (
     convert_all,
     convert_outputs,
     paths,
-    same,
     stage_function,
 )
 from tinyjax.control_flow.while_loop import first_lane, while_p
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, zero_literal
@@ -72,7 +71,7 @@ def _cond_type(avals: Sequence[ShapedArray], params: CondParams) -> Sequence[Sha
     if index.shape or index.dtype != dtypes.int32:
         raise ArgumentError(f"cond needs an int32 scalar to choose by, but got {index}.")
     for branch in params.branches:
-        if not same(branch.in_avals, operands):
+        if not same_types(branch.in_avals, operands):
             raise ArgumentError(
                 f"a branch of type {branch.type} was applied to ({', '.join(map(str, operands))})."
             )

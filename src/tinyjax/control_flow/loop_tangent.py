@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from tinyjax.control_flow.common import close_over, evaluate_compiled, same
+from tinyjax.control_flow.common import close_over, evaluate_compiled
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
@@ -58,7 +58,7 @@ def _tangent_stepwise(args: Sequence[Array], params: LoopTangentParams) -> Seque
 
 @loop_tangent_p.def_abstract_eval
 def _tangent_type(avals: Sequence[ShapedArray], params: LoopTangentParams) -> Sequence[ShapedArray]:
-    if not same(avals, params.forward.in_avals):
+    if not same_types(avals, params.forward.in_avals):
         raise ArgumentError(
             f"the tangent of a loop, of type {params.forward.type}, was applied to "
             f"({', '.join(map(str, avals))})."

@@ -15,13 +15,12 @@ from tinyjax.control_flow.common import (
     match_carry,
     paths,
     rearrange,
-    same,
     split,
     stabilise,
     stage_function,
 )
 from tinyjax.core.array import Array, as_array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, effects_of, eval_jaxpr, subjaxprs
@@ -121,7 +120,7 @@ def _scan_type(avals: Sequence[ShapedArray], params: ScanParams) -> Sequence[Sha
             raise ArgumentError(f"scan over {params.length} turns was given an input of type {x}.")
     given = [*fixed, *[x.with_shape(x.shape[1:]) for x in xs]]
     carry = jaxpr.in_avals[params.num_consts : params.num_consts + m]
-    if not same(given, jaxpr.in_avals) or carry != jaxpr.out_avals[:m]:
+    if not same_types(given, jaxpr.in_avals) or carry != jaxpr.out_avals[:m]:
         raise ArgumentError(
             f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, given))})."
         )

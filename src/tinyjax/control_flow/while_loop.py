@@ -15,13 +15,12 @@ from tinyjax.control_flow.common import (
     fixed_point,
     match_carry,
     rearrange,
-    same,
     split,
     stabilise,
     stage_function,
 )
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
@@ -98,8 +97,8 @@ def _while_type(avals: Sequence[ShapedArray], params: WhileParams) -> Sequence[S
     fixed, other, state = split(avals, params.num_condition, params.num_body)
     condition, body = params.condition, params.body
     if not (
-        same([*fixed, *state], condition.in_avals)
-        and same([*other, *state], body.in_avals)
+        same_types([*fixed, *state], condition.in_avals)
+        and same_types([*other, *state], body.in_avals)
         and body.in_avals[len(other) :] == body.out_avals
         and condition.out_avals == (ShapedArray((), dtypes.bool_),)
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Final
 
@@ -78,6 +78,12 @@ class ShapedArray:
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray(shape={self.shape}, dtype={self.dtype.name}{weak})"
+
+
+def same_types(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
+    """Whether two lists of types are equal but for weakness."""
+    # types are compared by identity, and are mostly the same
+    return list(a) == list(b) or [x.strip_weak() for x in a] == [x.strip_weak() for x in b]
 
 
 def _shape(dims: Iterable[int]) -> tuple[int, ...]:

@@ -188,6 +188,9 @@ def _differentiate(trace: JVPTrace, call: Call, args: Sequence[Array]) -> Sequen
         with use_trace(trace.parent):
             own = [trace.split(out)[1] for out in plain]
             out_tangents = [_add(a, b) for a, b in zip(out_tangents, own, strict=True)]
+    if isinstance(below, LinearTrace):
+        # What a linear map gives without regard to its argument is zero.
+        out_tangents = [t if t is not ZERO and _belongs(t, below) else ZERO for t in out_tangents]
     return [
         out if tangent is ZERO else JVPTracer(trace, out, tangent)
         for out, tangent in zip(outs, out_tangents, strict=True)

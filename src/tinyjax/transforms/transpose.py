@@ -128,10 +128,10 @@ def _evaluate_known(
     jaxpr: Jaxpr, known: dict[Var, Array], linear_inputs: Sequence[Var]
 ) -> Sequence[JaxprEqn]:
     """Evaluate the equations that do not depend on the linear inputs; return the others."""
-    linear = set(linear_inputs)
+    linear: set[Atom] = set(linear_inputs)
     rest: list[JaxprEqn] = []
     for eqn in jaxpr.eqns:
-        if any(x in linear for x in eqn.inputs):
+        if not linear.isdisjoint(eqn.inputs):
             linear.update(eqn.out_binders)
             rest.append(eqn)
         else:
@@ -181,7 +181,7 @@ def transpose_jaxpr(
             return [out for out in outs if out is not ZERO]
 
         out_avals = [aval for aval, has in zip(jaxpr.out_avals, nonzero, strict=True) if has]
-        staged = stage(run, [*(v.aval for v in known), *out_avals])
+        staged = stage(run, [*[v.aval for v in known], *out_avals])
         return Transposed(staged, present[0])
 
     return jaxpr.derive(("transpose", linear, nonzero), make)

@@ -51,11 +51,16 @@ def call_key(args: PyTree, kwargs: PyTree) -> tuple[list[Any], tuple[Hashable, .
         leaves, structure = _registry.flatten((args, kwargs))
     except (TypeError, ValueError):  # such as a dictionary whose keys cannot be sorted
         return None
+    try:
+        # Nearly always. A tracer has a type as well: the launch will not find its data.
+        return leaves, (structure, *[leaf._aval or leaf.aval for leaf in leaves])
+    except AttributeError:
+        pass
     key: list[Any] = [structure]
     for leaf in leaves:
         kind = type(leaf)
         if kind is ConcreteArray:
-            key.append(leaf._aval)
+            key.append(leaf._aval or leaf.aval)
         elif kind is np.ndarray:
             key += (leaf.dtype, leaf.shape)
         elif kind in PYTHON_NUMBERS:
@@ -114,13 +119,18 @@ def launch_arrays(
     fixed = [buffer_of(c, on) for c in consts]
     result = _result(program.out_avals, out_tree)
 
-    def launch(args: Sequence[ConcreteArray]) -> Any:
-        buffers = fixed.copy()
-        for x in args:
-            buffer = x._buffer
-            buffers.append(buffer_of(x, on) if buffer is None else buffer)
+    def launch(args: Sequence[Array]) -> Any:
+        buffers: list[Any] = [x._buffer for x in args]
         try:
-            outs = execute(buffers).consume_with_handlers(handlers)
+            outs = execute(fixed + buffers if fixed else buffers).consume_with_handlers(handlers)
+        except TypeError:  # an array has no buffer yet
+            if any(type(x) is not ConcreteArray for x in args):
+                return usual(args)
+            buffers = [buffer_of(x, on) for x in args]
+            try:
+                outs = execute(fixed + buffers).consume_with_handlers(handlers)
+            except (RuntimeError, ValueError):
+                return usual(args)
         except (RuntimeError, ValueError):
             return usual(args)
         return result(outs)

@@ -1,0 +1,95 @@
+"""``linear_transpose``: a linear function backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tinyjax import tree
+from tinyjax.api.tangents import as_tangents
+from tinyjax.core.array import Array
+from tinyjax.core.calling import FlatFunction, argument_path, as_avals, leaf_path, watched
+from tinyjax.core.primitive import ZERO
+from tinyjax.core.staging import stage
+from tinyjax.dtypes import is_inexact
+from tinyjax.errors import DifferentiationError, MissingRuleError
+from tinyjax.frames import describe_function
+from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.shape import full
+from tinyjax.transforms.transpose import backward_pass
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """Return the transpose of a linear function.
+
+    The function is staged once and never evaluated. As everywhere, complex numbers are transposed
+    without being conjugated.
+
+    Args:
+        fun: takes and returns arrays of floats or complex numbers in any containers, and is linear
+            in all of them together. What it closes over it need not be linear in.
+        primals: arrays of the types of its arguments, or ``ShapeDtypeStruct`` in their place.
+
+    Returns:
+        A function that takes a cotangent of the result and returns a tuple with a cotangent for
+        each argument.
+
+    Raises:
+        DifferentiationError: an argument or a result is neither float nor complex. When the
+            transpose is called: ``fun`` is not linear, or the cotangent is of another type.
+        TreeMismatchError: when called with a cotangent of another structure.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> differences = lambda x: x[1:] - x[:-1]
+        >>> transpose = tinyjax.linear_transpose(differences, jnp.zeros(3))
+        >>> transpose(jnp.array([1.0, 10.0]))
+        (Array([-1., -9., 10.], dtype=float32),)
+    """
+    leaves, in_tree = tree.flatten((primals, {}))
+    in_avals = as_avals(leaves, fun, in_tree)
+    flat = FlatFunction(fun, in_tree)
+    staged = stage(flat, in_avals, fun)
+    jaxpr, out_tree = staged.jaxpr, flat.out_tree
+    for i, aval in enumerate(in_avals):
+        if not is_inexact(aval.dtype):
+            place = argument_path(fun, in_tree, i)
+            raise _no_transpose(f"{place} of {describe_function(fun)} is {aval}")
+    for i, aval in enumerate(jaxpr.out_avals):
+        if not is_inexact(aval.dtype):
+            place = leaf_path("result", out_tree, i)
+            raise _no_transpose(f"{describe_function(fun)} returned {aval} at {place}")
+
+    @watched
+    def transposed(cotangent: Any) -> tuple[Any, ...]:
+        given = as_tangents(
+            cotangent,
+            out_tree,
+            jaxpr.out_avals,
+            "cotangent",
+            fun,
+            lambda i: leaf_path("result", out_tree, i),
+        )
+        try:
+            found = backward_pass(jaxpr, staged.consts, given, add_arrays)
+        except MissingRuleError as error:
+            if error.rule != "transpose":
+                raise
+            raise DifferentiationError(
+                f"linear_transpose takes linear functions, but {describe_function(fun)} applies "
+                f"'{error.primitive}' to what depends on its arguments."
+            ) from None
+        arrays: list[Array] = [
+            full(aval.shape, 0, aval.dtype) if ct is ZERO else ct
+            for ct, aval in zip(found, in_avals, strict=True)
+        ]
+        cotangents: tuple[Any, ...] = tree.unflatten(in_tree, arrays)[0]
+        return cotangents
+
+    return transposed
+
+
+def _no_transpose(what: str) -> DifferentiationError:
+    return DifferentiationError(
+        f"linear_transpose takes functions of floats and complex numbers, but {what}."
+    )
