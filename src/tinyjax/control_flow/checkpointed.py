@@ -313,7 +313,7 @@ def _scan_linearize(
 def _scan_programs(params: ScanParams, nonzero: Sequence[bool]) -> _Programs:
     length, k, m = params.length, params.num_consts, params.num_carry
     consts, carry, slices = split(params.jaxpr.in_avals, k, m)
-    xs = [aval.with_shape((length, *aval.shape)) for aval in slices]
+    xs = [aval.stacked(length) for aval in slices]
     nz_consts, _, nz_xs = split(nonzero, k, m)
     nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
     operands = [*consts, *carry, *xs]

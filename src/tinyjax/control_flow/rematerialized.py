@@ -164,7 +164,7 @@ def _scan_split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> S
     forward = eqn
     if loop.forward is not params.jaxpr:
         new = loop.forward.out_avals[len(eqn.out_binders) :]
-        stacks = [Var(aval.with_shape((params.length, *aval.shape))) for aval in new]
+        stacks = [Var(aval.stacked(params.length)) for aval in new]
         forward = attrs.evolve(
             eqn,
             params=attrs.evolve(params, jaxpr=loop.forward),

@@ -118,13 +118,13 @@ def _scan_type(avals: Sequence[ShapedArray], params: ScanParams) -> Sequence[Sha
     for x in xs:
         if not x.shape or x.shape[0] != params.length:
             raise ArgumentError(f"scan over {params.length} turns was given an input of type {x}.")
-    given = [*fixed, *[x.with_shape(x.shape[1:]) for x in xs]]
+    given = [*fixed, *[x.row() for x in xs]]
     carry = jaxpr.in_avals[params.num_consts : params.num_consts + m]
     if not same_types(given, jaxpr.in_avals) or carry != jaxpr.out_avals[:m]:
         raise ArgumentError(
             f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, given))})."
         )
-    return [*carry, *[y.with_shape((params.length, *y.shape)) for y in jaxpr.out_avals[m:]]]
+    return [*carry, *[y.stacked(params.length) for y in jaxpr.out_avals[m:]]]
 
 
 @scan_p.def_lowering
@@ -167,12 +167,12 @@ def _scan_lowering(
             cut = lowering.op1(
                 "stablehlo.dynamic_slice", (x, *names), (aval, *avals), part, attributes
             )
-            out = aval.with_shape(aval.shape[1:])
+            out = aval.row()
             return lowering.op1("stablehlo.reshape", (cut,), (part,), out)
 
         def write(y: str, aval: ShapedArray, value: str) -> str:
             part = aval.with_shape((1, *aval.shape[1:]))
-            given = aval.with_shape(aval.shape[1:])
+            given = aval.row()
             value = lowering.op1("stablehlo.reshape", (value,), (given,), part)
             names, avals = starts(aval)
             return lowering.op1(
@@ -438,7 +438,7 @@ def _scan_transpose(
         [
             *(x.aval for x in known),
             *(v.aval for v in (*unknown_c, *unknown_m)),
-            *(x.aval.with_shape(x.shape[1:]) for x in known_xs),
+            *[x.aval.row() for x in known_xs],
             *y_avals,
         ],
     )
@@ -589,7 +589,7 @@ def scan(
     turns = _length(f, inputs, xs, length)
     init_leaves, carry_tree = tree.flatten(init)
     carry = as_arrays(init_leaves, f, tree.structure(((init,), {})))
-    slices = [x.aval.with_shape(x.shape[1:]) for x in inputs]
+    slices = [x.aval.row() for x in inputs]
     in_tree = tree.structure(((init, xs), {}))
 
     y_trees: list[PyTreeDef] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Final
 
@@ -60,6 +61,14 @@ class ShapedArray:
     def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
         return ShapedArray(shape, self.dtype, self.weak_type)
 
+    def stacked(self, length: int) -> ShapedArray:
+        """The type of so many values of this type along a new first axis."""
+        return _stacked(self, length)
+
+    def row(self) -> ShapedArray:
+        """The type of what the first axis counts."""
+        return _row(self)
+
     def with_dtype(self, dtype: DType, weak_type: bool = False) -> ShapedArray:
         return ShapedArray(self.shape, dtype, weak_type)
 
@@ -78,6 +87,19 @@ class ShapedArray:
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray(shape={self.shape}, dtype={self.dtype.name}{weak})"
+
+
+# Loops ask for these again and again, and arrays in nests of loops have many axes.
+
+
+@lru_cache(maxsize=4096)
+def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
+    return aval.with_shape((length, *aval.shape))
+
+
+@lru_cache(maxsize=4096)
+def _row(aval: ShapedArray) -> ShapedArray:
+    return aval.with_shape(aval.shape[1:])
 
 
 def same_types(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:

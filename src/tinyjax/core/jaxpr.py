@@ -25,14 +25,23 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(eq=False, repr=False, init=False)
 class Var:
     """A variable: a type, and an identity."""
 
     aval: ShapedArray
 
+    def __init__(self, aval: ShapedArray) -> None:
+        _set_aval(self, aval)
+
     def __repr__(self) -> str:
         return f"Var({self.aval})"
+
+
+# Staging makes a variable for every value, and the derivative of a nest of functions one for every
+# residual at every level. The slot's own setter takes half the time of the ``__init__`` that attrs
+# gives a frozen class.
+_set_aval: Callable[[Var, ShapedArray], None] = Var.__dict__["aval"].__set__
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -1,0 +1,158 @@
+"""``python -m benchmarks.cookbook``: batched derivatives against loops, and Hessian products.
+
+The timings of the Autodiff Cookbook, eager, beside JAX's: products of many vectors with a Jacobian,
+one by one and all at once by ``vmap``, and the product of a Hessian with a vector in four ways.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+from benchmarks.libraries import Library, library
+from benchmarks.measure import QUICK, THOROUGH, Call, Spread, interleaved
+from benchmarks.report import duration, factor, insert, markdown, print_table
+
+#: How much faster a vmapped product must be than the loop.
+GAIN: Final = 20.0
+
+
+def _data(lib: Library) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+
+    def normal(*shape: int) -> Any:
+        return lib.array(rng.standard_normal(shape).astype(np.float32))
+
+    return {
+        "inputs": normal(4, 3),
+        "w": normal(3),
+        "b": normal(),
+        "rows": normal(128, 4),
+        "columns": normal(128, 3),
+        "X": normal(30, 40),
+        "V": normal(30, 40),
+    }
+
+
+def _numpy(lib: Library) -> Any:
+    return lib.module.numpy
+
+
+def _predict(lib: Library, d: dict[str, Any]) -> Callable[[Any], Any]:
+    def f(w: Any) -> Any:
+        return 0.5 * (_numpy(lib).tanh((_numpy(lib).dot(d["inputs"], w) + d["b"]) / 2) + 1)
+
+    return f
+
+
+def _loop_vjp(lib: Library, d: dict[str, Any]) -> Any:
+    _, pull_back = lib.module.vjp(_predict(lib, d), d["w"])
+    return _numpy(lib).vstack([pull_back(row)[0] for row in d["rows"]])
+
+
+def _vmap_vjp(lib: Library, d: dict[str, Any]) -> Any:
+    _, pull_back = lib.module.vjp(_predict(lib, d), d["w"])
+    return lib.module.vmap(pull_back)(d["rows"])[0]
+
+
+def _loop_jvp(lib: Library, d: dict[str, Any]) -> Any:
+    f = _predict(lib, d)
+    return _numpy(lib).vstack([lib.module.jvp(f, (d["w"],), (s,))[1] for s in d["columns"]])
+
+
+def _vmap_jvp(lib: Library, d: dict[str, Any]) -> Any:
+    f = _predict(lib, d)
+    return lib.module.vmap(lambda s: lib.module.jvp(f, (d["w"],), (s,))[1])(d["columns"])
+
+
+def _smooth(lib: Library) -> Callable[[Any], Any]:
+    return lambda x: _numpy(lib).sum(_numpy(lib).tanh(x) ** 2)
+
+
+def _forward_over_reverse(lib: Library, d: dict[str, Any]) -> Any:
+    return lib.module.jvp(lib.module.grad(_smooth(lib)), (d["X"],), (d["V"],))[1]
+
+
+def _reverse_over_forward(lib: Library, d: dict[str, Any]) -> Any:
+    f = _smooth(lib)
+    return lib.module.grad(lambda x: lib.module.jvp(f, (x,), (d["V"],))[1])(d["X"])
+
+
+def _reverse_over_reverse(lib: Library, d: dict[str, Any]) -> Any:
+    slope = lib.module.grad(_smooth(lib))
+    return lib.module.grad(lambda x: _numpy(lib).vdot(slope(x), d["V"]))(d["X"])
+
+
+def _whole_hessian(lib: Library, d: dict[str, Any]) -> Any:
+    return _numpy(lib).tensordot(lib.module.hessian(_smooth(lib))(d["X"]), d["V"], 2)
+
+
+CELLS: Final[dict[str, Callable[[Library, dict[str, Any]], Any]]] = {
+    "128 vectors times a Jacobian, loop": _loop_vjp,
+    "128 vectors times a Jacobian, vmap": _vmap_vjp,
+    "a Jacobian times 128 vectors, loop": _loop_jvp,
+    "a Jacobian times 128 vectors, vmap": _vmap_jvp,
+    "Hessian product, forward over reverse": _forward_over_reverse,
+    "Hessian product, reverse over forward": _reverse_over_forward,
+    "Hessian product, reverse over reverse": _reverse_over_reverse,
+    "Hessian product, from the whole Hessian": _whole_hessian,
+}
+
+
+def _call(cell: Callable[[Library, dict[str, Any]], Any], lib: Library, data: Any) -> Call:
+    return lambda: lib.module.block_until_ready(cell(lib, data))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cookbook", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="measure for about a tenth as long")
+    parser.add_argument(
+        "--docs", metavar="FOLDER", type=Path, help="put the tables into its performance.md"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with 1 where a bar is missed")
+    options = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 150)
+    libraries = {name: library(name) for name in ("tinyjax", "jax")}
+    data = {name: _data(lib) for name, lib in libraries.items()}
+    times: dict[str, float] = {}
+    rows: list[list[str]] = []
+    for title, cell in track(CELLS.items(), "measuring", console=console, transient=True):
+        found = [np.asarray(cell(lib, data[name])) for name, lib in libraries.items()]
+        np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-5, err_msg=title)
+        calls = {name: _call(cell, lib, data[name]) for name, lib in libraries.items()}
+        samples = interleaved(calls, QUICK if options.quick else THOROUGH, False)
+        spreads = {name: Spread.of(taken) for name, taken in samples.items()}
+        pairs = zip(samples["tinyjax"], samples["jax"], strict=True)
+        ratio = Spread.of([ours / theirs for ours, theirs in pairs]).median
+        times[title] = spreads["tinyjax"].median
+        verdict = "MISSED" if ratio > 1.0 else "reached"
+        seconds = [duration(spreads[name].median) for name in libraries]
+        rows.append([title, *seconds, f"{factor(ratio)} {verdict}"])
+    gains = [
+        (f"{title}: vmap", times[f"{title}, loop"] / times[f"{title}, vmap"])
+        for title in ("128 vectors times a Jacobian", "a Jacobian times 128 vectors")
+    ]
+    for title, gain in gains:
+        verdict = "MISSED" if gain < GAIN else "reached"
+        rows.append([f"{title}, times as fast as the loop", f"{gain:.3g}", "", f"20: {verdict}"])
+    products = [title for title in CELLS if title.startswith("Hessian")]
+    cheapest = min(products, key=lambda title: times[title])
+    verdict = "reached" if cheapest == products[0] else "MISSED"
+    rows.append([f"cheapest {cheapest}", "", "", f"forward over reverse: {verdict}"])
+    headings = ["", "tinyjax", "jax", "at most 1 of jax"]
+    caption = "Eager; the sizes of the Autodiff Cookbook."
+    print_table(headings, rows, caption, console)
+    if options.docs is not None:
+        text = f"{markdown(headings, rows)}\n\n{caption}"
+        insert(options.docs / "performance.md", "cookbook", text)
+    missed = any("MISSED" in cell for row in rows for cell in row)
+    return 1 if missed and options.strict else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
