@@ -100,6 +100,7 @@ def test_a_weak_type_gives_way(defaults: str) -> None:
         (int, "int8", "int8"),
         (float, "int64", "float32"),
         (complex, "float64", "complex128"),
+        (np.dtype("float64"), "float32", "float64"),  # NumPy says it is equal to Python's float
     ],
 )
 def test_promote_types(a: Any, b: Any, expected: str) -> None:

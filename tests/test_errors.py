@@ -16,16 +16,21 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import (
+    autodiff,
+    closure_convert,
     config,
     custom_batch,
     custom_vjp,
     grad,
     hessian,
+    implicit,
     jacfwd,
+    jacobian,
     jacrev,
     jit,
     jvp,
     lax,
+    linear_transpose,
     linearize,
     make_jaxpr,
     pure_callback,
@@ -474,6 +479,89 @@ def jacobian_with_integer_results() -> object:
 )
 def hessian_of_integers() -> object:
     return hessian(identity)(INTS)  # here
+
+
+@case(
+    DifferentiationError,
+    "jacfwd needs real arguments, but x of identity (HERE) is complex64[]. For a holomorphic "
+    "function pass holomorphic=True.",
+)
+def jacobian_of_a_complex_argument() -> object:
+    return jacfwd(identity)(1j)  # here
+
+
+@case(
+    DifferentiationError,
+    "jacobian differentiates floats, but x of identity (HERE) is int32[3]. Convert it with "
+    ".astype(float), or differentiate another argument with argnums.",
+)
+def eliminated_jacobian_of_integers() -> object:
+    return jacobian(identity)(INTS)  # here
+
+
+@case(
+    ArgumentError,
+    "the derivatives of the single operations of <lambda> (HERE) have 50000000 elements, more than "
+    "the 16777216 for which zeros are kept track of. Count for smaller arrays.",
+)
+def counting_for_too_large_an_array() -> object:
+    return autodiff.multiplications(lambda x: 2 * jnp.sin(x))(np.ones(5000))  # here
+
+
+@case(
+    DifferentiationError,
+    "linear_transpose takes linear functions, but <lambda> (HERE) applies 'sin' to what depends on "
+    "its arguments.",
+)
+def transpose_of_a_sine() -> object:
+    return linear_transpose(lambda x: 2 * jnp.sin(x), 1.0)(1.0)  # here
+
+
+@case(
+    DifferentiationError,
+    "linear_transpose takes functions of floats and complex numbers, but x of identity (HERE) is "
+    "int32[3].",
+)
+def transpose_of_integers() -> object:
+    return linear_transpose(identity, INTS)  # here
+
+
+@case(
+    DifferentiationError,
+    "the cotangent of result of identity (HERE) must be of its type float32[3,4], but it "
+    "is float32[].",
+)
+def cotangent_of_a_transpose() -> object:
+    return linear_transpose(identity, A)(1.0)  # here
+
+
+@case(
+    ArgumentError,
+    "identity (HERE), converted by closure_convert, takes 1 arguments and the 0 values that it "
+    "closed over, but got 2 arguments.",
+)
+def converted_closure_with_too_many_arguments() -> object:
+    converted, _ = closure_convert(identity, A)
+    return converted(A, A)  # here
+
+
+@case(
+    ArgumentError,
+    "hvp takes primals as a tuple or list with one entry per argument, but got dict. Write "
+    "(primals,) for one argument.",
+    wrong_types=True,
+)
+def hvp_without_a_tuple() -> object:
+    primals: Any = PARAMS
+    return autodiff.hvp(identity, primals, (A,))  # here
+
+
+@case(
+    ArgumentError,
+    "samples of hutchinson_trace must be positive, but it is 0.",
+)
+def a_trace_without_samples() -> object:
+    return autodiff.hutchinson_trace(identity, (A,), tinyjax.random.key(0), 0)  # here
 
 
 @case(
@@ -1094,6 +1182,78 @@ def nan_that_is_read() -> object:
     x = jnp.arange(3.0)
     with config.scoped(debug_nans=True):
         return float(jnp.dot(x, 1 / x))  # here
+
+
+# Equations
+
+
+def halved(x: Any) -> Any:
+    return x[:1]
+
+
+@case(
+    ArgumentError,
+    "halved (HERE), the function of root, must return at result an array of shape (2,), like its "
+    "unknown, but returned float32[1]. There are as many equations as unknowns.",
+)
+def fewer_equations_than_unknowns() -> object:
+    return implicit.root(halved, jnp.ones(2))  # here
+
+
+@case(
+    ArgumentError,
+    "<lambda> (HERE) is positive at both ends of the bracket of root. Give two numbers where its "
+    "signs differ.",
+)
+def bracket_without_a_change_of_sign() -> object:
+    return implicit.root(lambda x: x * x + 1.0, bracket=(-1.0, 1.0))  # here
+
+
+@case(
+    ArgumentError,
+    "identity (HERE), the function of minimize, must return a real scalar, but returned "
+    "float32[2].",
+)
+def minimum_of_a_vector() -> object:
+    return implicit.minimize(identity, jnp.ones(2))  # here
+
+
+@case(
+    ShapeError,
+    "b of linear_solve must have 2 rows, as many as A of type float32[2,2], but it is float32[3].",
+)
+def right_side_of_another_size() -> object:
+    return implicit.linear_solve(jnp.eye(2), jnp.ones(3))  # here
+
+
+@case(
+    ArgumentError,
+    "<lambda> (HERE), the solve of custom_linear_solve, must return for b['x'], of type "
+    "float32[2], the same, but returned float32[1].",
+)
+def solution_of_another_size() -> object:
+    b = {"x": jnp.ones(2)}
+    solve = lambda matvec, b: {"x": b["x"][:1]}  # noqa: E731
+    return lax.custom_linear_solve(lambda x: x, b, solve)  # here
+
+
+@case(
+    DifferentiationError,
+    "custom_linear_solve was called without transpose_solve, which reverse mode (grad, vjp, "
+    "jacrev) needs. Give it one, or say symmetric=True if the matrix is symmetric.",
+)
+def linear_solve_without_a_transpose() -> object:
+    solve = lambda b: lax.custom_linear_solve(lambda x: x, b, lambda matvec, b: b)  # noqa: E731
+    return grad(solve)(1.0)  # here
+
+
+@case(
+    ArgumentError,
+    "<lambda> (HERE), the derivative in odeint, must return for y0, of type float32[2], an array "
+    "of its shape, but returned float32[1].",
+)
+def slope_of_another_shape() -> object:
+    return implicit.odeint(lambda y, t: halved(y), jnp.ones(2), jnp.arange(2.0))  # here
 
 
 def test_errors_are_also_what_python_programs_expect() -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -29,6 +30,37 @@ def test_tour() -> None:
     assert "ring_shift" in shown["The jaxpr of its derivative"]
 
 
+def test_quantity() -> None:
+    """Hooke's law: a spring of 8 N/m, stretched by a quarter of a metre."""
+    done = run("quantity.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "energy: 0.25 m^2 kg s^-2",
+        "force: 2.0 m kg s^-2",
+        "stiffness: 8.0 kg s^-2",
+        "compiled: 2.0 m kg s^-2",
+        "batched: [2. 4. 6.] m kg s^-2",
+        "refused: m and s cannot be added",
+    ]
+
+
+def test_low_rank() -> None:
+    done = run("low_rank.py")
+    assert done.returncode == 0, done.stderr
+    shown = dict(line.split(": ") for line in done.stdout.splitlines())
+    # the noise is 0.01 in each of 1600 elements, and the hill's norm is the root of pi/2 by steps
+    hill = (np.pi / 2) ** 0.5 / (4 / 39)
+    assert 0.9 < float(shown.pop("relative error")) / (0.01 * 40 / hill) < 1.05
+    assert shown == {
+        "numbers kept": "160 of 1600",
+        "as a matrix": "True",
+        "its gradient": "LowRank (40, 40)",
+        "batched": "[1.0, 16.0, 81.0]",
+        "jvp": "True",
+        "its value": "True",
+    }
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("steps", "status"), [(2, 1), (600, 0)])
 def test_digits(steps: int, status: int, tmp_path: Path) -> None:
@@ -39,3 +71,23 @@ def test_digits(steps: int, status: int, tmp_path: Path) -> None:
     assert found is not None, done.stdout
     assert (float(found[1]) >= 97) == (status == 0)
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("steps", "status"), [(1, 1), (400, 0)])
+def test_neural_ode(steps: int, status: int) -> None:
+    done = run("neural_ode.py", "--steps", str(steps))
+    assert done.returncode == status, done.stdout + done.stderr
+    difference = re.search(r"gradient differ by (.+)", done.stdout)
+    assert difference is not None, done.stdout
+    assert float(difference[1]) < 1e-8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("steps", "status"), [(1, 1), (60, 0)])
+def test_deep_equilibrium(steps: int, status: int) -> None:
+    done = run("deep_equilibrium.py", "--steps", str(steps))
+    assert done.returncode == status, done.stdout + done.stderr
+    difference = re.search(r"gradient differ by (.+)", done.stdout)
+    assert difference is not None, done.stdout
+    assert float(difference[1]) < 1e-4

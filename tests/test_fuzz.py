@@ -3,11 +3,12 @@
 A program is a list of steps over float64 arrays, total by construction: whatever numbers a step
 is given, it means something. It is run twice. On one side the transformations are tinyjax's, up
 to three deep: jit, make_jaxpr, vmap, jvp by three routes, vjp and grad; and within the program
-there are transformations, control flow, custom rules, checkpoints and callbacks, up to two deep. On
-the other side jit does nothing, vmap is a Python loop, control flow computes everything and
-selects, rules and checkpoints are left out, and a reverse derivative is put together column by
-column from jvp, so that what is left in common is evaluation and jvp. Both must agree to 1e-9 of
-the result's size; and jvp must agree with a finite difference.
+there are transformations, the toolbox made of them, control flow, custom rules, checkpoints and
+callbacks, up to two deep, and detours through complex numbers. On the other side jit does nothing,
+vmap is a Python loop, control flow computes everything and selects, rules and checkpoints are left
+out, and a reverse derivative is put together column by column from jvp, so that what is left in
+common is evaluation and jvp. Both must agree to 1e-9 of the result's size; and jvp must agree with
+a finite difference.
 
 Steps keep values of moderate size and away from kinks: what grows goes through a sine, divisors
 stay away from zero, and thresholds are irrational.
@@ -25,7 +26,7 @@ import pytest
 from hypothesis import given, settings
 
 import tinyjax
-from tinyjax import lax
+from tinyjax import autodiff, lax
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.jaxpr import typecheck_jaxpr
 from tinyjax.core.primitive import HostArray
@@ -336,6 +337,30 @@ def ramp(x: Array) -> Array:
     return reshape(flat, x.shape)
 
 
+def through_complex(x: Array, y: Array, k: int) -> Array:
+    """Real numbers to complex ones, among these, holomorphically or not, and back."""
+    z = ew.complex_(ew.sin(x), ew.sin(fitted(y, x.shape)))
+    far = ew.add(z, full(z.shape, 3, z.dtype))  # from zero and from cuts
+    among: list[Callable[[], Array]] = [
+        lambda: ew.sin(z),
+        lambda: ew.exp(z),
+        lambda: ew.conj(ew.mul(z, z)),
+        lambda: ew.div(z, far),
+        lambda: ew.sqrt(far),
+        lambda: ew.log(far),
+        lambda: ew.integer_pow(z, 3),
+        lambda: ew.mul(ew.tanh(ew.div(z, full(z.shape, 2, z.dtype))), ew.conj(z)),
+    ]
+    back: list[Callable[[Array], Array]] = [
+        ew.real,
+        ew.imag,
+        lambda w: ew.real(ew.mul(w, ew.conj(w))),
+        lambda w: ew.abs_(ew.add(w, full(w.shape, 30, w.dtype))),
+    ]
+    out = among[k % len(among)]()
+    return ew.sin(back[(k + k // len(among)) % len(back)](out))
+
+
 OPERATIONS: dict[str, Callable[[Array, Array, int], Array]] = {
     "unary": unary,
     "binary": binary,
@@ -348,6 +373,7 @@ OPERATIONS: dict[str, Callable[[Array, Array, int], Array]] = {
     "contraction": contraction,
     "running": running,
     "ordered": ordered,
+    "complex": through_complex,
 }
 KINKED: Final = ("kink", "extremum", "chosen", "ordered", "cond", "switch", "while")
 
@@ -399,6 +425,61 @@ def nested_vmap(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
     else:
         out = as_array(tinyjax.vmap(inner, chunk_size=(None, 1, 2)[k % 4])(x))
     return out if out.size <= MOST_ELEMENTS and out.ndim <= 3 else total(out)
+
+
+# The toolbox. The other side has jvp, along one direction or along all.
+
+
+def nested_jacobian(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
+    """A Jacobian by elimination, times a vector."""
+    direction = ew.cos(x)
+
+    def inner(z: Array) -> Array:
+        return fitted(body(z, c), x.shape)
+
+    if not ours:
+        return as_array(tinyjax.jvp(inner, (x,), (direction,))[1])
+    orders: list[autodiff.Order] = ["auto", "forward", "reverse"]
+    matrix = reshape(tinyjax.jacobian(inner, order=orders[k % 3])(x), (x.size, x.size))
+    product = dot_general(matrix, reshape(direction, (x.size,)), ((1,), (0,)))
+    return reshape(product, x.shape)
+
+
+def nested_hvp(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
+    direction = ew.cos(x)
+
+    def scalar(z: Array) -> Array:
+        return ew.sin(total(body(z, c)))
+
+    if ours and k % 2:
+        return as_array(autodiff.hvp(scalar, (x,), (direction,)))
+    if ours:  # the Gauss-Newton matrix is the Hessian where the model is linear
+        return as_array(
+            autodiff.gauss_newton_vp(ew.neg, lambda y: scalar(ew.neg(y)), (x,), (direction,))
+        )
+    along = tinyjax.jacfwd(lambda z: tinyjax.jvp(scalar, (z,), (direction,))[1])
+    return as_array(along(x))
+
+
+def nested_other_mode(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
+    def inner(z: Array) -> Array:
+        return body(z, c)
+
+    if k % 2:
+        route = autodiff.jvp_from_vjp if ours else tinyjax.jvp
+        return as_array(route(inner, (x,), (ew.cos(x),))[1])
+    cotangent = ew.cos(inner(x))
+    if ours:
+        return as_array(autodiff.vjp_from_jvp(inner, x)[1](cotangent)[0])
+    return as_array(tinyjax.jacfwd(lambda z: total(ew.mul(inner(z), cotangent)))(x))
+
+
+def nested_converted(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
+    """What the body closes over, as arguments."""
+    if not ours:
+        return body(x, c)
+    converted, closed_over = tinyjax.closure_convert(lambda z: body(z, c), x)
+    return as_array(converted(x, *closed_over))
 
 
 # Control flow. The other side has none: it computes every branch and as many turns as there may be,
@@ -604,6 +685,10 @@ NESTED: dict[str, Callable[[Body, Array, Array, int, bool], Array]] = {
     "grad_of_closed_over": nested_grad_of_closed_over,
     "jvp": nested_jvp,
     "vmap": nested_vmap,
+    "jacobian": nested_jacobian,
+    "hvp": nested_hvp,
+    "other_mode": nested_other_mode,
+    "converted": nested_converted,
     "cond": nested_cond,
     "switch": nested_switch,
     "scan": nested_scan,
@@ -938,8 +1023,15 @@ STACKS = st.lists(LAYERS, min_size=1, max_size=3).map(tuple)
 # mode alone no forward mode.
 
 REVERSING: Final = ("linearize", "transposed twice", *REVERSE)
-REVERSING_STEPS: Final = ("grad", "grad_of_closed_over", "custom_vjp", "custom_derivative")
-FORWARD_STEPS: Final = ("jvp", "custom_jvp", "custom_derivative")
+TOOLS: Final = ("jacobian", "hvp", "other_mode")
+REVERSING_STEPS: Final = (
+    *TOOLS,
+    "grad",
+    "grad_of_closed_over",
+    "custom_vjp",
+    "custom_derivative",
+)
+FORWARD_STEPS: Final = (*TOOLS, "jvp", "custom_jvp", "custom_derivative")
 
 
 def settle(steps: Sequence[Step], reversing: bool, forward: bool) -> tuple[Step, ...]:

@@ -46,14 +46,18 @@ from tinyjax.jit import jit
 
 if TYPE_CHECKING:
     from tinyjax import ad_checkpoint as ad_checkpoint
+    from tinyjax import autodiff as autodiff
     from tinyjax import cache as cache
     from tinyjax import debug as debug
     from tinyjax import export as export
+    from tinyjax import implicit as implicit
     from tinyjax import lax as lax
     from tinyjax import nn as nn
     from tinyjax import random as random
     from tinyjax import scipy as scipy
+    from tinyjax import source as source
     from tinyjax import test_util as test_util
+    from tinyjax.autodiff import jacobian as jacobian
     from tinyjax.callbacks import error_if as error_if
     from tinyjax.callbacks import io_callback as io_callback
     from tinyjax.callbacks import pure_callback as pure_callback
@@ -75,9 +79,23 @@ config.follow(choose_base)
 
 # What many programs do not use is loaded when first asked for: half of the time of the import.
 _ROOMS: Final = frozenset(
-    ("ad_checkpoint", "cache", "debug", "export", "lax", "nn", "random", "scipy", "test_util")
+    (
+        "ad_checkpoint",
+        "autodiff",
+        "cache",
+        "debug",
+        "export",
+        "implicit",
+        "lax",
+        "nn",
+        "random",
+        "scipy",
+        "source",
+        "test_util",
+    )
 )
 _HOMES: Final = {
+    "jacobian": "autodiff",
     **dict.fromkeys(("error_if", "io_callback", "pure_callback"), "callbacks"),
     **dict.fromkeys(
         (
@@ -99,6 +117,7 @@ __all__ = [
     "Array",
     "ShapeDtypeStruct",
     "ad_checkpoint",
+    "autodiff",
     "block_until_ready",
     "cache",
     "checkpoint",
@@ -122,8 +141,10 @@ __all__ = [
     "float0",
     "grad",
     "hessian",
+    "implicit",
     "io_callback",
     "jacfwd",
+    "jacobian",
     "jacrev",
     "jit",
     "jvp",
@@ -139,6 +160,7 @@ __all__ = [
     "remat",
     "saved_residuals",
     "scipy",
+    "source",
     "test_util",
     "tree",
     "value_and_grad",

@@ -246,6 +246,6 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
     Raises:
         PromotionError: there is no common type.
     """
-    return promote(
-        [(check(a), a in (int, float, complex)), (check(b), b in (int, float, complex))]
-    )[0]
+    # by identity: NumPy says that its float64 is equal to Python's float
+    weak = [x is int or x is float or x is complex for x in (a, b)]
+    return promote([(check(a), weak[0]), (check(b), weak[1])])[0]

@@ -10,20 +10,21 @@ from tinyjax.api.tangents import as_tangents
 from tinyjax.core.array import Array
 from tinyjax.core.calling import FlatFunction, argument_path, as_avals, leaf_path, watched
 from tinyjax.core.primitive import ZERO
-from tinyjax.core.staging import stage
+from tinyjax.core.trace import running
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import DifferentiationError, MissingRuleError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.families import add_arrays
 from tinyjax.primitives.shape import full
-from tinyjax.transforms.transpose import backward_pass
+from tinyjax.transforms.linearize import linear_trace
+from tinyjax.transforms.transpose import pull_back
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
     """Return the transpose of a linear function.
 
-    The function is staged once and never evaluated. As everywhere, complex numbers are transposed
-    without being conjugated.
+    The function is called once, with arguments that have types and no values. As everywhere,
+    complex numbers are transposed without being conjugated.
 
     Args:
         fun: takes and returns arrays of floats or complex numbers in any containers, and is linear
@@ -49,8 +50,13 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     leaves, in_tree = tree.flatten((primals, {}))
     in_avals = as_avals(leaves, fun, in_tree)
     flat = FlatFunction(fun, in_tree)
-    staged = stage(flat, in_avals, fun)
+    # no staging: what does not depend on the arguments is computed now, programs in it included
+    linear = linear_trace(fun)
+    with running(linear):
+        staged = linear.build(flat(*[linear.new_input(aval) for aval in in_avals]))
     jaxpr, out_tree = staged.jaxpr, flat.out_tree
+    known = dict(zip(jaxpr.in_binders, staged.consts, strict=False))
+    inputs = jaxpr.in_binders[len(known) :]
     for i, aval in enumerate(in_avals):
         if not is_inexact(aval.dtype):
             place = argument_path(fun, in_tree, i)
@@ -71,7 +77,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
             lambda i: leaf_path("result", out_tree, i),
         )
         try:
-            found = backward_pass(jaxpr, staged.consts, given, add_arrays)
+            found = pull_back(jaxpr.eqns, known, inputs, jaxpr.outs, given, add_arrays)
         except MissingRuleError as error:
             if error.rule != "transpose":
                 raise

@@ -36,7 +36,9 @@ def checked(fun: Callable[P, R]) -> Callable[P, R]:
             ...
         tinyjax.errors.ArgumentError: x of double must be int, but got 'a' (str)...
     """
-    names = tuple(inspect.signature(fun).parameters)
+    parameters = inspect.signature(fun).parameters.values()
+    # what follows *args is given by name, and is no name for the second of those
+    names = tuple([p.name for p in parameters if p.kind is not p.KEYWORD_ONLY])
     tests: dict[str, Test] = {}
 
     @wraps(fun)

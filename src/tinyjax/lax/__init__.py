@@ -85,6 +85,7 @@ from tinyjax.primitives.scatter import (
 from tinyjax.primitives.stop_gradient import stop_gradient_p
 
 if TYPE_CHECKING:
+    from tinyjax.implicit import custom_linear_solve as custom_linear_solve
     from tinyjax.lax import linalg as linalg
 
 P = TypeVar("P")
@@ -92,9 +93,12 @@ T = TypeVar("T")
 
 
 def __getattr__(name: str) -> Any:
-    if name != "linalg":  # not many programs use it
-        raise AttributeError(f"module 'tinyjax.lax' has no attribute '{name}'")
-    return import_module("tinyjax.lax.linalg")
+    # not many programs use these
+    if name == "linalg":
+        return import_module("tinyjax.lax.linalg")
+    if name == "custom_linear_solve":
+        return import_module("tinyjax.implicit").custom_linear_solve
+    raise AttributeError(f"module 'tinyjax.lax' has no attribute '{name}'")
 
 
 class Unary(Protocol):

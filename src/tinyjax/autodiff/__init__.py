@@ -1,0 +1,21 @@
+"""Made of the transformations: curvature, one mode from the other, Jacobians at least cost.
+
+``jacobian`` is ``tinyjax.jacobian`` too.
+"""
+
+from __future__ import annotations
+
+from tinyjax.autodiff.accumulation import Order, jacobian, multiplications
+from tinyjax.autodiff.modes import jvp_from_vjp, vjp_from_jvp
+from tinyjax.autodiff.products import gauss_newton_vp, hutchinson_trace, hvp
+
+__all__ = [
+    "Order",
+    "gauss_newton_vp",
+    "hutchinson_trace",
+    "hvp",
+    "jacobian",
+    "jvp_from_vjp",
+    "multiplications",
+    "vjp_from_jvp",
+]

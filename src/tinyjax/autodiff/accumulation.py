@@ -1,0 +1,448 @@
+"""Jacobians by vertex elimination: ``jacobian``, and what an order of elimination costs.
+
+The tangent map that ``linearize`` records is the graph: its values are the vertices, its equations
+give the edges (``autodiff.local``). The order is chosen from the patterns alone
+(``autodiff.elimination``), so under ``jit`` that is done once, and the compiled program holds the
+products only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any, Final, Literal, ParamSpec, TypeAlias
+
+import attrs
+import numpy as np
+
+from tinyjax import numpy as jnp
+from tinyjax import tree
+from tinyjax.api.arguments import Choice, Chosen, choose
+from tinyjax.api.jacobians import jacfwd, jacrev
+from tinyjax.api.tangents import without_tracers
+from tinyjax.autodiff.elimination import (
+    Elimination,
+    Ends,
+    Graph,
+    Pattern,
+    cheapest,
+    count,
+    identity,
+    multiplications_of,
+    product,
+    total,
+)
+from tinyjax.autodiff.local import Block, Tangents, flat_size
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.calling import FlatFunction, watched
+from tinyjax.core.checking import checked
+from tinyjax.core.jaxpr import Atom, Jaxpr, Lit, Var
+from tinyjax.core.primitive import HostArray
+from tinyjax.core.trace import bind
+from tinyjax.dtypes import float0, is_complex, is_inexact
+from tinyjax.errors import ArgumentError
+from tinyjax.frames import describe_function
+from tinyjax.jit import jit_p
+from tinyjax.transforms.linearize import Linearized, linearize_flat
+from tinyjax.tree import PyTreeDef
+
+P = ParamSpec("P")
+
+#: How to accumulate a Jacobian: in the order of the program, in the opposite one, or in the
+#: cheapest that is found, which costs no more than either.
+Order: TypeAlias = Literal["auto", "forward", "reverse"]
+
+#: Above so many elements of local derivatives, zeros included, ``jacobian`` takes one of the modes.
+_MOST_ELEMENTS: Final = 2**24
+
+
+@checked
+def jacobian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    *,
+    order: Order = "auto",
+) -> Callable[P, Any]:
+    """Return a function that computes the Jacobian with few multiplications.
+
+    The derivatives of the single operations are multiplied together, with their zeros left out, in
+    an order chosen for the function at hand: vertex elimination (A. Griewank and A. Walther,
+    *Evaluating Derivatives*, 2nd ed., 2008, chapter 9). With ``order="auto"`` that takes at most as
+    many multiplications as the better of forward and reverse order, and fewer where the function
+    is narrow in between, or has many inputs and many results (``multiplications`` counts them).
+
+    Finding the order takes time at every call, and none when a compiled program is called again:
+    use it under ``jit``. A function whose single derivatives have more than 2**24 elements is
+    differentiated by ``jacfwd`` or ``jacrev``, whichever has fewer directions.
+
+    Args:
+        fun: takes and returns arrays in any containers.
+        argnums: which positional arguments to differentiate; an int, or several.
+        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
+        allow_int: whether integer arguments may be differentiated.
+        order: ``"auto"``, ``"forward"`` or ``"reverse"``.
+
+    Returns:
+        A function of the same signature whose result is that of ``jacrev``.
+
+    Raises:
+        DifferentiationError: when called, if an argument or a result is not float (or complex, with
+            ``holomorphic``).
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> tinyjax.jacobian(lambda x: x**2)(jnp.array([1.0, 2.0]))
+        Array([[2., 0.],
+               [0., 4.]], dtype=float32)
+    """
+    choice = choose("jacobian", fun, argnums, holomorphic)
+
+    @watched
+    @wraps(fun)
+    def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
+        call = _linearize(choice, args, kwargs, has_aux, allow_int)
+        if call.elements > _MOST_ELEMENTS:
+            if not holomorphic and call.directions_in < call.directions_out:
+                return jacfwd(fun, argnums, has_aux)(*args, **kwargs)
+            return jacrev(fun, argnums, has_aux, holomorphic, allow_int)(*args, **kwargs)
+        blocks = call.blocks()
+        graph = call.graph(blocks)
+        found = _accumulate(blocks, _order(graph, order))
+        jacobian = tree.unflatten(
+            call.out_tree,
+            [
+                call.chosen.result(
+                    [_placed(_between(found, u, w), x, out) for u, x in call.arguments]
+                )
+                for w, out in call.results
+            ],
+        )
+        return (jacobian, without_tracers(call.aux)) if has_aux else jacobian
+
+    return computed
+
+
+@checked
+def multiplications(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    order: Order = "auto",
+) -> Callable[P, int]:
+    """Return a function that counts what ``jacobian`` multiplies.
+
+    Counted are multiplications of numbers when derivatives are multiplied together. Those that go
+    into the derivatives of single operations are the same in every order and are not counted, nor
+    are products with what is known to be 0, 1 or -1 throughout. Complex numbers count as pairs.
+    Where integers and booleans are traced, less is known of zeros: within ``jit`` the number can be
+    greater.
+
+    Args:
+        fun: takes and returns arrays in any containers.
+        argnums: which positional arguments are differentiated; an int, or several.
+        order: ``"auto"``, ``"forward"`` or ``"reverse"``.
+
+    Returns:
+        A function of the same signature that returns the number.
+
+    Raises:
+        ArgumentError: when called, if the function is too large for its zeros to be kept track of.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> narrow = lambda x: jnp.sin(x.sum()) * jnp.cos(x.sum()) * x
+        >>> x = jnp.arange(20.0)
+        >>> for order in ("forward", "reverse", "auto"):
+        ...     print(order, tinyjax.autodiff.multiplications(narrow, order=order)(x))
+        forward 440
+        reverse 80
+        auto 42
+    """
+    choice = choose("multiplications", fun, argnums, False)
+
+    @wraps(fun)
+    def computed(*args: P.args, **kwargs: P.kwargs) -> int:
+        call = _linearize(choice, args, kwargs, False, True)
+        if call.elements > _MOST_ELEMENTS:
+            raise ArgumentError(
+                f"the derivatives of the single operations of {describe_function(fun)} have "
+                f"{call.elements} elements, more than the {_MOST_ELEMENTS} for which zeros are "
+                "kept track of. Count for smaller arrays."
+            )
+        graph = call.graph(call.blocks())
+        return count(graph, _order(graph, order))
+
+    return computed
+
+
+def _order(graph: Graph, order: Order) -> Iterable[int]:
+    match order:
+        case "auto":
+            return cheapest(graph)
+        case "forward":
+            return graph.inner
+        case "reverse":
+            return graph.inner[::-1]
+
+
+# From a function to a graph
+
+
+@attrs.frozen(eq=False)
+class _Call:
+    """A function at a point, taken apart.
+
+    Attributes:
+        chosen: the call, and which of its arguments are differentiated.
+        linearized: the results, and the tangent map.
+        out_tree: the structure of the results.
+        aux: the auxiliary data.
+        types: the types of the vertices.
+        equations: which equation gives a vertex, and as which of its results; None for others.
+        inputs: the vertices of the arguments; None for one without a derivative.
+        outputs: the vertices of the results; None for one without a derivative.
+    """
+
+    chosen: Chosen
+    linearized: Linearized
+    out_tree: PyTreeDef
+    aux: Any
+    types: list[ShapedArray]
+    equations: list[tuple[Tangents, int] | None]
+    inputs: list[int | None]
+    outputs: list[int | None]
+
+    @property
+    def arguments(self) -> list[tuple[int | None, Array]]:
+        """The arguments' vertices and values."""
+        return list(zip(self.inputs, self.chosen.primals, strict=True))
+
+    @property
+    def results(self) -> list[tuple[int | None, Array]]:
+        """The results' vertices and values."""
+        places = [None if v is None else _result(i) for i, v in enumerate(self.outputs)]
+        return list(zip(places, self.linearized.primals_out, strict=True))
+
+    @property
+    def directions_in(self) -> int:
+        """How many directions forward mode has."""
+        return sum(x.size for x in self.chosen.primals)
+
+    @property
+    def directions_out(self) -> int:
+        """How many directions reverse mode has."""
+        return sum(x.size for x in self.linearized.primals_out)
+
+    def _edges(self) -> list[tuple[int, int]]:
+        return [
+            (u, v)
+            for v, equation in enumerate(self.equations)
+            if equation is not None
+            for u in dict.fromkeys(o for o in equation[0].operands if not isinstance(o, Array))
+        ]
+
+    @property
+    def elements(self) -> int:
+        """How many elements the local derivatives have, zeros included."""
+        return sum(flat_size(self.types[u]) * flat_size(self.types[v]) for u, v in self._edges())
+
+    def blocks(self) -> dict[Ends, Block]:
+        """The edges of the graph, with one to a vertex of its own for each result."""
+        found: dict[Ends, Block] = {}
+        for u, v in self._edges():
+            equation = self.equations[v]
+            assert equation is not None, "edges lead to what equations give"
+            found[u, v] = equation[0].block(u, equation[1])
+        for i, out in enumerate(self.outputs):
+            if out is not None:
+                found[out, _result(i)] = Block(identity(flat_size(self.types[out])), None)
+        return found
+
+    def graph(self, blocks: Mapping[Ends, Block]) -> Graph:
+        """The patterns of the edges."""
+        return Graph(
+            tuple([v for v in self.inputs if v is not None]),
+            tuple([v for v, equation in enumerate(self.equations) if equation is not None]),
+            tuple([_result(i) for i, v in enumerate(self.outputs) if v is not None]),
+            {ends: block.pattern for ends, block in blocks.items()},
+        )
+
+
+def _result(i: int) -> int:
+    """The vertex of a result: not those of values, which are counted from 0."""
+    return -1 - i
+
+
+def _linearize(
+    choice: Choice, args: tuple[Any, ...], kwargs: dict[str, Any], has_aux: bool, allow_int: bool
+) -> _Call:
+    chosen = choice.take(args, kwargs)
+    chosen.check(allow_int)
+    flat = FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
+    linearized = linearize_flat(flat, chosen.primals, None, choice.fun)
+    for out in linearized.primals_out:
+        choice.check_result(out)
+    jaxpr, residuals = linearized.jaxpr, linearized.residuals
+    types: list[ShapedArray] = [v.aval for v in jaxpr.in_binders[len(residuals) :]]
+    equations: list[tuple[Tangents, int] | None] = [None] * len(types)
+    numbers = iter(range(len(types)))
+    inputs = [next(numbers) if has else None for has in linearized.nonzero_in]
+    outs = iter(_walk(jaxpr, [*residuals, *range(len(types))], types, equations))
+    outputs: list[int | None] = []
+    for has in linearized.nonzero_out:
+        found = next(outs) if has else None
+        outputs.append(None if isinstance(found, Array) else found)
+    return _Call(chosen, linearized, flat.out_tree, flat.aux, types, equations, inputs, outputs)
+
+
+def _walk(
+    jaxpr: Jaxpr,
+    args: Sequence[Array | int],
+    types: list[ShapedArray],
+    equations: list[tuple[Tangents, int] | None],
+) -> list[Array | int]:
+    """Number what depends on a tangent, compute the rest, and enter compiled programs."""
+    env: dict[Var, Array | int] = dict(zip(jaxpr.in_binders, args, strict=True))
+
+    def read(x: Atom) -> Array | int:
+        return x.value if isinstance(x, Lit) else env[x]
+
+    for eqn in jaxpr.eqns:
+        operands = tuple([read(x) for x in eqn.inputs])
+        known = [x for x in operands if isinstance(x, Array)]
+        results: Sequence[Array | int]
+        if len(known) == len(operands):
+            results = bind(eqn.primitive, known, eqn.params)
+        elif eqn.primitive is jit_p:
+            results = _walk(eqn.params.jaxpr, operands, types, equations)
+        else:
+            tangents = Tangents(eqn, operands)
+            results = range(len(types), len(types) + len(eqn.out_binders))
+            types += [v.aval for v in eqn.out_binders]
+            equations += [(tangents, i) for i in range(len(eqn.out_binders))]
+        env.update(zip(eqn.out_binders, results, strict=True))
+    return [read(x) for x in jaxpr.outs]
+
+
+# From a graph to a Jacobian
+
+
+def _between(found: Mapping[Ends, Block], u: int | None, w: int | None) -> Block | None:
+    return None if u is None or w is None else found.get((u, w))
+
+
+def _placed(block: Block | None, x: Array, out: Array) -> Array:
+    """The derivative of a result in an argument, of the shape and type that the user gets."""
+    shape = out.shape + x.shape
+    if not is_inexact(x.dtype):
+        return ConcreteArray(np.zeros(shape, float0))
+    if block is None:
+        return jnp.zeros(shape, x.dtype)
+    matrix = _dense(block)
+    if is_complex(out.dtype):
+        matrix = matrix[: out.size]
+    if is_complex(x.dtype):
+        matrix = matrix[:, : x.size] - 1j * matrix[:, x.size :]
+    return jnp.reshape(jnp.asarray(matrix, x.dtype), shape)
+
+
+def _accumulate(blocks: Mapping[Ends, Block], order: Iterable[int]) -> Mapping[Ends, Block]:
+    elimination = Elimination(blocks, _multiply, _add)
+    for v in order:
+        elimination.eliminate(v)
+    return elimination.edges
+
+
+def _multiply(left: Block, right: Block) -> Block:
+    a, b = left.pattern, right.pattern
+    pattern = product(a, b)
+    if pattern.sign:
+        return Block(pattern, None)
+    if left.values is not None and right.values is not None and a.full and b.full:
+        matrix = jnp.reshape(left.values, a.nonzero.shape) @ jnp.reshape(
+            right.values, b.nonzero.shape
+        )
+        return Block(pattern, jnp.ravel(matrix))
+    first, second, places = _terms(a, b, pattern)
+    terms: Array
+    if left.values is not None and right.values is not None:
+        assert multiplications_of(a, b) == len(places), "what is counted is what is done"
+        terms = left.values[first] * right.values[second]
+    elif right.values is not None:
+        terms = _signed(right.values[second], a.sign)
+    elif left.values is not None:
+        terms = _signed(left.values[first], b.sign)
+    else:
+        terms = ConcreteArray(np.full(len(places), a.sign * b.sign, np.float32))
+    return Block(pattern, _gather_up(terms, places, pattern.size))
+
+
+def _add(left: Block, right: Block) -> Block:
+    pattern = total(left.pattern, right.pattern)
+    if pattern.sign:
+        return Block(pattern, None)
+    a, b = _values(left), _values(right)
+    if np.array_equal(left.pattern.nonzero, right.pattern.nonzero):
+        return Block(pattern, a + b)
+    numbers = _numbers(pattern)
+    places = np.concatenate([numbers[left.pattern.nonzero], numbers[right.pattern.nonzero]])
+    return Block(pattern, _gather_up(jnp.concatenate([a, b]), places, pattern.size))
+
+
+def _values(block: Block) -> Array:
+    if block.values is not None:
+        return block.values
+    return ConcreteArray(np.full(block.pattern.size, block.pattern.sign, np.float32))
+
+
+def _signed(values: Array, sign: int) -> Array:
+    return values if sign == 1 else -values
+
+
+def _numbers(pattern: Pattern) -> HostArray:
+    """For each element, which of the nonzero ones it is."""
+    numbers = np.zeros(pattern.nonzero.shape, np.intp)
+    numbers[pattern.nonzero] = np.arange(pattern.size)
+    return numbers
+
+
+def _terms(a: Pattern, b: Pattern, pattern: Pattern) -> tuple[HostArray, HostArray, HostArray]:
+    """The products of numbers that a product of matrices consists of.
+
+    Returns:
+        For each product, which nonzero elements are multiplied, and which element of the result it
+        is a part of.
+    """
+    rows, middle = np.nonzero(a.nonzero)
+    _, columns = np.nonzero(b.nonzero)
+    lengths = np.count_nonzero(b.nonzero, axis=1)
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.intp)
+    repeats = lengths[middle]
+    first = np.repeat(np.arange(len(rows)), repeats)
+    within = np.arange(len(first)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    second = np.repeat(starts[middle], repeats) + within
+    return first, second, _numbers(pattern)[rows[first], columns[second]]
+
+
+def _gather_up(terms: Array, places: HostArray, size: int) -> Array:
+    """Add the terms that belong to one place."""
+    order = np.argsort(places, kind="stable")
+    if not np.array_equal(order, np.arange(len(order))):
+        terms = terms[order]
+    per_place = np.bincount(places, minlength=size)
+    if size and bool((per_place == per_place[0]).all()):
+        return terms if per_place[0] == 1 else jnp.sum(jnp.reshape(terms, (size, -1)), axis=1)
+    return jnp.zeros(size, terms.dtype).at[places[order]].add(terms)
+
+
+def _dense(block: Block) -> Array:
+    shape = block.pattern.nonzero.shape
+    values = _values(block)
+    if block.pattern.full:
+        return jnp.reshape(values, shape)
+    return jnp.zeros(shape, values.dtype).at[np.nonzero(block.pattern.nonzero)].set(values)

@@ -1,0 +1,297 @@
+"""Vertex elimination: in which order the local derivatives of a program are multiplied.
+
+A program is a graph. Its vertices are the values on which a result depends by way of the arguments,
+its edges carry the derivative of one value in another. To eliminate a vertex is to multiply each
+edge out of it with each into it, and to add the product to the edge between their other ends. When
+none but arguments and results are left, the edges are the Jacobian, whatever the order. Forward
+mode eliminates in the order of the program, reverse mode in the opposite one. An order that needs
+the fewest multiplications is hard to find, but taking the vertex that needs the fewest next, which
+is Markowitz's rule, is often better than both (A. Griewank and A. Walther, *Evaluating
+Derivatives*, 2nd ed., 2008, chapters 9 and 10).
+
+A vertex here is an array, and an edge a matrix of which it is known where its zeros are. Products
+with what is zero are not counted, and not made; nor are those with matrices of ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Generic, TypeVar
+
+import attrs
+import numpy as np
+
+#: How many moves are tried, how many vertices are eliminated for that (at 20 us each), and how many
+#: elements of patterns there may be in all the graphs that this is tried on.
+_MOST_TRIES: Final = 200
+_MOST_STEPS: Final = 4000
+_MOST_ELEMENTS: Final = 2**22
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+E = TypeVar("E")
+#: An edge: from which vertex, to which.
+Ends = tuple[int, int]
+
+
+@attrs.frozen(eq=False)
+class Pattern:
+    """What is known of a matrix before its elements are.
+
+    Attributes:
+        nonzero: where elements may differ from zero.
+        sign: 1 or -1 where all of these are that number; 0 where nothing is known.
+    """
+
+    nonzero: Mask
+    sign: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many elements may differ from zero."""
+        return int(np.count_nonzero(self.nonzero))
+
+    @property
+    def full(self) -> bool:
+        """Whether all of them may."""
+        return bool(self.nonzero.all())
+
+    @property
+    def single(self) -> bool:
+        """Whether no row has more than one element that may differ from zero."""
+        return bool((np.count_nonzero(self.nonzero, axis=1) <= 1).all())
+
+
+def identity(n: int) -> Pattern:
+    """The pattern of an identity matrix."""
+    return Pattern(np.eye(n, dtype=np.bool_), 1)
+
+
+def product(left: Pattern, right: Pattern) -> Pattern:
+    """The pattern of a product of matrices."""
+    if left.full and right.full and left.nonzero.shape[1] > 1:
+        return Pattern(np.ones((left.nonzero.shape[0], right.nonzero.shape[1]), np.bool_))
+    if left.single and left.nonzero.shape[1]:  # each row is one of the other matrix, or zero
+        rows = right.nonzero[left.nonzero.argmax(axis=1)]
+        rows[np.count_nonzero(left.nonzero, axis=1) == 0] = False
+        return Pattern(rows, left.sign * right.sign)
+    terms = left.nonzero.astype(np.float32) @ right.nonzero.astype(np.float32)
+    unsummed = bool((terms <= 1).all())
+    return Pattern(terms > 0, left.sign * right.sign if unsummed else 0)
+
+
+def total(left: Pattern, right: Pattern) -> Pattern:
+    """The pattern of a sum of matrices."""
+    disjoint = not (left.nonzero & right.nonzero).any()
+    sign = left.sign if disjoint and left.sign == right.sign else 0
+    return Pattern(left.nonzero | right.nonzero, sign)
+
+
+def multiplications_of(left: Pattern, right: Pattern) -> int:
+    """How many multiplications of numbers a product of matrices takes."""
+    if left.sign or right.sign:
+        return 0
+    columns = np.count_nonzero(left.nonzero, axis=0)
+    rows = np.count_nonzero(right.nonzero, axis=1)
+    return int(columns.astype(np.int64) @ rows.astype(np.int64))
+
+
+@attrs.frozen(eq=False)
+class Graph:
+    """A program's derivatives before any are multiplied.
+
+    Attributes:
+        inputs: the vertices that are arguments.
+        inner: those in between, in the order of the program.
+        outputs: those that are results; no edge leaves them.
+        edges: the patterns of the derivatives.
+    """
+
+    inputs: tuple[int, ...]
+    inner: tuple[int, ...]
+    outputs: tuple[int, ...]
+    edges: Mapping[Ends, Pattern]
+
+
+class Elimination(Generic[E]):
+    """A graph of which vertices are being eliminated, with edges of any kind.
+
+    Attributes:
+        edges: those there are now.
+    """
+
+    __slots__ = ("_add", "_multiply", "edges", "into", "out_of")
+
+    def __init__(
+        self, edges: Mapping[Ends, E], multiply: Callable[[E, E], E], add: Callable[[E, E], E]
+    ) -> None:
+        self.edges = dict(edges)
+        self.into: dict[int, list[int]] = {}
+        self.out_of: dict[int, list[int]] = {}
+        self._multiply = multiply
+        self._add = add
+        for u, w in self.edges:
+            self._connect(u, w)
+
+    def _connect(self, u: int, w: int) -> None:
+        self.out_of.setdefault(u, []).append(w)
+        self.into.setdefault(w, []).append(u)
+
+    def before(self, v: int) -> Sequence[int]:
+        """The vertices with an edge into one."""
+        return self.into.get(v, ())
+
+    def after(self, v: int) -> Sequence[int]:
+        """The vertices with an edge out of one."""
+        return self.out_of.get(v, ())
+
+    def eliminate(self, v: int) -> None:
+        """Replace a vertex by edges between its neighbours."""
+        before, after = self.into.pop(v, []), self.out_of.pop(v, [])
+        for u in before:
+            self.out_of[u].remove(v)
+        for w in after:
+            self.into[w].remove(v)
+        into = {u: self.edges.pop((u, v)) for u in before}
+        for w in after:
+            last = self.edges.pop((v, w))
+            for u, first in into.items():
+                found = self._multiply(last, first)
+                known = self.edges.get((u, w))
+                if known is None:
+                    self._connect(u, w)
+                    self.edges[u, w] = found
+                else:
+                    self.edges[u, w] = self._add(known, found)
+
+
+class _Plan(Elimination[Pattern]):
+    """An elimination of patterns, which counts."""
+
+    __slots__ = ("graph",)
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph.edges, product, total)
+        self.graph = graph
+
+    def price(self, v: int) -> int:
+        """How many multiplications the elimination of a vertex takes now."""
+        return sum(
+            multiplications_of(self.edges[v, w], self.edges[u, v])
+            for w in self.after(v)
+            for u in self.before(v)
+        )
+
+    def fill(self, v: int) -> int:
+        """By how many elements that are multiplied with the edges grow by the elimination."""
+        grown = 0
+        for w in self.after(v):
+            for u in self.before(v):
+                found = product(self.edges[v, w], self.edges[u, v])
+                known = self.edges.get((u, w))
+                grown += _weight(found) if known is None else _weight(total(known, found))
+                grown -= 0 if known is None else _weight(known)
+        gone = [(v, w) for w in self.after(v)] + [(u, v) for u in self.before(v)]
+        return grown - sum(_weight(self.edges[ends]) for ends in gone)
+
+
+def _weight(pattern: Pattern) -> int:
+    return 0 if pattern.sign else pattern.size
+
+
+def count(graph: Graph, order: Iterable[int]) -> int:
+    """How many multiplications an order of the inner vertices takes."""
+    plan, found = _Plan(graph), 0
+    for v in order:
+        found += plan.price(v)
+        plan.eliminate(v)
+    return found
+
+
+#: What the elimination of a vertex is taken to cost.
+Score = Callable[[_Plan, int], int]
+
+
+def _greedy(graph: Graph, score: Score, last_first: bool) -> tuple[int, ...]:
+    """The order that takes the vertex of the least score next; ties go to the first or the last."""
+    plan = _Plan(graph)
+    places = {v: -i if last_first else i for i, v in enumerate(graph.inner)}
+    keys = {v: (score(plan, v), places[v]) for v in graph.inner}
+    order: list[int] = []
+    while keys:
+        v = min(keys, key=keys.__getitem__)
+        del keys[v]
+        neighbours = {*plan.before(v), *plan.after(v)}
+        plan.eliminate(v)
+        order.append(v)
+        for u in neighbours & keys.keys():
+            keys[u] = score(plan, u), places[u]
+    return tuple(order)
+
+
+def _last_prices(graph: Graph) -> dict[int, int]:
+    """What each vertex costs if all others went before it."""
+    plan = _Plan(graph)
+    into = _starts(graph, graph.inputs, axis=1)  # from all arguments to the vertex
+    out_of = _starts(graph, graph.outputs, axis=0)  # from the vertex to all results
+    for v in graph.inner:
+        for u in plan.before(v):
+            if u in into:
+                found = product(plan.edges[u, v], into[u])
+                into[v] = total(into[v], found) if v in into else found
+    for v in reversed(graph.inner):
+        for w in plan.after(v):
+            if w in out_of:
+                found = product(out_of[w], plan.edges[v, w])
+                out_of[v] = total(out_of[v], found) if v in out_of else found
+    return {
+        v: multiplications_of(out_of[v], into[v]) if v in into and v in out_of else 0
+        for v in graph.inner
+    }
+
+
+def _starts(graph: Graph, vertices: Sequence[int], axis: int) -> dict[int, Pattern]:
+    """Identities of the vertices, cut out of the identity of all of them together."""
+    sizes = {u: p.nonzero.shape[1] for (u, _), p in graph.edges.items()}
+    sizes |= {w: p.nonzero.shape[0] for (_, w), p in graph.edges.items()}
+    known = [v for v in vertices if v in sizes]
+    whole = np.eye(sum(sizes[v] for v in known), dtype=np.bool_)
+    places = np.cumsum([sizes[v] for v in known])[:-1]
+    parts = np.split(whole, places, axis=1 - axis) if known else []
+    return {v: Pattern(part, 1) for v, part in zip(known, parts, strict=True)}
+
+
+def _candidates(graph: Graph) -> list[tuple[int, ...]]:
+    """Forward and reverse mode, and greedy orders by several scores."""
+    last = _last_prices(graph)
+    scores: tuple[Score, ...] = (
+        lambda plan, v: plan.price(v),
+        lambda plan, v: plan.price(v) + plan.fill(v),  # ahead by one step
+        lambda plan, v: plan.price(v) - last[v],  # what it costs to do it now and not at the end
+    )
+    return [
+        graph.inner,
+        graph.inner[::-1],
+        *[_greedy(graph, score, last_first) for score in scores for last_first in (False, True)],
+    ]
+
+
+def cheapest(graph: Graph) -> tuple[int, ...]:
+    """An order that needs few multiplications: no more than forward and reverse mode.
+
+    The best of several, with vertices moved about at random for as long as that helps. The same
+    graph has the same order, always.
+    """
+    counts = {order: count(graph, order) for order in _candidates(graph)}
+    best = min(counts, key=counts.__getitem__)
+    fewest = counts[best]
+    rng = np.random.default_rng(0)
+    elements = sum(pattern.nonzero.size for pattern in graph.edges.values())
+    tries = min(_MOST_TRIES, _MOST_STEPS // max(1, len(best)), _MOST_ELEMENTS // max(1, elements))
+    for _ in range(tries if best else 0):
+        taken, put = rng.integers(len(best), size=2).tolist()
+        tried = [*best[:taken], *best[taken + 1 :]]
+        tried.insert(put, best[taken])
+        found = count(graph, tried)
+        if found <= fewest:
+            best, fewest = tuple(tried), found
+    return best

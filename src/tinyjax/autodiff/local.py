@@ -1,0 +1,222 @@
+"""The derivative of one equation of a tangent map, as a matrix of which the zeros are known.
+
+Where the zeros are is found by trial: the equation is applied to a basis, with random numbers for
+the values that it takes besides the tangents. A linear primitive has no other zeros than those that
+it has for almost all values. Where integers or booleans that are not at hand choose what goes
+where, or a program is inside the equation, no zeros are assumed.
+
+The elements are then found in few applications: columns without a common nonzero row are asked for
+together, in one direction, and so are rows in reverse mode (A. R. Curtis, M. J. D. Powell and J. K.
+Reid, *On the estimation of sparse Jacobian matrices*, 1974).
+
+All matrices are real: a complex number is a pair, all real parts before all imaginary ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from tinyjax import numpy as jnp
+from tinyjax.api.mapping import over_basis
+from tinyjax.autodiff.elimination import Mask, Pattern
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import JaxprEqn, Var, subjaxprs
+from tinyjax.core.primitive import ZERO, HostArray, Primitive
+from tinyjax.core.trace import EVAL, bind, use_trace
+from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p
+from tinyjax.dtypes import is_complex, is_inexact, real_part
+from tinyjax.primitives.elementwise import select_p
+from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.shape import full
+
+#: Equations that can be transposed and not applied.
+_BACKWARD_ONLY: Final[frozenset[Primitive[Any]]] = frozenset((custom_vjp_tangent_p,))
+
+
+@attrs.frozen(eq=False)
+class Block:
+    """A matrix: its pattern, and its elements that may differ from zero, row by row.
+
+    ``values`` is None where the pattern's sign says all of them.
+    """
+
+    pattern: Pattern
+    values: Array | None
+
+
+def flat_size(aval: ShapedArray) -> int:
+    """How many real numbers a value consists of."""
+    return aval.size * 2 if is_complex(aval.dtype) else aval.size
+
+
+def _pack(x: Array) -> Array:
+    """A value as a vector of real numbers."""
+    if is_complex(x.dtype):
+        return jnp.concatenate([jnp.ravel(jnp.real(x)), jnp.ravel(jnp.imag(x))])
+    return jnp.ravel(x)
+
+
+def _unpack(flat: Array, aval: ShapedArray) -> Array:
+    if is_complex(aval.dtype):
+        real, imag = flat[: aval.size], flat[aval.size :]
+        flat = jnp.asarray(real + 1j * imag, aval.dtype)
+    return jnp.reshape(flat, aval.shape)
+
+
+def _conjugate(x: Array) -> Array:
+    """A cotangent as a vector to be multiplied, or back: ``Re(ct t)`` has a minus sign in it."""
+    return jnp.conj(x) if is_complex(x.dtype) else x
+
+
+@attrs.frozen(eq=False)
+class Tangents:
+    """An equation, its operands resolved: values, or the numbers of the vertices they stand for."""
+
+    eqn: JaxprEqn
+    operands: tuple[Array | int, ...]
+
+    def block(self, v: int, position: int) -> Block:
+        """The derivative of one of its results in one of its vertices."""
+        out = self.eqn.out_binders[position].aval
+        pattern, constant = self._pattern(v, position)
+        if pattern.sign:
+            return Block(pattern, None)
+        if constant is not None:
+            return Block(pattern, ConcreteArray(constant[pattern.nonzero]))
+        rows, columns = np.nonzero(pattern.nonzero)
+        by_column, by_row = _groups(pattern.nonzero), _groups(pattern.nonzero.T)
+        width, height = int(by_column.max(initial=-1)) + 1, int(by_row.max(initial=-1)) + 1
+        if self.eqn.primitive not in _BACKWARD_ONLY and width <= height:
+            found = self._along(v, position, _directions(by_column, width, self._type(v)))
+            return Block(pattern, found[by_column[columns], rows])
+        found = self._against(v, position, _directions(by_row, height, out))
+        return Block(pattern, found[by_row[rows], columns])
+
+    def _type(self, v: int) -> ShapedArray:
+        return next(
+            x.aval for x, o in zip(self.eqn.inputs, self.operands, strict=True) if _is_vertex(o, v)
+        )
+
+    def _along(self, v: int, position: int, directions: Array) -> Array:
+        """The tangents of a result along directions of a vertex, stacked."""
+        aval = self._type(v)
+
+        def push(direction: Array) -> Array:
+            tangent = _unpack(direction, aval)
+            operands = [
+                tangent
+                if _is_vertex(o, v)
+                else o
+                if isinstance(o, Array)
+                else full(x.aval.shape, 0, x.aval.dtype)
+                for x, o in zip(self.eqn.inputs, self.operands, strict=True)
+            ]
+            return _pack(bind(self.eqn.primitive, operands, self.eqn.params)[position])
+
+        return over_basis(push)(directions)
+
+    def _against(self, v: int, position: int, directions: Array) -> Array:
+        """The cotangents of a vertex that directions of a result are pulled back to, stacked."""
+        eqn = self.eqn
+        out = eqn.out_binders[position].aval
+        operands: list[Array | Var] = []
+        for x, o in zip(eqn.inputs, self.operands, strict=True):
+            if isinstance(o, Array):
+                operands.append(o)
+            else:
+                assert isinstance(x, Var), "literals are values"
+                operands.append(x)
+
+        def pull(direction: Array) -> Array:
+            cotangent = _conjugate(_unpack(direction, out))
+            given = [cotangent if i == position else ZERO for i in range(len(eqn.out_binders))]
+            results = eqn.primitive.rules.transpose(given, operands, eqn.params)
+            found = full(self._type(v).shape, 0, self._type(v).dtype)
+            for o, result in zip(self.operands, results, strict=True):
+                if _is_vertex(o, v) and result is not None and result is not ZERO:
+                    found = add_arrays(found, result)
+            return _pack(_conjugate(found))
+
+        return over_basis(pull)(directions)
+
+    def _pattern(self, v: int, position: int) -> tuple[Pattern, HostArray | None]:
+        """Where the elements are, and what they are if that is the same whatever the values."""
+        aval, out = self._type(v), self.eqn.out_binders[position].aval
+        shape = flat_size(out), flat_size(aval)
+        if self.eqn.primitive in _BACKWARD_ONLY or subjaxprs(self.eqn.params):
+            return Pattern(np.ones(shape, np.bool_)), None
+        rng = np.random.default_rng(0)
+        operands: list[Array | int] = list(self.operands)
+        chance: list[int] = []  # which operands stand for any numbers
+        for i, o in enumerate(self.operands):
+            if not isinstance(o, Array) or (type(o) is ConcreteArray and not is_inexact(o.dtype)):
+                continue
+            if is_inexact(o.dtype):
+                chance.append(i)
+            elif self.eqn.primitive is select_p and shape[0] == shape[1]:
+                return Pattern(np.eye(shape[0], dtype=np.bool_)), None
+            else:
+                return Pattern(np.ones(shape, np.bool_)), None
+        basis = np.eye(shape[1], dtype=real_part(aval.dtype))
+        directions = ConcreteArray(np.vstack([np.zeros((1, shape[1]), basis.dtype), basis]))
+        tried: list[HostArray] = []
+        with use_trace(EVAL):
+            for _ in range(2 if chance else 1):
+                for i in chance:
+                    operands[i] = _random(rng, self.eqn.inputs[i].aval)
+                outs = Tangents(self.eqn, tuple(operands))._along(v, position, directions)
+                # less what is added to the tangent: the other operand of a select, padding
+                found = outs.concrete("a pattern")
+                tried.append((found[1:] - found[0]).T)
+        matrix = tried[0]
+        constant = np.array_equal(matrix, tried[-1])
+        nonzero = np.asarray(matrix != 0)
+        if not constant:
+            return Pattern(nonzero), None
+        for sign in (1, -1):
+            if bool((matrix[nonzero] == sign).all()):
+                return Pattern(nonzero, sign), matrix
+        return Pattern(nonzero), matrix
+
+
+def _is_vertex(operand: Array | int, v: int) -> bool:
+    return not isinstance(operand, Array) and operand == v
+
+
+def _random(rng: np.random.Generator, aval: ShapedArray) -> Array:
+    values: HostArray = np.asarray(rng.uniform(0.5, 1.5, aval.shape))
+    if is_complex(aval.dtype):
+        values = values + 1j * rng.uniform(0.5, 1.5, aval.shape)
+    return ConcreteArray(values.astype(aval.dtype))
+
+
+def _groups(nonzero: Mask) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """Number the columns so that two with a common nonzero row have different numbers."""
+    n = nonzero.shape[1]
+    if nonzero.all(axis=1).any():
+        return np.arange(n)
+    taken = np.zeros((0, nonzero.shape[0]), np.bool_)
+    groups = np.zeros(n, np.intp)
+    for j in range(n):
+        column = nonzero[:, j]
+        free = np.nonzero(~taken[:, column].any(axis=1))[0]
+        if free.size:
+            groups[j] = free[0]
+            taken[free[0]] |= column
+        else:
+            groups[j] = len(taken)
+            taken = np.vstack([taken, column])
+    return groups
+
+
+def _directions(
+    groups: np.ndarray[Any, np.dtype[np.intp]], number: int, aval: ShapedArray
+) -> Array:
+    """For each group, the sum of the unit vectors in it."""
+    directions = np.zeros((number, len(groups)), real_part(aval.dtype))
+    directions[groups, np.arange(len(groups))] = 1
+    return ConcreteArray(directions)

@@ -1,0 +1,92 @@
+"""Either mode of differentiation from the other, by transposition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from tinyjax import tree
+from tinyjax.api import jvp, linear_transpose, vjp
+from tinyjax.api.tangents import zero_tangent
+from tinyjax.core.array import as_array
+from tinyjax.errors import ArgumentError
+
+R = TypeVar("R")
+
+
+def jvp_from_vjp(
+    fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[R, R]:
+    """Forward mode by reverse mode alone: ``jvp`` for functions that have no rule but for ``vjp``.
+
+    The pull-back is linear in the cotangent, so its own pull-back, at any cotangent, is the
+    push-forward. (J. Townsend, *A new trick for calculating Jacobian vector products*, 2017.)
+
+    Args:
+        fun: takes and returns arrays in any containers.
+        primals: its positional arguments, as a tuple or list: where to differentiate.
+        tangents: the direction: as many, each like its primal.
+
+    Returns:
+        ``(value, tangent)``, as ``jvp`` does. The work is a small multiple of that of ``jvp``.
+
+    Raises:
+        ArgumentError: primals are no tuple or list.
+        TreeMismatchError: the trees of primals and tangents differ.
+        DifferentiationError: a tangent is not of its primal's type.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> @tinyjax.custom_vjp
+        ... def cube(x):
+        ...     return x**3
+        >>> cube.defvjp(lambda x: (x**3, x), lambda x, ct: (3 * x**2 * ct,))
+        >>> value, tangent = tinyjax.autodiff.jvp_from_vjp(cube, (2.0,), (1.0,))
+        >>> float(value), float(tangent)
+        (8.0, 12.0)
+    """
+    _check_primals("jvp_from_vjp", primals)
+    value, pull_back = vjp(fun, *primals)
+    origin = tree.map(lambda x: zero_tangent(as_array(x)), value)
+    (tangent,) = vjp(pull_back, origin)[1](tuple(tangents))
+    return value, tangent
+
+
+def vjp_from_jvp(
+    fun: Callable[..., R], *primals: Any
+) -> tuple[R, Callable[[Any], tuple[Any, ...]]]:
+    """Reverse mode by forward mode and one transposition.
+
+    The push-forward, made by ``jvp``, is linear in the tangents, so it can be transposed. That is
+    how ``vjp`` itself comes about, written with public functions.
+
+    Args:
+        fun: takes and returns arrays of floats or complex numbers in any containers.
+        primals: its positional arguments.
+
+    Returns:
+        ``(value, pull_back)``, as ``vjp`` does.
+
+    Raises:
+        DifferentiationError: an argument or a result is neither float nor complex, or the function
+            has a rule for reverse mode only.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> value, pull_back = tinyjax.autodiff.vjp_from_jvp(lambda x, y: x * y, 2.0, 3.0)
+        >>> [float(ct) for ct in pull_back(1.0)]
+        [3.0, 2.0]
+    """
+
+    def push(*tangents: Any) -> R:
+        return jvp(fun, primals, tangents)[1]
+
+    return fun(*primals), linear_transpose(push, *primals)
+
+
+def _check_primals(name: str, primals: object) -> None:
+    if not isinstance(primals, (tuple, list)):
+        raise ArgumentError(
+            f"{name} takes primals as a tuple or list with one entry per argument, but got "
+            f"{type(primals).__name__}. Write (primals,) for one argument."
+        )

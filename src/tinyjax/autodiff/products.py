@@ -1,0 +1,151 @@
+"""Products with matrices of second derivatives, none of which is ever there as a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tinyjax import numpy as jnp
+from tinyjax import random, tree
+from tinyjax.api import grad, jvp, linear_transpose, linearize, vmap
+from tinyjax.core.array import Array, as_array
+from tinyjax.errors import ArgumentError
+
+
+def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """Multiply the matrix of second derivatives of a scalar function by a vector.
+
+    Forward over reverse: the derivative of the gradient along the vector, at a small multiple of
+    the work of ``fun``, and in the memory of one gradient (B. A. Pearlmutter, *Fast exact
+    multiplication by the Hessian*, Neural Computation 6, 1994).
+
+    Args:
+        fun: returns a scalar float.
+        primals: its positional arguments, as a tuple or list: where to differentiate.
+        tangents: the vector: as many, each like its primal.
+
+    Returns:
+        A tree like the argument where there is one, else a tuple of such.
+
+    Raises:
+        ArgumentError: primals or tangents are not tuples or lists.
+        TreeMismatchError: the trees of primals and tangents differ.
+        DifferentiationError: the value is not a scalar float, or a tangent not of its primal's
+            type.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> x, v = jnp.array([1.0, 2.0]), jnp.array([1.0, 0.0])
+        >>> tinyjax.autodiff.hvp(lambda x: x[0] ** 2 * x[1], (x,), (v,))
+        Array([4., 2.], dtype=float32)
+    """
+    product = jvp(_gradient(fun, "hvp", primals), primals, tangents)[1]
+    return product if len(primals) > 1 else product[0]
+
+
+def gauss_newton_vp(
+    fun: Callable[..., Any],
+    loss: Callable[[Any], Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+) -> Any:
+    """Multiply the Gauss-Newton matrix of ``loss(fun(...))`` by a vector.
+
+    That is ``J^T H J``, with the Jacobian J of ``fun`` and the second derivatives H of ``loss`` at
+    its result: what is left of the second derivatives without those of ``fun``. It is positive
+    semi-definite where ``loss`` is convex (N. N. Schraudolph, *Fast curvature matrix-vector
+    products for second-order gradient descent*, Neural Computation 14, 2002).
+
+    ``fun`` is linearized once, for both J and its transpose. To multiply many vectors, map over
+    ``tangents`` with ``vmap``: the linearization is shared by all.
+
+    Args:
+        fun: takes and returns arrays in any containers: a model.
+        loss: takes what ``fun`` returns, and returns a scalar float.
+        primals: the positional arguments of ``fun``, as a tuple or list: where to differentiate.
+        tangents: the vector: as many, each like its primal.
+
+    Returns:
+        A tree like the argument where there is one, else a tuple of such.
+
+    Raises:
+        ArgumentError: primals or tangents are not tuples or lists.
+        TreeMismatchError: the trees of primals and tangents differ.
+        DifferentiationError: ``loss`` does not return a scalar float, or a tangent is not of its
+            primal's type.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> model, loss = lambda w: w**2, lambda y: jnp.sum((y - 1.0) ** 2) / 2
+        >>> w, v = jnp.array([1.0, 3.0]), jnp.ones(2)
+        >>> tinyjax.autodiff.gauss_newton_vp(model, loss, (w,), (v,))
+        Array([ 4., 36.], dtype=float32)
+    """
+    _check_sequence("gauss_newton_vp", "primals", primals)
+    _check_sequence("gauss_newton_vp", "tangents", tangents)
+    value, push = linearize(fun, *primals)
+    curved = hvp(loss, (value,), (push(*tangents),))
+    product = linear_transpose(push, *primals)(curved)
+    return product if len(primals) > 1 else product[0]
+
+
+def hutchinson_trace(
+    fun: Callable[..., Any], primals: Sequence[Any], key: Any, samples: int = 64
+) -> Array:
+    """Estimate the trace of the matrix of second derivatives of a scalar function.
+
+    The mean of ``v^T H v`` over vectors v of random signs, which is the trace on average (M. F.
+    Hutchinson, *A stochastic estimator of the trace of the influence matrix*, 1989). The variance
+    is twice the sum of the squares of the elements off the diagonal, divided by ``samples``; a
+    diagonal matrix comes out exactly. The gradient is linearized once.
+
+    Args:
+        fun: returns a scalar float.
+        primals: its positional arguments, of floats, as a tuple or list: where to differentiate.
+        key: a key of ``tinyjax.random``.
+        samples: how many vectors are drawn. The work is that of as many products.
+
+    Returns:
+        A scalar.
+
+    Raises:
+        ArgumentError: ``samples`` is not positive, or primals are no tuple or list.
+        DifferentiationError: the value is not a scalar float, or an argument not of real floats.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> x, key = jnp.array([1.0, 2.0, 3.0]), tinyjax.random.key(0)
+        >>> float(tinyjax.autodiff.hutchinson_trace(lambda x: jnp.sum(x**3), (x,), key))
+        36.0
+    """
+    if samples < 1:
+        raise ArgumentError(f"samples of hutchinson_trace must be positive, but it is {samples}.")
+    gradient, push = linearize(_gradient(fun, "hutchinson_trace", primals), *primals)
+    leaves, treedef = tree.flatten(gradient)
+    directions = [
+        random.rademacher(each, (samples, *as_array(leaf).shape), as_array(leaf).dtype)
+        for each, leaf in zip(random.split(key, len(leaves)), leaves, strict=True)
+    ]
+
+    def quadratic(*direction: Array) -> Array:
+        product = tree.leaves(push(*tree.unflatten(treedef, direction)))
+        parts = [jnp.sum(v * w) for v, w in zip(direction, product, strict=True)]
+        return sum(parts[1:], parts[0])
+
+    return jnp.mean(vmap(quadratic)(*directions))
+
+
+def _gradient(
+    fun: Callable[..., Any], name: str, primals: Sequence[Any]
+) -> Callable[..., tuple[Any, ...]]:
+    """The gradient in all arguments, as a tuple."""
+    _check_sequence(name, "primals", primals)
+    return grad(fun, tuple(range(len(primals))))
+
+
+def _check_sequence(name: str, what: str, given: object) -> None:
+    if not isinstance(given, (tuple, list)):
+        raise ArgumentError(
+            f"{name} takes {what} as a tuple or list with one entry per argument, but got "
+            f"{type(given).__name__}. Write ({what},) for one argument."
+        )

@@ -1,0 +1,148 @@
+"""``fixed_point``: where a function gives back what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from tinyjax import dtypes, numpy
+from tinyjax.control_flow import while_loop
+from tinyjax.core.array import Array
+from tinyjax.core.checking import checked
+from tinyjax.errors import ArgumentError
+from tinyjax.implicit.information import Info, default_tolerance
+from tinyjax.implicit.krylov import Operator, norm
+from tinyjax.implicit.linear_systems import LinearSolver, check_solver, prepared
+from tinyjax.implicit.newton import newton
+from tinyjax.implicit.roots import check_maxiter
+from tinyjax.implicit.theorem import solve_implicitly
+from tinyjax.implicit.vectors import equation
+
+
+@checked
+def fixed_point(  # noqa: PLR0913
+    f: Callable[..., Any],
+    x0: Any,
+    args: tuple[Any, ...] = (),
+    *,
+    method: Literal["iteration", "anderson", "newton"] = "iteration",
+    linear_solver: LinearSolver = "dense",
+    tol: float | None = None,
+    maxiter: int | None = None,
+    history: int = 5,
+    has_aux: bool = False,
+) -> Any:
+    """Find an ``x`` with ``f(x, *args) = x``.
+
+    The fixed point is a differentiable function of ``args`` and of all that ``f`` closes over, with
+    ``(I - f_x) dx = f_c dc``, and not of ``x0``. The iteration keeps nothing for its derivative.
+    One that does not converge raises no error, and gives where it was: ask for ``has_aux``.
+
+    Args:
+        f: takes the unknown and ``args``; returns a tree like the unknown.
+        x0: the first guess, a tree of arrays.
+        args: further arguments.
+        method: ``"iteration"`` applies ``f`` again and again, which converges where it contracts;
+            ``"anderson"`` combines the last few results (Walker and Ni, SIAM J. Numer. Anal. 49(4),
+            2011); ``"newton"`` is Newton's method for ``x - f(x)``.
+        linear_solver: solves the systems of the derivatives, and of Newton's method: ``"dense"``,
+            ``"cg"``, ``"gmres"``, ``"bicgstab"``, or a function ``solve(matvec, b)``.
+        tol: how far ``f(x)`` may be from ``x``, relative to ``1 + |x|``, in the Euclidean norm; the
+            machine epsilon to the power 3/4 by default.
+        maxiter: the most iterations: 10,000 by default, of Newton's method 50.
+        history: how many results ``"anderson"`` combines.
+        has_aux: whether to return also how the iteration ended.
+
+    Returns:
+        The fixed point, like ``x0``; or a pair ``(fixed point, Info)``.
+
+    Raises:
+        ArgumentError: ``f`` returns what is not like its argument, or an argument is out of its
+            range.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.implicit import fixed_point
+        >>> x = fixed_point(jnp.cos, 1.0)
+        >>> slope = tinyjax.grad(lambda a: fixed_point(lambda x: jnp.cos(a * x), 1.0))(1.0)
+        >>> round(float(x), 4), round(float(slope), 4)
+        (0.7391, -0.2975)
+    """
+    check_solver("fixed_point", linear_solver)
+    check_maxiter("fixed_point", maxiter)
+    if method not in ("iteration", "anderson", "newton"):
+        raise ArgumentError(
+            f"method of fixed_point is {method!r}. Say 'iteration', 'anderson' or 'newton'."
+        )
+    if history < 1:
+        raise ArgumentError(f"history of fixed_point must be at least 1, but it is {history}.")
+    problem = equation("fixed_point", f, x0, args)
+    space = problem.space
+    least = default_tolerance(space.dtype) if tol is None else tol
+    most = maxiter or (50 if method == "newton" else 10_000)
+
+    def residual(consts: Sequence[Array], x: Array) -> Array:
+        return x - problem.values(consts, x)
+
+    def search(consts: Sequence[Array], start: Array) -> tuple[Array, Info]:
+        if method == "newton":
+            return newton(
+                lambda x: residual(consts, x),
+                start,
+                lambda slope: prepared(linear_solver, slope, space),
+                least,
+                most,
+            )
+        depth = history if method == "anderson" else 0
+        return _iterate(lambda x: problem.values(consts, x), start, least, most, depth)
+
+    found, info = solve_implicitly(
+        residual, search, problem.consts, problem.start, space, linear_solver
+    )
+    x = space.unflatten(found)
+    return (x, info) if has_aux else x
+
+
+class _State(NamedTuple):
+    x: Array
+    value: Array
+    steps: Array
+    changes: Array
+    turns: Array
+
+
+def _iterate(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> tuple[Array, Info]:
+    """Iterate, combining the last ``depth`` results."""
+
+    def error(s: _State) -> Array:
+        return norm(s.value - s.x)
+
+    def far(s: _State) -> Array:
+        return ~(error(s) <= tol * (1.0 + norm(s.x)))
+
+    def going(s: _State) -> Array:
+        return far(s) & numpy.isfinite(error(s)) & (s.turns < maxiter)
+
+    def step(s: _State) -> _State:
+        residual = s.value - s.x
+        x = s.value
+        if depth:
+            # the least residual that the changes of the last steps can make, a little regularised
+            gram = s.changes.conj() @ s.changes.T
+            scale = numpy.trace(gram) * 1e-14 + numpy.finfo(x.dtype).tiny
+            ridge = scale * numpy.eye(depth, dtype=x.dtype)
+            weights = numpy.linalg.solve(gram + ridge, s.changes.conj() @ residual)
+            x = x - weights @ (s.steps + s.changes)
+        value = fun(x)
+        steps, changes = s.steps, s.changes
+        if depth:
+            row = s.turns % depth
+            steps = steps.at[row].set(x - s.x)
+            changes = changes.at[row].set(value - x - residual)
+        return _State(x, value, steps, changes, s.turns + 1)
+
+    zeros = numpy.zeros((depth, x0.shape[0]), x0.dtype)
+    first = _State(x0, fun(x0), zeros, zeros, numpy.zeros((), dtypes.int32))
+    last = while_loop(going, step, first)
+    # the value is one application nearer than its argument
+    return last.value, Info(~far(last), last.turns, error(last))

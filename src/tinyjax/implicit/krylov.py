@@ -1,0 +1,196 @@
+"""Conjugate gradients, BiCGSTAB and GMRES: linear systems by products with the matrix alone.
+
+All work on vectors, real or complex, and stop when the residual is at most a tolerance, when the
+iterations are used up, or when they can make no progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from tinyjax import dtypes, numpy
+from tinyjax.control_flow import fori_loop, while_loop
+from tinyjax.core.array import Array
+from tinyjax.implicit.information import Info
+
+Operator = Callable[[Array], Array]
+
+
+def norm(x: Array) -> Array:
+    """The Euclidean norm."""
+    return numpy.sqrt(_square(x))
+
+
+def _square(x: Array) -> Array:
+    return numpy.sum(numpy.real(x) ** 2 + numpy.imag(x) ** 2)
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    """The quotient, or zero where the divisor is zero: nothing is left to be done."""
+    dead = b == 0
+    return numpy.where(dead, 0, a / numpy.where(dead, 1, b))
+
+
+def _finish(matvec: Operator, b: Array, x: Array, turns: Array, least: Array) -> tuple[Array, Info]:
+    residual = norm(b - matvec(x))
+    # what recurrences say of the residual, and what it is, may differ by rounding
+    return x, Info(residual <= 2.0 * least, turns, residual)
+
+
+def _start(dtype: dtypes.DType) -> tuple[Array, Array]:
+    one = numpy.ones((), dtype)
+    return one, numpy.zeros((), dtypes.int32)
+
+
+class _CG(NamedTuple):
+    x: Array
+    r: Array
+    p: Array
+    gamma: Array
+    turns: Array
+
+
+def cg(
+    matvec: Operator, b: Array, x0: Array, precondition: Operator, least: Array, maxiter: int
+) -> tuple[Array, Info]:
+    """Solve a Hermitian positive definite system (Hestenes and Stiefel, 1952)."""
+    r = b - matvec(x0)
+    z = precondition(r)
+    _, turns = _start(b.dtype)
+
+    def going(s: _CG) -> Array:
+        return (norm(s.r) > least) & (s.turns < maxiter)
+
+    def step(s: _CG) -> _CG:
+        q = matvec(s.p)
+        alpha = _ratio(s.gamma, numpy.vdot(s.p, q))
+        r = s.r - alpha * q
+        z = precondition(r)
+        gamma = numpy.vdot(r, z)
+        return _CG(s.x + alpha * s.p, r, z + _ratio(gamma, s.gamma) * s.p, gamma, s.turns + 1)
+
+    last = while_loop(going, step, _CG(x0, r, z, numpy.vdot(r, z), turns))
+    return _finish(matvec, b, last.x, last.turns, least)
+
+
+class _BiCGSTAB(NamedTuple):
+    x: Array
+    r: Array
+    p: Array
+    v: Array
+    rho: Array
+    alpha: Array
+    omega: Array
+    turns: Array
+
+
+def bicgstab(
+    matvec: Operator, b: Array, x0: Array, precondition: Operator, least: Array, maxiter: int
+) -> tuple[Array, Info]:
+    """Solve a system (van der Vorst, SIAM J. Sci. Stat. Comput. 13(2), 1992)."""
+    shadow = b - matvec(x0)
+    one, turns = _start(b.dtype)
+    zeros = numpy.zeros_like(shadow)
+
+    def going(s: _BiCGSTAB) -> Array:
+        # a product that is zero ends the recurrence
+        return (
+            (norm(s.r) > least)
+            & (s.turns < maxiter)
+            & (numpy.abs(s.rho) > 0)
+            & (numpy.abs(s.omega) > 0)
+        )
+
+    def step(s: _BiCGSTAB) -> _BiCGSTAB:
+        rho = numpy.vdot(shadow, s.r)
+        beta = _ratio(rho, s.rho) * _ratio(s.alpha, s.omega)
+        p = s.r + beta * (s.p - s.omega * s.v)
+        ahead = precondition(p)
+        v = matvec(ahead)
+        alpha = _ratio(rho, numpy.vdot(shadow, v))
+        half = s.r - alpha * v
+        across = precondition(half)
+        t = matvec(across)
+        omega = _ratio(numpy.vdot(t, half), numpy.vdot(t, t))
+        x = s.x + alpha * ahead + omega * across
+        return _BiCGSTAB(x, half - omega * t, p, v, rho, alpha, omega, s.turns + 1)
+
+    first = _BiCGSTAB(x0, shadow, zeros, zeros, one, one, one, turns)
+    last = while_loop(going, step, first)
+    return _finish(matvec, b, last.x, last.turns, least)
+
+
+class _GMRES(NamedTuple):
+    x: Array
+    residual: Array
+    turns: Array
+    progress: Array
+
+
+def gmres(
+    matvec: Operator,
+    b: Array,
+    x0: Array,
+    precondition: Operator,
+    least: Array,
+    maxiter: int,
+    restart: int,
+) -> tuple[Array, Info]:
+    """Solve a system (Saad and Schultz, SIAM J. Sci. Stat. Comput. 7(3), 1986).
+
+    It is preconditioned on the right, so that the residual it makes least is the true one.
+    """
+    size = min(restart, b.shape[0])
+    eps = float(np.finfo(b.dtype).eps)
+
+    def turn(x: Array) -> tuple[Array, Array]:
+        r = b - matvec(x)
+        beta = norm(r).astype(b.dtype)
+        basis = numpy.zeros((size + 1, b.shape[0]), b.dtype).at[0].set(_ratio(r, beta))
+        hessenberg = numpy.zeros((size + 1, size), b.dtype)
+
+        def expand(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+            basis, hessenberg = state
+            w = matvec(precondition(basis[k]))
+            before = norm(w)
+            column = numpy.zeros(size + 1, b.dtype)
+            for _ in range(2):  # once leaves what rounding makes of nearly parallel vectors
+                part = numpy.conj(basis) @ w
+                w = w - part @ basis
+                column = column + part
+            after = norm(w)
+            dead = after <= 10 * eps * before  # the space is complete: the solution is in it
+            column = column.at[k + 1].set(numpy.where(dead, 0, after).astype(b.dtype))
+            # where the space ended before, a unit column keeps the small system regular
+            unit = numpy.zeros(size + 1, b.dtype).at[k].set(1)
+            column = numpy.where(before == 0, unit, column)
+            added = numpy.where(dead, 0, _ratio(w, after.astype(b.dtype)))
+            return basis.at[k + 1].set(added), hessenberg.at[:, k].set(column)
+
+        basis, hessenberg = fori_loop(0, size, expand, (basis, hessenberg))
+        # The least squares by its QR factors.
+        q, upper = numpy.linalg.qr(hessenberg)
+        y = numpy.linalg.solve(upper, numpy.conj(q[0]) * beta)
+        x = x + precondition(y @ basis[:size])
+        return x, norm(b - matvec(x))
+
+    def going(s: _GMRES) -> Array:
+        return (s.residual > least) & (s.turns < maxiter) & s.progress
+
+    def step(s: _GMRES) -> _GMRES:
+        x, residual = turn(s.x)
+        better = residual < 0.999 * s.residual
+        return _GMRES(
+            numpy.where(residual < s.residual, x, s.x),
+            numpy.minimum(residual, s.residual),
+            s.turns + 1,
+            better,
+        )
+
+    residual = norm(b - matvec(x0))
+    first = _GMRES(x0, residual, numpy.zeros((), dtypes.int32), numpy.ones((), dtypes.bool_))
+    last = while_loop(going, step, first)
+    return _finish(matvec, b, last.x, last.turns, least)

@@ -1,0 +1,192 @@
+"""``linear_call``: a linear function that is given together with its transpose.
+
+For a linear map that transposing its operations would not give, or not well: the flow of a
+differential equation, whose transpose is another flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from tinyjax.core.array import Array, splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.staging import Staged, stage
+from tinyjax.core.trace import bind
+from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.shape import instantiate, move_batch_axis
+from tinyjax.transforms.batching import batch_jaxpr
+from tinyjax.transforms.jvp import jvp_flat
+from tinyjax.transforms.linearize import linearize_flat
+from tinyjax.transforms.transpose import not_linear
+
+LinearFunction = Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]
+
+
+@attrs.frozen(repr=False)
+class LinearCallParams(Params):
+    """A linear function and its transpose.
+
+    Attributes:
+        forward: residuals and operands, in which it is linear, to results.
+        backward: residuals and the results' cotangents to the operands'.
+        num_residuals: how many residuals there are.
+    """
+
+    forward: Jaxpr
+    backward: Jaxpr
+    num_residuals: int
+
+
+linear_call_p: Primitive[LinearCallParams] = Primitive("linear_call", LinearCallParams)
+
+
+def linear_call(
+    forward: LinearFunction,
+    backward: LinearFunction,
+    residuals: Sequence[Array],
+    operands: Sequence[Array],
+) -> Sequence[Array]:
+    """Apply a linear function, of which reverse mode is to use the transpose given.
+
+    Args:
+        forward: takes residuals and operands; it may be applied to any residuals.
+        backward: takes residuals and cotangents of the results.
+        residuals: what the function is not linear in.
+        operands: what it is linear in.
+    """
+    n = len(residuals)
+    avals = [x.aval for x in residuals]
+    there = stage(lambda *xs: forward(xs[:n], xs[n:]), [*avals, *(x.aval for x in operands)])
+    back = stage(lambda *xs: backward(xs[:n], xs[n:]), [*avals, *there.jaxpr.out_avals])
+    return _bind_staged(there, back, [*residuals, *operands], n)
+
+
+def _bind_staged(
+    there: Staged, back: Staged, operands: Sequence[Array], num_residuals: int
+) -> Sequence[Array]:
+    n, m = len(there.consts), len(back.consts)
+    a, b = there.jaxpr, back.jaxpr
+    no_a, no_b = tuple(Var(c.aval) for c in there.consts), tuple(Var(c.aval) for c in back.consts)
+    forward = Jaxpr((*a.in_binders[:n], *no_b, *a.in_binders[n:]), a.eqns, a.outs)
+    backward = Jaxpr((*no_a, *b.in_binders), b.eqns, b.outs)
+    params = LinearCallParams(forward, backward, n + m + num_residuals)
+    return bind(linear_call_p, (*there.consts, *back.consts, *operands), params)
+
+
+@linear_call_p.def_rule(STEPWISE)
+@linear_call_p.def_evaluate
+def _call_evaluate(args: Sequence[Array], params: LinearCallParams) -> Sequence[Array]:
+    return eval_jaxpr(params.forward, args)
+
+
+@linear_call_p.def_abstract_eval
+def _call_type(avals: Sequence[ShapedArray], params: LinearCallParams) -> Sequence[ShapedArray]:
+    return params.forward.out_avals
+
+
+@linear_call_p.def_lowering
+def _call_lowering(
+    lowering: Lowering, operands: Sequence[str], params: LinearCallParams
+) -> Sequence[str]:
+    return lowering.call(params.forward, "linear_call", operands)
+
+
+@linear_call_p.def_jvp
+def _call_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: LinearCallParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    n = params.num_residuals
+    outs = bind(linear_call_p, primals, params)
+    _, change = jvp_flat(
+        lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]),
+        primals[:n],
+        list(tangents[:n]),
+    )
+    return outs, _add_own(primals, tangents[n:], change, params)
+
+
+def _add_own(
+    primals: Sequence[Array],
+    tangents: Sequence[Tangent],
+    change: Sequence[Tangent],
+    params: LinearCallParams,
+) -> list[Tangent]:
+    """Add the function of the operands' tangents to what the residuals' tangents make of it."""
+    n = params.num_residuals
+    if all(t is ZERO for t in tangents):
+        return list(change)
+    given = [instantiate(t, x) for t, x in zip(tangents, primals[n:], strict=True)]
+    own = bind(linear_call_p, (*primals[:n], *given), params)
+    return [b if a is ZERO else add_arrays(a, b) for a, b in zip(change, own, strict=True)]
+
+
+@linear_call_p.def_linearize
+def _call_linearize(
+    primals: Sequence[Array], nonzero: Sequence[bool], params: LinearCallParams
+) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    n = params.num_residuals
+    outs = bind(linear_call_p, primals, params)
+    change = linearize_flat(
+        lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]),
+        primals[:n],
+        list(nonzero[:n]),
+    )
+    own = any(nonzero[n:])
+    present = [own or has for has in change.nonzero_out]
+
+    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+        rest = iter(tangents)
+        of_residuals = [next(rest) for has in nonzero[:n] if has]
+        of_operands: list[Tangent] = [next(rest) if has else ZERO for has in nonzero[n:]]
+        found = _add_own(primals, of_operands, change.apply(of_residuals), params)
+        return [t for t in found if t is not ZERO]
+
+    return outs, present, tangent_map
+
+
+@linear_call_p.def_transpose
+def _call_transpose(
+    cotangents: Sequence[Tangent],
+    operands: Sequence[Array | Var],
+    params: LinearCallParams,
+) -> Sequence[Tangent | None]:
+    n = params.num_residuals
+    residuals = [x for x in operands[:n] if not isinstance(x, Var)]
+    if len(residuals) < n:
+        raise not_linear("linear_call", "its residuals")
+    given = [
+        splat(0, aval) if ct is ZERO else ct
+        for ct, aval in zip(cotangents, params.forward.out_avals, strict=True)
+    ]
+    swapped = LinearCallParams(params.backward, params.forward, n)
+    found = bind(linear_call_p, (*residuals, *given), swapped)
+    # a linear operand that has a value is a zero that was made for the operand's sake
+    return [None] * n + [
+        ct if isinstance(x, Var) else None for x, ct in zip(operands[n:], found, strict=True)
+    ]
+
+
+@linear_call_p.def_batch
+def _call_batch(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: LinearCallParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    n, size = params.num_residuals, mapped.size
+    operands = [move_batch_axis(x, a, 0, size) for x, a in zip(values[n:], axes[n:], strict=True)]
+
+    def batched(jaxpr: Jaxpr) -> Staged:
+        places = (*axes[:n], *([0] * (len(jaxpr.in_binders) - n)))
+        wanted = (True,) * len(jaxpr.outs)
+        return batch_jaxpr(jaxpr, mapped, places, wanted, move_batch_axis)[0]
+
+    outs = _bind_staged(
+        batched(params.forward), batched(params.backward), [*values[:n], *operands], n
+    )
+    return outs, [0] * len(outs)

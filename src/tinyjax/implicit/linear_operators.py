@@ -1,0 +1,370 @@
+"""``custom_linear_solve``: the solution of a linear system, however it is found.
+
+``x`` solves ``A x = b``, where ``A`` is known by what it does to vectors. Of the way in which it is
+found derivatives know nothing: a tangent solves ``A dx = db - dA x``, with the same function, and a
+cotangent solves the transposed system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from tinyjax import tree
+from tinyjax.control_flow.common import close_over, stage_function
+from tinyjax.core.array import Array, splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.calling import as_arrays, leaf_path, split_aux
+from tinyjax.core.checking import checked
+from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.staging import Staged, stage
+from tinyjax.core.trace import bind
+from tinyjax.errors import ArgumentError, DifferentiationError
+from tinyjax.frames import describe_function
+from tinyjax.implicit.vectors import strong
+from tinyjax.primitives.elementwise import convert_element_type, neg
+from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.shape import full, instantiate, move_batch_axis
+from tinyjax.transforms.batching import batch_jaxpr
+from tinyjax.transforms.jvp import jvp_flat
+from tinyjax.transforms.linearize import linearize_flat
+from tinyjax.transforms.transpose import not_linear, transpose_jaxpr
+from tinyjax.tree import PyTreeDef
+
+
+@attrs.frozen(repr=False)
+class LinearSolveParams(Params):
+    """A linear system, whose operands are constants that all programs take, and the right side.
+
+    Attributes:
+        matvec: constants and a vector to a vector: the matrix.
+        solve: constants and a right side to the solution, and perhaps more.
+        transpose_solve: the same for the transposed system, if there is one.
+        num_consts: how many constants there are.
+    """
+
+    matvec: Jaxpr
+    solve: Jaxpr
+    transpose_solve: Jaxpr | None
+    num_consts: int
+
+    @property
+    def size(self) -> int:
+        """How many arrays the solution is."""
+        return len(self.matvec.outs)
+
+
+custom_linear_solve_p: Primitive[LinearSolveParams] = Primitive(
+    "custom_linear_solve", LinearSolveParams
+)
+
+
+@custom_linear_solve_p.def_rule(STEPWISE)
+@custom_linear_solve_p.def_evaluate
+def _solve_evaluate(args: Sequence[Array], params: LinearSolveParams) -> Sequence[Array]:
+    return eval_jaxpr(params.solve, args)
+
+
+@custom_linear_solve_p.def_abstract_eval
+def _solve_type(avals: Sequence[ShapedArray], params: LinearSolveParams) -> Sequence[ShapedArray]:
+    return params.solve.out_avals
+
+
+@custom_linear_solve_p.def_lowering
+def _solve_lowering(
+    lowering: Lowering, operands: Sequence[str], params: LinearSolveParams
+) -> Sequence[str]:
+    return lowering.call(params.solve, "linear_solve", operands)
+
+
+def _without_aux(params: LinearSolveParams) -> LinearSolveParams:
+    def cut(jaxpr: Jaxpr) -> Jaxpr:
+        return Jaxpr(jaxpr.in_binders, jaxpr.eqns, jaxpr.outs[: params.size])
+
+    back = params.transpose_solve
+    return attrs.evolve(
+        params, solve=cut(params.solve), transpose_solve=None if back is None else cut(back)
+    )
+
+
+def _sub(a: Tangent, b: Tangent) -> Tangent:
+    if b is ZERO:
+        return a
+    return neg(b) if a is ZERO else add_arrays(a, neg(b))
+
+
+@custom_linear_solve_p.def_jvp
+def _solve_jvp(
+    primals: Sequence[Array], tangents: Sequence[Tangent], params: LinearSolveParams
+) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    n, k = params.num_consts, params.size
+    outs = bind(custom_linear_solve_p, primals, params)
+    consts, x = primals[:n], outs[:k]
+    _, change = jvp_flat(
+        lambda *cs: eval_jaxpr(params.matvec, [*cs, *x]), consts, list(tangents[:n])
+    )
+    return outs, _tangent_solution(primals, tangents[n:], change, params)
+
+
+def _tangent_solution(
+    primals: Sequence[Array],
+    of_b: Sequence[Tangent],
+    change: Sequence[Tangent],
+    params: LinearSolveParams,
+) -> list[Tangent]:
+    n, k = params.num_consts, params.size
+    more: list[Tangent] = [ZERO] * (len(params.solve.outs) - k)
+    right = [_sub(a, b) for a, b in zip(of_b, change, strict=True)]
+    if all(t is ZERO for t in right):
+        return [*([ZERO] * k), *more]
+    given = [instantiate(t, b) for t, b in zip(right, primals[n:], strict=True)]
+    return [*bind(custom_linear_solve_p, (*primals[:n], *given), _without_aux(params)), *more]
+
+
+@custom_linear_solve_p.def_linearize
+def _solve_linearize(
+    primals: Sequence[Array], nonzero: Sequence[bool], params: LinearSolveParams
+) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    n, k = params.num_consts, params.size
+    outs = bind(custom_linear_solve_p, primals, params)
+    consts, x = primals[:n], outs[:k]
+    change = linearize_flat(
+        lambda *cs: eval_jaxpr(params.matvec, [*cs, *x]), consts, list(nonzero[:n])
+    )
+    some = any(change.nonzero_out) or any(nonzero[n:])
+    present = [some] * k + [False] * (len(outs) - k)
+
+    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+        rest = iter(tangents)
+        of_consts = [next(rest) for has in nonzero[:n] if has]
+        of_b: list[Tangent] = [next(rest) if has else ZERO for has in nonzero[n:]]
+        found = _tangent_solution(primals, of_b, change.apply(of_consts), params)
+        return [t for t in found if t is not ZERO]
+
+    return outs, present, tangent_map
+
+
+def transposed(matvec: Jaxpr, num_consts: int) -> Staged:
+    """The transpose of a program of constants and of a vector, in which it is linear."""
+
+    def make() -> Staged:
+        size = len(matvec.outs)
+        linear = (False,) * num_consts + (True,) * size
+        found = transpose_jaxpr(matvec, linear, (True,) * size, add_arrays)
+        avals = matvec.in_avals
+
+        def run(*args: Array) -> list[Array]:
+            outs = iter(eval_jaxpr(found.staged.jaxpr, [*found.staged.consts, *args]))
+            return [
+                next(outs) if has else full(aval.shape, 0, aval.dtype)
+                for has, aval in zip(found.nonzero_out, avals[num_consts:], strict=True)
+            ]
+
+        return stage(run, [*avals[:num_consts], *matvec.out_avals])
+
+    return matvec.derive(("transposed operator", num_consts), make)
+
+
+def _bind_staged(
+    matvec: Staged,
+    solve: Staged,
+    transpose_solve: Staged | None,
+    operands: Sequence[Array],
+    num_consts: int,
+) -> Sequence[Array]:
+    """Bind programs that take the same operands, after constants that each has of its own."""
+    programs = [matvec, solve] if transpose_solve is None else [matvec, solve, transpose_solve]
+    own = {id(c): c for program in programs for c in program.consts}
+
+    def widen(program: Staged) -> Jaxpr:
+        jaxpr, n = program.jaxpr, len(program.consts)
+        of_own = dict(zip(map(id, program.consts), jaxpr.in_binders, strict=False))
+        binders = [of_own.get(key) or Var(c.aval) for key, c in own.items()]
+        return Jaxpr((*binders, *jaxpr.in_binders[n:]), jaxpr.eqns, jaxpr.outs)
+
+    params = LinearSolveParams(
+        widen(matvec),
+        widen(solve),
+        None if transpose_solve is None else widen(transpose_solve),
+        len(own) + num_consts,
+    )
+    return bind(custom_linear_solve_p, (*own.values(), *operands), params)
+
+
+@custom_linear_solve_p.def_transpose
+def _solve_transpose(
+    cotangents: Sequence[Tangent],
+    operands: Sequence[Array | Var],
+    params: LinearSolveParams,
+) -> Sequence[Tangent | None]:
+    n = params.num_consts
+    consts = [x for x in operands[:n] if not isinstance(x, Var)]
+    if len(consts) < n:
+        raise not_linear("custom_linear_solve", "its matrix")
+    if params.transpose_solve is None:
+        raise DifferentiationError(
+            "custom_linear_solve was called without transpose_solve, which reverse mode (grad, "
+            "vjp, jacrev) needs. Give it one, or say symmetric=True if the matrix is symmetric."
+        )
+    params = _without_aux(params)
+    given = [
+        splat(0, b.aval) if ct is ZERO else ct
+        for ct, b in zip(cotangents[: params.size], operands[n:], strict=True)
+    ]
+    assert params.transpose_solve is not None, "asked above"
+    found = _bind_staged(
+        transposed(params.matvec, n),
+        Staged(params.transpose_solve, ()),
+        Staged(params.solve, ()),
+        [*consts, *given],
+        n,
+    )
+    # a linear operand that has a value is a zero that was made for the operand's sake
+    return [None] * n + [
+        ct if isinstance(x, Var) else None for x, ct in zip(operands[n:], found, strict=True)
+    ]
+
+
+@custom_linear_solve_p.def_batch
+def _solve_batch(
+    mapped: MappedAxis,
+    values: Sequence[Array],
+    axes: Sequence[int | None],
+    params: LinearSolveParams,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    n, size = params.num_consts, mapped.size
+    right = [move_batch_axis(x, a, 0, size) for x, a in zip(values[n:], axes[n:], strict=True)]
+    places = (*axes[:n], *([0] * len(right)))
+
+    def batched(jaxpr: Jaxpr) -> Staged:
+        wanted = (True,) * len(jaxpr.outs)
+        return batch_jaxpr(jaxpr, mapped, places, wanted, move_batch_axis)[0]
+
+    back = params.transpose_solve
+    outs = _bind_staged(
+        batched(params.matvec),
+        batched(params.solve),
+        None if back is None else batched(back),
+        [*values[:n], *right],
+        n,
+    )
+    return outs, [0] * len(outs)
+
+
+# The function
+
+
+@checked
+def custom_linear_solve(
+    matvec: Callable[[Any], Any],
+    b: Any,
+    solve: Callable[[Callable[[Any], Any], Any], Any],
+    transpose_solve: Callable[[Callable[[Any], Any], Any], Any] | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """Solve ``matvec(x) = b`` with a function of one's own, which need not be differentiable.
+
+    Derivatives with respect to ``b`` and to what ``matvec`` closes over solve systems with the same
+    matrix, in forward mode, or its transpose, in reverse mode, and are differentiable in turn.
+
+    Args:
+        matvec: a linear function, of trees like ``b`` to trees like ``b``: the matrix.
+        b: a tree of arrays.
+        solve: ``solve(matvec, b)`` returns the solution.
+        transpose_solve: ``transpose_solve(vecmat, b)`` returns the solution for the transpose
+            (without conjugation), which ``vecmat`` applies. Reverse mode needs it.
+        symmetric: whether the matrix is equal to its transpose, and ``solve`` serves for both.
+        has_aux: whether ``solve``, and ``transpose_solve``, return a pair, of which the second part
+            is not differentiated.
+
+    Returns:
+        The solution, a tree like ``b``; a pair with the auxiliary data where ``has_aux``.
+
+    Raises:
+        ArgumentError: ``matvec`` or a solver returns what is not like ``b``.
+        DifferentiationError: when differentiated in reverse, if there is no ``transpose_solve``.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> def halve(matvec, b):
+        ...     return b / 2.0
+        >>> solve = lambda a: tinyjax.lax.custom_linear_solve(
+        ...     lambda x: a * x, jnp.ones(2), halve, symmetric=True
+        ... )
+        >>> tinyjax.jacrev(solve)(2.0)
+        Array([-0.25, -0.25], dtype=float32)
+    """
+    leaves, b_tree = tree.flatten(b)
+    in_tree = tree.structure(((b,), {}))
+    right = [strong(x) for x in as_arrays(leaves, matvec, in_tree)]
+    avals = [x.aval for x in right]
+    operator, out_tree = stage_function(matvec, in_tree, avals)
+    _check(matvec, "matvec", out_tree, operator.jaxpr.out_avals, b_tree, avals)
+    num_own = len(operator.consts)
+
+    def applied(program: Staged, consts: Sequence[Array]) -> Callable[[Any], Any]:
+        def apply(x: Any) -> Any:
+            values = [
+                convert_element_type(leaf, aval.dtype)
+                for leaf, aval in zip(
+                    as_arrays(tree.leaves(x), matvec, in_tree), avals, strict=True
+                )
+            ]
+            return tree.unflatten(
+                b_tree, eval_jaxpr(program.jaxpr, [*program.consts, *consts, *values])
+            )
+
+        return apply
+
+    aux_trees: list[PyTreeDef] = []
+
+    def staged_solver(
+        solver: Callable[..., Any], name: str, multiply: Callable[[Any], Any]
+    ) -> Staged:
+        def run(right: Any) -> Any:
+            found = solver(multiply, right)
+            x, aux = split_aux(solver, found) if has_aux else (found, None)
+            return x, aux
+
+        staged, found = stage_function(run, in_tree, avals)
+        x_tree, aux_tree = found.children()
+        _check(solver, name, x_tree, staged.jaxpr.out_avals[: len(avals)], b_tree, avals)
+        aux_trees.append(aux_tree)
+        return staged
+
+    programs = [
+        operator,
+        staged_solver(solve, "solve", applied(Staged(operator.jaxpr, ()), operator.consts)),
+    ]
+    if transpose_solve is not None:
+        multiply = applied(transposed(operator.jaxpr, num_own), operator.consts)
+        programs.append(staged_solver(transpose_solve, "transpose_solve", multiply))
+    elif symmetric:
+        programs.append(programs[1])
+    (of_matvec, of_solve, *back), consts = close_over(programs)
+    params = LinearSolveParams(of_matvec, of_solve, back[0] if back else None, len(consts))
+    outs = bind(custom_linear_solve_p, (*consts, *right), params)
+    x = tree.unflatten(b_tree, outs[: len(avals)])
+    return (x, tree.unflatten(aux_trees[0], outs[len(avals) :])) if has_aux else x
+
+
+def _check(
+    fun: Callable[..., Any],
+    name: str,
+    found_tree: PyTreeDef,
+    found: Sequence[ShapedArray],
+    b_tree: PyTreeDef,
+    avals: Sequence[ShapedArray],
+) -> None:
+    what = f"{describe_function(fun)}, the {name} of custom_linear_solve, must return"
+    if found_tree != b_tree:
+        raise ArgumentError(f"{what} a tree like b, {b_tree}, but returned {found_tree}.")
+    for i, (a, b) in enumerate(zip(found, avals, strict=True)):
+        if (a.shape, a.dtype) != (b.shape, b.dtype):
+            path = leaf_path("b", b_tree, i)
+            raise ArgumentError(f"{what} for {path}, of type {b}, the same, but returned {a}.")

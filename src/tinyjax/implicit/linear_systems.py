@@ -1,0 +1,246 @@
+"""``linear_solve``: a linear system whose matrix is an array or a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import attrs
+
+from tinyjax import dtypes, numpy, tree
+from tinyjax.api import vjp, vmap
+from tinyjax.core.array import Array, ArrayLike, as_array, is_array_like
+from tinyjax.core.calling import as_arrays
+from tinyjax.core.checking import checked
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.implicit.information import Info, default_tolerance
+from tinyjax.implicit.krylov import Operator, bicgstab, cg, gmres, norm
+from tinyjax.implicit.linear_operators import custom_linear_solve
+from tinyjax.implicit.vectors import Space, space_of, strong
+
+Method: TypeAlias = Literal["dense", "cg", "gmres", "bicgstab"]
+#: How the systems of the implicit function theorem are solved: by a method's name, or by a function
+#: of the matrix, given as a function of trees, and of the right side.
+LinearSolver: TypeAlias = Method | Callable[[Callable[[Any], Any], Any], Any]
+
+
+@checked
+def linear_solve(  # noqa: PLR0913
+    A: ArrayLike | Callable[[Any], Any],
+    b: Any,
+    *,
+    method: Method | None = None,
+    preconditioner: Callable[[Any], Any] | None = None,
+    x0: Any = None,
+    tol: float | None = None,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    restart: int = 20,
+    has_aux: bool = False,
+) -> Any:
+    """Solve ``A x = b``.
+
+    Derivatives in both modes, with respect to ``b`` and to all that ``A`` is made of, solve systems
+    with the same matrix or its transpose by the same method. An iteration that does not converge
+    raises no error: ask for ``has_aux``.
+
+    Args:
+        A: a square matrix, which multiplies ``b`` along its first axis; or a linear function of
+            trees like ``b``, to such.
+        b: an array or a tree of arrays.
+        method: ``"dense"``, the default, factors the matrix, which of a function is made first by
+            applying it to a basis, in time cubic in the number of unknowns. The others need
+            products with the matrix only: ``"cg"``, for one that is Hermitian and positive
+            definite, ``"gmres"`` and ``"bicgstab"``.
+        preconditioner: a linear function of trees like ``b``, near to the inverse of ``A``; for
+            ``"cg"`` it must be Hermitian and positive definite too.
+        x0: the first guess; zeros by default. The solution's derivative with respect to it is zero.
+        tol: how large the residual may be, in the Euclidean norm, relative to ``b``. The machine
+            epsilon to the power 3/4 by default.
+        atol: how large it may be in any case.
+        maxiter: the most iterations, ten times the number of unknowns by default; of ``"gmres"``
+            the most restarts.
+        restart: how many products with the matrix ``"gmres"`` makes before it restarts.
+        has_aux: whether to return also how the iteration ended.
+
+    Returns:
+        The solution, like ``b``; or a pair ``(solution, Info)``.
+
+    Raises:
+        ShapeError: the matrix is not square, or does not fit ``b``.
+        ArgumentError: the method is none of these; ``A`` returns what is not like ``b``; ``x0`` is
+            not like ``b``; or a number is out of its range.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.implicit import linear_solve
+        >>> A = jnp.array([[4.0, 1.0], [1.0, 3.0]])
+        >>> b = jnp.array([1.0, 2.0])
+        >>> x, info = linear_solve(lambda x: A @ x, b, method="cg", has_aux=True)
+        >>> jnp.round(x, 4), bool(info.converged), int(info.iterations)
+        (Array([0.0909, 0.6364], dtype=float32), True, 2)
+    """
+    if method not in (None, "dense", "cg", "gmres", "bicgstab"):
+        raise ArgumentError(
+            f"method of linear_solve is {method!r}. Say 'dense', 'cg', 'gmres' or 'bicgstab'."
+        )
+    for name, value in (("maxiter", maxiter), ("restart", restart)):
+        if value is not None and value < 1:
+            raise ArgumentError(f"{name} of linear_solve must be at least 1, but it is {value}.")
+    leaves, treedef = tree.flatten(b)
+    multiply: Callable[[Any], Any]
+    if is_array_like(A):
+        matrix = as_array(A)
+        _check_matrix(matrix, b)
+        multiply, dtypes_of = partial(numpy.matmul, matrix), [(matrix.dtype, False)]
+    else:
+        assert callable(A), "as its annotation says"
+        multiply, dtypes_of = A, []
+    right = [strong(x) for x in as_arrays(leaves, multiply, tree.structure(((b,), {})))]
+    right = [x.astype(dtypes.promote([*dtypes_of, (x.dtype, False)])[0]) for x in right]
+    space = space_of(treedef, [x.aval for x in right], "b of linear_solve")
+    settings = Settings(method or "dense", preconditioner, tol, atol, maxiter, restart)
+    start = None if x0 is None else _guess(x0, space)
+    x, info = settings.solve(multiply, tree.unflatten(treedef, right), space, start)
+    return (x, info) if has_aux else x
+
+
+def _check_matrix(matrix: Array, b: Any) -> None:
+    shape = matrix.shape
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ShapeError(f"A of linear_solve must be a square matrix, but it is {matrix.aval}.")
+    if not is_array_like(b):
+        raise ArgumentError(
+            "b of linear_solve must be an array where A is one, but it is "
+            f"{tree.structure(b)}. Give A as a function of such trees."
+        )
+    right = as_array(b)
+    if right.shape[:1] != shape[:1]:
+        raise ShapeError(
+            f"b of linear_solve must have {shape[0]} rows, as many as A of type {matrix.aval}, but "
+            f"it is {right.aval}."
+        )
+
+
+def _guess(x0: Any, space: Space) -> Array:
+    leaves, treedef = tree.flatten(x0)
+    arrays = [as_array(x) for x in leaves]
+    if treedef != space.treedef or any(
+        x.shape != a.shape for x, a in zip(arrays, space.avals, strict=True)
+    ):
+        raise ArgumentError(
+            f"x0 of linear_solve must be like b, {space.treedef} of "
+            f"{', '.join(map(str, space.avals))}, but it is {treedef} of "
+            f"{', '.join(str(x.aval) for x in arrays)}."
+        )
+    return space.join(arrays)
+
+
+@attrs.frozen(eq=False)
+class Settings:
+    """How a linear system is solved; the fields are the arguments of ``linear_solve``."""
+
+    method: Method = "dense"
+    preconditioner: Callable[[Any], Any] | None = None
+    tol: float | None = None
+    atol: float = 0.0
+    maxiter: int | None = None
+    restart: int = 20
+
+    def solve(
+        self, multiply: Callable[[Any], Any], b: Any, space: Space, x0: Array | None = None
+    ) -> tuple[Any, Info]:
+        """Solve a system of trees."""
+        if self.method == "dense":
+            return _dense(multiply, b, space)
+        precondition = self.preconditioner
+
+        def solver(
+            precondition: Callable[[Any], Any] | None, x0: Array | None
+        ) -> Callable[[Callable[[Any], Any], Any], tuple[Any, Info]]:
+            def run(multiply: Callable[[Any], Any], b: Any) -> tuple[Any, Info]:
+                def inverse(x: Array) -> Array:
+                    if precondition is None:
+                        return x
+                    return space.flatten(precondition(space.unflatten(x)))
+
+                x, info = self._iterate(
+                    lambda x: space.flatten(multiply(space.unflatten(x))),
+                    space.flatten(b),
+                    inverse,
+                    x0,
+                )
+                return space.unflatten(x), info
+
+            return run
+
+        def back(x: Any) -> Any:
+            assert precondition is not None, "asked only where there is one"
+            (found,) = vjp(precondition, tree.map(numpy.zeros_like, x))[1](x)
+            return found
+
+        found: tuple[Any, Info] = custom_linear_solve(
+            multiply,
+            b,
+            solver(precondition, x0),
+            solver(None if precondition is None else back, None),
+            has_aux=True,
+        )
+        return found
+
+    def _iterate(
+        self, matvec: Operator, b: Array, precondition: Operator, x0: Array | None
+    ) -> tuple[Array, Info]:
+        tol = default_tolerance(b.dtype) if self.tol is None else self.tol
+        least = numpy.maximum(tol * norm(b), self.atol)
+        start = numpy.zeros_like(b) if x0 is None else x0
+        most = 10 * b.shape[0] if self.maxiter is None else self.maxiter
+        if self.method == "cg":
+            return cg(matvec, b, start, precondition, least, most)
+        if self.method == "bicgstab":
+            return bicgstab(matvec, b, start, precondition, least, most)
+        return gmres(matvec, b, start, precondition, least, most, self.restart)
+
+
+def matrix_of(multiply: Operator, space: Space) -> Array:
+    """The matrix of a linear function of vectors."""
+    return vmap(multiply, out_axes=1)(numpy.eye(space.size, dtype=space.dtype))
+
+
+def _dense(multiply: Callable[[Any], Any], b: Any, space: Space) -> tuple[Any, Info]:
+    def of_vectors(x: Array) -> Array:
+        return space.flatten(multiply(space.unflatten(x)))
+
+    right = space.flatten(b)
+    matrix = matrix_of(of_vectors, space)
+    x = numpy.linalg.solve(matrix, right)
+    residual = norm(right - matrix @ x)
+    return space.unflatten(x), Info(
+        numpy.isfinite(residual), numpy.ones((), dtypes.int32), residual
+    )
+
+
+def prepared(solver: LinearSolver, multiply: Operator, space: Space) -> Operator:
+    """A solver of systems with one matrix, a function of vectors, for several right sides."""
+    if solver == "dense":
+        matrix = matrix_of(multiply, space)
+        return lambda b: numpy.linalg.solve(matrix, b)
+
+    def of_trees(x: Any) -> Any:
+        return space.unflatten(multiply(space.flatten(x)))
+
+    if callable(solver):
+        user = solver
+        return lambda b: space.flatten(user(of_trees, space.unflatten(b)))
+    settings = Settings(solver)
+    return lambda b: space.flatten(settings.solve(of_trees, space.unflatten(b), space)[0])
+
+
+def check_solver(name: str, solver: LinearSolver) -> None:
+    """Raise unless a linear solver is one."""
+    if not callable(solver) and solver not in ("dense", "cg", "gmres", "bicgstab"):
+        raise ArgumentError(
+            f"linear_solver of {name} is {solver!r}. Say 'dense', 'cg', 'gmres' or 'bicgstab', or "
+            "give a function solve(matvec, b)."
+        )

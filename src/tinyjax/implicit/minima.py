@@ -1,0 +1,214 @@
+"""``minimize``: where a function is least, near a point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from tinyjax import dtypes, numpy
+from tinyjax.api import grad, value_and_grad
+from tinyjax.control_flow import fori_loop, while_loop
+from tinyjax.core.array import Array
+from tinyjax.core.checking import checked
+from tinyjax.errors import ArgumentError
+from tinyjax.implicit.information import Info
+from tinyjax.implicit.krylov import Operator, norm
+from tinyjax.implicit.linear_systems import LinearSolver, check_solver
+from tinyjax.implicit.roots import check_maxiter
+from tinyjax.implicit.theorem import solve_implicitly
+from tinyjax.implicit.vectors import equation
+
+
+@checked
+def minimize(  # noqa: PLR0913
+    fun: Callable[..., Any],
+    x0: Any,
+    args: tuple[Any, ...] = (),
+    *,
+    method: Literal["lbfgs", "gradient_descent"] = "lbfgs",
+    linear_solver: LinearSolver = "dense",
+    tol: float | None = None,
+    maxiter: int | None = None,
+    history: int = 10,
+    has_aux: bool = False,
+) -> Any:
+    """Find a local minimum of ``fun(x, *args)``.
+
+    The place of the minimum is a differentiable function of ``args`` and of all that ``fun`` closes
+    over, since its gradient is zero there: ``H dx = -g_c dc``, with the Hessian ``H``; and not of
+    ``x0``. An iteration that does not converge raises no error, and gives where it was: ask for
+    ``has_aux``.
+
+    Args:
+        fun: takes the unknown and ``args``; returns a real scalar.
+        x0: the first guess, a tree of real arrays.
+        args: further arguments.
+        method: ``"lbfgs"`` (Nocedal and Wright, "Numerical Optimization", algorithm 7.5) or
+            ``"gradient_descent"``, both with a line search.
+        linear_solver: solves the systems of the derivatives: ``"dense"``, ``"cg"``, ``"gmres"``,
+            ``"bicgstab"``, or a function ``solve(matvec, b)``.
+        tol: how long the gradient may be, in the Euclidean norm; the machine epsilon to the power
+            2/3 by default.
+        maxiter: the most iterations: 1,000 by default, of gradient descent 100,000.
+        history: how many steps ``"lbfgs"`` remembers.
+        has_aux: whether to return also how the iteration ended; the residual is the gradient's
+            length.
+
+    Returns:
+        Where the minimum is, like ``x0``; or a pair ``(place, Info)``.
+
+    Raises:
+        ArgumentError: ``fun`` returns no real scalar, ``x0`` is not real, or an argument is out of
+            its range.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.implicit import minimize
+        >>> place = lambda a: minimize(lambda x: jnp.sum((x - a) ** 2 + (x - a) ** 4), jnp.zeros(2))
+        >>> tinyjax.jacrev(place)(jnp.array([1.0, 2.0])).round(3)
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    check_solver("minimize", linear_solver)
+    check_maxiter("minimize", maxiter)
+    if method not in ("lbfgs", "gradient_descent"):
+        raise ArgumentError(f"method of minimize is {method!r}. Say 'lbfgs' or 'gradient_descent'.")
+    if history < 1:
+        raise ArgumentError(f"history of minimize must be at least 1, but it is {history}.")
+    problem = equation("minimize", fun, x0, args, scalar=True)
+    space = problem.space
+    if dtypes.is_complex(space.dtype):
+        raise ArgumentError(
+            "x0 of minimize must be real. Take the real and the imaginary part as unknowns."
+        )
+    least = float(np.finfo(space.dtype).eps) ** (2 / 3) if tol is None else tol
+    most = maxiter or (1_000 if method == "lbfgs" else 100_000)
+    depth = history if method == "lbfgs" else 0
+
+    def slope(consts: Sequence[Array], x: Array) -> Array:
+        found: Array = grad(lambda x: problem.scalar(consts, x))(x)
+        return found
+
+    def search(consts: Sequence[Array], start: Array) -> tuple[Array, Info]:
+        return _descend(lambda x: problem.scalar(consts, x), start, least, most, depth)
+
+    found, info = solve_implicitly(
+        slope, search, problem.consts, problem.start, space, linear_solver
+    )
+    x = space.unflatten(found)
+    return (x, info) if has_aux else x
+
+
+class _State(NamedTuple):
+    x: Array
+    value: Array
+    slope: Array
+    steps: Array
+    changes: Array
+    scale: Array
+    turns: Array
+    stuck: Array
+
+
+class _Trial(NamedTuple):
+    scale: Array
+    x: Array
+    value: Array
+    slope: Array
+
+
+def _descend(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> tuple[Array, Info]:
+    """L-BFGS that remembers ``depth`` steps; gradient descent for none.
+
+    A step is halved until the value falls enough (Armijo). Near the minimum, where the value's
+    differences are rounding errors, it is enough that the slope does (Hager and Zhang, SIAM J.
+    Optim. 16(1), 2005).
+    """
+    both = value_and_grad(fun)
+    eps = float(np.finfo(x0.dtype).eps)
+
+    def going(s: _State) -> Array:
+        return (norm(s.slope) > tol) & ~s.stuck & (s.turns < maxiter)
+
+    def step(s: _State) -> _State:
+        direction = -s.slope
+        if depth:
+            direction = -_product(s.slope, s.steps, s.changes, s.turns, depth)
+        fall = s.slope @ direction
+        direction = numpy.where(fall < 0, direction, -s.slope)
+        fall = numpy.where(fall < 0, fall, -(s.slope @ s.slope))
+
+        def trial(scale: Array) -> _Trial:
+            x = s.x + scale * direction
+            return _Trial(scale, x, *both(x))
+
+        def too_long(t: _Trial) -> Array:
+            enough = t.value <= s.value + 1e-4 * t.scale * fall
+            flat = t.value <= s.value + 4 * eps * numpy.abs(s.value)
+            rising = t.slope @ direction
+            level = flat & (rising <= -0.8 * fall) & (rising >= 0.9 * fall)
+            return ~(enough | level) & (t.scale > eps * eps)
+
+        found = while_loop(too_long, lambda t: trial(t.scale / 2), trial(s.scale))
+        stuck = (found.scale <= eps * eps) | ~numpy.isfinite(found.value)
+        steps, changes = s.steps, s.changes
+        if depth:
+            row = s.turns % depth
+            steps = steps.at[row].set(found.x - s.x)
+            changes = changes.at[row].set(found.slope - s.slope)
+            scale = numpy.ones_like(s.scale)
+        else:
+            scale = 2 * found.scale
+        return _State(
+            numpy.where(stuck, s.x, found.x),
+            numpy.where(stuck, s.value, found.value),
+            numpy.where(stuck, s.slope, found.slope),
+            steps,
+            changes,
+            scale,
+            s.turns + 1,
+            stuck,
+        )
+
+    value, slope = both(x0)
+    zeros = numpy.zeros((depth, x0.shape[0]), x0.dtype)
+    scale = 1 / numpy.maximum(norm(slope), 1.0)
+    no = numpy.zeros((), dtypes.bool_)
+    first = _State(x0, value, slope, zeros, zeros, scale, numpy.zeros((), dtypes.int32), no)
+    last = while_loop(going, step, first)
+    length = norm(last.slope)
+    return last.x, Info(length <= tol, last.turns, length)
+
+
+def _product(slope: Array, steps: Array, changes: Array, turns: Array, depth: int) -> Array:
+    """The slope times the inverse Hessian that the last steps tell of, by two loops.
+
+    Steps along which the slope does not rise are left out; so are the rows not filled yet.
+    """
+    curvature = numpy.sum(steps * changes, axis=1)
+    lengths = numpy.sum(changes * changes, axis=1)
+    eps = float(np.finfo(slope.dtype).eps)
+    good = curvature > eps * lengths
+    inverse = numpy.where(good, 1 / numpy.where(good, curvature, 1), 0)
+
+    def first(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        q, weights = state
+        row = (turns - 1 - k) % depth
+        weight = inverse[row] * (steps[row] @ q)
+        return q - weight * changes[row], weights.at[row].set(weight)
+
+    zeros = numpy.zeros((depth,), slope.dtype)
+    q, weights = fori_loop(0, depth, first, (slope, zeros))
+    newest = (turns - 1) % depth
+    usable = good[newest]
+    scale = curvature[newest] / numpy.where(usable, lengths[newest], 1)
+    r = numpy.where(usable, scale, 1) * q
+
+    def second(k: Array, r: Array) -> Array:
+        row = (turns + k) % depth
+        correction = weights[row] - inverse[row] * (changes[row] @ r)
+        return r + numpy.where(good[row], correction, 0) * steps[row]
+
+    return fori_loop(0, depth, second, r)

@@ -1,0 +1,118 @@
+"""Newton's method for systems of equations, with a line search; and bisection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from tinyjax import dtypes, numpy
+from tinyjax.api import linearize
+from tinyjax.control_flow import while_loop
+from tinyjax.core.array import Array
+from tinyjax.implicit.information import Info
+from tinyjax.implicit.krylov import Operator, norm
+
+
+class _State(NamedTuple):
+    x: Array
+    value: Array
+    turns: Array
+    converged: Array
+    stuck: Array
+
+
+def newton(
+    fun: Operator,
+    x0: Array,
+    solver: Callable[[Operator], Operator],
+    tol: float,
+    maxiter: int,
+) -> tuple[Array, Info]:
+    """Find a zero of a function of vectors.
+
+    A step is halved until the residual's norm is less by a part of what the step promises
+    (Dennis and Schnabel, "Numerical Methods for Unconstrained Optimization and Nonlinear
+    Equations", 6.3). The iteration ends with a step of relative length ``tol`` or less.
+
+    Args:
+        fun: the function.
+        x0: the first guess.
+        solver: makes of the derivative a function that solves systems with it.
+        tol: how short the last step must be, relative to ``1 + |x|``.
+        maxiter: the most steps.
+    """
+
+    def going(s: _State) -> Array:
+        return ~(s.converged | s.stuck) & (s.turns < maxiter)
+
+    def step(s: _State) -> _State:
+        _, slope = linearize(fun, s.x)
+        step = solver(slope)(s.value)
+        before, length = norm(s.value), norm(step)
+        short = length <= tol * (1.0 + norm(s.x))
+
+        def too_long(state: tuple[Array, Array, Array]) -> Array:
+            scale, _, value = state
+            enough = norm(value) <= (1.0 - 1e-4 * scale) * before
+            return ~(enough | short) & (scale > 1e-9)
+
+        def halve(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            scale = state[0] / 2
+            x = s.x - scale.astype(s.x.dtype) * step
+            return scale, x, fun(x)
+
+        full = s.x - step
+        one = numpy.ones((), before.dtype)
+        scale, x, value = while_loop(too_long, halve, (one, full, fun(full)))
+        done = before == 0
+        return _State(
+            numpy.where(done, s.x, x),
+            numpy.where(done, s.value, value),
+            s.turns + 1,
+            done | short,
+            ~numpy.isfinite(length) | (scale <= 1e-9),
+        )
+
+    no = numpy.zeros((), dtypes.bool_)
+    first = _State(x0, fun(x0), numpy.zeros((), dtypes.int32), no, no)
+    last = while_loop(going, step, first)
+    return last.x, Info(last.converged, last.turns, norm(last.value))
+
+
+class _Bracket(NamedTuple):
+    low: Array
+    high: Array
+    sign: Array
+    turns: Array
+
+
+def bisection(
+    fun: Operator, low: Array, high: Array, tol: float | None, maxiter: int
+) -> tuple[Array, Info]:
+    """Find a zero of a scalar function between two points where its signs differ; else NaN."""
+    least = 2.0 * float(np.finfo(low.dtype).eps) if tol is None else tol
+    at_low, at_high = fun(low), fun(high)
+
+    def going(s: _Bracket) -> Array:
+        size = numpy.maximum(numpy.abs(s.low), numpy.abs(s.high))
+        return (numpy.abs(s.high - s.low) > least * size) & (s.turns < maxiter)
+
+    def step(s: _Bracket) -> _Bracket:
+        middle = s.low + (s.high - s.low) / 2
+        same = numpy.sign(fun(middle)) == s.sign
+        return _Bracket(
+            numpy.where(same, middle, s.low),
+            numpy.where(same, s.high, middle),
+            s.sign,
+            s.turns + 1,
+        )
+
+    first = _Bracket(low, high, numpy.sign(at_low), numpy.zeros((), dtypes.int32))
+    last = while_loop(going, step, first)
+    x = numpy.where(at_low == 0, low, numpy.where(at_high == 0, high, last.high))
+    valid = numpy.sign(at_low) * numpy.sign(at_high) <= 0
+    x = numpy.where(valid, x, float("nan"))
+    short = ~going(last._replace(turns=numpy.zeros_like(last.turns)))
+    return x, Info(valid & (short | (at_low == 0) | (at_high == 0)), last.turns, numpy.abs(fun(x)))

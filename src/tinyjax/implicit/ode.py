@@ -1,0 +1,287 @@
+"""``odeint``: the solution of an ordinary differential equation at given times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from tinyjax import dtypes, numpy, tree
+from tinyjax.api import jvp, vjp, vmap
+from tinyjax.control_flow import scan
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.calling import as_arrays, leaf_path
+from tinyjax.core.checking import checked
+from tinyjax.core.primitive import ZERO
+from tinyjax.custom_derivatives import custom_derivative
+from tinyjax.errors import ArgumentError
+from tinyjax.frames import describe_function
+from tinyjax.implicit.information import Info
+from tinyjax.implicit.linear_call import linear_call
+from tinyjax.implicit.runge_kutta import Steps, integrate
+from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, strong
+from tinyjax.primitives.elementwise import convert_element_type
+
+#: The derivative of a state, of what the field depends on, the state, and the time.
+Flow = Callable[[Sequence[Array], Array, Array], Array]
+
+
+@checked
+def odeint(  # noqa: PLR0913
+    func: Callable[..., Any],
+    y0: Any,
+    t: ArrayLike,
+    *args: Any,
+    rtol: float = 1.4e-8,
+    atol: float = 1.4e-8,
+    mxstep: float = float("inf"),
+    hmax: float = float("inf"),
+    gradient: Literal["adjoint", "checkpointed"] = "adjoint",
+    checkpoints: int = 32,
+    has_aux: bool = False,
+) -> Any:
+    """Solve ``dy/dt = func(y, t, *args)`` from ``y0`` at ``t[0]``.
+
+    The method is Dormand and Prince's, of order five, with steps chosen by the error of an embedded
+    formula of order four. The states between the steps are interpolated.
+
+    The solution is differentiable, in both modes and repeatedly, with respect to ``y0``, ``t``,
+    ``args`` and what ``func`` closes over, in one of two ways. The adjoint is the derivative of the
+    equation: forward mode solves the variational equation along with this one, and reverse mode the
+    adjoint equation backwards (Pontryagin; Chen et al., "Neural Ordinary Differential Equations",
+    2018), in memory that does not depend on the number of steps; its error is that of ``rtol`` and
+    ``atol``. The checkpointed derivative is that of the steps as they were made: exact for these,
+    and each step is made again a few times.
+
+    Args:
+        func: takes a state, a time and ``args``; returns a tree like the state.
+        y0: the first state, a tree of arrays.
+        t: the times, ascending or descending.
+        *args: further arguments, trees of arrays.
+        rtol: the error allowed in a step, relative to the state.
+        atol: the error allowed in any case.
+        mxstep: the most steps between two times; where more are needed, the states are NaN.
+        hmax: the longest step.
+        gradient: how it is differentiated.
+        checkpoints: how many states the checkpointed derivative keeps between two times.
+        has_aux: whether to return also how many steps were tried, and whether that was enough.
+
+    Returns:
+        The states at the times, like ``y0`` with a first axis added; or a pair ``(states, Info)``,
+        whose residual is zero.
+
+    Raises:
+        ArgumentError: ``func`` returns what is not like its state, ``t`` is not a vector of at
+            least one time, ``y0`` has no numbers, or a setting is out of its range.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.implicit import odeint
+        >>> decay = lambda k: odeint(lambda y, t: -k * y, 1.0, jnp.array([0.0, 1.0]))[-1]
+        >>> round(float(decay(1.0)), 4), round(float(tinyjax.grad(decay)(1.0)), 4)
+        (0.3679, -0.3679)
+    """
+    _check_settings(rtol, atol, mxstep, hmax, gradient, checkpoints)
+    times = strong(numpy.asarray(t))
+    if times.ndim != 1 or not times.shape[0] or dtypes.is_complex(times.dtype):
+        raise ArgumentError(
+            f"t of odeint must be a vector of at least one real time, but it is {times.aval}."
+        )
+    closed, consts, state, space = _stage(func, y0, times, args)
+    real = dtypes.real_part(space.dtype)
+    times = times.astype(dtypes.promote_types(times.dtype, real))
+    # time always increases: where it does not, the equation is turned round
+    sign = numpy.where(times[-1] < times[0], -1, 1).astype(times.dtype)
+
+    def flow(consts: Sequence[Array], y: Array, time: Array) -> Array:
+        *inner, sign = consts
+        given = convert_element_type(sign * time, time.dtype)
+        slope = space.join(closed.flat(inner, *space.split(y), given))
+        return sign.astype(slope.dtype) * slope
+
+    steps = Steps(rtol, atol, mxstep, hmax, checkpoints)
+    given = [*consts, sign]
+    if gradient == "checkpointed":
+        states, info = integrate(lambda y, time: flow(given, y, time), state, sign * times, steps)
+    else:
+        states, info = solve_flow(flow, state, sign * times, given, steps)
+    leaves = [
+        convert_element_type(part.reshape(times.shape + aval.shape), aval.dtype)
+        for part, aval in zip(_columns(states, space), space.avals, strict=True)
+    ]
+    ys = tree.unflatten(space.treedef, leaves)
+    return (ys, info) if has_aux else ys
+
+
+def _check_settings(
+    rtol: float, atol: float, mxstep: float, hmax: float, gradient: str, checkpoints: int
+) -> None:
+    settings = {"mxstep": mxstep, "hmax": hmax, "checkpoints": checkpoints}
+    for name, value in settings.items():
+        if not value > 0:
+            raise ArgumentError(f"{name} of odeint must be positive, but it is {value}.")
+    if not (rtol >= 0 and atol >= 0 and rtol + atol > 0):
+        raise ArgumentError(
+            f"rtol and atol of odeint must not be negative, nor both zero, but they are {rtol} and "
+            f"{atol}."
+        )
+    if gradient not in ("adjoint", "checkpointed"):
+        raise ArgumentError(f"gradient of odeint is {gradient!r}. Say 'adjoint' or 'checkpointed'.")
+
+
+def _columns(states: Array, space: Space) -> list[Array]:
+    parts: list[Array] = []
+    start = 0
+    for aval in space.avals:
+        parts.append(states[:, start : start + aval.size])
+        start += aval.size
+    return parts
+
+
+def _stage(
+    func: Callable[..., Any], y0: Any, times: Array, args: tuple[Any, ...]
+) -> tuple[Closed, list[Array], Array, Space]:
+    """Stage the field: a function of what it depends on, the state's leaves and the time."""
+    leaves, treedef = tree.flatten(y0)
+    given = as_arrays(leaves, func, tree.structure(((y0,), {})))
+    arrays = [strong(x) for x in given]
+
+    def run(arrays: Sequence[Array]) -> tuple[Closed, list[Array]]:
+        real = [dtypes.real_part(x.dtype) for x in arrays]
+        dtype, _ = dtypes.promote([(times.dtype, False), *((d, False) for d in real)])
+        closed, consts = close(
+            lambda *xs: func(tree.unflatten(treedef, xs[:-1]), xs[-1], *args),
+            *arrays,
+            times[0].astype(dtype),
+        )
+        _check_slope(func, closed, treedef, arrays)
+        return closed, consts
+
+    closed, consts = run(arrays)
+    promoted = follow(arrays, given, closed.jaxpr.out_avals)
+    if [x.dtype for x in promoted] != [x.dtype for x in arrays]:
+        arrays = promoted
+        closed, consts = run(arrays)
+    space = space_of(treedef, [x.aval for x in arrays], "y0 of odeint")
+    return closed, consts, space.join(arrays), space
+
+
+def _check_slope(
+    func: Callable[..., Any], closed: Closed, treedef: tree.PyTreeDef, arrays: Sequence[Array]
+) -> None:
+    what = f"{describe_function(func)}, the derivative in odeint, must return"
+    if closed.out_tree != treedef:
+        raise ArgumentError(f"{what} a tree like y0, {treedef}, but returned {closed.out_tree}.")
+    for i, (x, found) in enumerate(zip(arrays, closed.jaxpr.out_avals, strict=True)):
+        if x.shape != found.shape:
+            raise ArgumentError(
+                f"{what} for {leaf_path('y0', treedef, i)}, of type {x.aval}, an array of its "
+                f"shape, but returned {found}."
+            )
+
+
+def solve_flow(
+    flow: Flow, y0: Array, times: Array, consts: Sequence[Array], steps: Steps
+) -> tuple[Array, Info]:
+    """Solve an equation; the derivative of the solution solves equations in its turn.
+
+    Args:
+        flow: takes what the field depends on, the state and the time; it closes over nothing that
+            is traced.
+        y0: the first state.
+        times: where the states are wanted; they increase.
+        consts: what the field depends on.
+        steps: how the steps are chosen.
+    """
+    varying = [i for i, c in enumerate(consts) if dtypes.is_inexact(c.dtype)]
+
+    @custom_derivative
+    def solution(y0: Array, times: Array, consts: list[Array]) -> tuple[Array, Info]:
+        return integrate(lambda y, time: flow(consts, y, time), y0, times, steps)
+
+    @solution.defderivative
+    def rule(
+        y0: Array, times: Array, consts: list[Array]
+    ) -> tuple[tuple[Array, Info], Callable[[Array, Array, list[Array]], tuple[Array, object]]]:
+        states, info = solution(y0, times, consts)
+        slopes = vmap(lambda y, time: flow(consts, y, time))(states, times)
+        residuals = [states, times, *consts]
+
+        def tangent_map(
+            of_y0: Array, of_times: Array, of_consts: list[Array]
+        ) -> tuple[Array, object]:
+            dtype = states.dtype
+            moved = of_y0 - slopes[0] * of_times[0].astype(dtype)
+            directions = [of_consts[i] for i in varying]
+            (changes,) = linear_call(variation, adjoint, residuals, [moved, *directions])
+            return (
+                changes + slopes * of_times.astype(dtype)[:, None],
+                tree.map(lambda _: ZERO, info),
+            )
+
+        return (states, info), tangent_map
+
+    def with_varying(consts: Sequence[Array], chosen: Sequence[Array]) -> list[Array]:
+        full = list(consts)
+        for i, c in zip(varying, chosen, strict=True):
+            full[i] = c
+        return full
+
+    def variation(residuals: Sequence[Array], operands: Sequence[Array]) -> list[Array]:
+        """Push a change of the first state and of the constants along the solution."""
+        states, times, *consts = residuals
+        change, *directions = operands
+        n, num = change.shape[0], len(consts)
+
+        def both(consts: Sequence[Array], y: Array, time: Array) -> Array:
+            inner, directions = consts[:num], consts[num:]
+            slope, slope_change = jvp(
+                lambda y, *cs: flow(with_varying(inner, cs), y, time),
+                (y[:n], *(inner[i] for i in varying)),
+                (y[n:], *directions),
+            )
+            return numpy.concatenate([slope, slope_change])
+
+        start = numpy.concatenate([states[0], change])
+        found, _ = solve_flow(both, start, times, [*consts, *directions], steps)
+        return [found[:, n:]]
+
+    def adjoint(residuals: Sequence[Array], cotangents: Sequence[Array]) -> list[Array]:
+        """Pull cotangents of the states back along the solution."""
+        states, times, *consts = residuals
+        (cts,) = cotangents
+        n = cts.shape[1]
+        chosen = [consts[i] for i in varying]
+        sizes = [c.size for c in chosen]
+
+        def back(consts: Sequence[Array], y: Array, time: Array) -> Array:
+            # with time turned round; of a constant the cotangent adds up along the way
+            value, pull = vjp(
+                lambda y, *cs: flow(with_varying(consts, cs), y, -time),
+                y[:n],
+                *(consts[i] for i in varying),
+            )
+            of_y, *of_chosen = pull(y[n : 2 * n])
+            parts = [-value, of_y, *(c.reshape(-1).astype(y.dtype) for c in of_chosen)]
+            return numpy.concatenate(parts)
+
+        def segment(
+            carry: tuple[Array, Array], given: tuple[Array, Array, Array, Array]
+        ) -> tuple[tuple[Array, Array], None]:
+            ct, total = carry
+            state, at_start, end, begin = given
+            start = numpy.concatenate([state, ct, total])
+            both = numpy.stack([-end, -begin])
+            found, _ = solve_flow(back, start, both, consts, steps)
+            return (found[1, n : 2 * n] + at_start, found[1, 2 * n :]), None
+
+        total = numpy.zeros(sum(sizes), cts.dtype)
+        given = (states[1:], cts[:-1], times[1:], times[:-1])
+        (ct, total), _ = scan(segment, (cts[-1], total), given, reverse=True)
+        results, start = [ct], 0
+        for c, size in zip(chosen, sizes, strict=True):
+            piece = total[start : start + size].reshape(c.shape)
+            results.append(convert_element_type(piece, c.dtype))
+            start += size
+        return results
+
+    return solution(y0, times, list(consts))

@@ -1,0 +1,163 @@
+"""``root``: where a function is zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from tinyjax import numpy
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.checking import checked
+from tinyjax.errors import ArgumentError, ConcretizationError
+from tinyjax.frames import describe_function
+from tinyjax.implicit.information import Info, default_tolerance
+from tinyjax.implicit.linear_systems import LinearSolver, check_solver, prepared
+from tinyjax.implicit.newton import bisection, newton
+from tinyjax.implicit.theorem import solve_implicitly
+from tinyjax.implicit.vectors import Equation, equation
+
+
+@checked
+def root(  # noqa: PLR0913
+    f: Callable[..., Any],
+    x0: Any = None,
+    args: tuple[Any, ...] = (),
+    *,
+    bracket: tuple[ArrayLike, ArrayLike] | None = None,
+    method: Literal["newton", "bisection"] | None = None,
+    linear_solver: LinearSolver = "dense",
+    tol: float | None = None,
+    maxiter: int | None = None,
+    has_aux: bool = False,
+) -> Any:
+    """Find an ``x`` with ``f(x, *args) = 0``.
+
+    The root is a differentiable function of ``args`` and of all that ``f`` closes over: with
+    ``F_x dx = -F_c dc``, solved in forward mode, or transposed in reverse mode, whatever way led to
+    the root. Its derivative with respect to ``x0`` and ``bracket`` is zero.
+
+    An iteration that does not converge raises no error, and gives where it was: ask for
+    ``has_aux``. So it is with a bracket under ``jit`` or ``vmap`` between whose ends the sign does
+    not change: the result is NaN.
+
+    Args:
+        f: takes the unknown and ``args``; returns a tree like the unknown.
+        x0: the first guess, a tree of arrays; for Newton's method.
+        args: further arguments.
+        bracket: two numbers where ``f``, then a function of a scalar, differs in sign.
+        method: ``"newton"``, with a line search, or ``"bisection"``, the default where there is a
+            bracket.
+        linear_solver: solves the systems of Newton's method and of the derivatives: ``"dense"``,
+            ``"cg"``, ``"gmres"``, ``"bicgstab"``, or a function ``solve(matvec, b)``.
+        tol: how short the last step must be, relative to ``1 + |x|``; the machine epsilon to the
+            power 3/4 by default, after which the error is of the order of rounding. For bisection,
+            how long the last interval, relative to ``|x|``; twice the epsilon by default.
+        maxiter: the most steps: 50 by default, for bisection 2000.
+        has_aux: whether to return also how the iteration ended.
+
+    Returns:
+        The root, like ``x0``; or a pair ``(root, Info)``.
+
+    Raises:
+        ArgumentError: ``f`` returns what is not like its argument; there is neither ``x0`` nor a
+            bracket; the bracket's ends are known and ``f`` has one sign at both; or an argument is
+            out of its range.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax.implicit import root
+        >>> sqrt = lambda a: root(lambda x: x * x - a, 1.0)
+        >>> round(float(sqrt(2.0)), 4), round(float(tinyjax.grad(sqrt)(4.0)), 4)
+        (1.4142, 0.25)
+    """
+    check_solver("root", linear_solver)
+    check_maxiter("root", maxiter)
+    chosen = method or ("newton" if bracket is None else "bisection")
+    if chosen not in ("newton", "bisection"):
+        raise ArgumentError(f"method of root is {method!r}. Say 'newton' or 'bisection'.")
+    if chosen == "bisection":
+        if bracket is None:
+            raise ArgumentError(
+                "bisection needs bracket=(low, high), two numbers where the function has different "
+                "signs."
+            )
+        x, info = _bisect(f, bracket, args, linear_solver, tol, maxiter)
+        return (x, info) if has_aux else x
+    if x0 is None:
+        raise ArgumentError("root needs x0, a first guess, or a bracket for a scalar.")
+    if bracket is not None:
+        raise ArgumentError("Newton's method takes x0 and no bracket. Say method='bisection'.")
+    problem = equation("root", f, x0, args)
+    found, info = newton_root(problem, linear_solver, tol, maxiter)
+    x = problem.space.unflatten(found)
+    return (x, info) if has_aux else x
+
+
+def check_maxiter(name: str, maxiter: int | None) -> None:
+    """Raise unless there are iterations to be made."""
+    if maxiter is not None and maxiter < 1:
+        raise ArgumentError(f"maxiter of {name} must be at least 1, but it is {maxiter}.")
+
+
+def newton_root(
+    problem: Equation, linear_solver: LinearSolver, tol: float | None, maxiter: int | None
+) -> tuple[Array, Info]:
+    """Find a root by Newton's method."""
+    space = problem.space
+    least = default_tolerance(space.dtype) if tol is None else tol
+
+    def search(consts: Sequence[Array], start: Array) -> tuple[Array, Info]:
+        return newton(
+            lambda x: problem.values(consts, x),
+            start,
+            lambda slope: prepared(linear_solver, slope, space),
+            least,
+            50 if maxiter is None else maxiter,
+        )
+
+    return solve_implicitly(
+        problem.values, search, problem.consts, problem.start, space, linear_solver
+    )
+
+
+def _bisect(
+    f: Callable[..., Any],
+    bracket: tuple[ArrayLike, ArrayLike],
+    args: tuple[Any, ...],
+    linear_solver: LinearSolver,
+    tol: float | None,
+    maxiter: int | None,
+) -> tuple[Array, Info]:
+    low, high = (numpy.asarray(end) for end in bracket)
+    if low.shape or high.shape:
+        raise ArgumentError(
+            f"the ends of root's bracket must be scalars, but are {low.aval} and {high.aval}. For "
+            "many brackets use vmap."
+        )
+    problem = equation("root", f, low + 0 * high, args)
+    ends = numpy.stack([low, high]).astype(problem.space.dtype)
+
+    def scalar(consts: Sequence[Array], x: Array) -> Array:
+        return problem.values(consts, x.reshape(1))[0]
+
+    at_ends = [scalar(problem.consts, end) for end in ends]
+    try:
+        one_sign = bool(numpy.sign(at_ends[0]) * numpy.sign(at_ends[1]) > 0)
+    except ConcretizationError:  # under jit or vmap the result tells
+        one_sign = False
+    if one_sign:
+        what = "positive" if float(at_ends[0]) > 0 else "negative"
+        raise ArgumentError(
+            f"{describe_function(f)} is {what} at both ends of the bracket of root. Give two "
+            "numbers where its signs differ."
+        )
+
+    def search(consts: Sequence[Array], ends: Array) -> tuple[Array, Info]:
+        most = 2000 if maxiter is None else maxiter
+        x, info = bisection(lambda x: scalar(consts, x), ends[0], ends[1], tol, most)
+        return x.reshape(1), info
+
+    found, info = solve_implicitly(
+        problem.values, search, problem.consts, ends, problem.space, linear_solver
+    )
+    return found[0], info

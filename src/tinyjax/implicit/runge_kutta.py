@@ -1,0 +1,216 @@
+"""Dormand and Prince's Runge-Kutta method of order 5(4), with its dense output.
+
+Dormand and Prince, "A family of embedded Runge-Kutta formulae", J. Comp. Appl. Math. 6(1), 1980;
+the interpolant of order four is Shampine's, "Some practical Runge-Kutta formulas", Math. Comp. 46,
+1986. Steps and the first one are chosen as in Hairer, Nørsett and Wanner, "Solving Ordinary
+Differential Equations I", II.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes, numpy
+from tinyjax.control_flow import fori_loop, scan, while_loop
+from tinyjax.core.array import Array
+from tinyjax.implicit.information import Info
+from tinyjax.primitives.stop_gradient import stop_gradient
+
+#: The derivative of a state, a vector, at a time.
+Field = Callable[[Array, Array], Array]
+
+_TIMES: Final = np.array([0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
+_STAGES: Final = np.array(
+    [
+        (0, 0, 0, 0, 0, 0, 0),
+        (1 / 5, 0, 0, 0, 0, 0, 0),
+        (3 / 40, 9 / 40, 0, 0, 0, 0, 0),
+        (44 / 45, -56 / 15, 32 / 9, 0, 0, 0, 0),
+        (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0, 0, 0),
+        (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0, 0),
+        (35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0),
+    ]
+)
+#: The formula of order five less the one of order four.
+_ERROR: Final = np.array(
+    [
+        71 / 57600,
+        0.0,
+        -71 / 16695,
+        71 / 1920,
+        -17253 / 339200,
+        22 / 525,
+        -1 / 40,
+    ]
+)
+#: The interpolant's weights: of each stage, the coefficients of the powers 1 to 4 of the fraction
+#: of the step.
+_DENSE: Final = np.array(
+    [
+        (1.0, -8048581381 / 2820520608, 8663915743 / 2820520608, -12715105075 / 11282082432),
+        (0.0, 0.0, 0.0, 0.0),
+        (0.0, 131558114200 / 32700410799, -68118460800 / 10900136933, 87487479700 / 32700410799),
+        (0.0, -1754552775 / 470086768, 14199869525 / 1410260304, -10690763975 / 1880347072),
+        (0.0, 127303824393 / 49829197408, -318862633887 / 49829197408, 701980252875 / 199316789632),
+        (0.0, -282668133 / 205662961, 2019193451 / 616988883, -1453857185 / 822651844),
+        (0.0, 40617522 / 29380423, -110615467 / 29380423, 69997945 / 29380423),
+    ]
+)
+
+
+@attrs.frozen
+class Steps:
+    """How the steps are chosen.
+
+    Attributes:
+        rtol: the error allowed in a step, relative to the state.
+        atol: the error allowed in any case.
+        mxstep: the most steps between two of the times asked for.
+        hmax: the longest step.
+        checkpoints: how many states reverse mode keeps at a time between two of the times.
+    """
+
+    rtol: float
+    atol: float
+    mxstep: float
+    hmax: float
+    checkpoints: int = 32
+
+
+class _State(NamedTuple):
+    """The last step made: from ``start`` at ``begin``, of length ``length``, to ``y`` at ``time``.
+
+    ``stages`` are the derivatives in it; ``step`` is how long the next one is to be.
+    """
+
+    y: Array
+    slope: Array
+    time: Array
+    step: Array
+    start: Array
+    begin: Array
+    length: Array
+    stages: Array
+    turns: Array
+    failed: Array
+
+
+def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Array, Info]:
+    """Integrate from the first time to the last, and interpolate at all of them.
+
+    The times increase. Derivatives take the lengths of the steps as given.
+
+    Returns:
+        The states, by rows; NaN where there were too many steps.
+    """
+    real = dtypes.real_part(y0.dtype)
+    slope = field(y0, times[0])
+    first = stop_gradient(_first_step(field, y0, slope, times[0], steps))
+    # its own rounding error bounds what a step can do
+    shortest = 4 * float(np.finfo(real).eps)
+
+    def target(state: _State, time: Array) -> tuple[_State, Array]:
+        def going(s: _State) -> Array:
+            return (s.time < time) & (s.turns < steps.mxstep) & ~s.failed
+
+        def step(s: _State) -> _State:
+            return _step(field, s, steps, shortest)
+
+        fresh = state._replace(turns=numpy.zeros_like(state.turns))
+        last = while_loop(going, step, fresh, checkpoints=steps.checkpoints)
+        y = numpy.where(last.time < time, float("nan"), _interpolate(last, time))
+        return last._replace(turns=state.turns + last.turns), y
+
+    state = _State(
+        y0,
+        slope,
+        times[0],
+        first,
+        y0,
+        times[0],
+        numpy.zeros_like(first),
+        numpy.zeros((7, y0.shape[0]), y0.dtype),
+        numpy.zeros((), dtypes.int32),
+        numpy.zeros((), dtypes.bool_),
+    )
+    last, ys = scan(target, state, times[1:])
+    converged = numpy.all(numpy.isfinite(stop_gradient(ys)))
+    residual = numpy.zeros((), real)
+    states = numpy.concatenate([y0[None], ys])
+    return states, Info(converged, last.turns, residual)
+
+
+def _step(field: Field, s: _State, steps: Steps, shortest: float) -> _State:
+    """Try a step; keep it if its error is small enough, and choose the next one's length."""
+    h = s.step
+    dtype = s.y.dtype
+    of_stages = numpy.asarray(_STAGES).astype(dtype)
+    times = numpy.asarray(_TIMES).astype(h.dtype)
+
+    # a loop, so that the field is compiled once: its derivatives are larger than it
+    def stage(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        _, stages = state
+        y = s.y + h.astype(dtype) * (of_stages[k] @ stages)
+        return y, stages.at[k].set(field(y, s.time + times[k] * h))
+
+    empty = numpy.zeros((7, s.y.shape[0]), dtype)
+    y, stages = fori_loop(1, 7, stage, (s.y, empty.at[0].set(s.slope)))
+    weights = numpy.asarray(_ERROR).astype(dtype)
+    error = h * numpy.abs(weights @ stop_gradient(stages))
+    size = numpy.maximum(numpy.abs(stop_gradient(s.y)), numpy.abs(stop_gradient(y)))
+    ratio = numpy.sqrt(numpy.mean((error / (steps.atol + steps.rtol * size)) ** 2))
+    good = ratio <= 1.0
+    least = numpy.where(good, 1.0, 0.2)
+    # a NaN means that the step led out of the field's domain
+    factor = numpy.where(
+        numpy.isfinite(ratio), numpy.clip(0.9 * numpy.maximum(ratio, 1e-10) ** -0.2, least, 10), 0.2
+    )
+    following = numpy.minimum(h * factor.astype(h.dtype), steps.hmax)
+    smallest = shortest * numpy.abs(stop_gradient(s.time))
+    return _State(
+        numpy.where(good, y, s.y),
+        numpy.where(good, stages[6], s.slope),
+        numpy.where(good, s.time + h, s.time),
+        following,
+        numpy.where(good, s.y, s.start),
+        numpy.where(good, s.time, s.begin),
+        numpy.where(good, h, s.length),
+        numpy.where(good, stages, s.stages),
+        s.turns + 1,
+        ~good & (following <= smallest),
+    )
+
+
+def _interpolate(s: _State, time: Array) -> Array:
+    """The state at a time in the last step."""
+    made = s.length > 0
+    part = numpy.where(made, (time - s.begin) / numpy.where(made, s.length, 1), 0)
+    weights = numpy.asarray(_DENSE).astype(part.dtype)
+    powers = numpy.stack([part, part**2, part**3, part**4])
+    change = (weights @ powers).astype(s.y.dtype) @ s.stages
+    return s.start + s.length.astype(s.y.dtype) * change
+
+
+def _first_step(field: Field, y0: Array, slope: Array, time: Array, steps: Steps) -> Array:
+    """Hairer's guess of the first step's length."""
+    scale = steps.atol + steps.rtol * numpy.abs(y0)
+
+    def size(x: Array) -> Array:
+        return numpy.sqrt(numpy.mean((numpy.abs(x) / scale) ** 2))
+
+    d0, d1 = size(y0), size(slope)
+    slow = (d0 < 1e-5) | (d1 < 1e-5)
+    h0 = numpy.where(slow, 1e-6, 0.01 * d0 / numpy.where(slow, 1.0, d1))
+    h0 = h0.astype(time.dtype)
+    ahead = field(y0 + h0.astype(y0.dtype) * slope, time + h0)
+    d2 = size(ahead - slope) / h0
+    most = numpy.maximum(d1, d2)
+    flat = most <= 1e-15
+    h1 = numpy.where(
+        flat, numpy.maximum(1e-6, 1e-3 * h0), (0.01 / numpy.where(flat, 1.0, most)) ** 0.2
+    )
+    return numpy.minimum(numpy.minimum(100 * h0, h1.astype(h0.dtype)), steps.hmax)
