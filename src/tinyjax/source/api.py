@@ -1,0 +1,250 @@
+"""What users call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
+from typing import Any
+
+import attrs
+
+from tinyjax.errors import ArgumentError, DifferentiationError
+from tinyjax.frames import describe_function
+from tinyjax.source.cotangents import gradient_like, is_differentiable, is_record, one_like
+from tinyjax.source.pullbacks import plan_of, pull
+from tinyjax.source.signature import bound
+
+
+def forward(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    """Evaluate a function and return its value and its pullback.
+
+    The adjoint is generated once for each function and kinds of arguments, as Python code.
+
+    Args:
+        fun: a Python function, or anything else that can be called and has a known derivative.
+        args: its arguments: numbers, arrays, and containers of them.
+        kwargs: its keyword arguments.
+
+    Returns:
+        ``(value, pullback)``. The pullback takes the cotangent of the value and returns a tuple:
+        the cotangent of the function itself (a dict of those of the variables that it closes
+        over), and one for each argument. None is zero. The work is a small multiple of that of
+        ``fun``.
+
+    Raises:
+        SourceError: the function does what is not taken, or calls what has no known derivative.
+
+    Example:
+        >>> from tinyjax import source
+        >>> value, pullback = source.forward(lambda x, y: x * y, 2.0, 3.0)
+        >>> value, pullback(1.0)
+        (6.0, (None, 3.0, 2.0))
+    """
+    return pull(fun, *args, **kwargs)
+
+
+def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """Evaluate a function and return the map that pulls cotangents back to its arguments.
+
+    Args:
+        fun: a Python function.
+        primals: its positional arguments.
+
+    Returns:
+        ``(value, pull_back)``. ``pull_back`` takes a cotangent of the value and returns a tuple
+        with a cotangent for each argument, of its structure; None for what has no derivative.
+
+    Raises:
+        SourceError: the function does what is not taken, or calls what has no known derivative.
+
+    Example:
+        >>> from tinyjax import source
+        >>> value, pull_back = source.vjp(lambda x, y: x * y, 2.0, 3.0)
+        >>> pull_back(1.0)
+        (3.0, 2.0)
+    """
+    value, back = pull(fun, *primals)
+    return value, Transpose(back, primals)
+
+
+@attrs.frozen(eq=False)
+class Transpose:
+    """What ``vjp`` gives: a pullback without the function's own cotangent."""
+
+    back: Callable[[Any], tuple[Any, ...]]
+    primals: tuple[Any, ...]
+
+    def __call__(self, ct: Any) -> tuple[Any, ...]:
+        parts = self.back(ct)[1:]
+        return tuple([gradient_like(parts[i], self.primals[i]) for i in range(len(self.primals))])
+
+
+def value_and_grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., tuple[Any, Any]]:
+    """Return a function that computes both the value and the gradient of a scalar function.
+
+    Args:
+        fun: a Python function that returns a float, or a pair of one and auxiliary data.
+        argnums: which positional arguments to differentiate with respect to.
+        has_aux: whether ``fun`` returns a pair.
+
+    Returns:
+        A function of the same arguments that returns ``(value, gradient)``. The gradient is of the
+        structure of the argument; a tuple of gradients where ``argnums`` is a sequence.
+
+    Raises:
+        DifferentiationError: the value is not a real scalar, or an argument has no derivative.
+        SourceError: the function does what is not taken, or calls what has no known derivative.
+
+    Example:
+        >>> from tinyjax import source
+        >>> def power(x, n):
+        ...     r = 1.0
+        ...     while n > 0:
+        ...         n, r = n - 1, r * x
+        ...     return r
+        >>> source.value_and_grad(power)(2.0, 5)
+        (32.0, 80.0)
+    """
+    if not callable(fun):
+        raise ArgumentError(f"grad takes a function, but got {type(fun).__name__}.")
+    return ValueAndGrad(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux)
+
+
+def grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """Return a function that computes the gradient of a scalar function.
+
+    Args:
+        fun: a Python function that returns a float, or a pair of one and auxiliary data.
+        argnums: which positional arguments to differentiate with respect to.
+        has_aux: whether ``fun`` returns a pair; the result is then ``(gradient, aux)``.
+
+    Returns:
+        A function of the same arguments that returns the gradient, of the structure of the
+        argument. It can be differentiated in its turn.
+
+    Raises:
+        DifferentiationError: the value is not a real scalar, or an argument has no derivative.
+        SourceError: the function does what is not taken, or calls what has no known derivative.
+
+    Example:
+        >>> from tinyjax import source
+        >>> source.grad(lambda x: x**3 if x > 0 else -x)(2.0)
+        12.0
+        >>> source.grad(source.grad(lambda x: x**3))(2.0)
+        12.0
+    """
+    if not callable(fun):
+        raise ArgumentError(f"grad takes a function, but got {type(fun).__name__}.")
+    return Grad(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux)
+
+
+@attrs.frozen(eq=False)
+class ValueAndGrad:
+    """What ``value_and_grad`` gives."""
+
+    fun: Callable[..., Any]
+    argnums: int | tuple[int, ...]
+    has_aux: bool
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return value_and_gradient(self.fun, self.argnums, self.has_aux, args, kwargs)
+
+
+@attrs.frozen(eq=False)
+class Grad:
+    """What ``grad`` gives."""
+
+    fun: Callable[..., Any]
+    argnums: int | tuple[int, ...]
+    has_aux: bool
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        value, found = value_and_gradient(self.fun, self.argnums, self.has_aux, args, kwargs)
+        return (found, value[1]) if self.has_aux else found
+
+
+def value_and_gradient(
+    fun: Any, argnums: Any, has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """The value of a function and its gradient, as a program that can be differentiated."""
+    check_arguments(fun, argnums, args)
+    value, back = pull(fun, *args, **kwargs)
+    ct = (one_like(value[0]), None) if has_aux else one_like(value)
+    parts = back(ct)
+    if isinstance(argnums, int):
+        return value, gradient_like(parts[1:][argnums], args[argnums])
+    return value, tuple([gradient_like(parts[1:][i], args[i]) for i in argnums])
+
+
+def check_arguments(fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...]) -> None:
+    """Check that the arguments to differentiate with respect to are there and have derivatives."""
+    for i in [argnums] if isinstance(argnums, int) else argnums:
+        if not -len(args) <= i < len(args):
+            raise ArgumentError(
+                f"argnums names argument {i}, but {describe_function(fun)} was given {len(args)} "
+                "positional arguments."
+            )
+        x = args[i]
+        if not (is_differentiable(x) or isinstance(x, (tuple, list, dict)) or is_record(x)):
+            raise DifferentiationError(
+                f"argument {i} of {describe_function(fun)} is of type {type(args[i]).__name__}, "
+                "which has no derivative. Give a float, or an array of floats."
+            )
+
+
+def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """Write the derivative of a function as Python.
+
+    Args:
+        fun: a Python function.
+        args: arguments of the kinds that the derivative is for; floats, where there are none.
+        kwargs: keyword arguments.
+
+    Returns:
+        The text of two functions with the user's names: the pullback, and the function that gives
+        the value and what the pullback needs.
+
+    Raises:
+        ArgumentError: ``fun`` is no Python function.
+        SourceError: the function does what is not taken.
+
+    Example:
+        >>> import math
+        >>> from tinyjax import source
+        >>> def wave(x):
+        ...     y = x * x
+        ...     return math.sin(y)
+        >>> print(source.adjoint_source(wave))
+        import math
+        from tinyjax.source.pullbacks import Pullback
+        from typing import Any
+        <BLANKLINE>
+        <BLANKLINE>
+        def pullback_of_wave(stack: Any, ct: Any) -> Any:
+            y, x = stack
+            d_y = ct * math.cos(y)
+            d_x = d_y * x
+            d_x_1 = x * d_y
+            d_x_2 = d_x + d_x_1
+            return (None, d_x_2)
+        <BLANKLINE>
+        <BLANKLINE>
+        def forward_of_wave(v: Any, x: Any) -> Any:
+            y = x * x
+            back = Pullback(pullback_of_wave, (y, x))
+            return (math.sin(y), back)
+        <BLANKLINE>
+    """
+    if isinstance(fun, MethodType):
+        return adjoint_source(fun.__func__, fun.__self__, *args, **kwargs)
+    if not isinstance(fun, FunctionType):
+        raise ArgumentError(
+            f"adjoint_source takes a Python function, but got {type(fun).__name__}."
+        )
+    if not args and not kwargs:
+        args = (1.0,) * fun.__code__.co_argcount
+    return plan_of(fun, bound(fun, args, kwargs).values).text

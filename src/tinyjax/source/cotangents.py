@@ -1,0 +1,164 @@
+"""Cotangents: what they look like, and how they are added.
+
+The cotangent of a number or an array is one of its kind; of a tuple or list, the cotangents of its
+items; of a dict, or of an object with fields, a dict of those of its entries; of a function, a dict
+of those of the variables that it closes over. ``None`` is zero, of whatever type.
+"""
+
+from __future__ import annotations
+
+import copy
+from types import FunctionType, MethodType
+from typing import Any
+
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax.core.array import Array
+from tinyjax.dtypes import is_float, is_inexact
+from tinyjax.errors import DifferentiationError
+
+
+def accumulate(x: Any, y: Any) -> Any:
+    """The sum of two cotangents of one value."""
+    if x is None:
+        return y
+    if y is None:
+        return x
+    if isinstance(x, dict):
+        return {k: accumulate(x.get(k), y.get(k)) for k in [*x, *[k for k in y if k not in x]]}
+    if isinstance(x, (tuple, list)):
+        items = [accumulate(a, b) for a, b in zip(x, y, strict=True)]
+        return tuple(items) if isinstance(x, tuple) else items
+    return x + y
+
+
+def number(ct: Any) -> Any:
+    """The cotangent of a number, zero written out."""
+    return 0.0 if ct is None else ct
+
+
+def reduce_to(ct: Any, like: Any) -> Any:
+    """Undo broadcasting: sum a cotangent over what an operand was repeated along."""
+    if type(ct) is float and type(like) is float:
+        return ct
+    shape = np.shape(like)
+    if np.shape(ct) != shape:
+        ct = _sum_to(ct, shape)
+    if not is_complex(like) and is_complex(ct):
+        return ct.real
+    return ct
+
+
+def is_complex(x: Any) -> bool:
+    """Whether a number or an array is complex."""
+    return isinstance(x, complex) or getattr(getattr(x, "dtype", None), "kind", "f") == "c"
+
+
+def _sum_to(ct: Any, shape: tuple[int, ...]) -> Any:
+    if np.ndim(ct) < len(shape) or np.size(ct) < np.prod(shape):
+        return broadcast_like(ct, shape)
+    extra = np.ndim(ct) - len(shape)
+    leading = tuple(range(extra))
+    repeated = tuple(
+        [extra + i for i, n in enumerate(shape) if n == 1 and np.shape(ct)[extra + i] != 1]
+    )
+    return ct.sum(axis=leading + repeated).reshape(shape)
+
+
+def broadcast_like(ct: Any, shape: tuple[int, ...]) -> Any:
+    """Repeat a cotangent so that it has a shape."""
+    if isinstance(ct, Array):
+        return jnp.broadcast_to(ct, shape)
+    return np.broadcast_to(ct, shape)
+
+
+def one_like(y: Any) -> Any:
+    """The cotangent to start from: one, of the type of a scalar result.
+
+    Raises:
+        DifferentiationError: the result is not a real scalar.
+    """
+    if isinstance(y, Array) and y.shape == () and is_float(y.dtype):
+        return jnp.ones_like(y)
+    if isinstance(y, (int, float)) and not isinstance(y, (bool, np.generic)):
+        return 1.0
+    if isinstance(y, (np.ndarray, np.generic)) and y.shape == () and y.dtype.kind == "f":
+        return y.dtype.type(1)
+    raise DifferentiationError(
+        f"a gradient is that of a function that returns a float, but it returned {_describe(y)}."
+    )
+
+
+def _describe(y: Any) -> str:
+    if isinstance(y, (np.ndarray, Array)):
+        return f"an array of shape {y.shape} and dtype {y.dtype}"
+    return f"{type(y).__name__} ({y!r:.60})"
+
+
+def is_differentiable(x: Any) -> bool:
+    """Whether a value has a derivative by its own type: a float, or an array of floats."""
+    if isinstance(x, (np.ndarray, np.generic, Array)):
+        return is_inexact(x.dtype)
+    return isinstance(x, (float, complex))
+
+
+def is_record(x: Any) -> bool:
+    """Whether a value is an object with declared fields."""
+    return not isinstance(x, type) and (
+        attrs.has(type(x)) or hasattr(type(x), "__dataclass_fields__")
+    )
+
+
+def field_names(kind: type) -> tuple[str, ...]:
+    """The names of the fields of an attrs class or a dataclass."""
+    if attrs.has(kind):
+        return tuple([field.name for field in attrs.fields(kind)])
+    return tuple(getattr(kind, "__dataclass_fields__"))  # noqa: B009 - typeshed's is an instance's
+
+
+def gradient_like(ct: Any, x: Any) -> Any:
+    """A cotangent as the user gets it: of the structure and the type of the argument."""
+    if isinstance(x, Array):
+        if not is_inexact(x.dtype):
+            return None
+        if ct is None:
+            return jnp.zeros_like(x)
+        return jnp.broadcast_to(jnp.asarray(ct), x.shape).astype(x.dtype)
+    if isinstance(x, (np.ndarray, np.generic)):
+        if not is_inexact(x.dtype):
+            return None
+        if isinstance(ct, Array):
+            return ct
+        if type(ct) is type(x) is np.ndarray and (ct.shape, ct.dtype) == (x.shape, x.dtype):
+            return ct.copy()  # it may be a view, or the cotangent of something else too
+        found = np.broadcast_to(np.asarray(0 if ct is None else ct, x.dtype), x.shape)
+        return found[()] if isinstance(x, np.generic) else found.copy()
+    if isinstance(x, (float, complex)):
+        return type(x)(0) if ct is None else _python_number(ct)
+    if isinstance(x, (tuple, list)):
+        parts = [None] * len(x) if ct is None else ct
+        items = [gradient_like(c, v) for c, v in zip(parts, x, strict=True)]
+        if isinstance(x, tuple) and type(x) is not tuple:
+            return type(x)(*items)
+        return type(x)(items)
+    if isinstance(x, dict):
+        return {k: gradient_like((ct or {}).get(k), v) for k, v in x.items()}
+    if is_record(x):
+        found = copy.copy(x)
+        for name in field_names(type(x)):
+            value = gradient_like((ct or {}).get(name), getattr(x, name))
+            object.__setattr__(found, name, value)
+        return found
+    if isinstance(x, (FunctionType, MethodType)):
+        return ct
+    return None
+
+
+def _python_number(ct: Any) -> Any:
+    if isinstance(ct, np.generic):
+        return ct.item()
+    if isinstance(ct, np.ndarray) and ct.shape == ():
+        return ct.item()
+    return ct

@@ -1,0 +1,65 @@
+"""Evaluation of programs, statement by statement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinyjax.source.ir import IR, Atom, Return, Variable
+from tinyjax.source.signature import bound
+
+
+def evaluate(ir: IR, *args: Any, **kwargs: Any) -> Any:
+    """Run a program.
+
+    Args:
+        ir: the program of a function, from ``ir_of``.
+        args: the function's arguments.
+        kwargs: its keyword arguments.
+
+    Returns:
+        What the function returns.
+
+    Raises:
+        SourceError: the program changes a list, a dict or a NumPy array in place.
+
+    Example:
+        >>> from tinyjax import source
+        >>> def power(x, n):
+        ...     r = 1.0
+        ...     while n > 0:
+        ...         n, r = n - 1, r * x
+        ...     return r
+        >>> source.evaluate(source.ir_of(power), 2.0, 5)
+        32.0
+    """
+    if ir.function is None:
+        values: tuple[Any, ...] = args
+    else:
+        values = (ir.function, *bound(ir.function, args, kwargs).values)
+    return run(ir, values)
+
+
+def run(ir: IR, values: tuple[Any, ...]) -> Any:
+    """Run a program on the values of its first block's parameters."""
+    env: dict[Variable, Any] = {}
+
+    def read(atom: Atom) -> Any:
+        return env[atom] if isinstance(atom, Variable) else atom.value
+
+    index = 0
+    while True:
+        block = ir.blocks[index]
+        env.update(zip(block.parameters, values, strict=True))
+        for statement in block.statements:
+            call = statement.call
+            env[statement.variable] = read(call.function)(
+                *[read(arg) for arg in call.args],
+                **{name: read(value) for name, value in call.keywords},
+            )
+        for exit_ in block.exits:
+            if isinstance(exit_, Return):
+                return read(exit_.value)
+            if exit_.unless is None or not read(exit_.unless):
+                index = exit_.target
+                values = tuple([read(arg) for arg in exit_.args])
+                break

@@ -1,0 +1,237 @@
+"""The functions that programs call for what Python has syntax for."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from tinyjax.core.array import Array
+from tinyjax.errors import SourceError
+from tinyjax.source.origins import program_location
+
+
+class Undefined:
+    """Stands for a variable that has no value yet."""
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+
+UNDEFINED: Final = Undefined()
+
+
+def contains(item: Any, container: Any) -> bool:
+    """``item in container``."""
+    return item in container
+
+
+def lacks(item: Any, container: Any) -> bool:
+    """``item not in container``."""
+    return item not in container
+
+
+def attribute(value: Any, name: str) -> Any:
+    """An attribute of a value."""
+    return getattr(value, name)
+
+
+def make_tuple(*items: Any) -> tuple[Any, ...]:
+    """A tuple of the arguments."""
+    return items
+
+
+def make_list(*items: Any) -> list[Any]:
+    """A list of the arguments."""
+    return [*items]
+
+
+def make_dict(*items: Any) -> dict[Any, Any]:
+    """A dict of alternating keys and values."""
+    return dict(zip(items[::2], items[1::2], strict=True))
+
+
+def joined(*parts: Sequence[Any]) -> tuple[Any, ...]:
+    """The items of several sequences, one after the other."""
+    return tuple([item for part in parts for item in part])
+
+
+def as_list(items: Any) -> list[Any]:
+    """A list of the items."""
+    return [*items]
+
+
+def merged(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The entries of several mappings; later ones win."""
+    return {key: value for part in parts for key, value in part.items()}
+
+
+def apply(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``fun(*args, **kwargs)``."""
+    return fun(*args, **kwargs)
+
+
+def items_of(iterable: Any) -> Any:
+    """What a loop goes over, as something with a length and an index."""
+    if isinstance(iterable, (range, tuple, np.ndarray, Array)):
+        return iterable
+    if isinstance(iterable, _ENDLESS):
+        raise SourceError(
+            f"a loop over itertools.{type(iterable).__name__} has no end that can be known. Write "
+            "while True and count."
+        )
+    return tuple(iterable)
+
+
+_ENDLESS: Final = (itertools.count, itertools.cycle, itertools.repeat)
+
+
+def unpacked(value: Any, count: int) -> tuple[Any, ...]:
+    """The items of a sequence that must have so many."""
+    items = items_of(value)
+    if len(items) != count:
+        raise ValueError(
+            f"not enough values to unpack (expected {count}, got {len(items)})"
+            if len(items) < count
+            else f"too many values to unpack (expected {count})"
+        )
+    return tuple([items[i] for i in range(count)])
+
+
+def unpacked_star(value: Any, before: int, after: int) -> tuple[Any, ...]:
+    """The items of a sequence, those in the middle as a list."""
+    items = [*items_of(value)]
+    if len(items) < before + after:
+        raise ValueError(
+            f"not enough values to unpack (expected at least {before + after}, got {len(items)})"
+        )
+    end = len(items) - after
+    return (*items[:before], items[before:end], *items[end:])
+
+
+def collected(chain: Any) -> list[Any]:
+    """The items that a comprehension has chained, each to those before it."""
+    items = []
+    while chain is not None:
+        chain, item = chain
+        items.append(item)
+    items.reverse()
+    return items
+
+
+def collected_dict(chain: Any) -> dict[Any, Any]:
+    """The entries that a comprehension has chained, each to those before it."""
+    return dict(collected(chain))
+
+
+def defined(value: Any, name: str) -> Any:
+    """A variable that some paths to here give no value.
+
+    Raises:
+        UnboundLocalError: this path did not.
+    """
+    if value is UNDEFINED:
+        raise UnboundLocalError(
+            f"cannot access local variable '{name}' where it is not associated with a value"
+        )
+    return value
+
+
+def captured(fun: FunctionType, name: str) -> Any:
+    """The value of a variable that a function closes over."""
+    assert fun.__closure__ is not None, f"{fun!r} closes over nothing"
+    cell = fun.__closure__[fun.__code__.co_freevars.index(name)]
+    try:
+        return cell.cell_contents
+    except ValueError:
+        raise NameError(
+            f"cannot access free variable '{name}' where it is not associated with a value in "
+            "enclosing scope"
+        ) from None
+
+
+def global_value(fun: FunctionType, name: str) -> Any:
+    """The value of a global variable of a function's module."""
+    try:
+        return fun.__globals__[name]
+    except KeyError:
+        pass
+    try:
+        return getattr(builtins, name)
+    except AttributeError:
+        raise NameError(f"name '{name}' is not defined") from None
+
+
+def make_function(
+    maker: FunctionType,
+    code: CodeType,
+    defaults: tuple[Any, ...],
+    keyword_defaults: dict[str, Any],
+    *values: Any,
+) -> FunctionType:
+    """A function defined inside ``maker``, with the values that it closes over."""
+    cells = tuple([CellType() if value is UNDEFINED else CellType(value) for value in values])
+    fun = FunctionType(code, maker.__globals__, code.co_name, defaults or None, cells)
+    fun.__kwdefaults__ = keyword_defaults or None
+    for cell, value in zip(cells, values, strict=True):
+        if value is UNDEFINED:  # the function's own name
+            cell.cell_contents = fun
+    return fun
+
+
+_IMMUTABLE: Final = (int, float, complex, str, bytes, tuple, frozenset, np.generic, Array)
+
+
+def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
+    """The result of ``value += by`` and its kin, for values that this does not change in place.
+
+    Raises:
+        SourceError: it would change the value in place.
+    """
+    if not isinstance(value, _IMMUTABLE):
+        raise SourceError(
+            f"an augmented assignment changes a value of type {type(value).__name__} in place, "
+            "which every other name of it would see. Write x = x + y in place of x += y.",
+            program_location(),
+        )
+    return operation(value, by)
+
+
+_CONVERSIONS: Final[dict[str, Callable[[Any], str]]] = {"s": str, "r": repr, "a": ascii}
+
+
+def formatted(value: Any, conversion: int, spec: str) -> str:
+    """One replacement field of an f-string."""
+    if conversion != -1:
+        value = _CONVERSIONS[chr(conversion)](value)
+    return format(value, spec)
+
+
+def text(*parts: str) -> str:
+    """An f-string's parts put together."""
+    return "".join(parts)
+
+
+def thrown(error: BaseException | type[BaseException], cause: BaseException | None) -> NoReturn:
+    """``raise error from cause``."""
+    raise error from cause
+
+
+def enter(manager: AbstractContextManager[Any]) -> Any:
+    """What a ``with`` statement binds."""
+    return type(manager).__enter__(manager)
+
+
+def leave(manager: AbstractContextManager[Any]) -> None:
+    """The regular end of a ``with`` statement."""
+    type(manager).__exit__(manager, None, None, None)
+
+
+def is_static(value: object) -> bool:
+    """Whether a global is taken as it is when a program is read: functions, classes, modules."""
+    return isinstance(value, ModuleType) or callable(value)

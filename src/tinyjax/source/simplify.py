@@ -1,0 +1,119 @@
+"""Programs with fewer blocks: chains become one, and blocks that only jump are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from tinyjax.source.ir import (
+    Atom,
+    Block,
+    Branch,
+    Return,
+    Statement,
+    Variable,
+    predecessors,
+    renumbered,
+)
+
+
+def simplified(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The same program with as few blocks as its branches need, numbered in order."""
+    found = list(renumbered(blocks))
+    while _skip_jumps(found) or _join_chains(found):
+        pass
+    return renumbered(tuple(found))
+
+
+def _skip_jumps(blocks: list[Block]) -> bool:
+    """Let branches to a block that only jumps go to where it jumps to."""
+    changed = False
+    for index, block in enumerate(blocks):
+        exits = list(block.exits)
+        for place, branch in enumerate(exits):
+            if not isinstance(branch, Branch):
+                continue
+            target = blocks[branch.target]
+            onward = target.exits[0]
+            if (
+                target.statements
+                or target.parameters
+                or not isinstance(onward, Branch)
+                or onward.unless is not None
+                or onward.target in (branch.target, index)
+                or any(isinstance(e, Branch) and e.target == onward.target for e in exits)
+            ):
+                continue
+            exits[place] = Branch(onward.target, onward.args, branch.unless)
+            changed = True
+        blocks[index] = attrs.evolve(block, exits=tuple(exits))
+    if changed:
+        blocks[:] = renumbered(tuple(blocks))
+    return changed
+
+
+def _join_chains(blocks: list[Block]) -> bool:
+    """Take the parameters out of a block that one branch leads to; append it where it follows."""
+    before = predecessors(tuple(blocks))
+    touched: set[int] = set()
+    given: dict[Variable, Atom] = {}
+    for index in range(len(blocks)):
+        for branch in blocks[index].branches:
+            target = branch.target
+            if before[target] != [index] or target == index or touched & {index, target}:
+                continue
+            alone = branch.unless is None and len(blocks[index].exits) == 1
+            if not alone and not branch.args:
+                continue
+            touched |= {index, target}
+            first, follower = blocks[index], blocks[target]
+            given.update(zip(follower.parameters, branch.args, strict=True))
+            if alone:
+                blocks[index] = Block(
+                    first.parameters, first.statements + follower.statements, follower.exits
+                )
+                blocks[target] = Block((), (), follower.exits)  # nothing leads there any more
+            else:
+                blocks[index] = attrs.evolve(
+                    first,
+                    exits=tuple(
+                        [
+                            attrs.evolve(e, args=())
+                            if isinstance(e, Branch) and e.target == target
+                            else e
+                            for e in first.exits
+                        ]
+                    ),
+                )
+                blocks[target] = attrs.evolve(follower, parameters=())
+    if touched:
+        _substitute(blocks, given)
+        blocks[:] = renumbered(tuple(blocks))
+    return bool(touched)
+
+
+def _substitute(blocks: list[Block], given: dict[Variable, Atom]) -> None:
+    def replace(atom: Atom) -> Atom:
+        while isinstance(atom, Variable) and atom in given:
+            atom = given[atom]
+        return atom
+
+    blocks[:] = [
+        Block(
+            block.parameters,
+            tuple([Statement(s.variable, s.call.map(replace), s.line) for s in block.statements]),
+            tuple([_leave(exit_, replace) for exit_ in block.exits]),
+        )
+        for block in blocks
+    ]
+
+
+def _leave(exit_: Branch | Return, replace: Callable[[Atom], Atom]) -> Branch | Return:
+    if isinstance(exit_, Return):
+        return Return(replace(exit_.value))
+    return Branch(
+        exit_.target,
+        tuple([replace(arg) for arg in exit_.args]),
+        None if exit_.unless is None else replace(exit_.unless),
+    )
