@@ -988,7 +988,9 @@ def check_by_differences(program: Program) -> None:
         scale = max(1.0, float(np.max(np.abs(slope), initial=0.0)))
         # of a smooth function these differ by its second derivative times the step
         bend = np.max(np.abs(ahead - 2 * middle + behind), initial=0.0) / eps
-        if program.smooth or bend < 1e-4 * scale:
+        # Where a step is no small part of a sine's period, differences say nothing of the slope.
+        steep = eps * float(np.max(np.abs(got), initial=0.0)) > 0.02
+        if not steep and (program.smooth or bend < 1e-4 * scale):
             np.testing.assert_allclose(got, slope, 1e-5, 1e-5 * scale)
 
 
