@@ -1,6 +1,9 @@
 """Settings that every test shares."""
 
+import gc
 import os
+import sys
+from itertools import count
 
 import hypothesis
 
@@ -23,3 +26,21 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("suite")
+
+_tests_run = count(1)
+#: After so many tests compiled programs are dropped.
+_PROGRAMS_KEPT_FOR = 200
+
+
+def pytest_runtest_teardown() -> None:
+    """Drop compiled programs now and then: Linux gives a process 65,530 mappings of memory.
+
+    A program takes about ten, the reference programs that jax compiles are never dropped by
+    themselves, and LLVM aborts the process when it gets no more.
+    """
+    if next(_tests_run) % _PROGRAMS_KEPT_FOR:
+        return
+    for name, clear in (("jax", "clear_caches"), ("tinyjax.xla", "cache_clear")):
+        if name in sys.modules:
+            getattr(sys.modules[name], clear)()
+    gc.collect()
