@@ -765,6 +765,7 @@ def test_residuals_inside_loops_and_branches_agree_with_jax(program: str) -> Non
             assert kept == wanted, policy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", INSIDE)
 def test_derivatives_inside_loops_and_branches_agree_with_jax(program: str) -> None:
     def curvature(lib: Any, f: Function) -> Any:

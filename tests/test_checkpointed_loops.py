@@ -39,6 +39,7 @@ def root(power: int, a: Any) -> Any:
     return lax.while_loop(goes_on, turn, (a, 0))[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [2, 3])
 def test_newtons_iteration(power: int) -> None:
     def fun(a: Any) -> Any:
@@ -126,6 +127,7 @@ def test_steps_that_an_example_does_not_take_stay_out_of_its_derivative() -> Non
         np.testing.assert_allclose(both(xs), expected, 1e-12)
 
 
+@pytest.mark.slow
 def test_in_other_programs() -> None:
     """Inside a scan, a conditional, another loop, and a checkpointed function."""
 
@@ -169,6 +171,7 @@ def test_in_other_programs() -> None:
         np.testing.assert_allclose(many, [tinyjax.grad(closed)(x) for x in xs], 1e-11)
 
 
+@pytest.mark.slow
 def test_the_tangent_map_under_every_transformation() -> None:
     fun = ours(2)
 
@@ -266,6 +269,7 @@ def test_scan_without_turns() -> None:
     assert [x.shape for x in found[1]] == [(0,), (0, 2)]
 
 
+@pytest.mark.slow
 def test_scan_under_every_transformation() -> None:
     """Against the loop that keeps every turn's residuals, which jax and NumPy have been held to."""
     xs = inputs(7)
@@ -483,6 +487,7 @@ def temporaries(fun: Callable[..., Any], *args: Any) -> int:
     return found
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_turns() -> None:
     fun = ours(4)
     assert 0 < temporaries(lambda x: fun(x, WS, 3), X) < 10_000

@@ -276,6 +276,7 @@ def test_closed_over_tracers(kind: str, inner: Fun, outer: Fun) -> None:
             close(outer(first(second(pair)))(jnp.array([x, c])), [[0.0, 2.0], [1.0, 0.0]])
 
 
+@pytest.mark.slow
 def test_rules_hold_under_any_order_of_transformations() -> None:
     f = custom_derivative(jnp.sin)
     f.defderivative(lambda x: (f(x), lambda t: 3.0 * jnp.cos(x) * t))

@@ -167,6 +167,7 @@ def test_auxiliary_data_is_no_leak(checked: None) -> None:
     np.testing.assert_array_equal(aux["double"], 2 * X)
 
 
+@pytest.mark.slow
 def test_nested_transformations_that_leak_nothing(checked: None) -> None:
     def fun(x: Any) -> Any:
         return jit(lambda y: jnp.sin(x) * y)(x)

@@ -885,6 +885,7 @@ programs = st.lists(statements, min_size=1, max_size=4).map(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(text=programs, x=st.sampled_from([0.3, -0.7, 1.1]))
 def test_random_programs(text: str, x: float) -> None:

@@ -496,6 +496,7 @@ SMOOTH = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("name", SMOOTH)
 def test_derivatives_of_first_and_second_order(name: str, dtype: str) -> None:
