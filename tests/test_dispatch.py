@@ -114,6 +114,24 @@ def test_types_and_shapes_are_told_apart() -> None:
                 np.testing.assert_array_equal(out, x)
 
 
+def test_structures_are_told_apart() -> None:
+    f = tinyjax.jit(lambda x, y: x[0] - 2.0 * x[1] if y is None else x + y)
+    x, y = jnp.asarray(X), jnp.asarray(X) * 3
+    for _ in range(3):
+        np.testing.assert_array_equal(f((x, y), None), X - 2 * (X * 3))
+        np.testing.assert_array_equal(f(x, y), X + X * 3)
+        np.testing.assert_array_equal(f((X, y), None), X - 2 * (X * 3))
+        np.testing.assert_array_equal(f(X, y), X + X * 3)
+
+
+def test_large_arguments_and_large_results_of_the_host() -> None:
+    f = tinyjax.jit(lambda x: x + 1.0)
+    for n in (10_000, 10):
+        x = np.arange(n, dtype=np.float32)
+        for _ in range(3):
+            np.testing.assert_array_equal(f(x), x + 1)
+
+
 def test_strided_arrays() -> None:
     f = tinyjax.jit(lambda x: x + 0)
     x = np.arange(24.0).reshape(2, 3, 4)

@@ -157,8 +157,10 @@ def launch_mixed(
     out_tree: PyTreeDef,
     leaves: Sequence[Any],
     usual: Launch,
-) -> Launch:
+) -> Launch | None:
     """Return a launch for arguments some of which are NumPy arrays or numbers.
+
+    None where these are large, or all results are.
 
     The stages of calls that have ended are used again. What tells that one has ended is its
     smallest result: all results of a program are ready at once, when it has read its operands.
@@ -180,7 +182,7 @@ def launch_mixed(
         or not sizes
         or min(sizes) > _LARGEST_WITNESS
     ):
-        return usual
+        return None
     witness = sizes.index(min(sizes))
     on, execute, handlers = program.backend, program.loaded.execute_sharded, program.handlers
     fixed = [buffer_of(c, on) for c in consts]
