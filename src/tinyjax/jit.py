@@ -283,7 +283,7 @@ class JitFunction(Generic[P, R]):
         call = xla.call_key(args, kwargs)
         if call is None or any(x is not y for x, y in zip(call[0], leaves, strict=True)):
             return
-        # Only where every argument is a leaf do the types say it all: f((x, y), None) is not f(x, y).
+        # Types say it all only where every argument is a leaf: f((x, y), None) is not f(x, y).
         if kwargs or len(leaves) != len(args) or any(map(is_not, leaves, args)):
             plans, key = self._nested, call[1]
         else:

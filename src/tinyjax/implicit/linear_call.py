@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from tinyjax.control_flow.common import close_over
 from tinyjax.core.array import Array, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
@@ -69,13 +70,9 @@ def linear_call(
 def _bind_staged(
     there: Staged, back: Staged, operands: Sequence[Array], num_residuals: int
 ) -> Sequence[Array]:
-    n, m = len(there.consts), len(back.consts)
-    a, b = there.jaxpr, back.jaxpr
-    no_a, no_b = tuple(Var(c.aval) for c in there.consts), tuple(Var(c.aval) for c in back.consts)
-    forward = Jaxpr((*a.in_binders[:n], *no_b, *a.in_binders[n:]), a.eqns, a.outs)
-    backward = Jaxpr((*no_a, *b.in_binders), b.eqns, b.outs)
-    params = LinearCallParams(forward, backward, n + m + num_residuals)
-    return bind(linear_call_p, (*there.consts, *back.consts, *operands), params)
+    (forward, backward), consts = close_over([there, back])
+    params = LinearCallParams(forward, backward, len(consts) + num_residuals)
+    return bind(linear_call_p, (*consts, *operands), params)
 
 
 @linear_call_p.def_rule(STEPWISE)

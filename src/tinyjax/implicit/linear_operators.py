@@ -178,21 +178,11 @@ def _bind_staged(
 ) -> Sequence[Array]:
     """Bind programs that take the same operands, after constants that each has of its own."""
     programs = [matvec, solve] if transpose_solve is None else [matvec, solve, transpose_solve]
-    own = {id(c): c for program in programs for c in program.consts}
-
-    def widen(program: Staged) -> Jaxpr:
-        jaxpr, n = program.jaxpr, len(program.consts)
-        of_own = dict(zip(map(id, program.consts), jaxpr.in_binders, strict=False))
-        binders = [of_own.get(key) or Var(c.aval) for key, c in own.items()]
-        return Jaxpr((*binders, *jaxpr.in_binders[n:]), jaxpr.eqns, jaxpr.outs)
-
+    (of_matvec, of_solve, *back), own = close_over(programs)
     params = LinearSolveParams(
-        widen(matvec),
-        widen(solve),
-        None if transpose_solve is None else widen(transpose_solve),
-        len(own) + num_consts,
+        of_matvec, of_solve, back[0] if back else None, len(own) + num_consts
     )
-    return bind(custom_linear_solve_p, (*own.values(), *operands), params)
+    return bind(custom_linear_solve_p, (*own, *operands), params)
 
 
 @custom_linear_solve_p.def_transpose
