@@ -53,7 +53,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     # no staging: what does not depend on the arguments is computed now, programs in it included
     linear = linear_trace(fun)
     with running(linear):
-        staged = linear.build(flat(*[linear.new_input(aval) for aval in in_avals]))
+        staged = linear.build(flat(*linear.new_inputs(in_avals)))
     jaxpr, out_tree = staged.jaxpr, flat.out_tree
     known = dict(zip(jaxpr.in_binders, staged.consts, strict=False))
     inputs = jaxpr.in_binders[len(known) :]

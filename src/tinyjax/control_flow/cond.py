@@ -184,15 +184,15 @@ def share_slots(
     of_type: dict[ShapedArray, list[int]] = {}
     places: list[list[int]] = []
     for avals in residuals:
-        taken: dict[ShapedArray, int] = {}
+        free = {aval: iter(list(same_type)) for aval, same_type in of_type.items()}
         own: list[int] = []
         for aval in avals:
-            same_type = of_type.setdefault(aval, [])
-            n = taken[aval] = taken.get(aval, 0) + 1
-            if n > len(same_type):
-                same_type.append(len(slots))
+            place = next(free[aval], None) if aval in free else None
+            if place is None:
+                place = len(slots)
                 slots.append(aval)
-            own.append(same_type[n - 1])
+                of_type.setdefault(aval, []).append(place)
+            own.append(place)
         places.append(own)
     return slots, places
 

@@ -1,24 +1,61 @@
 """What functions close over: whether there are traced values among it."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
 from tinyjax.core.trace import Tracer
 
+Seen = dict[int, object]
+
+#: What was found to close over no live tracer, by identity, while a recording goes on.
+_found_free: ContextVar[Seen | None] = ContextVar("tinyjax_found_free", default=None)
+
+
+@contextmanager
+def each_searched_once() -> Iterator[None]:
+    """Within this, what was found to close over no live tracer is not searched again.
+
+    Each function of a nest closes over all those within it, and each is asked for its tracers.
+    """
+    if _found_free.get() is not None:
+        yield
+        return
+    token = _found_free.set({})
+    try:
+        yield
+    finally:
+        _found_free.reset(token)
+
 
 def holds_tracer(value: object) -> bool:
     """Whether what the user wrote closes over a live tracer, as far as is seen from outside."""
-    return any(tracer._trace.live for tracer in tracers_in(value))
+    found_free = _found_free.get()
+    seen: Seen = {}
+    if any(tracer._trace.live for tracer in tracers_in(value, seen, found_free or {})):
+        return True
+    if found_free is not None:
+        found_free.update(seen)
+    return False
 
 
-def tracers_in(value: object, seen: set[int] | None = None) -> Iterator[Tracer]:
-    """The tracers that what the user wrote closes over, as far as is seen from outside."""
-    seen = set() if seen is None else seen
-    if id(value) in seen:
+def tracers_in(
+    value: object, seen: Seen | None = None, left_out: Seen | None = None
+) -> Iterator[Tracer]:
+    """The tracers that what the user wrote closes over, as far as is seen from outside.
+
+    Args:
+        value: what the user wrote.
+        seen: by identity, what was searched already; what is searched is added.
+        left_out: what is not searched either.
+    """
+    seen = {} if seen is None else seen
+    if id(value) in seen or (left_out is not None and id(value) in left_out):
         return
-    seen.add(id(value))
+    seen[id(value)] = value
     inside: list[object] = []
     match value:
         case Tracer():
@@ -39,7 +76,7 @@ def tracers_in(value: object, seen: set[int] | None = None) -> Iterator[Tracer]:
         case _:
             pass
     for x in inside:
-        yield from tracers_in(x, seen)
+        yield from tracers_in(x, seen, left_out)
 
 
 def _filled(cell: Any) -> bool:

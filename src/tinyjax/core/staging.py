@@ -53,7 +53,7 @@ class Recorder(Trace):
     """A trace that writes equations down.
 
     Attributes:
-        in_binders: the parameters made with ``new_input``.
+        in_binders: the parameters made with ``new_inputs``.
         eqns: the equations so far.
         consts: by identity, every array from outside that they mention, with its variable.
     """
@@ -66,11 +66,11 @@ class Recorder(Trace):
         self.eqns: list[JaxprEqn] = []
         self.consts: dict[int, tuple[Var, Array]] = {}
 
-    def new_input(self, aval: ShapedArray) -> StagingTracer:
-        """Add a parameter."""
-        var = Var(aval)
-        self.in_binders.append(var)
-        return StagingTracer(self, var, aval)
+    def new_inputs(self, avals: Sequence[ShapedArray]) -> list[StagingTracer]:
+        """Add parameters."""
+        binders = [Var(aval) for aval in avals]
+        self.in_binders.extend(binders)
+        return [StagingTracer(self, var, var.aval) for var in binders]
 
     def atom(self, value: Array) -> Atom:
         """Return what stands for a value: its variable, a literal, or a constant's variable."""
@@ -85,7 +85,9 @@ class Recorder(Trace):
             raise_leaked(value)
         found = self.consts.get(id(value))
         if found is None:
-            found = self.consts[id(value)] = (Var(value.aval), value)
+            # what another recording computes keeps its variable: it is defined here only once too
+            var = value.binder if type(value) is StagingTracer else Var(value.aval)
+            found = self.consts[id(value)] = (var, value)
         return found[0]
 
     def record(
@@ -100,7 +102,12 @@ class Recorder(Trace):
         inputs: list[Atom] = []
         avals: list[ShapedArray] = []
         for arg in args:
-            if type(arg) is StagingTracer and arg._trace is self:
+            if type(arg) is StagingTracer:
+                trace = arg._trace
+                if trace is not self:  # as in ``atom``; a nest of functions has many
+                    if not trace.live:
+                        raise_leaked(arg)
+                    self.consts[id(arg)] = (arg.binder, arg)
                 inputs.append(arg.binder)
                 avals.append(arg.aval)
             else:
@@ -113,18 +120,18 @@ class Recorder(Trace):
             var = Var(aval)
             self.eqns.append(JaxprEqn(primitive, tuple(inputs), params, (var,), source))
             return (StagingTracer(self, var, aval),)
-        results: list[Array] = []
-        binders: list[Var] = []
-        for aval in out_avals:
-            var = Var(aval)
-            binders.append(var)
-            results.append(StagingTracer(self, var, aval))
+        binders = [Var(aval) for aval in out_avals]
         self.eqns.append(JaxprEqn(primitive, tuple(inputs), params, tuple(binders), source))
-        return results
+        return [StagingTracer(self, var, var.aval) for var in binders]
 
     def build(self, outs: Sequence[Array]) -> Staged:
         """Close the recording: constants become the first parameters."""
-        atoms = tuple([self.atom(out) for out in outs])
+        atoms = tuple(
+            [
+                out.binder if type(out) is StagingTracer and out._trace is self else self.atom(out)
+                for out in outs
+            ]
+        )
         const_vars = [var for var, _ in self.consts.values()]
         jaxpr = Jaxpr((*const_vars, *self.in_binders), tuple(self.eqns), atoms)
         if settings().check_jaxprs:
@@ -197,7 +204,7 @@ def stage(
     """
     trace = StagingTrace(current_trace(), user_fun)
     with STAGING_LEVEL, running(trace):
-        args = [trace.new_input(aval) for aval in avals]
+        args = trace.new_inputs(avals)
         outs = fun(*args)
         staged = trace.build(outs)
     if settings().check_leaks and user_fun is not None:

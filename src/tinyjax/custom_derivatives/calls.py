@@ -20,7 +20,7 @@ import attrs
 
 from tinyjax.core.array import Array, splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.closures import holds_tracer, tracers_in
+from tinyjax.core.closures import each_searched_once, holds_tracer, tracers_in
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
@@ -472,7 +472,7 @@ _MOST_LEVELS = 2
 
 def _record(trace: Trace, call: Call, args: Sequence[Array]) -> Sequence[Array]:
     avals = [x.aval for x in args]
-    with use_trace(trace):
+    with use_trace(trace), each_searched_once():
         staged = stage(call.fun, avals)
         jaxpr, consts = staged.jaxpr, staged.consts
         user_jvp = call.jvp
@@ -521,9 +521,8 @@ def _stage_rule(
 
     def run(*primals: Array) -> list[Array]:
         linear = linear_trace()
-        given = [
-            linear.new_input(a) if has else ZERO for a, has in zip(avals, nonzero, strict=True)
-        ]
+        inputs = iter(linear.new_inputs([a for a, has in zip(avals, nonzero, strict=True) if has]))
+        given = [next(inputs) if has else ZERO for has in nonzero]
         with running(linear):
             outs, tangents = jvp(primals, given)
             if any(_belongs(out, linear) for out in outs):

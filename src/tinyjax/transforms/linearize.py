@@ -125,10 +125,13 @@ def linearize_flat(
         is_inexact(primal.dtype) and (chosen is None or chosen[i])
         for i, primal in enumerate(primals)
     )
+    tangents = iter(
+        linear.new_inputs([x.aval for x, has in zip(primals, nonzero_in, strict=True) if has])
+    )
     with running(trace):
         outs = fun(
             *[
-                JVPTracer(trace, primal, linear.new_input(primal.aval)) if has else primal
+                JVPTracer(trace, primal, next(tangents)) if has else primal
                 for primal, has in zip(primals, nonzero_in, strict=True)
             ]
         )
@@ -189,7 +192,9 @@ def linearize_jaxpr(
             places = {id(arg): i for i, arg in enumerate(args)}
             forwarded = tuple([places.get(id(r)) for r in linearized.residuals])
             found.append((linearized, forwarded))
-            computed = [r for r in linearized.residuals if id(r) not in places]
+            computed = [
+                r for r, i in zip(linearized.residuals, forwarded, strict=True) if i is None
+            ]
             return [*linearized.primals_out, *computed]
 
         staged = stage(run, jaxpr.in_avals)

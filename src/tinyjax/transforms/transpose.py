@@ -108,15 +108,15 @@ def _pull_back(
                 needed = needed or ct is not ZERO
             if not needed:
                 continue
-            operands: list[Array | Var] = []
-            for x in eqn.inputs:
-                operands.append(x.value if isinstance(x, Lit) else known.get(x, x))  # noqa: PERF401
+            operands: list[Array | Var] = [
+                x.value if isinstance(x, Lit) else known.get(x, x) for x in eqn.inputs
+            ]
             if rule is None:
                 results = eqn.primitive.rules.transpose(found, operands, eqn.params)
             else:
                 results = rule(eqn, found, operands)
             for var, result in zip(operands, results, strict=True):
-                if type(var) is Var and result is not None and result is not ZERO:
+                if result is not None and result is not ZERO and type(var) is Var:
                     before = totals.get(var)
                     totals[var] = result if before is None else add(before, result)
     finally:
