@@ -27,7 +27,9 @@ _PASSED_OVER = (
 )
 
 
+# Files that were looked at: staging asks at every equation.
 _ours: set[str] = set()
+_theirs: set[str] = set()
 
 
 @attrs.frozen
@@ -52,10 +54,11 @@ def user_frame(depth: int = 1) -> FrameType | None:
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
         filename = frame.f_code.co_filename
-        if filename not in _ours:  # staging passes here at every equation
-            if not filename.startswith(_PASSED_OVER):
+        if filename not in _ours:
+            if filename in _theirs:
                 return frame
-            _ours.add(filename)
+            (_ours if filename.startswith(_PASSED_OVER) else _theirs).add(filename)
+            continue
         frame = frame.f_back
     return None
 

@@ -39,7 +39,7 @@ class Var:
 
 
 # Staging makes a variable for every value, and the derivative of a nest of functions one for every
-# residual at every level. The slot's own setter takes half the time of the ``__init__`` that attrs
+# residual at every level. The slots' own setters take half the time of the ``__init__`` that attrs
 # gives a frozen class.
 _set_aval: Callable[[Var, ShapedArray], None] = Var.__dict__["aval"].__set__
 
@@ -68,7 +68,7 @@ def zero_literal(aval: ShapedArray) -> Lit:
     return Lit(splat(0, aval), aval)
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(eq=False, repr=False, init=False)
 class JaxprEqn:
     """One equation: ``out_binders = primitive[params] inputs``."""
 
@@ -76,10 +76,29 @@ class JaxprEqn:
     inputs: tuple[Atom, ...]
     params: Any
     out_binders: tuple[Var, ...]
-    source: Source | None = None
+    source: Source | None
+
+    def __init__(
+        self,
+        primitive: Primitive[Any],
+        inputs: tuple[Atom, ...],
+        params: Any,
+        out_binders: tuple[Var, ...],
+        source: Source | None = None,
+    ) -> None:
+        _set_primitive(self, primitive)
+        _set_inputs(self, inputs)
+        _set_params(self, params)
+        _set_out_binders(self, out_binders)
+        _set_source(self, source)
 
     def __repr__(self) -> str:
         return printing.print_eqn(self)
+
+
+_set_primitive, _set_inputs, _set_params, _set_out_binders, _set_source = (
+    JaxprEqn.__dict__[field.name].__set__ for field in attrs.fields(JaxprEqn)
+)
 
 
 @attrs.frozen

@@ -56,15 +56,17 @@ class Recorder(Trace):
         in_binders: the parameters made with ``new_inputs``.
         eqns: the equations so far.
         consts: by identity, every array from outside that they mention, with its variable.
+        literals: by identity, every array that stands in them as a literal.
     """
 
-    __slots__ = ("consts", "eqns", "in_binders")
+    __slots__ = ("consts", "eqns", "in_binders", "literals")
 
     def __init__(self, parent: Trace, fun: Callable[..., object] | None = None) -> None:
         super().__init__(parent, fun)
         self.in_binders: list[Var] = []
         self.eqns: list[JaxprEqn] = []
         self.consts: dict[int, tuple[Var, Array]] = {}
+        self.literals: dict[int, Lit] = {}
 
     def new_inputs(self, avals: Sequence[ShapedArray]) -> list[StagingTracer]:
         """Add parameters."""
@@ -78,7 +80,8 @@ class Recorder(Trace):
             return value.binder
         if type(value) is ConcreteArray:
             if is_splat(value):
-                return Lit(value, value.aval)
+                found_lit = self.literals[id(value)] = Lit(value, value.aval)
+                return found_lit
         elif not isinstance(value, Tracer):
             raise_not_concrete(value)
         elif not value._trace.live:
@@ -111,7 +114,7 @@ class Recorder(Trace):
                 inputs.append(arg.binder)
                 avals.append(arg.aval)
             else:
-                x = self.atom(arg)
+                x = self.literals.get(id(arg)) or self.atom(arg)
                 inputs.append(x)
                 avals.append(x.aval)
         out_avals = primitive.rules.abstract_eval(avals, params)
