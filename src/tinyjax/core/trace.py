@@ -152,11 +152,10 @@ class EvalTrace(Trace):
             return [
                 ConcreteArray(asarray(out), aval) for out, aval in zip(outs, avals, strict=True)
             ]
-        # a loop runs faster than a comprehension's frame for the one result there usually is
-        results: list[Array] = []
-        for out in outs:
-            results.append(ConcreteArray(out if type(out) is ndarray else asarray(out)))  # noqa: PERF401
-        return results
+        if len(outs) == 1:  # nearly always, and faster than the comprehension
+            out = outs[0]
+            return (ConcreteArray(out if type(out) is ndarray else asarray(out)),)
+        return [ConcreteArray(asarray(out)) for out in outs]
 
 
 def _host_of(arg: Array) -> HostArray:

@@ -333,8 +333,14 @@ def move_batch_axis(x: Array, axis: int | None, destination: int, size: int) -> 
     """Bring a batch axis to a place, making one by repetition where there is none."""
     if axis is None:
         shape = (*x.shape[:destination], size, *x.shape[destination:])
-        if isinstance(x, ConcreteArray) and is_splat(x) and x.size and id(x) not in followed:
-            return splat(first_element(x.host), x.aval.with_shape(shape))
+        if (
+            isinstance(x, ConcreteArray)
+            and is_splat(x)
+            and 0 not in x.shape
+            and id(x) not in followed
+        ):
+            wanted = x.aval.with_shape(shape) if destination else x.aval.stacked(size)
+            return splat(first_element(x.host), wanted)
         dims = tuple(i if i < destination else i + 1 for i in range(x.ndim))
         return broadcast_in_dim(x, shape, dims)
     return moveaxis(x, axis, destination)

@@ -53,6 +53,8 @@ class BatchTracer(Tracer):
 
 def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:
     """The type without its batch axis."""
+    if axis == 0:  # nearly always
+        return aval.row()
     return aval.with_shape(aval.shape[:axis] + aval.shape[axis + 1 :])
 
 

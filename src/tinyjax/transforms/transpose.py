@@ -100,14 +100,16 @@ def _pull_back(
         set_evaluated_source(user_source())  # as in eval_jaxpr
     try:
         for eqn in reversed(eqns):
-            found: list[Tangent] = []
-            needed = False
-            for binder in eqn.out_binders:
-                ct = totals.pop(binder, ZERO)
-                found.append(ct)
-                needed = needed or ct is not ZERO
-            if not needed:
-                continue
+            binders = eqn.out_binders
+            if len(binders) == 1:  # nearly always, and faster than the loop
+                ct = totals.pop(binders[0], ZERO)
+                if ct is ZERO:
+                    continue
+                found: list[Tangent] = [ct]
+            else:
+                found = [totals.pop(binder, ZERO) for binder in binders]
+                if all(ct is ZERO for ct in found):
+                    continue
             operands: list[Array | Var] = [
                 x.value if isinstance(x, Lit) else known.get(x, x) for x in eqn.inputs
             ]
