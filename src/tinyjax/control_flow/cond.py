@@ -110,7 +110,7 @@ def _cond_lowering(
     return outs
 
 
-def _bind_branches(
+def bind_branches(
     index: Array, branches: Sequence[Staged], operands: Sequence[Array]
 ) -> Sequence[Array]:
     """Bind the choice between transformed branches, which may have brought constants along."""
@@ -136,7 +136,7 @@ def _cond_jvp(
     present = _any_of([jvp_jaxpr(branch, nonzero)[1] for branch in params.branches])
     branches = [jvp_jaxpr(branch, nonzero, present)[0] for branch in params.branches]
     given = [t for t in tangents[1:] if t is not ZERO]
-    outs = _bind_branches(index, branches, [*operands, *given])
+    outs = bind_branches(index, branches, [*operands, *given])
     rest = iter(outs[len(present) :])
     return outs[: len(present)], [next(rest) if has else ZERO for has in present]
 
@@ -154,7 +154,7 @@ def _cond_linearize(
     primal = [
         _fill_slots(lin.primal, n, slots, own) for lin, own in zip(linearized, places, strict=True)
     ]
-    outs = _bind_branches(index, primal, operands)
+    outs = bind_branches(index, primal, operands)
     kept = sorted({i for lin in linearized for i in lin.forwarded if i is not None})
     residuals = [*outs[n:], *(operands[i] for i in kept)]
     first = [*slots, *(params.branches[0].in_avals[i] for i in kept)]
@@ -164,7 +164,7 @@ def _cond_linearize(
     ]
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        return _bind_branches(index, tangent, [*residuals, *tangents])
+        return bind_branches(index, tangent, [*residuals, *tangents])
 
     return outs[:n], present, tangent_map
 
@@ -262,7 +262,7 @@ def _cond_transpose(
     branches = [spread_all(t.nonzero_out, t.staged) for t in transposed]
     known = [x for x in rest if not isinstance(x, Var)]
     given = [ct for ct in cotangents if ct is not ZERO]
-    outs = iter(_bind_branches(index, branches, [*known, *given]))
+    outs = iter(bind_branches(index, branches, [*known, *given]))
     results = iter([next(outs) if has else ZERO for has in present])
     return [None, *(next(results) if is_linear else None for is_linear in linear)]
 
@@ -279,7 +279,7 @@ def _cond_batch(
         branches = [
             batch_jaxpr(b, mapped, tuple(rest), wanted, move_batch_axis)[0] for b in params.branches
         ]
-        return _bind_branches(index, branches, operands), at_front(wanted)
+        return bind_branches(index, branches, operands), at_front(wanted)
     operands = [
         x if axis is None else moveaxis(x, axis, 0) for x, axis in zip(operands, rest, strict=True)
     ]
@@ -333,7 +333,7 @@ def _of_those_who_take(
     zeros = tuple([zero_literal(aval) for aval in run.jaxpr.out_avals])
     nothing = Staged(Jaxpr(tuple(map(Var, avals)), (), zeros), ())
     anyone = convert_element_type(reduce_or(here, (0,)), dtypes.int32)
-    return _bind_branches(anyone, [nothing, run], [here, *operands])
+    return bind_branches(anyone, [nothing, run], [here, *operands])
 
 
 # The functions
@@ -433,7 +433,7 @@ def _choose(
         *(stage_function(branch, in_tree, avals) for branch in branches), strict=True
     )
     joined = _join(name, branches, staged, out_trees)
-    return tree.unflatten(out_trees[0], _bind_branches(index, joined, args))
+    return tree.unflatten(out_trees[0], bind_branches(index, joined, args))
 
 
 def _join(

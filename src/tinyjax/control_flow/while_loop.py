@@ -316,8 +316,8 @@ def while_loop(
     if the loop ended after one turn more. From a hundred turns on (tried up to 100,000, with 2 to
     32 states) the turns run are at most a tenth more than a ``scan`` with as many checkpoints runs.
     In shorter loops, of ten turns or more, that holds with 5 to 32 states; with 4, 3 and 2 they are
-    at most 1.125, 1.2 and 1.25 times as many, and with 3 or 2 no way to choose stays within a
-    tenth. A callback in the body is called every time.
+    at most 1.125, 1.2 and 1.25 times as many, and no way to choose on the way has a worst case that
+    is a twentieth better. A callback in the body is called every time.
 
     Args:
         cond_fun: takes the state; returns a bool scalar.
