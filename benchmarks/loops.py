@@ -20,7 +20,8 @@ from contextlib import contextmanager
 from functools import partial
 from math import comb
 from pathlib import Path
-from time import perf_counter
+from statistics import median
+from time import perf_counter, process_time
 from types import FrameType
 from typing import Any, Final
 
@@ -279,34 +280,43 @@ def _program(nest: Nest, transform: Transformation, depth: int) -> Function:
 
 @attrs.frozen
 class Work:
-    """The seconds it took at each depth, or why there are none."""
+    """How much longer it takes at twice the depth, or why that is not known.
 
-    seconds: tuple[float, ...]
+    Attributes:
+        seconds: what it takes at the smaller depth.
+        ratio: how many times as long at the larger one.
+        failure: why there are none.
+    """
+
+    seconds: float = 0.0
+    ratio: float = 0.0
     failure: str = ""
 
     @property
     def text(self) -> str:
         if self.failure:
             return f"{self.failure}: {_verdict(False)}"
-        ratio = self.seconds[1] / self.seconds[0]
-        return f"{ratio:.2f} ({duration(self.seconds[0])}) {_verdict(ratio <= WORK_BAR)}"
+        return f"{self.ratio:.2f} ({duration(self.seconds)}) {_verdict(self.ratio <= WORK_BAR)}"
 
 
 def _work(once: Callable[[int], float], rounds: int) -> Work:
-    """Measure at both depths in turns, and take the least, which other load disturbs least."""
-    found: tuple[list[float], ...] = tuple([] for _ in DEPTHS)
+    """Measure the larger depth between two times the smaller, again and again; take the medians."""
+    shallow, deep = DEPTHS
+    seconds: list[float] = []
+    ratios: list[float] = []
     try:
         with _patience():
             for _ in range(rounds):
-                for depth, seconds in zip(DEPTHS, found, strict=True):
-                    seconds.append(once(depth))
+                before, between, after = once(shallow), once(deep), once(shallow)
+                seconds += (before, after)
+                ratios.append(2 * between / (before + after))
     except TooLongError:
-        return Work((), f"over {PATIENCE} s")
+        return Work(failure=f"over {PATIENCE} s")
     except RecursionError:
-        return Work((), "too deep for Python")
+        return Work(failure="too deep for Python")
     except (RuntimeError, ValueError) as error:  # NumPy bounds the number of axes
-        return Work((), str(error))
-    return Work(tuple([min(seconds) for seconds in found]))
+        return Work(failure=str(error))
+    return Work(median(seconds), median(ratios))
 
 
 def _tracing(nest: Nest, transform: Transformation, depth: int) -> float:
@@ -314,9 +324,9 @@ def _tracing(nest: Nest, transform: Transformation, depth: int) -> float:
     gc.collect()
     gc.disable()
     try:
-        start = perf_counter()
+        start = process_time()
         tinyjax.make_jaxpr(fun)(np.float32(1.5))
-        return perf_counter() - start
+        return process_time() - start
     finally:
         gc.enable()
 
