@@ -125,11 +125,17 @@ class Jaxpr:
 
     @property
     def in_avals(self) -> tuple[ShapedArray, ...]:
-        return tuple([v.aval for v in self.in_binders])
+        found: tuple[ShapedArray, ...] | None = self._derived.get("in_avals")
+        if found is None:
+            found = self._derived["in_avals"] = tuple([v.aval for v in self.in_binders])
+        return found
 
     @property
     def out_avals(self) -> tuple[ShapedArray, ...]:
-        return tuple([x.aval for x in self.outs])
+        found: tuple[ShapedArray, ...] | None = self._derived.get("out_avals")
+        if found is None:
+            found = self._derived["out_avals"] = tuple([x.aval for x in self.outs])
+        return found
 
     @property
     def type(self) -> JaxprType:
