@@ -209,6 +209,38 @@ def test_custom_linear_solve_in_reverse_needs_a_transpose() -> None:
         jacrev(solve)(b)
 
 
+#: Where ``z + z^3`` is the cube of 0.4.
+ROOT: Final = scipy.optimize.brentq(lambda z: z + z**3 - 0.4**3, 0, 1, xtol=1e-15)
+
+
+def with_programs(x: Any) -> Any:
+    """A chain of programs of which each takes the one before's result."""
+    return jnp.sin(lax.fori_loop(0, 3, lambda _, c: jnp.sin(c * x), jit(jnp.sin)(x)))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["eager", "jit"])
+def test_a_matrix_that_is_a_derivative(wrap: Fun) -> None:
+    """Only what is linear in it is transposed, although programs compute values along with it."""
+
+    def solve(x: Array) -> Any:
+        def multiply(t: Array) -> Any:
+            return 2 * t + jvp(with_programs, (x,), (t,))[1]
+
+        def divide(matvec: Fun, b: Array) -> Any:
+            return b / matvec(jnp.ones_like(b))
+
+        return lax.custom_linear_solve(multiply, x, divide, divide)
+
+    def expected(x: Array) -> Any:
+        return x / (2 + grad(with_programs)(x))
+
+    x = double(0.3)
+    for change in (lambda f: f, grad, jacfwd, lambda f: grad(grad(f))):
+        close(wrap(change(solve))(x), change(expected)(x))
+    many = double([0.3, 0.5])
+    close(wrap(vmap(grad(solve)))(many), vmap(grad(expected))(many))
+
+
 # Roots, fixed points and minima: programs of a vector, and the same by a closed form
 
 
@@ -322,6 +354,24 @@ def test_the_line_search_saves_newtons_method() -> None:
     close(root(broyden, double([-1.2, 1.0])), [1.0, 1.0])
 
 
+def test_rules_for_reverse_mode_alone() -> None:
+    @tinyjax.custom_vjp
+    def cube(x: Any) -> Any:
+        return x**3
+
+    cube.defvjp(lambda x: (x**3, x), lambda x, ct: (3 * x**2 * ct,))
+
+    def steady(power: Fun, solver: Any) -> Fun:
+        return lambda a: fixed_point(lambda z: 0.1 * power(z) - a, a, linear_solver=solver)
+
+    a = double(0.4)
+    close(grad(steady(cube, "gmres"))(a), grad(steady(lambda z: z**3, "dense"))(a))
+    with pytest.raises(DifferentiationError, match="whose rule serves reverse mode"):
+        grad(steady(cube, "dense"))(a)
+    # where the unknown does not go through it, any solver will do
+    close(grad(lambda a: root(lambda z: z + z**3 - cube(a), a))(a), 3 * 0.16 / (1 + 3 * ROOT**2))
+
+
 def test_the_first_guess_has_no_derivative() -> None:
     def zero(f: Fun) -> None:
         close(jacrev(f)(double(0.7)), 0.0)
@@ -358,6 +408,21 @@ def test_minima_are_scipys(method: Any) -> None:
     close(fit(p[0]), scipys(0.1), 1e-6)
     close(jacrev(fit)(p[0]), differences(lambda p: fit(p[0]), p)[:, 0], 1e-6)
     close(jacfwd(jacfwd(fit))(p[0]), differences(lambda p: jacfwd(fit)(p[0]), p)[:, 0], 1e-6)
+
+
+@pytest.mark.parametrize("method", ["lbfgs", "gradient_descent"])
+def test_minima_whose_value_is_not_zero_to_the_last_digit(method: Any) -> None:
+    """Where the value changes by less than its rounding error, the slope decides."""
+    t = double([0.7, -1.2, 1.9])
+
+    def energy(x: Any) -> Array:
+        return jnp.sum(x * x / 2 - 0.3 * jnp.cos(x) - x * t) + 5.0
+
+    x, info = minimize(energy, t, method=method, tol=1e-13, has_aux=True)
+    assert bool(info.converged)
+    assert int(info.iterations) < 100
+    found = np.asarray(x)
+    np.testing.assert_allclose(found + 0.3 * np.sin(found), t, 0, 1e-13)
 
 
 def test_lbfgs_on_a_curved_valley() -> None:

@@ -1,5 +1,6 @@
 """The autodiff toolbox, against jax, closed forms, finite differences, and other ways to do it."""
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ import tinyjax.numpy as jnp
 from tinyjax import Array, jit, lax, nn, tree, vmap
 from tinyjax.autodiff import (
     Order,
+    elimination,
     gauss_newton_vp,
     hutchinson_trace,
     hvp,
@@ -220,6 +222,23 @@ def test_programs_inside_are_transposed_in_the_tangents_alone() -> None:
     x, ct = normal(3), normal(3)
     agree(vjp_from_jvp(fun, x)[1](ct), tinyjax.vjp(fun, x)[1](ct))
     agree(jit(lambda x: vjp_from_jvp(fun, x)[1](ct))(x), tinyjax.vjp(fun, x)[1](ct))
+
+
+def test_a_compiled_push_forward_is_transposed() -> None:
+    """Of a program in it that gives a value and its tangent, the value is computed."""
+
+    def fun(x: Any) -> Any:
+        return jnp.cos(jit(jit(jnp.sin))(x) * x)
+
+    x, ct = normal(3), normal(3)
+    expected = tinyjax.vjp(fun, x)[1](ct)
+    for push in (
+        jit(lambda t: tinyjax.jvp(fun, (x,), (t,))[1]),
+        tinyjax.checkpoint(jit(lambda t: tinyjax.jvp(fun, (x,), (t,))[1])),
+    ):
+        transposed = tinyjax.linear_transpose(push, x)
+        agree(transposed(ct), expected)
+        agree(jit(transposed)(ct), expected)
 
 
 def test_reverse_mode_of_a_rule_for_forward_mode_only() -> None:
@@ -478,6 +497,28 @@ def test_auto_takes_no_more_than_the_better_mode(example: Example) -> None:
     assert auto <= min(forward, reverse)
     if example.saves:
         assert auto <= 0.9 * min(forward, reverse)
+
+
+def test_an_order_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For programs of one structure; where zeros are elsewhere, the program is another."""
+    searched: list[int] = []
+    search = elimination._search
+
+    def counting(graph: elimination.Graph) -> tuple[int, ...]:
+        searched.append(len(graph.inner))
+        return search(graph)
+
+    monkeypatch.setattr(elimination, "_search", counting)
+    monkeypatch.setattr(elimination, "_FOUND", OrderedDict())
+
+    def picked(places: list[int]) -> Fun:
+        return lambda x: jnp.sin(x[np.array(places)]) * jnp.sum(jnp.cos(x))
+
+    x, y = normal(4), normal(4)
+    for places, times in (([0, 1], 1), ([0, 1], 1), ([3, 3], 2)):
+        for point in (x, y):
+            agree(jacobian(picked(places))(point), tinyjax.jacfwd(picked(places))(point))
+        assert len(searched) == times
 
 
 def test_enough_examples() -> None:

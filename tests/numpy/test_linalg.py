@@ -633,28 +633,66 @@ def test_hilbert_matrices(n: int) -> None:
     assert abs(float(second) - expected) < bound * abs(expected)
 
 
-@pytest.mark.parametrize("name", ["cholesky", "qr", "solve", "inv", "slogdet"])
+#: Functions of one matrix, with right sides where there are any.
+OF_ONE_MATRIX: dict[str, Callable[[Any], Any]] = {
+    "cholesky": la.cholesky,
+    "qr": la.qr,
+    "solve": lambda a: la.solve(a, np.ones(a.shape[-1])),
+    "solve_triangular": lambda a: sl.solve_triangular(a, np.ones(a.shape[-1]), lower=True),
+    "inv": la.inv,
+    "det": la.det,
+    "slogdet": la.slogdet,
+    "eigh": invariant(la.eigh),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_ONE_MATRIX)
 @pytest.mark.parametrize("order", [1, 2])
-def test_differences_at_an_ill_conditioned_matrix(name: str, order: int) -> None:
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+def test_differences_at_an_ill_conditioned_matrix(kind: str, name: str, order: int) -> None:
     """A step that the condition number allows, and results in units of its size."""
     condition = 1e3
-    a = at_condition("float64", condition)
-    fun = getattr(la, name)
+    a, fun = at_condition(kind, condition), OF_ONE_MATRIX[name]
 
     def scaled(direction: Any) -> Any:
         # a step of one is as large as the least eigenvalue
-        moved = a + direction / condition
-        return fun(moved, np.ones(5)) if name == "solve" else fun(moved)
+        return fun(a + direction / condition)
 
-    size = max(float(np.max(np.abs(x))) for x in tree.leaves(scaled(np.zeros((5, 5)))))
+    nowhere = np.zeros((5, 5), kind)
+    size = max(float(np.max(np.abs(x))) for x in tree.leaves(scaled(nowhere)))
     check_grads(
         lambda t: tree.map(lambda y: y / size, scaled(t)),
-        (np.zeros((5, 5)),),
+        (nowhere,),
         order,
         atol=1e-5,
         rtol=1e-5,
         eps=1e-4,
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_ONE_MATRIX)
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+def test_derivatives_of_batches_at_every_condition(kind: str, name: str) -> None:
+    """Mapped and compiled, well- and ill-conditioned matrices side by side: each as by itself.
+
+    They may differ by what a rounding error in the matrix makes of the result.
+    """
+    many = np.stack([at_condition(kind, condition) for condition in (1e1, 1e3, 1e5)])
+    run = partial(second_order, OF_ONE_MATRIX[name])
+    direction = hermitian(random(5, 5, dtype=kind, seed=1))
+
+    def along(a: Any) -> list[HostArray]:
+        return [np.asarray(y) for y in tree.leaves(run((a,), (direction,)))]
+
+    mapped = tinyjax.jit(tinyjax.vmap(lambda a: run((a,), (direction,))))
+    got = [np.asarray(y) for y in tree.leaves(mapped(many))]
+    for i, a in enumerate(many):
+        rounded = a * (1 + EPS * random(5, 5, seed=2))
+        for x, y, nearby in zip(got, along(a), along(rounded), strict=True):
+            bound = 20 * np.linalg.norm(nearby - y) + 100 * EPS * np.linalg.norm(y)
+            assert np.linalg.norm(x[i] - y) <= bound
 
 
 # Where matrices are singular, or values equal

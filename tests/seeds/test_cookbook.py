@@ -15,7 +15,7 @@ from tinyjax.core.primitive import HostArray
 from tinyjax.test_util import check_grads
 
 # float32: a few units in the last of eight digits
-RTOL, ATOL = 1e-5, 2e-7
+RTOL, ATOL = 1e-6, 2e-7
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,8 @@
 
 The tutorial computes Jacobians and products with them in three ways each, differentiates NumPy's
 matrix product by a rule of its own, and names functions whose rules it leaves to the reader: those
-are here against closed forms and finite differences. A system of differential equations is not.
+are here against closed forms and finite differences, with rules written by hand. What tinyjax has
+for roots, systems and differential equations is in docs/derivations.md, which runs as a test.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,6 @@ import scipy.optimize
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import (
-    ShapeDtypeStruct,
     custom_derivative,
     custom_jvp,
     grad,
@@ -121,7 +121,7 @@ def test_a_jacobian_is_put_together_from_products(mode: Fun) -> None:
 
 
 def numpy_product(a: Any, b: Any) -> Any:
-    struct = ShapeDtypeStruct((a.shape[0], b.shape[1]), a.dtype)
+    struct = tinyjax.core.ShapedArray((a.shape[0], b.shape[1]), a.dtype)
     return pure_callback(np.matmul, struct, a, b, vmap_method="sequential")
 
 

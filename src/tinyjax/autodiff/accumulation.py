@@ -75,9 +75,10 @@ def jacobian(
     many multiplications as the better of forward and reverse order, and fewer where the function
     is narrow in between, or has many inputs and many results (``multiplications`` counts them).
 
-    Finding the order takes time at every call, and none when a compiled program is called again:
-    use it under ``jit``. A function whose single derivatives have more than 2**24 elements is
-    differentiated by ``jacfwd`` or ``jacrev``, whichever has fewer directions.
+    Finding the order takes time at the first call, and finding where the zeros are at every call.
+    A compiled program does neither when it is called again: use it under ``jit``. A function whose
+    single derivatives have more than 2**24 elements is differentiated by ``jacfwd`` or ``jacrev``,
+    whichever has fewer directions.
 
     Args:
         fun: takes and returns arrays in any containers.

@@ -16,13 +16,13 @@ from tinyjax import tree
 from tinyjax.control_flow.common import close_over, stage_function
 from tinyjax.core.array import Array, splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import as_arrays, leaf_path, split_aux
+from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path, split_aux
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Staged, stage
-from tinyjax.core.trace import bind
+from tinyjax.core.trace import bind, running
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
 from tinyjax.implicit.vectors import strong
@@ -31,7 +31,7 @@ from tinyjax.primitives.families import add_arrays
 from tinyjax.primitives.shape import full, instantiate, move_batch_axis
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.jvp import jvp_flat
-from tinyjax.transforms.linearize import linearize_flat
+from tinyjax.transforms.linearize import linear_trace, linearize_flat
 from tinyjax.transforms.transpose import not_linear, transpose_jaxpr
 from tinyjax.tree import PyTreeDef
 
@@ -293,7 +293,7 @@ def custom_linear_solve(
     in_tree = tree.structure(((b,), {}))
     right = [strong(x) for x in as_arrays(leaves, matvec, in_tree)]
     avals = [x.aval for x in right]
-    operator, out_tree = stage_function(matvec, in_tree, avals)
+    operator, out_tree = _record(matvec, in_tree, avals)
     _check(matvec, "matvec", out_tree, operator.jaxpr.out_avals, b_tree, avals)
     num_own = len(operator.consts)
 
@@ -341,6 +341,21 @@ def custom_linear_solve(
     outs = bind(custom_linear_solve_p, (*consts, *right), params)
     x = tree.unflatten(b_tree, outs[: len(avals)])
     return (x, tree.unflatten(aux_trees[0], outs[len(avals) :])) if has_aux else x
+
+
+def _record(
+    matvec: Callable[..., Any], in_tree: PyTreeDef, avals: Sequence[ShapedArray]
+) -> tuple[Staged, PyTreeDef]:
+    """Record what a linear function does with its argument; the rest is computed now, and once.
+
+    So a derivative within it, of a function with programs inside, leaves tangents alone to be
+    transposed.
+    """
+    flat = FlatFunction(matvec, in_tree)
+    linear = linear_trace(matvec)
+    with running(linear):
+        staged = linear.build(flat(*linear.new_inputs(avals)))
+    return staged, flat.out_tree
 
 
 def _check(

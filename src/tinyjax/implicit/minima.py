@@ -145,10 +145,9 @@ def _descend(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> 
             return _Trial(scale, x, *both(x))
 
         def too_long(t: _Trial) -> Array:
-            enough = t.value <= s.value + 1e-4 * t.scale * fall
-            flat = t.value <= s.value + 4 * eps * numpy.abs(s.value)
-            rising = t.slope @ direction
-            level = flat & (rising <= -0.8 * fall) & (rising >= 0.9 * fall)
+            change, rounding = t.value - s.value, 4 * eps * numpy.abs(s.value)
+            enough = (change <= 1e-4 * t.scale * fall) & (change < -rounding)
+            level = (numpy.abs(change) <= rounding) & (t.slope @ direction <= -0.8 * fall)
             return ~(enough | level) & (t.scale > eps * eps)
 
         found = while_loop(too_long, lambda t: trial(t.scale / 2), trial(s.scale))

@@ -191,7 +191,7 @@ def _interpolate(s: _State, time: Array) -> Array:
     part = numpy.where(made, (time - s.begin) / numpy.where(made, s.length, 1), 0)
     weights = numpy.asarray(_DENSE).astype(part.dtype)
     powers = numpy.stack([part, part**2, part**3, part**4])
-    change = (weights @ powers).astype(s.y.dtype) @ s.stages
+    change = numpy.sum(weights * powers, axis=1).astype(s.y.dtype) @ s.stages
     return s.start + s.length.astype(s.y.dtype) * change
 
 

@@ -215,7 +215,7 @@ def prune(jaxpr: Jaxpr) -> Jaxpr:
             kept = eqn
             rules = eqn.primitive.rules.extensions
             if not all(used) and (CALLED in rules or PRUNE in rules):
-                kept = (eqn.primitive.rule(PRUNE) if PRUNE in rules else _prune_call)(eqn, used)
+                kept = (eqn.primitive.rule(PRUNE) if PRUNE in rules else prune_call)(eqn, used)
             eqns.append(kept)
             live.update(x for x in kept.inputs if isinstance(x, Var))
         eqns.reverse()
@@ -226,7 +226,7 @@ def prune(jaxpr: Jaxpr) -> Jaxpr:
     return jaxpr.derive("prune", make)
 
 
-def _prune_call(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+def prune_call(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
     """A call that gives only the results used, of only the operands that these need."""
     (inner,) = subjaxprs(eqn.params)
     _, needed = prune_results(inner, used)
