@@ -91,3 +91,17 @@ def test_deep_equilibrium(steps: int, status: int) -> None:
     difference = re.search(r"gradient differ by (.+)", done.stdout)
     assert difference is not None, done.stdout
     assert float(difference[1]) < 1e-4
+
+
+def test_enclosure() -> None:
+    done = run("enclosure.py")
+    assert done.returncode == 0, done.stderr
+    shown = dict(line.split(": ") for line in done.stdout.splitlines())
+    x = np.linspace(-6, 8, 400_001)
+    values = 0.05 * (x - 1) ** 2 + sum(np.sin(k * x + k) / k for k in range(1, 5))
+    lower, upper = (float(word) for word in shown["least value"].split()[1::2])
+    assert lower <= values.min() + 1e-6
+    assert values.min() <= upper + 1e-6
+    assert upper - lower <= 1.01e-4
+    assert abs(float(shown["near"]) - x[values.argmin()]) < 0.01
+    assert int(shown["intervals looked at"]) < 2000

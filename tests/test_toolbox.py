@@ -224,12 +224,24 @@ def test_programs_inside_are_transposed_in_the_tangents_alone() -> None:
     agree(jit(lambda x: vjp_from_jvp(fun, x)[1](ct))(x), tinyjax.vjp(fun, x)[1](ct))
 
 
-def test_a_compiled_push_forward_is_transposed() -> None:
+def _scanned(x: Any) -> Any:
+    last, ys = lax.scan(lambda c, y: (jnp.sin(c) * y, c * y), x, jnp.arange(1.0, 4.0))
+    return last * jnp.sum(ys)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: jnp.cos(jit(jit(jnp.sin))(x) * x),
+        lambda x: jnp.cos(lax.cond(x[0] > 0, jnp.sin, jnp.cos, x) * x),
+        lambda x: jnp.cos(lax.fori_loop(0, 3, lambda _, c: jnp.sin(c) * x, x) * x),
+        lambda x: lax.cond(x[0] > 0, jit(_scanned), _scanned, x) ** 2,
+        _scanned,
+    ],
+    ids=["jit", "cond", "fori_loop", "nested", "scan"],
+)
+def test_a_compiled_push_forward_is_transposed(fun: Any) -> None:
     """Of a program in it that gives a value and its tangent, the value is computed."""
-
-    def fun(x: Any) -> Any:
-        return jnp.cos(jit(jit(jnp.sin))(x) * x)
-
     x, ct = normal(3), normal(3)
     expected = tinyjax.vjp(fun, x)[1](ct)
     for push in (
@@ -665,6 +677,14 @@ def test_jacobians_of_and_in_nothing() -> None:
     agree(jacobian(lambda x: jnp.sin(jnp.sin(x)[:0]))(normal(2)), np.zeros((0, 2)))
     assert jacobian(lambda x: {})(normal(2)) == {}
     agree(jacobian(lambda x: 3.0)(normal(2)), np.zeros(2))
+
+    def turned_by_none(x: Any) -> Any:
+        last, ys = lax.scan(lambda c, _: (jnp.sin(c), c), x, None, 0)
+        return last * jnp.sin(jnp.sum(ys) + x)
+
+    for order in ORDERS:
+        x = normal(3)
+        agree(vmap(jacobian(turned_by_none, order=order))(x), np.sin(x) + x * np.cos(x))
 
 
 def test_jacobian_says_what_it_cannot_differentiate() -> None:

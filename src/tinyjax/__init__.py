@@ -42,7 +42,7 @@ from tinyjax.config import default_dtypes
 from tinyjax.core.array import Array, install_namespace
 from tinyjax.core.trace import choose_base
 from tinyjax.dtypes import float0
-from tinyjax.jit import jit
+from tinyjax.jit import install_staging, jit
 
 if TYPE_CHECKING:
     from tinyjax import ad_checkpoint as ad_checkpoint
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 install_namespace(numpy)
+install_staging(lambda fun: import_module("tinyjax.source").stage(fun))
 config.follow(choose_base)
 
 # What many programs do not use is loaded when first asked for: half of the time of the import.

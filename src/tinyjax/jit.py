@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import update_wrapper
 from operator import is_not
 from types import MethodType
-from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Final, Generic, Literal, ParamSpec, TypeVar, overload
 
 import attrs
 from numpy import ndarray
@@ -42,14 +42,16 @@ from tinyjax.signatures import (
 )
 from tinyjax.stages import Lowered
 from tinyjax.transforms.batching import batch_jaxpr
+from tinyjax.transforms.dependence import CALLED
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import linearize_jaxpr
-from tinyjax.transforms.rematerialize import CALLED
 from tinyjax.transforms.transpose import transpose_jaxpr
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+ControlFlow = Literal["python", "source"]
 
 _MOST_SIGNATURES: Final = 4096
 
@@ -411,6 +413,14 @@ class JitFunction(Generic[P, R]):
         return entry, stand_ins.get() == before and not closed_over
 
 
+_read_control_flow: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = []
+
+
+def install_staging(stage: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Hand over what ``control_flow="source"`` does to a function; that is loaded above."""
+    _read_control_flow[:] = [stage]
+
+
 @overload
 def jit(
     fun: Callable[P, R],
@@ -419,6 +429,7 @@ def jit(
     static_argnames: str | Sequence[str] = ...,
     donate_argnums: int | Sequence[int] = ...,
     donate_argnames: str | Sequence[str] = ...,
+    control_flow: ControlFlow = ...,
 ) -> JitFunction[P, R]: ...
 @overload
 def jit(
@@ -427,6 +438,7 @@ def jit(
     static_argnames: str | Sequence[str] = ...,
     donate_argnums: int | Sequence[int] = ...,
     donate_argnames: str | Sequence[str] = ...,
+    control_flow: ControlFlow = ...,
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 @checked
 def jit(
@@ -436,12 +448,14 @@ def jit(
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
     donate_argnames: str | Sequence[str] = (),
+    control_flow: ControlFlow = "python",
 ) -> JitFunction[P, R] | Callable[[Callable[P, R]], JitFunction[P, R]]:
     """Compile a function with XLA.
 
     The function is run once per signature on tracers, to record the program it stands for; later
     calls run the compiled program. It must not depend on anything but its arguments and the arrays
-    it closes over, and Python control flow in it may depend on static arguments only.
+    it closes over, and Python control flow in it may depend on static arguments only, unless
+    ``control_flow`` says otherwise.
 
     Args:
         fun: takes and returns arrays in any containers. Without it, a decorator is returned.
@@ -451,6 +465,9 @@ def jit(
         donate_argnums: positional arguments that the caller gives up: their memory may hold the
             results, and the arrays passed cannot be used afterwards.
         donate_argnames: the same by name.
+        control_flow: "source" reads the function, and the functions that it calls, so that their
+            ``if``, ``while`` and ``for`` may depend on traced values: they become ``cond``,
+            ``while_loop`` and ``scan`` (``tinyjax.source.stage``).
 
     Returns:
         A function of the same signature, with ``lower(*args)`` to look at the program.
@@ -458,7 +475,10 @@ def jit(
     Raises:
         ConcretizationError: when called, if the function needs the data of an argument.
         StaticArgumentError: when called, if a static argument is an array or not hashable.
-        ArgumentError: ``fun`` is not callable.
+        SourceError: when called, if ``control_flow`` is "source" and the function does what is not
+            taken.
+        ArgumentError: ``fun`` is not callable, or ``control_flow`` is neither "python" nor
+            "source".
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -477,9 +497,12 @@ def jit(
                 static_argnames=static_argnames,
                 donate_argnums=donate_argnums,
                 donate_argnames=donate_argnames,
+                control_flow=control_flow,
             )
 
         return decorate
+    if control_flow == "source":
+        fun = _read_control_flow[0](fun)
     parameters = Parameters(
         fun,
         (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums),

@@ -4,15 +4,21 @@ Its listings are compared as they stand there, but for names: Python's `range` a
 the place of Julia's `1:10` and `iterate`.
 """
 
+import linecache
+import operator
 import re
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import jax
 import numpy as np
 
 import tinyjax
 from tinyjax import source
+from tinyjax.source.cotangents import accumulate
+from tinyjax.source.ir import Call, Constant, Statement, Variable, renumbered
+from tinyjax.source.verify import verify
 
 
 def bar(x: Any) -> Any:
@@ -87,6 +93,53 @@ def test_the_listing_of_a_loop() -> None:
     assert found[-2:] == ["%12 = (baz)(%6)", "return %12"]
     assert "%10 = (bar)(%6)" in found
     assert "br 2 (%11, %10)" in found
+
+
+def test_a_statement_of_a_program() -> None:
+    first = source.ir_of(foo).blocks[0].statements[0]
+    assert (repr(first.variable), first.variable.name) == ("%3", "a")
+    assert isinstance(first.call.function, Constant)
+    assert first.call.function.value is baz
+    assert [repr(arg) for arg in first.call.args] == ["%2"]
+    assert linecache.getline(__file__, first.line).strip() == "a = baz(x)"
+
+
+def test_statements_are_added_to_a_program() -> None:
+    """At the end, before the first, and after it: each is a program of its own."""
+    ir = source.ir_of(foo)
+    (block,) = ir.blocks
+    one = Constant(1, "1")
+    sum_ = Call(Constant(operator.add, "operator.add"), (one, one))
+    added = Statement(Variable(0), sum_)
+    for place, line in ((2, "%5 = 1 + 1"), (0, "%3 = 1 + 1"), (1, "%4 = 1 + 1")):
+        statements = (*block.statements[:place], added, *block.statements[place:])
+        changed = renumbered((attrs.evolve(block, statements=statements),))
+        longer = verify(attrs.evolve(ir, blocks=changed))
+        assert str(longer).splitlines()[place + 1].strip() == line
+        assert source.evaluate(longer, 3.0) == foo(3.0)
+
+
+def test_cotangents_are_accumulated() -> None:
+    assert accumulate(None, 2.0) == accumulate(2.0, None) == 2.0
+    assert accumulate(None, None) is None
+    assert accumulate((1.0, None), (2.0, 3.0)) == (3.0, 3.0)
+    np.testing.assert_array_equal(accumulate(np.ones(2), np.ones(2)), [2.0, 2.0])
+
+
+def test_forward_of_the_functions_that_are_known() -> None:
+    value, pullback = source.forward(operator.mul, 2.0, 3.0)
+    assert (value, pullback(10.0)) == (6.0, (None, 30.0, 20.0))
+    A, B = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    ct = np.ones((2, 4))
+    product, pullback = source.forward(operator.matmul, A, B)
+    np.testing.assert_array_equal(product, A @ B)
+    of_function, of_A, of_B = pullback(ct)
+    assert of_function is None
+    np.testing.assert_array_equal(of_A, ct @ B.T)
+    np.testing.assert_array_equal(of_B, A.T @ ct)
+    value, pullback = source.forward(np.trace, np.ones((3, 3)))
+    assert value == 3.0
+    np.testing.assert_array_equal(pullback(2.0)[1], 2 * np.eye(3))
 
 
 def test_the_programs_are_evaluated() -> None:

@@ -364,7 +364,9 @@ def _multiply(left: Block, right: Block) -> Block:
     pattern = product(a, b)
     if pattern.sign:
         return Block(pattern, None)
-    if left.values is not None and right.values is not None and a.full and b.full:
+    # a product over nothing is zero, though both are full
+    full = a.full and b.full and pattern.full
+    if left.values is not None and right.values is not None and full:
         matrix = jnp.reshape(left.values, a.nonzero.shape) @ jnp.reshape(
             right.values, b.nonzero.shape
         )

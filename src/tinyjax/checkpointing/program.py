@@ -17,9 +17,10 @@ from tinyjax.dtypes import bool_, kind
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives.families import add_arrays
 from tinyjax.transforms.batching import batch_jaxpr
+from tinyjax.transforms.dependence import CALLED, prune
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import linearize_jaxpr
-from tinyjax.transforms.rematerialize import CALLED, prune, split_jaxpr
+from tinyjax.transforms.rematerialize import split_jaxpr
 from tinyjax.transforms.transpose import transpose_jaxpr
 
 

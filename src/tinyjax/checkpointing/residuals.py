@@ -14,8 +14,9 @@ from tinyjax.core.staging import stage
 from tinyjax.dtypes import DType
 from tinyjax.frames import Location
 from tinyjax.primitives.name import NameParams
+from tinyjax.transforms.dependence import CALLED
 from tinyjax.transforms.linearize import linearize_flat
-from tinyjax.transforms.rematerialize import CALLED, SPLIT
+from tinyjax.transforms.rematerialize import SPLIT
 
 
 @attrs.frozen

@@ -132,15 +132,6 @@ def contains(jaxpr: Jaxpr, primitive: Primitive[Any]) -> bool:
     return jaxpr.derive(("contains", primitive), find)
 
 
-def depends(jaxpr: Jaxpr, given: Sequence[bool]) -> tuple[bool, ...]:
-    """Which results depend on the parameters that are marked."""
-    marked = {v for v, mark in zip(jaxpr.in_binders, given, strict=True) if mark}
-    for eqn in jaxpr.eqns:
-        if any(x in marked for x in eqn.inputs):
-            marked.update(eqn.out_binders)
-    return tuple([x in marked for x in jaxpr.outs])
-
-
 def fixed_point(
     start: Sequence[bool], turn: Callable[[tuple[bool, ...]], Sequence[bool]]
 ) -> tuple[bool, ...]:

@@ -39,6 +39,7 @@ from tinyjax.primitives.shape import (
     moveaxis,
 )
 from tinyjax.transforms.batching import batch_flat, batch_jaxpr
+from tinyjax.transforms.dependence import DEPENDS, depends
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from tinyjax.transforms.transpose import not_linear, transpose_jaxpr
@@ -232,6 +233,14 @@ def _read_slots(
     binders = [var or Var(aval) for var, aval in zip(found, avals, strict=True)]
     tangents = jaxpr.in_binders[len(lin.forwarded) :]
     return Jaxpr((*binders, *tangents), jaxpr.eqns, jaxpr.outs)
+
+
+@cond_p.def_rule(DEPENDS)
+def _cond_depends(params: CondParams, given: tuple[bool, ...]) -> tuple[bool, ...]:
+    chosen, *rest = given
+    if chosen:
+        return (True,) * len(params.branches[0].outs)
+    return _any_of([depends(branch, rest) for branch in params.branches])
 
 
 @cond_p.def_transpose

@@ -21,16 +21,12 @@ from tinyjax.control_flow.cond import CondParams, cond_p, share_slots
 from tinyjax.control_flow.scan import ScanParams, scan_p, varying
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
 from tinyjax.core.simplify import dce
+from tinyjax.transforms.dependence import PRUNE, marked, prune_results, same_eqns, shorten
 from tinyjax.transforms.rematerialize import (
-    PRUNE,
     SPLIT,
     Saveable,
     Split,
     SplitEqn,
-    marked,
-    prune_results,
-    same_eqns,
-    shorten,
     split_results,
 )
 

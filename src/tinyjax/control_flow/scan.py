@@ -9,7 +9,6 @@ from tinyjax import dtypes, tree
 from tinyjax.control_flow.common import (
     at_front,
     check_checkpoints,
-    depends,
     evaluate_compiled,
     fixed_point,
     match_carry,
@@ -43,6 +42,7 @@ from tinyjax.primitives.shape import (
     zeros_like,
 )
 from tinyjax.transforms.batching import batch_jaxpr
+from tinyjax.transforms.dependence import DEPENDS, depends
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from tinyjax.transforms.transpose import backward_pass
@@ -385,6 +385,18 @@ def varying(jaxpr: Jaxpr, num_consts: int) -> set[Atom]:
         if own or effects_of(eqn).any or subjaxprs(eqn.params):
             varies.update(eqn.out_binders)
     return varies
+
+
+@scan_p.def_rule(DEPENDS)
+def _scan_depends(params: ScanParams, given: tuple[bool, ...]) -> tuple[bool, ...]:
+    consts, init, xs = split(given, params.num_consts, params.num_carry)
+    m = params.num_carry
+
+    def of_body(carry: tuple[bool, ...]) -> tuple[bool, ...]:
+        return depends(params.jaxpr, (*consts, *carry, *xs))
+
+    carry = fixed_point(init, lambda carry: of_body(carry)[:m])
+    return (*carry, *of_body(carry)[m:])
 
 
 @scan_p.def_transpose

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
 from types import NoneType, UnionType
-from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from tinyjax.errors import ArgumentError
 
@@ -76,6 +76,8 @@ def _test_of(hint: Any) -> Test:
     if origin is Sequence:
         (item,) = map(_test_of, get_args(hint))
         return lambda value: isinstance(value, (tuple, list)) and all(map(item, value))
+    if origin is Literal:
+        return lambda value: any(type(value) is type(x) and value == x for x in get_args(hint))
     if isinstance(hint, type):
         return lambda value: isinstance(value, hint)
     return lambda _: False
@@ -101,6 +103,8 @@ def _readable(hint: Any) -> str:
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return " or ".join(_readable(arg) for arg in get_args(hint))
+    if origin is Literal:
+        return " or ".join(repr(x) for x in get_args(hint))
     if origin is Callable or hint is Callable:
         return "a function"
     if origin is Sequence:

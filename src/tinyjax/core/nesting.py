@@ -42,15 +42,16 @@ class _Level:
                 "without end. A traced function may call itself only under a condition that Python "
                 "decides, such as the shape of an argument."
             )
-        _raise_limit(_FRAMES)
+        raise_limit(_FRAMES)
         _depth.weight += self._weight
 
     def __exit__(self, *_: object) -> None:
         _depth.weight -= self._weight
-        _raise_limit(-_FRAMES)
+        raise_limit(-_FRAMES)
 
 
-def _raise_limit(by: int) -> None:
+def raise_limit(by: int) -> None:
+    """Raise Python's recursion limit, or lower it again."""
     with _lock:
         sys.setrecursionlimit(sys.getrecursionlimit() + by)
 

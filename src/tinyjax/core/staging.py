@@ -127,6 +127,16 @@ class Recorder(Trace):
         self.eqns.append(JaxprEqn(primitive, tuple(inputs), params, tuple(binders), source))
         return [StagingTracer(self, var, var.aval) for var in binders]
 
+    def mark(self) -> tuple[int, int]:
+        """Remember how far the recording is."""
+        return len(self.eqns), len(self.consts)
+
+    def rewind(self, mark: tuple[int, int]) -> None:
+        """Forget what was recorded since; nothing made of it may be used any more."""
+        del self.eqns[mark[0] :]
+        for key in [*self.consts][mark[1] :]:
+            del self.consts[key]
+
     def build(self, outs: Sequence[Array]) -> Staged:
         """Close the recording: constants become the first parameters."""
         atoms = tuple(

@@ -31,9 +31,9 @@ from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.primitives.families import add_arrays
 from tinyjax.primitives.shape import instantiate, move_batch_axis, slice_in_dim, squeeze
 from tinyjax.transforms.batching import BatchAxis, BatchTrace, BatchTracer, batch_flat
+from tinyjax.transforms.dependence import prune
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer, jvp_flat
 from tinyjax.transforms.linearize import LinearizeTrace, LinearTrace, linear_trace
-from tinyjax.transforms.rematerialize import prune
 from tinyjax.transforms.transpose import transpose_jaxpr
 
 P = TypeVar("P")

@@ -6,17 +6,25 @@ and loops may depend on the values, on floats and NumPy arrays as they are.
 """
 
 from tinyjax.source.api import adjoint_source, forward, grad, value_and_grad, vjp
+from tinyjax.source.context import Context, with_context
 from tinyjax.source.frontend import ir_of
 from tinyjax.source.interpret import evaluate
 from tinyjax.source.ir import IR
+from tinyjax.source.jaxpr_source import jaxpr_of_source, jaxpr_source
+from tinyjax.source.staging import stage
 
 __all__ = [
     "IR",
+    "Context",
     "adjoint_source",
     "evaluate",
     "forward",
     "grad",
     "ir_of",
+    "jaxpr_of_source",
+    "jaxpr_source",
+    "stage",
     "value_and_grad",
     "vjp",
+    "with_context",
 ]

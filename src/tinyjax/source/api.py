@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, Final
 
 import attrs
+import numpy as np
 
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
+from tinyjax.source.codegen import adjoint_text
 from tinyjax.source.cotangents import gradient_like, is_differentiable, is_record, one_like
 from tinyjax.source.pullbacks import plan_of, pull
+from tinyjax.source.rules import attributes, compositions, operators
 from tinyjax.source.signature import bound
+from tinyjax.source.written import with_room
+
+#: Modules of rules that call ``pull``: loaded here, and so registered.
+_RULES: Final = (attributes, compositions, operators)
 
 
 def forward(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -63,7 +70,7 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tu
         >>> pull_back(1.0)
         (3.0, 2.0)
     """
-    value, back = pull(fun, *primals)
+    value, back = with_room(pull, fun, *primals)
     return value, Transpose(back, primals)
 
 
@@ -75,7 +82,7 @@ class Transpose:
     primals: tuple[Any, ...]
 
     def __call__(self, ct: Any) -> tuple[Any, ...]:
-        parts = self.back(ct)[1:]
+        parts = with_room(self.back, ct)[1:]
         return tuple([gradient_like(parts[i], self.primals[i]) for i in range(len(self.primals))])
 
 
@@ -151,7 +158,7 @@ class ValueAndGrad:
     has_aux: bool
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return value_and_gradient(self.fun, self.argnums, self.has_aux, args, kwargs)
+        return with_room(value_and_gradient, self.fun, self.argnums, self.has_aux, args, kwargs)
 
 
 @attrs.frozen(eq=False)
@@ -163,7 +170,9 @@ class Grad:
     has_aux: bool
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        value, found = value_and_gradient(self.fun, self.argnums, self.has_aux, args, kwargs)
+        value, found = with_room(
+            value_and_gradient, self.fun, self.argnums, self.has_aux, args, kwargs
+        )
         return (found, value[1]) if self.has_aux else found
 
 
@@ -174,10 +183,10 @@ def value_and_gradient(
     check_arguments(fun, argnums, args)
     value, back = pull(fun, *args, **kwargs)
     ct = (one_like(value[0]), None) if has_aux else one_like(value)
-    parts = back(ct)
+    parts = back(ct)[1:]
     if isinstance(argnums, int):
-        return value, gradient_like(parts[1:][argnums], args[argnums])
-    return value, tuple([gradient_like(parts[1:][i], args[i]) for i in argnums])
+        return value, gradient_like(parts[argnums], args[argnums])
+    return value, tuple([gradient_like(parts[i], args[i]) for i in argnums])
 
 
 def check_arguments(fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...]) -> None:
@@ -189,6 +198,8 @@ def check_arguments(fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...]
                 "positional arguments."
             )
         x = args[i]
+        if type(x) is np.ndarray and x.dtype.kind == "f":  # as most are
+            continue
         if not (is_differentiable(x) or isinstance(x, (tuple, list, dict)) or is_record(x)):
             raise DifferentiationError(
                 f"argument {i} of {describe_function(fun)} is of type {type(args[i]).__name__}, "
@@ -220,20 +231,19 @@ def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
         ...     return math.sin(y)
         >>> print(source.adjoint_source(wave))
         import math
-        from tinyjax.source.pullbacks import Pullback
         from typing import Any
         <BLANKLINE>
+        from tinyjax.source.pullbacks import Pullback
         <BLANKLINE>
-        def pullback_of_wave(stack: Any, ct: Any) -> Any:
+        <BLANKLINE>
+        def pullback_of_wave(stack: tuple[float, float], ct: float) -> tuple[None, float]:
             y, x = stack
             d_y = ct * math.cos(y)
-            d_x = d_y * x
-            d_x_1 = x * d_y
-            d_x_2 = d_x + d_x_1
-            return (None, d_x_2)
+            d_x = d_y * x + x * d_y
+            return (None, d_x)
         <BLANKLINE>
         <BLANKLINE>
-        def forward_of_wave(v: Any, x: Any) -> Any:
+        def forward_of_wave(fun: Any, x: float) -> tuple[float, Pullback]:
             y = x * x
             back = Pullback(pullback_of_wave, (y, x))
             return (math.sin(y), back)
@@ -247,4 +257,5 @@ def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
         )
     if not args and not kwargs:
         args = (1.0,) * fun.__code__.co_argcount
-    return plan_of(fun, bound(fun, args, kwargs).values).text
+    values = bound(fun, args, kwargs).values
+    return adjoint_text(plan_of(fun, values).adjoint, fun, values)

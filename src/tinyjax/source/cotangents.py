@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -43,6 +43,8 @@ def reduce_to(ct: Any, like: Any) -> Any:
     """Undo broadcasting: sum a cotangent over what an operand was repeated along."""
     if type(ct) is float and type(like) is float:
         return ct
+    if isinstance(like, int):
+        return None
     shape = np.shape(like)
     if np.shape(ct) != shape:
         ct = _sum_to(ct, shape)
@@ -74,16 +76,19 @@ def broadcast_like(ct: Any, shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(ct, shape)
 
 
+_ONE: Final = np.float64(1)
+
+
 def one_like(y: Any) -> Any:
     """The cotangent to start from: one, of the type of a scalar result.
 
     Raises:
         DifferentiationError: the result is not a real scalar.
     """
+    if isinstance(y, (int, float)) and not isinstance(y, bool):
+        return _ONE if isinstance(y, np.float64) else 1.0
     if isinstance(y, Array) and y.shape == () and is_float(y.dtype):
         return jnp.ones_like(y)
-    if isinstance(y, (int, float)) and not isinstance(y, (bool, np.generic)):
-        return 1.0
     if isinstance(y, (np.ndarray, np.generic)) and y.shape == () and y.dtype.kind == "f":
         return y.dtype.type(1)
     raise DifferentiationError(
@@ -120,6 +125,8 @@ def field_names(kind: type) -> tuple[str, ...]:
 
 def gradient_like(ct: Any, x: Any) -> Any:
     """A cotangent as the user gets it: of the structure and the type of the argument."""
+    if type(ct) is type(x) is np.ndarray and ct.shape == x.shape and ct.dtype == x.dtype:
+        return ct.copy()  # it may be a view, or the cotangent of something else too
     if isinstance(x, Array):
         if not is_inexact(x.dtype):
             return None
@@ -131,8 +138,6 @@ def gradient_like(ct: Any, x: Any) -> Any:
             return None
         if isinstance(ct, Array):
             return ct
-        if type(ct) is type(x) is np.ndarray and (ct.shape, ct.dtype) == (x.shape, x.dtype):
-            return ct.copy()  # it may be a view, or the cotangent of something else too
         found = np.broadcast_to(np.asarray(0 if ct is None else ct, x.dtype), x.shape)
         return found[()] if isinstance(x, np.generic) else found.copy()
     if isinstance(x, (float, complex)):

@@ -31,12 +31,10 @@ def find_function(code: CodeType) -> FunctionNode:
             here,
         )
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
-        kind = "a generator" if code.co_flags & inspect.CO_GENERATOR else "asynchronous"
-        raise SourceError(
-            f"{code.co_qualname} is {kind}, which is not taken. Return a list, or loop over what "
-            "the function would go through.",
-            here,
-        )
+        generates = bool(code.co_flags & inspect.CO_GENERATOR)
+        kind = "a generator" if generates else "asynchronous"
+        instead = "Return a list" if generates else "Define a regular function"
+        raise SourceError(f"{code.co_qualname} is {kind}, which is not taken. {instead}.", here)
     found = [node for node in _functions("".join(lines)) if _is_of(node, code)]
     if not found:
         found = [node for node in _block(tuple(lines), code) if _is_of(node, code)]

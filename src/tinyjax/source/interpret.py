@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from tinyjax.source.ir import IR, Atom, Return, Variable
+from tinyjax.source.ir import IR, Atom, Return, Statement, Variable
 from tinyjax.source.signature import bound
 
 
@@ -39,7 +40,18 @@ def evaluate(ir: IR, *args: Any, **kwargs: Any) -> Any:
     return run(ir, values)
 
 
-def run(ir: IR, values: tuple[Any, ...]) -> Any:
+#: Makes the call of a statement: the function, the arguments, the keyword arguments.
+Apply = Callable[[Statement, Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
+def apply_plainly(
+    _statement: Statement, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Make the call itself."""
+    return fun(*args, **kwargs)
+
+
+def run(ir: IR, values: tuple[Any, ...], apply: Apply = apply_plainly) -> Any:
     """Run a program on the values of its first block's parameters."""
     env: dict[Variable, Any] = {}
 
@@ -52,9 +64,11 @@ def run(ir: IR, values: tuple[Any, ...]) -> Any:
         env.update(zip(block.parameters, values, strict=True))
         for statement in block.statements:
             call = statement.call
-            env[statement.variable] = read(call.function)(
-                *[read(arg) for arg in call.args],
-                **{name: read(value) for name, value in call.keywords},
+            env[statement.variable] = apply(
+                statement,
+                read(call.function),
+                tuple([read(arg) for arg in call.args]),
+                {name: read(value) for name, value in call.keywords},
             )
         for exit_ in block.exits:
             if isinstance(exit_, Return):

@@ -53,6 +53,9 @@ def join(x: Kind, y: Kind) -> Kind:
     return Kind.ACTIVE if x.active or y.active else Kind.INERT
 
 
+#: An enumeration's members take longer to look up.
+_ACTIVE: Final = Kind.ACTIVE
+_INERT: Final = Kind.INERT
 #: Asked first, since it is asked of every argument of every call.
 _BY_TYPE: Final[dict[type, Kind]] = {
     float: Kind.FLOAT,
@@ -65,9 +68,14 @@ _INERT_TYPES: Final = (str, bytes, type, ModuleType, np.dtype, np.bool_)
 
 def kind_of(value: Any) -> Kind:
     """What is to be known of an argument."""
-    found = _BY_TYPE.get(type(value))
+    kind = type(value)
+    if kind is np.ndarray:
+        return _ACTIVE if value.dtype.kind in "fcO" else _INERT
+    found = _BY_TYPE.get(kind)
     if found is not None:
         return found
+    if kind is FunctionType:
+        return _of_function(value)
     if isinstance(value, np.ndarray):
         return Kind.ACTIVE if value.dtype.kind in "fcO" else Kind.INERT
     if isinstance(value, np.floating):
@@ -76,8 +84,6 @@ def kind_of(value: Any) -> Kind:
         return Kind.NUMBER
     if isinstance(value, _INERT_TYPES) or value is Ellipsis or value is runtime.UNDEFINED:
         return Kind.INERT
-    if isinstance(value, FunctionType):
-        return Kind.INERT if value.__closure__ is None else Kind.ACTIVE
     if isinstance(value, BuiltinFunctionType):
         owner = value.__self__
         return kind_of(owner) if owner is not None else Kind.INERT
@@ -87,6 +93,16 @@ def kind_of(value: Any) -> Kind:
         few = len(value) <= _FEW and not any(isinstance(item, (tuple, list)) for item in value)
         return Kind.INERT if few and not any(kind_of(i).active for i in value) else Kind.ACTIVE
     return Kind.ACTIVE
+
+
+def _of_function(fun: FunctionType) -> Kind:
+    """A function has a derivative where it closes over anything, or has defaults that have one."""
+    if fun.__closure__ is None and fun.__defaults__ is None and fun.__kwdefaults__ is None:
+        return _INERT
+    defaults = (*(fun.__defaults__ or ()), *(fun.__kwdefaults__ or {}).values())
+    if fun.__closure__ is not None or any(kind_of(value).active for value in defaults):
+        return Kind.ACTIVE
+    return Kind.INERT
 
 
 #: Longer containers, and those of containers, are not looked through: a stack is a deep one.

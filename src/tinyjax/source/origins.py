@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import linecache
 import sys
+import sysconfig
 from types import FrameType, FunctionType
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
+from tinyjax.errors import SourceError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location
 
 
@@ -34,24 +36,52 @@ def write_function(
     name: str, text: str, namespace: dict[str, Any], origin: Origin | None = None
 ) -> FunctionType:
     """Compile the text of a function, and keep the text where the front end finds it."""
+    found = run_text(name, text, namespace, origin)[name]
+    assert isinstance(found, FunctionType), f"{name} is no function in\n{text}"
+    return found
+
+
+def run_text(
+    name: str, text: str, namespace: dict[str, Any], origin: Origin | None = None
+) -> dict[str, Any]:
+    """Run a text, and keep it where tracebacks and the front end find it; give what it defines."""
     filename = f"{PACKAGE_DIRECTORY}source/<{name} {len(_origins)}>"
     _origins[filename] = origin
     lines = text.splitlines(keepends=True)
     linecache.cache[filename] = (len(text), None, lines, filename)
     exec(compile(text, filename, "exec"), namespace)
-    found = namespace[name]
-    assert isinstance(found, FunctionType), f"{name} is no function in\n{text}"
-    return found
+    return namespace
+
+
+def refusal(message: str) -> SourceError:
+    """An error of something without a derivative, at the user's line that runs."""
+    return SourceError(message, program_location())
 
 
 def program_location() -> Location | None:
     """The innermost line of the user's programs that a generated function is at."""
     frame: FrameType | None = sys._getframe(1)
+    library: Location | None = None
     while frame is not None:
-        origin = _origins.get(frame.f_code.co_filename)
-        if origin is not None and not origin.filename.startswith(PACKAGE_DIRECTORY):
-            line = origin.lines.get(frame.f_lineno)
-            if line is not None:
-                return Location(origin.filename, line, origin.function)
+        origin, line = _origins.get(frame.f_code.co_filename), frame.f_lineno
+        found: int | None = line
+        while origin is not None and found is not None:  # an adjoint's adjoint is that of a text
+            found = origin.lines.get(found)
+            if found is not None and not origin.filename.startswith(PACKAGE_DIRECTORY):
+                here = Location(origin.filename, found, origin.function)
+                if not _is_library(origin.filename):
+                    return here
+                library = library or here
+            origin = _origins.get(origin.filename)
         frame = frame.f_back
-    return None
+    return library
+
+
+def _is_library(filename: str) -> bool:
+    """Whether a file is of Python's own library or of one that is installed."""
+    return filename.startswith(_LIBRARIES)
+
+
+_LIBRARIES: Final = tuple(
+    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib")}
+)

@@ -10,42 +10,44 @@ that of the program which ``pull`` would run.
 from __future__ import annotations
 
 import functools
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
 import attrs
 import numpy as np
 
-import tinyjax.numpy as jnp
-from tinyjax import tree
-from tinyjax.api import vjp
 from tinyjax.core.array import Array
-from tinyjax.dtypes import float0, is_inexact
-from tinyjax.errors import SourceError
-from tinyjax.frames import PACKAGE_DIRECTORY
 from tinyjax.source import runtime
 from tinyjax.source.adjoint import Adjoint, Calls, differentiate
 from tinyjax.source.codegen import compile_adjoint
-from tinyjax.source.cotangents import accumulate, field_names, is_differentiable, is_record
+from tinyjax.source.cotangents import (
+    accumulate,
+)
 from tinyjax.source.frontend import ir_of, stale
 from tinyjax.source.ir import IR
 from tinyjax.source.kinds import Kind, kind_of
-from tinyjax.source.origins import program_location
+from tinyjax.source.library import (
+    LibraryPullback,
+    array_forward,
+    is_library,
+    library_back_forward,
+    library_forward,
+    name_of,
+)
+from tinyjax.source.origins import program_location, refusal
+from tinyjax.source.records import constructor_forward, is_record_class, is_written_class
 from tinyjax.source.rules import (
     METHODS,
     adjoint_of,
-    check_keywords,
     inert,
     is_inert,
-    is_method,
+    places,
     rule_adjoint,
     rule_of,
 )
 from tinyjax.source.signature import Bound, bound
-
-_OWN = f"{PACKAGE_DIRECTORY}source"
+from tinyjax.source.written import CONTAINER_METHODS, WRITTEN, method_function
 
 
 @attrs.frozen(eq=False)
@@ -67,9 +69,17 @@ class RulePullback:
     value: Any
     args: tuple[Any, ...]
     keywords: dict[str, Any]
+    places: tuple[int | None, ...] = ()
 
     def __call__(self, ct: Any) -> Any:
-        return (None, *self.adjoint(ct, self.value, *self.args, **self.keywords))
+        parts = self.adjoint(ct, self.value, *self.args, **self.keywords)
+        if not self.places:
+            return (None, *parts)
+        return (
+            None,
+            *[parts[i] for i in range(len(self.args))],
+            *[None if i is None else parts[i] for i in self.places],
+        )
 
 
 @attrs.frozen(eq=False)
@@ -91,26 +101,6 @@ class InstancePullback:
 
     def __call__(self, ct: Any) -> Any:
         return self.back(ct)[1:]
-
-
-@attrs.frozen(eq=False)
-class FieldsPullback:
-    """The pullback of a constructor: what each argument becomes."""
-
-    names: tuple[str, ...]
-
-    def __call__(self, ct: Any) -> Any:
-        return (None, *[ct.get(name) for name in self.names])
-
-
-@attrs.frozen(eq=False)
-class ItemsPullback:
-    """The pullback of a named tuple's constructor."""
-
-    order: tuple[int, ...]
-
-    def __call__(self, ct: Any) -> Any:
-        return (None, *[ct[i] for i in self.order])
 
 
 @attrs.frozen(eq=False)
@@ -168,7 +158,8 @@ class UnboundPullback:
 
     def __call__(self, ct: Any) -> Any:
         parts = self.back(ct)
-        return (parts[0], *unbind(self.bound, parts[1:]))
+        found = unbind(self.bound, parts[1:])
+        return (accumulate(parts[0], found[0]), *found[1:])
 
 
 def pull_back(back: Any, ct: Any, count: int) -> Any:
@@ -193,8 +184,9 @@ CALLS: Final = Calls(pull, pull_back, guarded, Pullback)
 
 def rule_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a function that has a rule."""
+    found = places(fun, len(args), tuple(kwargs))
     y = fun(*args, **kwargs)
-    return y, RulePullback(rule_adjoint(fun), y, args, kwargs)
+    return y, RulePullback(rule_adjoint(fun), y, args, kwargs, found)
 
 
 def zero_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
@@ -217,13 +209,13 @@ def bound_values(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
 
 @adjoint_of(bound_values)
 def _bound_values_adjoint(ct: Any, y: Any, fun: Any, args: Any, kwargs: Any) -> Any:
-    parts = unbind(bound(fun, args, kwargs), ct)
+    own, *parts = unbind(bound(fun, args, kwargs), ct)
     count = len(args)
-    return None, parts[:count], {name: parts[count + i] for i, name in enumerate(kwargs)}
+    return own, tuple(parts[:count]), {name: parts[count + i] for i, name in enumerate(kwargs)}
 
 
 def unbind(bound: Bound, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Bring one cotangent per parameter in the order of a call's arguments."""
+    """Bring one cotangent per parameter in the order of a call's arguments, after the defaults'."""
     return bound.unbind(parts)
 
 
@@ -278,11 +270,6 @@ def partial_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     return y, PartialPullback(back, len(fun.args), len(args), names, tuple(kwargs))
 
 
-def constructor_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    """Make an attrs object, a dataclass or a named tuple."""
-    return fun(*args, **kwargs), constructor_pullback(fun, args, tuple(kwargs))
-
-
 @attrs.frozen(eq=False)
 class ApplyPullback:
     """The pullback of a call with arguments in a tuple and a dict."""
@@ -320,161 +307,13 @@ class PartialPullback:
         return (own, *parts[1 + self.fixed : end], *[keywords[k] for k in self.given])
 
 
-def method_function(method: Any) -> Callable[..., Any]:
-    """The function that does what a method of an array or a container does."""
-    name = method.__name__
-    if not isinstance(method.__self__, (np.ndarray, np.generic)):
-        return CONTAINER_METHODS[type(method.__self__), name]
-    if name == "reshape":
-        return reshaped
-    if name == "transpose":
-        return transposed
-    return METHODS[name]
-
-
-def dict_get(d: Any, key: Any, default: Any = None) -> Any:
-    """``d.get(key, default)``."""
-    if key in d:
-        return d[key]
-    return default
-
-
-def dict_values(d: Any) -> Any:
-    """``d.values()``."""
-    return [d[key] for key in d]
-
-
-def dict_items(d: Any) -> Any:
-    """``d.items()``."""
-    return [(key, d[key]) for key in d]
-
-
-def dict_copy(d: Any) -> Any:
-    """``d.copy()``."""
-    return {**d}
-
-
-def list_copy(items: Any) -> Any:
-    """``xs.copy()``."""
-    return [*items]
-
-
-CONTAINER_METHODS: Final[dict[tuple[type, str], Callable[..., Any]]] = {
-    (dict, "get"): dict_get,
-    (dict, "values"): dict_values,
-    (dict, "items"): dict_items,
-    (dict, "copy"): dict_copy,
-    (list, "copy"): list_copy,
-}
-
-
-def mapped(fun: Any, *parts: Any) -> Any:
-    """``map(fun, *parts)``, at once."""
-    return [fun(*items) for items in zip(*parts, strict=False)]
-
-
-def filtered(fun: Any, items: Any) -> Any:
-    """``filter(fun, items)``, at once."""
-    return [item for item in items if (item if fun is None else fun(item))]
-
-
-def reduced(fun: Any, items: Any, *start: Any) -> Any:
-    """``functools.reduce(fun, items, *start)``."""
-    everything = runtime.joined(start, runtime.items_of(items))
-    total = everything[0]
-    for item in everything[1:]:
-        total = fun(total, item)
-    return total
-
-
-#: Functions of Python's that take functions, written in Python.
-WRITTEN: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
-    map: mapped,
-    filter: filtered,
-    functools.reduce: reduced,
-}
-
-
-def reshaped(x: Any, *shape: Any) -> Any:
-    """``x.reshape(...)``."""
-    return np.reshape(x, shape[0] if len(shape) == 1 else shape)
-
-
-def transposed(x: Any, *axes: Any) -> Any:
-    """``x.transpose(...)``."""
-    if not axes:
-        return np.transpose(x)
-    return np.transpose(x, axes[0] if len(axes) == 1 else axes)
-
-
 def call_of(instance: Any) -> Callable[..., Any]:
     """The function that runs when an object is called."""
     found: Callable[..., Any] = type(instance).__call__
     return found
 
 
-def constructor_pullback(
-    kind: Any, args: tuple[Any, ...], names: tuple[str, ...]
-) -> FieldsPullback | ItemsPullback:
-    """Which field each argument of a constructor becomes."""
-    parameters = list(inspect.signature(kind).parameters)[: len(args)]
-    if issubclass(kind, tuple):
-        fields = list(kind._fields)
-        return ItemsPullback(tuple([fields.index(name) for name in (*parameters, *names)]))
-    aliases = {field.alias: field.name for field in attrs.fields(kind)} if attrs.has(kind) else {}
-    return FieldsPullback(tuple([aliases.get(name, name) for name in (*parameters, *names)]))
-
-
-inert.update((generated, bound, method_function, call_of, constructor_pullback, ZeroPullback))
-
-
-@adjoint_of(runtime.attribute)
-def _attribute_adjoint(ct: Any, y: Any, value: Any, name: str) -> Any:
-    if is_method(y):
-        return ct["__self__"], None
-    getter = getter_of(value, name)
-    if getter is not None:
-        return pull(getter, value)[1](ct)[1], None
-    if name == "T" and isinstance(value, (np.ndarray, Array)):
-        return ct.T, None
-    if name == "real":
-        return ct, None
-    if is_plain_attribute(value, name):
-        return None, None
-    if isinstance(value, tuple):
-        return tuple([ct if f == name else None for f in tuple_fields(value)]), None
-    return {name: ct}, None
-
-
-def getter_of(value: Any, name: str) -> Callable[[Any], Any] | None:
-    """The function that computes an attribute, if it is a property."""
-    found = inspect.getattr_static(type(value), name, None)
-    if isinstance(found, property):
-        return found.fget
-    return found.func if isinstance(found, functools.cached_property) else None
-
-
-def is_plain_attribute(value: Any, name: str) -> bool:
-    """Whether an attribute of a number or an array has no derivative, as its shape.
-
-    Raises:
-        SourceError: it has one, but it is not known.
-    """
-    known = isinstance(value, (int, float, complex, np.ndarray, np.generic, Array))
-    if known and name in ("imag", "flat", "mT", "at"):
-        raise SourceError(f"the derivative of .{name} is not taken. Use a function in its place.")
-    if is_record(value) and name not in field_names(type(value)) and name in dir(type(value)):
-        return not hasattr(type(value), "__getattr__")
-    return known
-
-
-def tuple_fields(value: Any) -> tuple[str, ...]:
-    """The names of a named tuple's fields."""
-    names: tuple[str, ...] = type(value)._fields
-    return names
-
-
-inert.update((getter_of, is_plain_attribute, tuple_fields))
+inert.update((generated, bound, places, program_location, call_of, ZeroPullback))
 
 
 @adjoint_of(Pullback)
@@ -483,19 +322,7 @@ def _pullback_adjoint(ct: Any, y: Any, run: Any, stack: Any) -> Any:
 
 
 def _refuse(fun: Any, instead: str) -> NoReturn:
-    raise SourceError(
-        f"no derivative is known of {_name(fun)}. {instead}",
-        program_location(),
-    )
-
-
-def _name(fun: Any) -> str:
-    module = getattr(fun, "__module__", None)
-    name = getattr(fun, "__qualname__", None) or repr(fun)
-    owner = getattr(fun, "__self__", None)
-    if isinstance(fun, BuiltinFunctionType) and owner is not None and not inspect.ismodule(owner):
-        return f"the method {name} of {type(owner).__module__}.{type(owner).__name__}"
-    return f"{module}.{name}" if module and module != "builtins" else name
+    raise refusal(f"no derivative is known of {name_of(fun)}. {instead}")
 
 
 #: What a program can call instead.
@@ -503,9 +330,16 @@ _INSTEAD = (
     "Write it with operators and the functions of math, NumPy and tinyjax.numpy that are known, or "
     "give it a derivative with tinyjax.custom_vjp."
 )
+_AS_RECORD = (
+    "Make it a dataclass, an attrs class or a NamedTuple whose constructor only keeps its "
+    "arguments."
+)
 _IN_PLACE = "It may change its object in place. Build a new one: [*xs, x], {**d, k: v}."
 #: Methods of containers and arrays whose results have no derivative.
-_COUNTING: Final = frozenset(("index", "count", "keys", "argmax", "argmin", "argsort"))
+_COUNTING: Final = frozenset(
+    ("index", "count", "keys", "argmax", "argmin", "argsort", "nonzero", "any", "all",
+     "searchsorted", "is_integer", "round", "tobytes")
+)  # fmt: skip
 #: Those that change them.
 _WRITING: Final = frozenset(
     ("append", "extend", "insert", "remove", "pop", "popitem", "clear", "sort", "reverse", "add",
@@ -528,8 +362,6 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
         return Route(apply_forward, (fun, *args), kwargs)
     rule = rule_of(fun)
     if rule is not None:
-        if any(kind_of(value).active for value in kwargs.values()):
-            check_keywords(fun, rule, len(args), tuple(kwargs))
         return Route(rule_forward, (fun, *args), kwargs)
     if is_inert(fun):
         return Route(zero_forward, (fun, *args), kwargs)
@@ -540,7 +372,9 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
     if is_library(fun):
         return Route(library_forward, (fun, *args), kwargs)
     if isinstance(fun, MethodType):
-        return Route(method_forward, (fun, *args), kwargs)
+        written = isinstance(fun.__self__, tuple) and fun.__name__ == "_replace"
+        forward = builtin_method_forward if written else method_forward
+        return Route(forward, (fun, *args), kwargs)
     if isinstance(fun, FunctionType):
         found = bound(fun, args, kwargs)
         if not found.plain:
@@ -549,7 +383,7 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
     if isinstance(fun, functools.partial):
         return Route(partial_forward, (fun, *args), kwargs)
     if isinstance(fun, type):
-        if _is_record_class(fun):
+        if is_record_class(fun):
             return Route(constructor_forward, (fun, *args), kwargs)
     elif isinstance(fun, BuiltinFunctionType):
         method = _route_method(fun, args, kwargs)
@@ -559,7 +393,7 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
         return Route(instance_forward, (fun, *args), kwargs)
     if not any(kind_of(x).active for x in (fun, *args, *kwargs.values())):
         return Route(zero_forward, (fun, *args), kwargs)
-    _refuse(fun, _INSTEAD)
+    _refuse(fun, _AS_RECORD if isinstance(fun, type) and is_written_class(fun) else _INSTEAD)
 
 
 def _route_method(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route | None:
@@ -583,17 +417,6 @@ def _is_written(fun: Any) -> bool:
         return False
 
 
-def _is_record_class(kind: Any) -> bool:
-    if issubclass(kind, tuple):
-        return hasattr(kind, "_fields")
-    if any(hasattr(kind, name) for name in ("__attrs_post_init__", "__post_init__")):
-        return False
-    if "__attrs_attrs__" in vars(kind):
-        generated_init = kind.__init__.__code__.co_filename.startswith("<attrs generated")
-        return generated_init and not any(f.converter for f in attrs.fields(kind))
-    return "__dataclass_fields__" in vars(kind) and vars(kind)["__dataclass_params__"].init
-
-
 # Generated functions
 
 
@@ -604,24 +427,20 @@ class Plan:
     Attributes:
         adjoint: its programs.
         forward: the first of them, compiled.
-        text: both as Python.
     """
 
     adjoint: Adjoint
     forward: FunctionType
-    text: str
 
 
-_plans: dict[CodeType, tuple[IR, dict[tuple[Kind, ...], Plan]]] = {}
+#: By code object: the program, its adjoints, and how many arguments are simply its parameters.
+_plans: dict[CodeType, tuple[IR, dict[tuple[Kind, ...], Plan], int]] = {}
 
 
 def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
     """The adjoint of a function if it is there already, for arguments that are its parameters."""
-    code = fun.__code__
-    kept = _plans.get(code)
-    if kept is None or len(args) + 1 != len(kept[0].blocks[0].parameters):
-        return None
-    if len(args) != code.co_argcount or stale(fun):
+    kept = _plans.get(fun.__code__)
+    if kept is None or len(args) != kept[2] or stale(fun):
         return None
     return kept[1].get((kind_of(fun), *map(kind_of, args)))
 
@@ -630,220 +449,12 @@ def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
     """The adjoint of a Python function, generated when first asked for."""
     kept = _plans.get(fun.__code__)
     if kept is None or stale(fun):
-        kept = _plans[fun.__code__] = (ir_of(fun), {})
+        ir, count = ir_of(fun), fun.__code__.co_argcount
+        plain = len(ir.blocks[0].parameters) == 1 + count
+        kept = _plans[fun.__code__] = (ir, {}, count if plain else -1)
     kinds = (kind_of(fun), *[kind_of(value) for value in values])
     plan = kept[1].get(kinds)
     if plan is None:
         adjoint = differentiate(kept[0], kinds, CALLS)
-        plan = kept[1][kinds] = Plan(adjoint, *compile_adjoint(adjoint, fun))
+        plan = kept[1][kinds] = Plan(adjoint, compile_adjoint(adjoint, fun))
     return plan
-
-
-# Functions of tinyjax
-
-
-def is_library(fun: Any) -> bool:
-    """Whether a function or a callable object is one of tinyjax, whose rules are known there."""
-    if isinstance(fun, FunctionType):
-        filename = fun.__code__.co_filename
-    elif isinstance(fun, type) or inspect.ismodule(fun):
-        return False
-    else:
-        return type(fun).__module__.startswith("tinyjax.") and not type(fun).__module__.startswith(
-            "tinyjax.source"
-        )
-    return filename.startswith(PACKAGE_DIRECTORY) and not filename.startswith(_OWN)
-
-
-@attrs.frozen(eq=False)
-class LibraryCall:
-    """A function of tinyjax, applied to the leaves of its arguments that have derivatives."""
-
-    fun: Callable[..., Any]
-    treedef: tree.PyTreeDef
-    places: tuple[int, ...]
-    leaves: tuple[Any, ...]
-
-    def arguments(self, leaves: Sequence[Any]) -> Any:
-        """The arguments with other leaves."""
-        found = list(self.leaves)
-        for place, leaf in zip(self.places, leaves, strict=True):
-            found[place] = leaf
-        return tree.unflatten(self.treedef, found)
-
-    def cotangents(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """The cotangents of the arguments from those of the leaves."""
-        found: list[Any] = [None] * len(self.leaves)
-        for place, leaf in zip(self.places, leaves, strict=True):
-            found[place] = leaf
-        args, kwargs = tree.unflatten(self.treedef, found)
-        return (*args, *kwargs.values())
-
-    def __call__(self, *leaves: Any) -> Any:
-        args, kwargs = self.arguments(leaves)
-        return self.fun(*args, **kwargs)
-
-
-@attrs.frozen(eq=False)
-class LibraryTranspose:
-    """The pullback of a function of tinyjax as a function of the point and the cotangent."""
-
-    call: LibraryCall
-
-    def __call__(self, leaves: tuple[Any, ...], ct: Any) -> Any:
-        value, back = vjp(self.call, *leaves)
-        return self.call.cotangents(back(_conforming(ct, value)))
-
-
-@attrs.frozen(eq=False)
-class LibraryPullback:
-    """The pullback of a function of tinyjax.
-
-    Attributes:
-        call: the function and its arguments.
-        leaves: those arguments' leaves that have derivatives.
-        value: the result.
-        back: what ``tinyjax.vjp`` has given.
-    """
-
-    call: LibraryCall
-    leaves: tuple[Any, ...]
-    value: Any
-    back: Callable[[Any], tuple[Any, ...]]
-
-    @property
-    def transpose(self) -> LibraryTranspose:
-        """The same as a function of tinyjax."""
-        return LibraryTranspose(self.call)
-
-    def __call__(self, ct: Any) -> Any:
-        return (None, *self.call.cotangents(self.back(_conforming(ct, self.value))))
-
-
-def _conforming(ct: Any, value: Any) -> Any:
-    """A cotangent as ``tinyjax.vjp`` takes it: of the result's type."""
-    if isinstance(value, Array):
-        if not is_inexact(value.dtype):
-            return np.zeros(value.shape, float0)
-        if ct is None:
-            return jnp.zeros_like(value)
-        return jnp.broadcast_to(jnp.asarray(ct), value.shape).astype(value.dtype)
-    if isinstance(value, dict):
-        return {k: _conforming(None if ct is None else ct.get(k), v) for k, v in value.items()}
-    if isinstance(value, (tuple, list)):
-        parts = [None] * len(value) if ct is None else ct
-        items = [_conforming(c, v) for c, v in zip(parts, value, strict=True)]
-        if isinstance(value, tuple) and type(value) is not tuple:
-            return type(value)(*items)
-        return type(value)(items)
-    if value is None:
-        return None
-    raise SourceError(
-        f"a function of tinyjax returned a {type(value).__name__}, whose derivative is not taken "
-        "here. Let it return arrays in tuples, lists or dicts."
-    )
-
-
-def library_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """Call a function of tinyjax.
-
-    Raises:
-        SourceError: a function among the arguments closes over variables, whose derivatives would
-            be lost.
-    """
-    leaves, treedef = tree.flatten((args, kwargs))
-    for leaf in leaves:
-        if isinstance(leaf, FunctionType) and leaf.__closure__ is not None:
-            raise SourceError(
-                f"{_name(fun)} was given the function {leaf.__qualname__}, which closes over "
-                "variables: their derivatives would be lost. Use the transformation of the same "
-                "name in tinyjax.source, or pass the values as arguments.",
-                program_location(),
-            )
-    places = tuple([i for i, leaf in enumerate(leaves) if is_differentiable(leaf)])
-    call = LibraryCall(fun, treedef, places, tuple(leaves))
-    given = tuple([leaves[place] for place in places])
-    value, back = vjp(call, *given)
-    return value, LibraryPullback(call, given, value, back)
-
-
-@adjoint_of(library_forward)
-def _library_adjoint(ct: Any, pair: Any, fun: Any, *args: Any, **kwargs: Any) -> Any:
-    back = pair[1]
-    parts = pull_back(back, ct[0], 1 + len(args) + len(kwargs))
-    if ct[1] is None:
-        return parts
-    more = library_parts(back, ct[1]["leaves"])
-    return (None, *[accumulate(a, b) for a, b in zip(parts[1:], more, strict=True)])
-
-
-def library_parts(back: LibraryPullback, leaves: Any) -> tuple[Any, ...]:
-    """The cotangents of the arguments from those of the leaves that a pullback keeps."""
-    return back.call.cotangents(leaves)
-
-
-@adjoint_of(library_parts)
-def _library_parts_adjoint(ct: Any, y: Any, back: Any, leaves: Any) -> Any:
-    return None, library_leaves(back, ct)
-
-
-def library_leaves(back: LibraryPullback, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The leaves of the cotangents of arguments; the other way around."""
-    names = list(back.call.arguments(back.leaves)[1])
-    count = len(parts) - len(names)
-    flat = back.call.treedef.flatten_up_to(
-        (tuple(parts[:count]), dict(zip(names, parts[count:], strict=True))), "cotangents"
-    )
-    return tuple([flat[place] for place in back.call.places])
-
-
-@adjoint_of(library_leaves)
-def _library_leaves_adjoint(ct: Any, y: Any, back: Any, parts: Any) -> Any:
-    return None, library_parts(back, ct)
-
-
-def array_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call a method of an array of tinyjax."""
-    y, back = library_forward(ArrayMethod(fun.__name__), fun.__self__, *args, **kwargs)
-    return y, ArrayMethodPullback(back)
-
-
-def library_back_forward(back: Any, ct: Any) -> Any:
-    """Call the pullback of a function of tinyjax."""
-    parts, inner = library_forward(back.transpose, back.leaves, ct)
-    return (None, *parts), LibraryBackPullback(inner)
-
-
-@attrs.frozen(eq=False)
-class LibraryBackPullback:
-    """The pullback of the pullback of a function of tinyjax."""
-
-    back: Any
-
-    def __call__(self, ct: Any) -> Any:
-        parts = self.back(ct[1:])
-        return ({"leaves": parts[1]}, parts[2])
-
-
-@attrs.frozen
-class ArrayMethod:
-    """A method of an array as a function of it."""
-
-    name: str
-
-    def __call__(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(x, self.name)(*args, **kwargs)
-
-
-@attrs.frozen(eq=False)
-class ArrayMethodPullback:
-    """The pullback of an array's method."""
-
-    back: Any
-
-    def __call__(self, ct: Any) -> Any:
-        parts = self.back(ct)
-        return ({"__self__": parts[1]}, *parts[2:])
-
-
-inert.add(ArrayMethod)

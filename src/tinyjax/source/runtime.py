@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final, NoReturn
@@ -12,8 +12,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from tinyjax.core.array import Array
-from tinyjax.errors import SourceError
-from tinyjax.source.origins import program_location
+from tinyjax.source.origins import refusal
 
 
 class Undefined:
@@ -21,6 +20,12 @@ class Undefined:
 
     def __repr__(self) -> str:
         return "undefined"
+
+
+class Box:
+    """Stands for a value in programs that a context runs on values of its own."""
+
+    __slots__ = ()
 
 
 UNDEFINED: Final = Undefined()
@@ -56,7 +61,7 @@ def make_dict(*items: Any) -> dict[Any, Any]:
     return dict(zip(items[::2], items[1::2], strict=True))
 
 
-def joined(*parts: Sequence[Any]) -> tuple[Any, ...]:
+def joined(*parts: Iterable[Any]) -> tuple[Any, ...]:
     """The items of several sequences, one after the other."""
     return tuple([item for part in parts for item in part])
 
@@ -81,7 +86,7 @@ def items_of(iterable: Any) -> Any:
     if isinstance(iterable, (range, tuple, np.ndarray, Array)):
         return iterable
     if isinstance(iterable, _ENDLESS):
-        raise SourceError(
+        raise refusal(
             f"a loop over itertools.{type(iterable).__name__} has no end that can be known. Write "
             "while True and count."
         )
@@ -184,7 +189,34 @@ def make_function(
     return fun
 
 
-_IMMUTABLE: Final = (int, float, complex, str, bytes, tuple, frozenset, np.generic, Array)
+def make_functions(
+    maker: FunctionType,
+    codes: tuple[CodeType, ...],
+    defaults: tuple[tuple[Any, ...], ...],
+    keyword_defaults: tuple[dict[str, Any], ...],
+    *values: Any,
+) -> tuple[FunctionType, ...]:
+    """Functions defined one after the other inside ``maker`` that call each other.
+
+    The values are those that they close over, themselves aside.
+    """
+    cells = {name: CellType(v) for name, v in zip(free_names(codes), values, strict=True)}
+    cells.update({code.co_name: CellType() for code in codes})
+    made: list[FunctionType] = []
+    for code, given, by_keyword in zip(codes, defaults, keyword_defaults, strict=True):
+        closure = tuple([cells[name] for name in code.co_freevars])
+        fun = FunctionType(code, maker.__globals__, code.co_name, given or None, closure)
+        fun.__kwdefaults__ = by_keyword or None
+        cells[code.co_name].cell_contents = fun
+        made.append(fun)
+    return tuple(made)
+
+
+def free_names(codes: tuple[CodeType, ...]) -> tuple[str, ...]:
+    """What several functions that call each other close over, themselves aside."""
+    own = {code.co_name for code in codes}
+    found = [name for code in codes for name in code.co_freevars if name not in own]
+    return tuple(dict.fromkeys(found))
 
 
 def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
@@ -193,11 +225,12 @@ def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
     Raises:
         SourceError: it would change the value in place.
     """
-    if not isinstance(value, _IMMUTABLE):
-        raise SourceError(
+    if hasattr(type(value), f"__i{operation.__name__.strip('_')}__") and not isinstance(
+        value, (np.generic, Array)
+    ):
+        raise refusal(
             f"an augmented assignment changes a value of type {type(value).__name__} in place, "
-            "which every other name of it would see. Write x = x + y in place of x += y.",
-            program_location(),
+            "which every other name of it would see. Write x = x + y in place of x += y."
         )
     return operation(value, by)
 

@@ -35,9 +35,12 @@ class Bound:
     double_star: str | None = None
 
     def unbind(self, found: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Bring one cotangent per parameter in the order of the call's arguments."""
+        """Bring one cotangent per parameter in the order of the call's arguments.
+
+        The first is a dict of those of the parameters whose defaults were taken.
+        """
         if self.plain:
-            return found
+            return (None, *found)
         of = dict(zip(self.names, found, strict=True))
         before = self.positional if self.star is None else min(self.positional, self.star[1])
         results = [of[name] for name in self.names[:before]]
@@ -50,10 +53,19 @@ class Bound:
             of[name] if name in self.names and name != self.double_star else extra.get(name)
             for name in self.keywords
         ]
-        return tuple(results)
+        return ({name: of[name] for name in self.defaulted} or None, *results)
+
+    @property
+    def defaulted(self) -> tuple[str, ...]:
+        """The parameters whose defaults were taken."""
+        variadic = (self.star and self.star[0], self.double_star)
+        declared = [name for name in self.names if name not in variadic]
+        count = self.positional if self.star is None else min(self.positional, self.star[1])
+        return tuple([name for name in declared[count:] if name not in self.keywords])
 
     def rebind(self, found: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Bring one value per argument of the call in the order of the parameters."""
+        """Bring what ``unbind`` gives back in the order of the parameters."""
+        own, found = found[0], found[1:]
         if self.plain:
             return found
         before = self.positional if self.star is None else min(self.positional, self.star[1])
@@ -68,6 +80,7 @@ class Bound:
                 extra[name] = part
         if self.double_star is not None:
             of[self.double_star] = extra
+        of.update(own or {})
         return tuple([of.get(name) for name in self.names])
 
 

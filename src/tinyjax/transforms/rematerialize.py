@@ -8,22 +8,16 @@ primitives that have a rule for it: the bodies of loops, the branches of conditi
 """
 
 from collections.abc import Callable, Sequence
-from operator import is_
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import attrs
 
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
 from tinyjax.core.primitive import RuleKey
-
-T = TypeVar("T")
+from tinyjax.transforms.dependence import CALLED, same_eqns
 
 #: Says of an equation whether its results may be kept.
 Saveable = Callable[[JaxprEqn], bool]
-
-#: The rule of a primitive that does nothing but call the one jaxpr in its parameters: it returns
-#: the parameters with another jaxpr in its place.
-CALLED: Final[RuleKey[Callable[[Any, Jaxpr], Any]]] = RuleKey("called")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -44,10 +38,6 @@ class SplitEqn:
 #: The rule of a primitive whose programs are split inside: an equation and the places of the
 #: results that are wanted. Its results are, one by one, those of the programs in its parameters.
 SPLIT: Final[RuleKey[Callable[[JaxprEqn, tuple[int, ...], Saveable], SplitEqn]]] = RuleKey("split")
-
-#: The rule of a primitive that can do without some of its results: an equation, and which are used.
-#: Only of those must what it returns be an equation.
-PRUNE: Final[RuleKey[Callable[[JaxprEqn, tuple[bool, ...]], JaxprEqn]]] = RuleKey("prune")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -172,11 +162,6 @@ def _split_program(jaxpr: Jaxpr, demanded: tuple[int, ...], saveable: Saveable) 
     return jaxpr.derive(("split", demanded, saveable), make)
 
 
-def same_eqns(a: Sequence[JaxprEqn], b: Sequence[JaxprEqn]) -> bool:
-    """Whether two lists hold the same equations, and not just equal ones."""
-    return len(a) == len(b) and all(map(is_, a, b))
-
-
 def _split_call(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
     """Split a call into one that also returns what is kept and one that recomputes."""
     rebuild = eqn.primitive.rule(CALLED)
@@ -197,68 +182,3 @@ def _split_call(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> S
         outs = tuple(eqn.out_binders[i] for i in split.recomputed)
         again = JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source)
     return SplitEqn((called,), again, kept)
-
-
-def prune(jaxpr: Jaxpr) -> Jaxpr:
-    """Drop what no result depends on, inside nested programs too; the parameters stay as they are.
-
-    What is done for its effect stays. A program of which nothing is dropped stays itself.
-    """
-
-    def make() -> Jaxpr:
-        live = {x for x in jaxpr.outs if isinstance(x, Var)}
-        eqns: list[JaxprEqn] = []
-        for eqn in reversed(jaxpr.eqns):
-            used = tuple([var in live for var in eqn.out_binders])
-            if not any(used) and not effects_of(eqn).any:
-                continue
-            kept = eqn
-            rules = eqn.primitive.rules.extensions
-            if not all(used) and (CALLED in rules or PRUNE in rules):
-                kept = (eqn.primitive.rule(PRUNE) if PRUNE in rules else prune_call)(eqn, used)
-            eqns.append(kept)
-            live.update(x for x in kept.inputs if isinstance(x, Var))
-        eqns.reverse()
-        if same_eqns(eqns, jaxpr.eqns):
-            return jaxpr
-        return Jaxpr(jaxpr.in_binders, tuple(eqns), jaxpr.outs)
-
-    return jaxpr.derive("prune", make)
-
-
-def prune_call(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
-    """A call that gives only the results used, of only the operands that these need."""
-    (inner,) = subjaxprs(eqn.params)
-    _, needed = prune_results(inner, used)
-    return attrs.evolve(
-        eqn,
-        inputs=marked(eqn.inputs, needed),
-        params=eqn.primitive.rule(CALLED)(eqn.params, shorten(inner, used, needed)),
-        out_binders=marked(eqn.out_binders, used),
-    )
-
-
-def marked(values: Sequence[T], marks: Sequence[bool]) -> tuple[T, ...]:
-    """Those values that are marked."""
-    return tuple([x for x, mark in zip(values, marks, strict=True) if mark])
-
-
-def prune_results(jaxpr: Jaxpr, used: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """A program without the results not used; and which of its parameters, all there, it needs."""
-
-    def make() -> tuple[Jaxpr, tuple[bool, ...]]:
-        pruned = prune(Jaxpr(jaxpr.in_binders, jaxpr.eqns, marked(jaxpr.outs, used)))
-        mentioned = {x for e in pruned.eqns for x in e.inputs} | set(pruned.outs)
-        return pruned, tuple([var in mentioned for var in pruned.in_binders])
-
-    return jaxpr.derive(("prune", used), make)
-
-
-def shorten(jaxpr: Jaxpr, used: tuple[bool, ...], needed: tuple[bool, ...]) -> Jaxpr:
-    """The program of ``prune_results`` with some of its parameters, those it needs among them."""
-
-    def make() -> Jaxpr:
-        pruned, _ = prune_results(jaxpr, used)
-        return Jaxpr(marked(pruned.in_binders, needed), pruned.eqns, pruned.outs)
-
-    return jaxpr.derive(("shorten", used, needed), make)

@@ -7,19 +7,19 @@ variable are added. How arrays are added is handed in: this file knows no primit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, subjaxprs
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import EVAL, current_trace, evaluated_source, set_evaluated_source
 from tinyjax.errors import DifferentiationError
 from tinyjax.frames import user_source
-from tinyjax.transforms.rematerialize import CALLED, marked, prune_call
+from tinyjax.transforms.dependence import marked, prune_eqn, results_that_depend
 
 Add = Callable[[Array, Array], Array]
 #: Applies the transpose rule of an equation to cotangents and operands.
@@ -132,41 +132,24 @@ def _evaluate_known(
 ) -> Sequence[JaxprEqn]:
     """Evaluate what does not depend on the linear inputs; return the equations that do.
 
-    A call can have results of both kinds: those that do not depend on them are computed by a call
-    that gives no others.
+    A call, a loop or a choice can have results of both kinds: those that do not depend on them are
+    computed by one that gives no others.
     """
     linear: set[Atom] = set(linear_inputs)
     rest: list[JaxprEqn] = []
     for eqn in jaxpr.eqns:
         evaluated: JaxprEqn | None = eqn
         if not linear.isdisjoint(eqn.inputs):
-            depends = _dependence(eqn, linear)
-            linear.update(marked(eqn.out_binders, depends))
+            dependent = results_that_depend(eqn, linear)
+            linear.update(marked(eqn.out_binders, dependent))
             rest.append(eqn)
-            others = tuple([not d for d in depends])
-            evaluated = prune_call(eqn, others) if any(others) else None
+            others = tuple([not d for d in dependent])
+            evaluated = prune_eqn(eqn, others) if any(others) else None
         if evaluated is not None:
             operands = [x.value if isinstance(x, Lit) else known[x] for x in evaluated.inputs]
             outs = current_trace().process(evaluated.primitive, operands, evaluated.params)
             known.update(zip(evaluated.out_binders, outs, strict=True))
     return rest
-
-
-def _dependence(eqn: JaxprEqn, linear: Collection[Atom]) -> tuple[bool, ...]:
-    """Which results of an equation depend on linear operands; of which it has some."""
-    if len(eqn.out_binders) == 1 or CALLED not in eqn.primitive.rules.extensions:
-        return (True,) * len(eqn.out_binders)
-    (inner,) = subjaxprs(eqn.params)
-    given = tuple([x in linear for x in eqn.inputs])
-
-    def make() -> tuple[bool, ...]:
-        found: set[Atom] = set(marked(inner.in_binders, given))
-        for e in inner.eqns:
-            if not found.isdisjoint(e.inputs):
-                found.update(marked(e.out_binders, _dependence(e, found)))
-        return tuple([x in found for x in inner.outs])
-
-    return inner.derive(("dependence", given), make)
 
 
 @attrs.frozen(eq=False)

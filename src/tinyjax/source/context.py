@@ -1,0 +1,361 @@
+"""Functions run with every call in them given another meaning.
+
+``with_context(context, f)`` runs the program of ``f`` (``ir_of``) and asks the context what each
+call gives. A context may do something besides, give another result, or go on into the function,
+whose calls it is then asked about in turn. Operators, attributes and subscripts are calls, of the
+functions of ``operator`` and of ``getattr``; making tuples and counting a loop's turns are not.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from contextvars import ContextVar
+from types import FunctionType, MethodType
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from tinyjax.errors import ArgumentError
+from tinyjax.frames import PACKAGE_DIRECTORY, Location
+from tinyjax.source import runtime
+from tinyjax.source.frontend import ir_of
+from tinyjax.source.interpret import run
+from tinyjax.source.ir import IR, Call, Constant, Statement, Variable
+from tinyjax.source.kinds import kind_of
+from tinyjax.source.pullbacks import OuterPullback, pull, route
+from tinyjax.source.rules import adjoint_of, is_inert, rule_of
+from tinyjax.source.rules.attributes import getter_of
+from tinyjax.source.signature import bound
+from tinyjax.source.staging.session import is_read
+from tinyjax.source.written import WRITTEN
+
+C = TypeVar("C", bound="Context")
+
+
+class Context:
+    """What calls mean inside ``with_context``. Subclass it and override ``call``.
+
+    Example:
+        >>> import math
+        >>> from tinyjax import source
+        >>> class Degrees(source.Context):
+        ...     def call(self, fun, *args, **kwargs):
+        ...         if fun is math.sin:
+        ...             return math.sin(math.radians(args[0]))
+        ...         return self.proceed(fun, *args, **kwargs)
+        >>> def height(length, angle):
+        ...     return length * math.sin(angle)
+        >>> round(source.with_context(Degrees(), height)(2.0, 30), 12)
+        1.0
+    """
+
+    def call(self, fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """What a call in the function gives; by default what it gives anyway.
+
+        Args:
+            fun: what is called: a function of the user's, a built-in function, one of a library,
+                or of ``operator`` for an operator.
+            args: its arguments.
+            kwargs: its keyword arguments.
+        """
+        return self.proceed(fun, *args, **kwargs)
+
+    def proceed(self, fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Go on with a call: into a Python function, whose calls this context is asked about.
+
+        Functions of libraries, built-in functions and operators are run; where there is a context
+        around this one, that is asked about them. To run a function without its calls being looked
+        at, call it.
+        """
+        layer = _current.get()
+        if layer is None or layer.context is not self:
+            return fun(*args, **kwargs)
+        return enter(layer, fun, args, kwargs)
+
+    def own(self, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """What a function of this package gives; ``NotImplemented`` for what it always gives."""
+        return NotImplemented
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that the call which is being asked about stands on."""
+        layer = _current.get()
+        return None if layer is None else _line.get()
+
+
+@attrs.frozen(eq=False)
+class Layer:
+    """A context, and the one around it."""
+
+    context: Context
+    outer: Layer | None
+
+
+#: The context that is being asked, and where.
+_current: ContextVar[Layer | None] = ContextVar("tinyjax_source_context", default=None)
+_line: ContextVar[Location | None] = ContextVar("tinyjax_source_line", default=None)
+
+
+def with_context(context: Context, fun: Callable[..., Any]) -> Contextual:
+    """Return a function that does what another does, with its calls interpreted by a context.
+
+    The context is asked what each call gives, in the function and in the Python functions that it
+    calls, control flow included. Contexts nest: what the inner one runs is asked of the outer one.
+
+    The derivative (``source.grad``) of the function returned is that of ``fun``: the value is
+    computed in the context, and the adjoint outside of it. A context around ``source.grad(fun)``
+    sees the operations of the adjoint too.
+
+    Args:
+        context: what calls mean.
+        fun: a Python function, or what ``grad``, ``vjp`` and ``with_context`` give.
+
+    Returns:
+        A function of the same arguments.
+
+    Raises:
+        ArgumentError: one is no context, or the other no function.
+        SourceError: a function does what is not taken by ``tinyjax.source``.
+
+    Example:
+        >>> from tinyjax import source
+        >>> from tinyjax.source.contexts import OperationCounter
+        >>> def power(x, n):
+        ...     r = 1.0
+        ...     while n > 0:
+        ...         n, r = n - 1, r * x
+        ...     return r
+        >>> counter = OperationCounter()
+        >>> source.with_context(counter, power)(2.0, 5)
+        32.0
+        >>> counter.counts
+        {'>': 6, '-': 5, '*': 5}
+    """
+    if not isinstance(context, Context):
+        raise ArgumentError(
+            f"with_context takes a Context first, but got {type(context).__name__}. Give an "
+            "instance of a subclass of tinyjax.source.Context."
+        )
+    if not callable(fun):
+        raise ArgumentError(f"with_context takes a function, but got {type(fun).__name__}.")
+    return Contextual(context, fun)
+
+
+@attrs.frozen(eq=False)
+class Contextual:
+    """What ``with_context`` gives."""
+
+    context: Context
+    fun: Callable[..., Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return in_context(self.context, self.fun, args, kwargs)
+
+
+def in_context(
+    context: Context, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call a function in a context that no other is around."""
+    layer = Layer(context, None)
+    return ask(layer, fun, args, kwargs) if is_leaf(fun) else enter(layer, fun, args, kwargs)
+
+
+@adjoint_of(in_context)
+def _in_context_adjoint(ct: Any, y: Any, context: Any, fun: Any, args: Any, kwargs: Any) -> Any:
+    parts = pull(fun, *args, **kwargs)[1](ct)
+    count = 1 + len(args)
+    return (
+        None,
+        parts[0],
+        parts[1:count],
+        {name: parts[count + i] for i, name in enumerate(kwargs)},
+    )
+
+
+def ask(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Ask a context what a call gives."""
+    token = _current.set(layer)
+    try:
+        return layer.context.call(fun, *args, **kwargs)
+    finally:
+        _current.reset(token)
+
+
+# Going on into functions
+
+
+def enter(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a function, with its calls asked of a context."""
+    if isinstance(fun, Contextual):
+        return enter(Layer(fun.context, layer), fun.fun, args, kwargs)
+    if fun is pull:  # finds out what to run; only that is the program's
+        way = route(args[0], args[1:], kwargs)
+        value, back = enter(layer, way.forward, way.inputs, way.keywords)
+        return value, OuterPullback(back) if args[0] is pull else back
+    if isinstance(fun, MethodType):
+        return enter(layer, fun.__func__, (fun.__self__, *args), kwargs)
+    if isinstance(fun, functools.partial):
+        return meet(layer, fun.func, (*fun.args, *args), {**fun.keywords, **kwargs})
+    if is_written(fun):
+        return enter(layer, WRITTEN[fun], args, kwargs)
+    if fun is getattr and len(args) == 2:
+        getter = getter_of(*args)
+        if getter is not None and not is_leaf(getter):
+            return meet(layer, getter, args[:1], {})
+    if is_leaf(fun):
+        return run_leaf(layer, fun, args, kwargs)
+    if not isinstance(fun, FunctionType):
+        return enter(layer, type(fun).__call__, (fun, *args), kwargs)
+    ir = ir_of(fun)
+    values = (fun, *bound(fun, args, kwargs).values)
+    before = _line.get()
+    try:
+        return run(ir, values, Interpreter(layer, ir))
+    finally:
+        _line.set(before)
+
+
+def run_leaf(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a function that is not looked into."""
+    if layer.outer is not None:
+        return ask(layer.outer, fun, args, kwargs)
+    token = _current.set(None)
+    try:
+        return fun(*args, **kwargs)
+    finally:
+        _current.reset(token)
+
+
+def meet(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Make a call that a program makes: of the context, unless it is the machinery's own."""
+    if is_own(fun):
+        given = NotImplemented if kwargs else layer.context.own(fun, args)
+        if given is not NotImplemented:
+            return given
+        if rule_of(fun) is not None or is_inert(fun):
+            return fun(*args, **kwargs)
+        return enter(layer, fun, args, kwargs)
+    return ask(layer, fun, args, kwargs)
+
+
+_OWN: Final = f"{PACKAGE_DIRECTORY}source/"
+_CONTEXTS: Final = f"{_OWN}contexts/"
+
+
+def is_own(fun: Any) -> bool:
+    """Whether a function is part of this package, and none that it has generated."""
+    if isinstance(fun, MethodType):
+        return is_own(fun.__func__)
+    if isinstance(fun, FunctionType):
+        filename = fun.__code__.co_filename
+        return filename.startswith(_OWN) and not filename.startswith((f"{_OWN}<", _CONTEXTS))
+    kind = fun if isinstance(fun, type) else type(fun)
+    return kind.__module__.startswith("tinyjax.source.") and not (
+        kind is Contextual or kind.__module__.startswith("tinyjax.source.contexts")
+    )
+
+
+def is_leaf(fun: Any) -> bool:
+    """Whether a function is not looked into: it is a library's, or not written in Python."""
+    if isinstance(fun, MethodType):
+        return is_leaf(fun.__func__)
+    if isinstance(fun, functools.partial) or is_written(fun):
+        return False
+    if isinstance(fun, FunctionType):
+        filename = fun.__code__.co_filename
+        own = filename.startswith(_OWN) and not filename.startswith(_CONTEXTS)
+        return not (own or is_read(fun))
+    if isinstance(fun, type):
+        return True
+    return is_leaf(call) if isinstance(call := type(fun).__call__, FunctionType) else True
+
+
+def is_written(fun: Any) -> bool:
+    """Whether a function is looked into as another one, which is written in Python."""
+    try:
+        return fun in WRITTEN
+    except TypeError:  # it cannot be hashed
+        return False
+
+
+# Programs
+
+
+@attrs.frozen(eq=False)
+class Interpreter:
+    """Makes the calls of one program.
+
+    Attributes:
+        own: whether it is this package's own, which shuffles types and shapes about in between.
+        counting: what belongs to the turns of ``for`` loops.
+    """
+
+    layer: Layer
+    ir: IR
+    own: bool = attrs.field(
+        init=False, default=attrs.Factory(lambda self: is_own(self.ir.function), takes_self=True)
+    )
+    counting: frozenset[Variable] = attrs.field(
+        init=False, default=attrs.Factory(lambda self: counting(self.ir), takes_self=True)
+    )
+
+    def __call__(
+        self, statement: Statement, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if statement.variable in self.counting:
+            return fun(*args)
+        if statement.line:
+            _line.set(Location(self.ir.filename, statement.line, self.ir.name))
+        if fun is runtime.apply:
+            return meet(self.layer, args[0], args[1], args[2])
+        if fun is runtime.updated and not _changes(args[0], args[1]):
+            return meet(self.layer, args[0], args[1:], {})
+        boxed = any(isinstance(x, runtime.Box) for x in args)
+        if self.own and not boxed and (is_inert(fun) or not any(kind_of(x).active for x in args)):
+            return fun(*args, **kwargs)
+        if fun is runtime.attribute:
+            return getattr(*args) if is_own(args[0]) else ask(self.layer, getattr, args, {})
+        if fun is runtime.contains:
+            return ask(self.layer, operator.contains, args[::-1], {})
+        if fun is runtime.lacks:
+            return not ask(self.layer, operator.contains, args[::-1], {})
+        if isinstance(fun, FunctionType) and fun.__module__ == runtime.__name__:
+            return fun(*args, **kwargs)
+        return meet(self.layer, fun, args, kwargs)
+
+
+def _changes(operation: Any, value: Any) -> bool:
+    """Whether an augmented assignment changes a value in place."""
+    return hasattr(type(value), f"__i{operation.__name__.strip('_')}__")
+
+
+def counting(ir: IR) -> frozenset[Variable]:
+    """The variables of a program that only go through the turns of its ``for`` loops."""
+    statements = [s for block in ir.blocks for s in block.statements]
+
+    def of(fun: Any, *args: Any) -> list[Statement]:
+        return [
+            s
+            for s in statements
+            if _value(s.call) is fun
+            and len(s.call.args) == len(args)
+            and all(a is None or b in a for a, b in zip(args, s.call.args, strict=True))
+        ]
+
+    items = {s.variable for s in of(runtime.items_of, None)}
+    lengths = {s.variable for s in of(len, items)}
+    tests = of(operator.lt, None, lengths)
+    indices = {s.call.args[0] for s in tests}
+    steps = [
+        s
+        for s in of(operator.add, indices, None)
+        if isinstance(s.call.args[1], Constant) and s.variable.name == "index"
+    ]
+    found = [*of(operator.getitem, items, indices), *tests, *steps]
+    return frozenset({s.variable for s in found} | lengths)
+
+
+def _value(call: Call) -> Any:
+    return call.function.value if isinstance(call.function, Constant) else None

@@ -1,0 +1,127 @@
+"""The calls of a program as a tree."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from tinyjax.core.array import Array
+from tinyjax.frames import Location
+from tinyjax.source.context import Context
+from tinyjax.source.printing import INFIX, PREFIX
+
+_WIDEST: Final = 40
+#: Larger arrays show their types.
+_FEW: Final = 4
+
+
+@attrs.define(eq=False)
+class TracedCall:
+    """A call that was made.
+
+    Attributes:
+        function: what was called.
+        args: its arguments.
+        kwargs: its keyword arguments.
+        location: the line it stands on.
+        inner: the calls that it made.
+        result: what it gave; None while it has not.
+        error: what it raised.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    location: Location | None
+    inner: list[TracedCall] = attrs.field(factory=list)
+    result: Any = None
+    error: Exception | None = None
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """The call and those below it, indented."""
+        raised = self.error is not None
+        end = f"raises {self.error!r}" if raised else f"-> {shown(self.result)}"
+        own = f"{self.written()} {end}"
+        return [own, *[f"  {line}" for call in self.inner for line in call.lines()]]
+
+    def written(self) -> str:
+        """The call as Python writes it."""
+        args = [shown(arg) for arg in self.args]
+        if self.function is getattr:
+            return f"{args[0]}.{self.args[1]}"
+        if self.function is operator.getitem:
+            return f"{args[0]}[{args[1]}]"
+        if isinstance(self.function, BuiltinFunctionType) and not self.kwargs:
+            if self.function in INFIX:
+                return f" {INFIX[self.function]} ".join(args)
+            if self.function in PREFIX:
+                return f"{PREFIX[self.function]}{args[0]}"
+        given = [*args, *[f"{name}={shown(v)}" for name, v in self.kwargs.items()]]
+        return f"{_name(self.function)}({', '.join(given)})"
+
+
+def shown(value: Any) -> str:
+    """A value in a few words."""
+    if isinstance(value, (np.ndarray, Array)) and value.size > _FEW:
+        return f"{value.dtype}[{','.join(map(str, value.shape))}]"
+    if isinstance(value, FunctionType):
+        return value.__name__
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
+
+
+def _name(fun: Any) -> str:
+    found = getattr(fun, "__name__", None)
+    return found if isinstance(found, str) else shown(fun)
+
+
+class CallTracer(Context):
+    """Records which calls are made, with their arguments and results, as a tree.
+
+    Attributes:
+        calls: the calls that the function itself has made.
+
+    Example:
+        >>> import math
+        >>> from tinyjax import source
+        >>> from tinyjax.source.contexts import CallTracer
+        >>> def square(x):
+        ...     return x * x
+        >>> def wave(x):
+        ...     return math.floor(square(x)) + 1
+        >>> tracer = CallTracer()
+        >>> source.with_context(tracer, wave)(1.5)
+        3
+        >>> print(tracer)
+        square(1.5) -> 2.25
+          1.5 * 1.5 -> 2.25
+        floor(2.25) -> 2
+        2 + 1 -> 3
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[TracedCall] = []
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.calls))
+
+    def call(self, fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        made = TracedCall(fun, args, kwargs, self.location)
+        outer, self.calls = self.calls, made.inner
+        outer.append(made)
+        try:
+            made.result = self.proceed(fun, *args, **kwargs)
+        except Exception as error:
+            made.error = error
+            raise
+        finally:
+            self.calls = outer
+        return made.result

@@ -1,0 +1,41 @@
+"""Derivatives of calls.
+
+A rule is a Python function of its own: from the cotangent and the result of a call and its
+arguments to the cotangents of the arguments. It is in the language that is differentiated, so that
+derivatives of any order need no further rules. Most are formulas (``formulas``); others are
+functions: of containers (``containers``), of NumPy's arrays (``arrays``), matrices (``matrices``).
+What is made of other functions (``compositions``) has the derivative of those.
+"""
+
+from tinyjax.source.rules import arrays, containers, formulas, matrices, plain
+from tinyjax.source.rules.arrays import METHODS
+from tinyjax.source.rules.containers import is_method
+from tinyjax.source.rules.formulas import SHARED, vars_of
+from tinyjax.source.rules.registry import (
+    Rule,
+    adjoint_of,
+    inert,
+    is_inert,
+    places,
+    rule_adjoint,
+    rule_of,
+)
+
+__all__ = [
+    "METHODS",
+    "SHARED",
+    "Rule",
+    "adjoint_of",
+    "arrays",
+    "containers",
+    "formulas",
+    "inert",
+    "is_inert",
+    "is_method",
+    "matrices",
+    "places",
+    "plain",
+    "rule_adjoint",
+    "rule_of",
+    "vars_of",
+]

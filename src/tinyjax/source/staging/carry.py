@@ -1,0 +1,283 @@
+"""What a loop carries from turn to turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from tinyjax import tree
+from tinyjax.control_flow.common import match_carry
+from tinyjax.core.array import Array, as_array, splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.staging import Staged, stage
+from tinyjax.core.trace import Tracer
+from tinyjax.errors import CarryTypeError
+from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.source import runtime
+from tinyjax.source.staging.graph import Loop
+from tinyjax.source.staging.outcomes import Arrival, Outcome, pruned
+from tinyjax.source.staging.runner import Runner
+from tinyjax.source.staging.values import (
+    Structure,
+    describe,
+    is_dynamic,
+    is_same,
+    join_avals,
+    take_apart,
+)
+from tinyjax.tree import PyTreeDef
+
+
+class RestructuredError(Exception):
+    """What a loop carries has another structure after a turn, or is no array and changes.
+
+    Attributes:
+        error: what to tell the user, unless the loop is unrolled.
+    """
+
+    def __init__(self, error: CarryTypeError) -> None:
+        super().__init__()
+        self.error = error
+
+
+class RepeatedError(Exception):
+    """A loop has to be staged again, with a value for a variable that has none before it.
+
+    Attributes:
+        carry: what it carries then.
+    """
+
+    def __init__(self, carry: Carry) -> None:
+        super().__init__()
+        self.carry = carry
+
+
+class OnceError(Exception):
+    """No turn of a loop leads to another."""
+
+
+@attrs.frozen(eq=False)
+class Carry:
+    """What a loop carries, as it was before the first turn.
+
+    Attributes:
+        run: the run that comes to the loop.
+        loop: the loop.
+        places: which parameters of its first block are carried.
+        makes_a_turn: whether it is known that there is a turn.
+        parts: the parts of each.
+        structures: how each is put together.
+        lines: where each was computed.
+    """
+
+    run: Runner
+    loop: Loop
+    places: tuple[int, ...]
+    makes_a_turn: bool
+    parts: tuple[tuple[Any, ...], ...]
+    structures: tuple[Structure, ...]
+    lines: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, run: Runner, loop: Loop, arrival: Arrival, counter: int | None, makes_a_turn: bool
+    ) -> Carry:
+        """What is carried by a loop that is come to so.
+
+        Args:
+            run: the run that comes to it.
+            loop: the loop.
+            arrival: the values of the parameters of its first block.
+            counter: which of them is not carried, since it counts.
+            makes_a_turn: whether it is known that there is a turn.
+        """
+        count = len(run.graph.blocks[loop.header].parameters)
+        places = tuple([i for i in range(count) if i != counter])
+        empty = cls(run, loop, places, makes_a_turn, (), (), ())
+        return empty.following(arrival)
+
+    def following(self, arrival: Arrival) -> Carry:
+        """What is carried on from another arrival at the loop."""
+        taken = [take_apart(arrival.values[i]) for i in self.places]
+        return attrs.evolve(
+            self,
+            parts=tuple([tuple(parts) for parts, _ in taken]),
+            structures=tuple([structure for _, structure in taken]),
+            lines=tuple([arrival.lines[i] for i in self.places]),
+        )
+
+    def arrays(self) -> list[Array]:
+        """The parts that may change from turn to turn."""
+        return [as_array(part) for parts in self.parts for part in parts if is_dynamic(part)]
+
+    def arrival(self, arrays: Sequence[Array], count: Any = None) -> Arrival:
+        """The values for the first block, with other arrays, and a count if it is not carried."""
+        rest = iter(arrays)
+        values = [
+            structure.build([next(rest) if is_dynamic(part) else part for part in parts])
+            for parts, structure in zip(self.parts, self.structures, strict=True)
+        ]
+        lines = list(self.lines)
+        for place in range(len(self.run.graph.blocks[self.loop.header].parameters)):
+            if place not in self.places:
+                values.insert(place, count)
+                lines.insert(place, 0)
+        return Arrival(tuple(values), tuple(lines))
+
+    def next_arrays(self, outcome: Outcome, arrays: Sequence[Array]) -> list[Array]:
+        """The arrays that a turn carries on.
+
+        Args:
+            outcome: where the turn ends.
+            arrays: those that it began with. What promotes to their types is converted.
+
+        Raises:
+            OnceError: it does not lead to another turn.
+            RestructuredError: what is carried has changed its structure.
+        """
+        again = outcome.arrivals.get(self.loop.header)
+        if again is None:
+            raise OnceError
+        after = self.following(again)
+        found: list[Array] = []
+        before = iter(arrays)
+        for i, (parts, others) in enumerate(zip(self.parts, after.parts, strict=True)):
+            if _is_undefined(parts) and not _is_undefined(others):
+                raise self._with_first_value(after, i)
+            same = self.structures[i] == after.structures[i]
+            for old, new in zip(parts, others, strict=same):
+                if is_dynamic(old) and is_dynamic(new):
+                    found.append(_converted(as_array(new), next(before).aval))
+                else:
+                    same = same and is_same(old, new)
+            if not same:
+                raise RestructuredError(self._restructured(after, i))
+        return found
+
+    def match(
+        self, turn: Callable[..., list[Array]], rows: Sequence[ShapedArray] = ()
+    ) -> tuple[list[Array], Staged]:
+        """Stage a turn so that what is carried keeps its types.
+
+        Args:
+            turn: takes the arrays that are carried and one slice for each row; returns the arrays
+                to carry on, and more.
+            rows: the types of the slices.
+
+        Returns:
+            The arrays to start with, and the program of a turn.
+
+        Raises:
+            CarryTypeError: an array changes its type.
+        """
+        arrays = self.arrays()
+        state_tree = tree.structure(arrays)
+        seen: list[tuple[Sequence[ShapedArray], Sequence[ShapedArray]]] = []
+
+        def stage_turn(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
+            seen.clear()
+            whole = self.run.session.conditional(turn)
+            staged = pruned(stage(whole, [*avals, *rows], self.run.function))
+            seen.append((avals, staged.jaxpr.out_avals))
+            return staged, state_tree
+
+        try:
+            return match_carry("a loop", self.run.function, arrays, state_tree, stage_turn)
+        except CarryTypeError:
+            if not seen:  # it is that of a loop inside
+                raise
+        raise self._retyped(*seen[0])
+
+    # Errors
+
+    def name_of(self, i: int) -> str:
+        """What the program calls a value that is carried."""
+        return self.run.name_of(self.loop.header, self.places[i])
+
+    def _retyped(
+        self, before: Sequence[ShapedArray], after: Sequence[ShapedArray]
+    ) -> CarryTypeError:
+        """The error of an array that changes its type."""
+        names = [
+            (path, i)
+            for i, (parts, structure) in enumerate(zip(self.parts, self.structures, strict=True))
+            for path, part in zip(structure.paths(self.name_of(i)), parts, strict=True)
+            if is_dynamic(part)
+        ]
+        for (path, i), a, b in zip(names, before, after, strict=False):
+            if (a.shape, a.dtype) != (b.shape, b.dtype):
+                advice = (
+                    f"Start with a value of dtype {b.dtype.name}, or convert what is computed: "
+                    f".astype({a.dtype.name!r})."
+                    if a.shape == b.shape
+                    else "Start with an array of the shape that it has later."
+                )
+                return self._error(path, (str(a), str(b)), i, advice)
+        raise AssertionError("the types differ somewhere")
+
+    def _restructured(self, after: Carry, i: int) -> CarryTypeError:
+        shown = [describe(c.structures[i].build(c.parts[i])) for c in (self, after)]
+        return self._error(
+            self.name_of(i),
+            (shown[0], shown[1]),
+            i,
+            "Only arrays and numbers may change in such a loop, in containers of one structure.",
+        )
+
+    def _error(self, name: str, shown: tuple[str, str], i: int, advice: str) -> CarryTypeError:
+        assigned = self.run.lines_of_loop(self.loop.header, self.places[i], self.loop.line)
+        known = assigned[0] or self.lines[i], assigned[1] or self._last_line(i)
+        where = [f" (line {n})" if n else "" for n in known]
+        return self._at_loop(
+            f"{name} changes in the loop of line {self.loop.line}, whose end depends on a traced "
+            f"value: it is {shown[0]} before{where[0]}, and {shown[1]} after a turn{where[1]}. "
+            f"{advice}"
+        )
+
+    def _at_loop(self, message: str) -> CarryTypeError:
+        error = CarryTypeError(message)
+        error.location = self.run.at(self.loop.line)
+        return error
+
+    def _last_line(self, i: int) -> int:
+        """The line where a variable gets its value for the next turn."""
+        graph = self.run.graph
+        lines = [
+            graph.line_of(branch.args[self.places[i]])
+            for index in self.loop.blocks
+            for branch in graph.blocks[index].branches
+            if branch.target == self.loop.header
+        ]
+        return max(lines, default=0)
+
+    def _with_first_value(self, after: Carry, i: int) -> Exception:
+        """Something to start with, for a variable that gets its value in the first turn."""
+        if not self.makes_a_turn:
+            return self._at_loop(
+                f"{self.name_of(i)} has no value before the loop of line {self.loop.line}, which "
+                "may make no turn since its end depends on a traced value, and is used in the next "
+                "turn or afterwards. Give it a value of the same type before the loop."
+            )
+        parts = [
+            splat(0, part.aval) if isinstance(part, Tracer) else part for part in after.parts[i]
+        ]
+        return RepeatedError(
+            attrs.evolve(
+                self,
+                parts=(*self.parts[:i], tuple(parts), *self.parts[i + 1 :]),
+                structures=(*self.structures[:i], after.structures[i], *self.structures[i + 1 :]),
+            )
+        )
+
+
+def _converted(x: Array, aval: ShapedArray) -> Array:
+    """An array as one of a given type, if that is the type that both promote to."""
+    if x.aval is aval or x.shape != aval.shape or join_avals(aval, x.aval) is not aval:
+        return x
+    return convert_element_type(x, aval.dtype, aval.weak_type)
+
+
+def _is_undefined(parts: tuple[Any, ...]) -> bool:
+    return len(parts) == 1 and parts[0] is runtime.UNDEFINED

@@ -1,0 +1,256 @@
+"""``stage``: a function whose control flow may depend on traced values."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import update_wrapper
+from types import CodeType, FunctionType, MethodType
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from tinyjax.core.array import Array
+from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
+from tinyjax.errors import ArgumentError, ConcretizationError, SourceError
+from tinyjax.frames import describe_function
+from tinyjax.jit import JitParams, jit_p
+from tinyjax.source import runtime
+from tinyjax.source.frontend import ir_of
+from tinyjax.source.ir import IR
+from tinyjax.source.signature import bound
+from tinyjax.source.staging.calls import plain_arguments, replacement, takes_functions
+from tinyjax.source.staging.graph import RETURN, Graph
+from tinyjax.source.staging.outcomes import Arrival, Outcome, stage_piece
+from tinyjax.source.staging.run import Run
+from tinyjax.source.staging.session import Entered, Session, Shared, current_session, is_read
+from tinyjax.source.staging.values import holds_tracer, take_apart
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class StagedFunction(Generic[P, R]):
+    """A function whose control flow may depend on traced values; made by ``stage``."""
+
+    __name__: str
+    __wrapped__: Callable[P, R]
+
+    def __init__(self, fun: Callable[P, R]) -> None:
+        update_wrapper(self, fun)
+        self.fun = fun
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        found: R = call(self.fun, args, kwargs)
+        return found
+
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
+        """Bind as a method does."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<staging of {describe_function(self.fun)}>"
+
+
+def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
+    """Let a function's control flow depend on traced values.
+
+    The function is read (``ir_of``), and so are the functions of the user's that it calls. Where a
+    condition is traced, ``if``, conditional expressions, ``and`` and ``or`` become ``lax.cond``,
+    ``while`` becomes ``lax.while_loop``, and ``for`` over a traced array ``lax.scan``, with
+    ``break``, ``continue`` and early ``return`` anywhere. What does not depend on traced values is
+    done by Python, and a call without any is a plain call of the function.
+
+    Args:
+        fun: a Python function, a lambda or a method, whose source can be read.
+
+    Returns:
+        A function of the same signature, for use in and under any transformation.
+
+    Raises:
+        ArgumentError: ``fun`` is not callable.
+        SourceError: when called, if the function does what is not taken, or calls itself under a
+            traced condition.
+        BranchTypeError: when called, if a variable is not of one type whatever a traced condition
+            says; the message names the variable and both lines.
+        CarryTypeError: when called, if a variable changes its type in a traced loop.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import source
+        >>> @source.stage
+        ... def root(x):
+        ...     y = x
+        ...     while abs(y * y - x) > 1e-6 * x:
+        ...         y = (y + x / y) / 2
+        ...     return y
+        >>> tinyjax.vmap(root)(jnp.array([4.0, 9.0]))
+        Array([2., 3.], dtype=float32)
+        >>> round(float(tinyjax.jit(tinyjax.grad(root))(4.0)), 4)
+        0.25
+    """
+    if not callable(fun):
+        raise ArgumentError(f"stage takes a function, but got {type(fun).__name__}.")
+    return StagedFunction(fun)
+
+
+def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Make a call, reading the function if it is the user's and is given something traced."""
+    match fun:
+        case functools.partial():
+            return call(fun.func, (*fun.args, *args), {**fun.keywords, **kwargs})
+        case MethodType():
+            return call(fun.__func__, (fun.__self__, *args), kwargs)
+        case FunctionType() if is_read(fun):
+            if not (holds_tracer((args, kwargs)) or holds_tracer(fun)):
+                return fun(*args, **kwargs)
+            return _run(fun, args, kwargs)
+        case _ if fun is runtime.enter or fun is runtime.leave:
+            with _in_session() as session:
+                return session.enter(*args) if fun is runtime.enter else session.leave(*args)
+        case _ if fun is map and is_read(args[0]):
+            columns = [runtime.items_of(column) for column in args[1:]]
+            return [call(args[0], row, {}) for row in zip(*columns, strict=False)]
+        case _ if fun is functools.reduce and is_read(args[0]):
+            values = [*args[2:], *runtime.as_list(args[1])]
+            found = values[0]
+            for value in values[1:]:
+                found = call(args[0], (found, value), {})
+            return found
+        case _:
+            return _call_unread(fun, args, kwargs)
+
+
+def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call what is no function of the user's, which may be an object of a class of the user's."""
+    method = getattr(type(fun), "__call__", None)  # noqa: B004 - the class's own
+    if is_read(method):
+        return call(method, (fun, *args), kwargs)
+    if takes_functions(fun):
+        return fun(*map(_staged, args), **{name: _staged(v) for name, v in kwargs.items()})
+    other = replacement(fun, args, kwargs)
+    return fun(*plain_arguments(args), **kwargs) if other is None else other(*args, **kwargs)
+
+
+def _staged(value: Any) -> Any:
+    """An argument of a function of tinyjax: functions are staged when it runs them."""
+    if isinstance(value, FunctionType) and is_read(value):
+        return stage(value)
+    if type(value) in (tuple, list) and any(map(is_read, value)):
+        return type(value)(map(_staged, value))
+    return value
+
+
+@contextmanager
+def _in_session() -> Iterator[Session]:
+    """The staging that goes on, or a new one."""
+    found = current_session.get()
+    if found is not None:
+        yield found
+        return
+    made = Session(call)
+    token = current_session.set(made)
+    try:
+        yield made
+    finally:
+        current_session.reset(token)
+
+
+_graphs: dict[CodeType, tuple[IR, Graph]] = {}
+
+
+def _program_of(fun: FunctionType) -> tuple[IR, Graph]:
+    """The program of a function, and its graph."""
+    ir = ir_of(fun)
+    kept = _graphs.get(fun.__code__)
+    if kept is None or kept[0].blocks is not ir.blocks:
+        kept = _graphs[fun.__code__] = (ir, Graph(ir))
+    return ir, kept[1]
+
+
+def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Read a function and run it."""
+    with _in_session() as session:
+        try:
+            ir, graph = _program_of(fun)
+        except SourceError as error:
+            if not session.entered:
+                raise
+            return _run_plainly(fun, args, kwargs, error)
+        values = (fun, *bound(fun, args, kwargs).values)
+        parts, _ = take_apart((_closed_over(fun), values[1:]))
+        entered = Entered(fun.__code__, parts, session.conditions)
+        session.check_recursion(entered)
+        again = session.conditions and any(e.code is fun.__code__ for e in session.entered)
+        session.entered.append(entered)
+        managers = len(session.managers)
+        try:
+            if again and not _closes_over_tracers(fun, values):
+                outcome = _run_shared(session, ir, graph, values)
+            else:
+                outcome = _run_here(session, ir, graph, values)
+        finally:
+            session.entered.pop()
+            session.leave_all(managers)
+    return outcome.arrivals[RETURN].values[0] if outcome.arrivals else None
+
+
+def _run_here(session: Session, ir: IR, graph: Graph, values: tuple[Any, ...]) -> Outcome:
+    return Run(session, ir, graph).execute(0, Arrival(values, (0,) * len(values)))
+
+
+def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:
+    """Whether tracers come to a call in another way than as parts of its arguments."""
+    parts, _ = take_apart(values[1:])
+    return holds_tracer([_closed_over(fun), [p for p in parts if not isinstance(p, Array)]])
+
+
+def _run_shared(session: Session, ir: IR, graph: Graph, values: tuple[Any, ...]) -> Outcome:
+    """Run a function that calls itself as a program that other calls of it may share.
+
+    Without this a function that calls itself twice, to a static depth, would be staged two to the
+    depth times.
+    """
+    fun, *given = values
+    parts, structure = take_apart(given)
+    arrays = [part for part in parts if isinstance(part, Array)]
+    known = [part.aval if isinstance(part, Array) else part for part in parts]
+    known += take_apart(_closed_over(fun))[0]
+    serving = [shared for shared in session.shared if shared.serves(fun.__code__, structure, known)]
+    if serving:
+        piece = serving[0].piece
+    else:
+
+        def again(*arrays: Array) -> Outcome:
+            rest = iter(arrays)
+            filled = [next(rest) if isinstance(part, Array) else part for part in parts]
+            return _run_here(session, ir, graph, (fun, *structure.build(filled)))
+
+        piece = stage_piece(session.conditional(again), fun, [x.aval for x in arrays])
+        session.shared.append(Shared(fun.__code__, structure, known, piece))
+    staged = piece.staged
+    outs = bind(jit_p, (*staged.consts, *arrays), JitParams(staged.jaxpr, fun.__name__))
+    return piece.outcome(outs)
+
+
+def _run_plainly(
+    fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], reason: SourceError
+) -> Any:
+    """Call a function that cannot be read, which goes well where its conditions are static."""
+    before = evaluated_source()
+    set_evaluated_source(None)
+    try:
+        return fun(*args, **kwargs)
+    except ConcretizationError:
+        raise reason from None
+    finally:
+        set_evaluated_source(before)
+
+
+def _closed_over(fun: FunctionType) -> list[Any]:
+    values = []
+    for cell in fun.__closure__ or ():
+        try:
+            values.append(cell.cell_contents)
+        except ValueError:  # not filled yet
+            continue
+    return [value for value in values if not isinstance(value, FunctionType)]

@@ -1,0 +1,316 @@
+"""What staging asks of a program's graph of blocks: where paths meet, and what its loops are."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Final
+
+import attrs
+
+from tinyjax.source import runtime
+from tinyjax.source.ir import IR, Atom, Block, Branch, Constant, Return, Variable, predecessors
+from tinyjax.source.verify import dominators
+
+#: Stands for the block behind every return, whose parameter is the value returned.
+RETURN: Final = -1
+
+
+@attrs.frozen(eq=False)
+class Counting:
+    """How a ``for`` loop counts.
+
+    Attributes:
+        items: what it goes over.
+        counter: the place of the counter among the parameters of the loop's first block.
+        out: where it goes when the items are through.
+        inside: where its body begins.
+    """
+
+    items: Variable
+    counter: int
+    out: Branch
+    inside: Branch
+
+
+@attrs.frozen(eq=False)
+class Test:
+    """The condition at the beginning of a loop, which may be several blocks (``and``, ``or``).
+
+    Attributes:
+        out: where it goes when the condition does not hold.
+        inside: where its body begins.
+        shares: whether what the condition computes is used elsewhere.
+    """
+
+    out: Branch
+    inside: Branch
+    shares: bool
+
+
+@attrs.frozen(eq=False)
+class Loop:
+    """A loop: the blocks from which its first one is reached again.
+
+    Attributes:
+        header: its first block.
+        blocks: all of them.
+        exits: the blocks outside that it leads to.
+        counting: how it counts, if it is a ``for`` loop.
+        test: its condition, if it begins with one.
+        line: the user's line.
+    """
+
+    header: int
+    blocks: frozenset[int]
+    exits: frozenset[int]
+    counting: Counting | None
+    test: Test | None
+    line: int
+
+
+class Graph:
+    """The blocks of a program, and how they are connected.
+
+    Attributes:
+        blocks: the blocks.
+        loops: by their first block.
+        order: the place of each block in an order in which all but the repeated branches go on.
+    """
+
+    def __init__(self, ir: IR) -> None:
+        self.blocks = ir.blocks
+        self.before = predecessors(ir.blocks)
+        self._dominating = dominators(ir.blocks)
+        self.order = {block: place for place, block in enumerate(_reverse_postorder(ir.blocks))}
+        self.order[RETURN] = len(ir.blocks)
+        self.loops = self._find_loops()
+        self._reached: dict[tuple[int, frozenset[int]], frozenset[int]] = {}
+        self._collecting = _collecting_variables(ir.blocks)
+        self._live = _live_variables(ir.blocks)
+        self._lines = {s.variable: s.line for b in ir.blocks for s in b.statements}
+
+    def line_of(self, atom: Atom) -> int:
+        """The line where a value is computed or written; 0 where it is not known."""
+        return atom.line if isinstance(atom, Constant) else self._lines.get(atom, 0)
+
+    def collects(self, variable: Variable) -> bool:
+        """Whether a variable holds the items of a comprehension so far."""
+        return variable in self._collecting
+
+    def wanted(self, index: int) -> tuple[Variable, ...]:
+        """What a block needs to be run from: its parameters, and what is used from there on."""
+        return self._live[index]
+
+    def first_line(self, index: int) -> int:
+        """The first line of the user's in a block; 0 where there is none."""
+        return next((s.line for s in self.blocks[index].statements if s.line), 0)
+
+    def raises(self, index: int) -> bool:
+        """Whether a block ends with an exception."""
+        return any(_calls(s.call.function, runtime.thrown) for s in self.blocks[index].statements)
+
+    def reach(self, start: int, stops: frozenset[int]) -> frozenset[int]:
+        """The blocks that are reached from one, itself included; none is reached through a stop."""
+        key = (start, stops)
+        found = self._reached.get(key)
+        if found is None:
+            seen = {start}
+            work = [start]
+            while work:
+                index = work.pop()
+                if index in stops or index == RETURN:
+                    continue
+                for branch in self.blocks[index].branches:
+                    if branch.target not in seen:
+                        seen.add(branch.target)
+                        work.append(branch.target)
+            found = self._reached[key] = frozenset(seen)
+        return found
+
+    def joins(self, start: int, others: Iterable[int], stops: frozenset[int]) -> frozenset[int]:
+        """The blocks where the paths from one block first meet those from others."""
+        here = self.reach(start, stops)
+        firsts = {start, *others}
+        there: frozenset[int] = frozenset().union(*(self.reach(o, stops) for o in others))
+        both = here & there
+        apart = (here | there) - both
+        return frozenset(
+            index
+            for index in both - stops
+            if index in firsts or any(b in apart for b in self.before[index])
+        )
+
+    def _find_loops(self) -> dict[int, Loop]:
+        bodies: dict[int, set[int]] = {}
+        for index, block in enumerate(self.blocks):
+            for branch in block.branches:
+                if branch.target in self._dominating[index]:
+                    body = bodies.setdefault(branch.target, {branch.target})
+                    work = [index]
+                    while work:
+                        inner = work.pop()
+                        if inner not in body:
+                            body.add(inner)
+                            work += self.before[inner]
+        return {header: self._loop(header, frozenset(body)) for header, body in bodies.items()}
+
+    def _loop(self, header: int, body: frozenset[int]) -> Loop:
+        exits = frozenset(b.target for i in body for b in self.blocks[i].branches) - body
+        lines = [s.line for i in sorted(body) for s in self.blocks[i].statements if s.line]
+        first = [s.line for s in self.blocks[header].statements if s.line]
+        return Loop(
+            header,
+            body,
+            exits,
+            self._counting(header),
+            self._test(header, body, exits),
+            first[0] if first else min(lines, default=0),
+        )
+
+    def _counting(self, header: int) -> Counting | None:
+        block = self.blocks[header]
+        if len(block.statements) != 2 or len(block.exits) != 2:
+            return None
+        length, test = block.statements
+        out, inside = block.exits
+        if not (
+            _calls(length.call.function, len)
+            and _calls(test.call.function, operator.lt)
+            and isinstance(out, Branch)
+            and isinstance(inside, Branch)
+            and out.unless is test.variable
+            and test.call.args[1] is length.variable
+        ):
+            return None
+        (items,), counter = length.call.args, test.call.args[0]
+        made = any(
+            s.variable is items and _calls(s.call.function, runtime.items_of)
+            for b in self.blocks
+            for s in b.statements
+        )
+        if not made or counter not in block.parameters or not isinstance(items, Variable):
+            return None
+        return Counting(items, block.parameters.index(counter), out, inside)
+
+    def _test(self, header: int, body: frozenset[int], exits: frozenset[int]) -> Test | None:
+        region = {header}
+        while True:
+            more = [i for i in self._leading_out(region, body) if self._is_mere_test(i)]
+            if not more:
+                break
+            region.add(more[0])
+        edges = [b for i in region for b in self.blocks[i].branches if b.target not in region]
+        outs = [b for b in edges if b.target in exits]
+        ins = [b for b in edges if b.target in body and b.target != header]
+        if len(outs) + len(ins) != len(edges) or not outs or not ins:
+            return None
+        inner = {s.variable for i in region - {header} for s in self.blocks[i].statements}
+        for branches in (outs, ins):
+            first = branches[0]
+            if any(b.target != first.target or b.args != first.args for b in branches):
+                return None
+            if inner & set(first.args):
+                return None
+        own = {s.variable for s in self.blocks[header].statements}
+        return Test(outs[0], ins[0], bool(own & self._used_outside(region, outs)))
+
+    def _leading_out(self, region: set[int], body: frozenset[int]) -> list[int]:
+        """Blocks of a loop that follow its test so far, and may be another part of it."""
+        targets = {b.target for i in region for b in self.blocks[i].branches}
+        return [
+            i
+            for i in sorted(targets)
+            if i in body
+            and i not in region
+            and set(self.before[i]) <= region
+            and any(b.target not in body for b in self.blocks[i].branches)
+        ]
+
+    def _is_mere_test(self, index: int) -> bool:
+        """Whether what a block computes is used in no other."""
+        own = {s.variable for s in self.blocks[index].statements}
+        return not self.blocks[index].parameters and not own & self._used_outside({index}, ())
+
+    def _used_outside(self, region: set[int], but: Iterable[Branch]) -> set[Atom]:
+        """What is used outside some blocks, and by the branches out of them but for those given."""
+        skipped = set(map(id, but))
+        used: set[Atom] = set()
+        for index, block in enumerate(self.blocks):
+            if index not in region:
+                for statement in block.statements:
+                    used.update(statement.call.atoms)
+            for exit_ in block.exits:
+                if isinstance(exit_, Return):
+                    used.add(exit_.value)
+                elif id(exit_) not in skipped:
+                    used.update(exit_.args)
+                    if index not in region and exit_.unless is not None:
+                        used.add(exit_.unless)
+        return used
+
+
+def _calls(function: Atom, wanted: object) -> bool:
+    return isinstance(function, Constant) and function.value is wanted
+
+
+def _collecting_variables(blocks: tuple[Block, ...]) -> set[Atom]:
+    """The variables whose values become lists and dicts at the ends of comprehensions."""
+    found: set[Atom] = {
+        s.call.args[0]
+        for block in blocks
+        for s in block.statements
+        if any(_calls(s.call.function, f) for f in (runtime.collected, runtime.collected_dict))
+    }
+    changed = True
+    while changed:
+        size = len(found)
+        for block in blocks:
+            for branch in block.branches:
+                parameters = blocks[branch.target].parameters
+                found.update(a for p, a in zip(parameters, branch.args, strict=True) if p in found)
+        changed = len(found) > size
+    return found
+
+
+def _live_variables(blocks: tuple[Block, ...]) -> list[tuple[Variable, ...]]:
+    """For each block its parameters, and what is defined elsewhere and used from there on."""
+    live: list[set[Variable]] = [set() for _ in blocks]
+    own: list[set[Variable]] = []
+    used: list[set[Variable]] = []
+    for block in blocks:
+        atoms = [atom for s in block.statements for atom in s.call.atoms]
+        for exit_ in block.exits:
+            if isinstance(exit_, Return):
+                atoms.append(exit_.value)
+            else:
+                atoms += [*exit_.args, *([] if exit_.unless is None else [exit_.unless])]
+        used.append({atom for atom in atoms if isinstance(atom, Variable)})
+        own.append({*block.parameters, *(s.variable for s in block.statements)})
+    changed = True
+    while changed:
+        changed = False
+        for index in range(len(blocks) - 1, -1, -1):
+            after = set().union(*(live[b.target] for b in blocks[index].branches))
+            now = (used[index] | after) - own[index]
+            if now != live[index]:
+                live[index], changed = now, True
+    return [
+        (*block.parameters, *sorted(found, key=lambda v: v.number))
+        for block, found in zip(blocks, live, strict=True)
+    ]
+
+
+def _reverse_postorder(blocks: tuple[Block, ...]) -> list[int]:
+    seen: set[int] = set()
+    finished: list[int] = []
+    work = [(0, False)]
+    while work:
+        index, done = work.pop()
+        if done:
+            finished.append(index)
+        elif index not in seen:
+            seen.add(index)
+            work.append((index, True))
+            work += [(b.target, False) for b in blocks[index].branches]
+    return finished[::-1]

@@ -1,0 +1,186 @@
+"""What a ``for`` loop goes over, where it is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard
+
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax.core.array import Array, as_array
+from tinyjax.source import runtime
+from tinyjax.source.staging.values import is_dynamic, is_same, is_undecided, take_apart
+
+
+@attrs.frozen(eq=False)
+class Rows:
+    """Values of one structure, their parts stacked along the first axes of arrays.
+
+    Attributes:
+        arrays: one for each part.
+        length: how many values there are.
+        build: puts a value together.
+    """
+
+    arrays: tuple[Array, ...]
+    length: int
+    build: Callable[[Sequence[Any]], Any]
+
+    def at(self, index: Any) -> Any:
+        return self.build([array[index] for array in self.arrays])
+
+    def row(self, slices: Sequence[Array], index: Any) -> Any:
+        return self.build(slices)
+
+
+@attrs.frozen(eq=False)
+class Steps:
+    """A range, its bounds traced or not."""
+
+    start: Any
+    step: Any
+    length: Any
+    arrays: tuple[Array, ...] = ()
+
+    def at(self, index: Any) -> Any:
+        distance = index if is_same(self.step, 1) else self.step * index
+        return distance if is_same(self.start, 0) else self.start + distance
+
+    def row(self, slices: Sequence[Array], index: Any) -> Any:
+        return self.at(index)
+
+
+@attrs.frozen(eq=False)
+class Together:
+    """The items of several, at the same place (``zip``)."""
+
+    parts: tuple[Items, ...]
+    length: Any
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        return tuple([array for part in self.parts for array in part.arrays])
+
+    def at(self, index: Any) -> Any:
+        return tuple([part.at(index) for part in self.parts])
+
+    def row(self, slices: Sequence[Array], index: Any) -> Any:
+        found, rest = [], list(slices)
+        for part in self.parts:
+            n = len(part.arrays)
+            found.append(part.row(rest[:n], index))
+            rest = rest[n:]
+        return tuple(found)
+
+
+Items = Rows | Steps | Together
+
+
+@attrs.frozen(eq=False)
+class Current:
+    """Stands for the items within a turn of a scan: whatever the index, the item of the turn."""
+
+    value: Any
+
+
+def is_scanned(value: object) -> TypeGuard[Items]:
+    """Whether a loop over a value becomes a scan: some of it is traced, and its length is known."""
+    if not isinstance(value, Items) or is_undecided(value.length) or not value.length:
+        return False
+    return any(map(is_undecided, value.arrays))
+
+
+def items_of(value: Any) -> Any:
+    """What a loop goes over, with a length and an index."""
+    if isinstance(value, Array) and value.shape:
+        return Rows((value,), value.shape[0], _single)
+    return value if isinstance(value, Items) else runtime.items_of(value)
+
+
+def _single(parts: Sequence[Any]) -> Any:
+    return parts[0]
+
+
+def stacked(values: Sequence[Any]) -> Rows | None:
+    """Values of one structure and type, stacked; None where they are not."""
+    taken = [take_apart(value) for value in values]
+    if not taken or any(structure != taken[0][1] for _, structure in taken):
+        return None
+    columns = []
+    for column in zip(*(parts for parts, _ in taken), strict=True):
+        if not all(map(is_dynamic, column)):
+            return None
+        arrays = [as_array(part) for part in column]
+        if any(a.aval.strip_weak() is not arrays[0].aval.strip_weak() for a in arrays):
+            return None
+        columns.append(jnp.stack(arrays))
+    return Rows(tuple(columns), len(values), taken[0][1].build)
+
+
+def as_items(value: Any) -> Items | None:
+    """Something that a loop goes over, as items that a traced index may be applied to."""
+    match value:
+        case Rows() | Steps() | Together():
+            return value
+        case range():
+            return Steps(value.start, value.step, len(value))
+        case Array() | np.ndarray() if value.ndim:
+            return Rows((as_array(value),), value.shape[0], _single)
+        case _:
+            return stacked(runtime.items_of(value))
+
+
+def traced_range(*bounds: Any) -> Steps:
+    """``range`` of traced bounds."""
+    start, stop, step = {1: (0, *bounds, 1), 2: (*bounds, 1)}.get(len(bounds), bounds)
+    turns = -((start - stop) // step)
+    return Steps(start, step, jnp.maximum(turns, 0))
+
+
+def enumerated(value: Any, start: Any = 0) -> Any:
+    """``enumerate`` of traced items."""
+    items = as_items(items_of(value))
+    if items is None:
+        return enumerate(value, start)
+    return Together((Steps(start, 1, items.length), items), items.length)
+
+
+def zipped(*values: Any, strict: bool = False) -> Any:
+    """``zip`` of which some are traced."""
+    items = [as_items(items_of(value)) for value in values]
+    known = [part for part in items if part is not None]
+    if len(known) < len(items):
+        return zip(*values, strict=strict)
+    lengths = [part.length for part in known]
+    if any(map(is_undecided, lengths)):
+        length = lengths[0]
+        for other in lengths[1:]:
+            length = jnp.minimum(length, other)
+    else:
+        length = min(lengths)
+        if strict and length != max(lengths):
+            raise ValueError(f"zip() was given arguments of lengths {lengths}")
+    return Together(tuple(known), length)
+
+
+def in_reverse(value: Any) -> Any:
+    """``reversed`` of traced items."""
+    items = as_items(items_of(value))
+    if isinstance(items, Rows):
+        return Rows(tuple([array[::-1] for array in items.arrays]), items.length, items.build)
+    if isinstance(items, Steps):
+        last = items.at(items.length - 1)
+        return Steps(last, -items.step, items.length)
+    return reversed(value)
+
+
+def item_at(value: Any, index: Any) -> Any:
+    """The item at a traced index of a sequence."""
+    items = as_items(value) if isinstance(value, (tuple, list, range)) else None
+    if items is not None:
+        if isinstance(items, Steps):
+            index = jnp.where(index < 0, index + items.length, index)
+        return items.at(index)
+    return value[index]

@@ -1,0 +1,395 @@
+"""Where a piece of a program may end, and with which values; and the choice between two pieces.
+
+A piece of a program is run until it comes to one of several blocks. Which it will be may depend on
+traced conditions, so an outcome holds the values for each, and a traced number that says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, Protocol
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.control_flow.common import convert_all, convert_outputs
+from tinyjax.control_flow.cond import bind_branches
+from tinyjax.core.array import Array, ConcreteArray, as_array, is_splat
+from tinyjax.core.avals import ShapedArray, same_types
+from tinyjax.core.jaxpr import Atom, Jaxpr, Lit, Var, zero_literal
+from tinyjax.core.simplify import dce
+from tinyjax.core.staging import Staged, StagingTracer, stage
+from tinyjax.core.trace import current_trace
+from tinyjax.errors import BranchTypeError, PromotionError
+from tinyjax.frames import Location
+from tinyjax.primitives.elementwise import convert_element_type, select
+from tinyjax.primitives.shape import broadcast_in_dim
+from tinyjax.source.staging.values import (
+    NOTHING,
+    Structure,
+    aval_of,
+    describe,
+    is_dynamic,
+    is_same,
+    join_avals,
+    take_apart,
+)
+
+
+@attrs.frozen(eq=False)
+class Arrival:
+    """The values with which a block is come to.
+
+    Attributes:
+        values: one for each of its parameters, and what else is used from there on.
+        lines: the user's lines where they were computed, 0 where they are not known.
+    """
+
+    values: tuple[Any, ...]
+    lines: tuple[int, ...]
+
+    def first(self, count: int) -> Arrival:
+        """Only so many of the values."""
+        return Arrival(self.values[:count], self.lines[:count])
+
+
+@attrs.frozen(eq=False)
+class Outcome:
+    """Where a piece of a program may end.
+
+    Attributes:
+        arrivals: by block; none where every path ends with an exception.
+        selector: the block it is; None where there is no choice.
+    """
+
+    arrivals: dict[int, Arrival]
+    selector: Array | None = None
+
+    def without(self, key: int) -> Outcome:
+        """The same where it is known not to be one of the blocks."""
+        rest = {k: a for k, a in self.arrivals.items() if k != key}
+        return Outcome(rest, self.selector if len(rest) > 1 else None)
+
+    @property
+    def only(self) -> int | None:
+        """The block, where there is no choice."""
+        return next(iter(self.arrivals)) if len(self.arrivals) == 1 else None
+
+    def chooser(self) -> Any:
+        """The block it is, as a number or an array."""
+        return np.int32(next(iter(self.arrivals), 0)) if self.selector is None else self.selector
+
+
+class Places(Protocol):
+    """What an outcome's values are called in the program, for messages."""
+
+    def name_of(self, block: int, position: int) -> str: ...
+
+    def at(self, line: int) -> Location: ...
+    def lines_of_sides(self, block: int, position: int, line: int) -> tuple[int, int]: ...
+
+
+#: What the items of a comprehension so far are called.
+COLLECTED: Final = "the number of a comprehension's items"
+
+
+@attrs.frozen(eq=False)
+class Slot:
+    """A part of a value that a staged piece computes: which of its results."""
+
+    index: int
+
+
+@attrs.frozen(eq=False)
+class Piece:
+    """A piece of a program that was staged.
+
+    Attributes:
+        staged: its program.
+        parts: the parts of its values, by block and parameter; slots where they are computed.
+        structures: how the values are put together.
+        lines: where they come from.
+        chooser: the block it is.
+    """
+
+    staged: Staged
+    parts: dict[int, list[list[Any]]]
+    structures: dict[int, list[Structure]]
+    lines: dict[int, tuple[int, ...]]
+    chooser: Any
+
+    @property
+    def chooser_place(self) -> int | None:
+        """Which of its results says which block it is; None where there is no choice."""
+        return self.chooser.index if isinstance(self.chooser, Slot) else None
+
+    def outcome(self, arrays: Sequence[Array]) -> Outcome:
+        """The outcome, with the values of what was staged."""
+
+        def resolve(part: Any) -> Any:
+            return arrays[part.index] if isinstance(part, Slot) else part
+
+        arrivals = {
+            key: Arrival(
+                tuple(
+                    [
+                        structure.build(list(map(resolve, value)))
+                        for structure, value in zip(self.structures[key], values, strict=True)
+                    ]
+                ),
+                self.lines[key],
+            )
+            for key, values in self.parts.items()
+        }
+        place = self.chooser_place
+        return Outcome(arrivals, None if place is None else arrays[place])
+
+    def aval(self, part: Any) -> ShapedArray:
+        """The type of a part."""
+        return self.staged.jaxpr.out_avals[part.index] if isinstance(part, Slot) else aval_of(part)
+
+    def describe(self, part: Any) -> str:
+        """Say of what kind a part is."""
+        return str(self.aval(part)) if isinstance(part, Slot) else describe(part)
+
+    def with_results(self, parts: Sequence[Any], avals: Sequence[ShapedArray]) -> Staged:
+        """The program with other results: parts of its values, or None for zeros."""
+        binders = list(self.staged.jaxpr.in_binders)
+        consts = list(self.staged.consts)
+        places = {id(c): v for c, v in zip(consts, binders, strict=False)}
+        outs: list[Atom] = []
+        for part, aval in zip(parts, avals, strict=True):
+            if part is None:
+                outs.append(zero_literal(aval))
+            elif isinstance(part, Slot):
+                outs.append(self.staged.jaxpr.outs[part.index])
+            else:
+                array = as_array(part)
+                if isinstance(array, ConcreteArray) and is_splat(array):
+                    outs.append(Lit(array, array.aval))
+                    continue
+                if id(array) not in places:
+                    places[id(array)] = Var(array.aval)
+                    consts.append(array)
+                    binders.append(places[id(array)])
+                outs.append(places[id(array)])
+        jaxpr = Jaxpr(tuple(binders), self.staged.jaxpr.eqns, tuple(outs))
+        if not same_types(jaxpr.out_avals, avals):
+            jaxpr = convert_outputs(jaxpr, lambda found: convert_all(found, avals))
+        return pruned(Staged(jaxpr, tuple(consts)))
+
+
+def pruned(staged: Staged) -> Staged:
+    """A program without the equations and the constants that it does not need."""
+    jaxpr, n = dce(staged.jaxpr), len(staged.consts)
+    used = {x for eqn in jaxpr.eqns for x in eqn.inputs} | set(jaxpr.outs)
+    kept = [i for i in range(n) if jaxpr.in_binders[i] in used]
+    binders = (*[jaxpr.in_binders[i] for i in kept], *jaxpr.in_binders[n:])
+    return Staged(Jaxpr(binders, jaxpr.eqns, jaxpr.outs), tuple([staged.consts[i] for i in kept]))
+
+
+def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[Staged], Piece]]:
+    """The arrays that a staged outcome computes, and how to make a piece of the program."""
+    trace = current_trace()
+    arrays: list[Array] = []
+    slots: dict[int, Slot] = {}
+
+    def hold(part: Any) -> Any:
+        if not (isinstance(part, StagingTracer) and part._trace is trace):
+            return part
+        if id(part) not in slots:
+            slots[id(part)] = Slot(len(arrays))
+            arrays.append(part)
+        return slots[id(part)]
+
+    parts: dict[int, list[list[Any]]] = {}
+    structures: dict[int, list[Structure]] = {}
+    lines = {key: arrival.lines for key, arrival in outcome.arrivals.items()}
+    for key, arrival in outcome.arrivals.items():
+        taken = [take_apart(value) for value in arrival.values]
+        parts[key] = [[hold(part) for part in found] for found, _ in taken]
+        structures[key] = [structure for _, structure in taken]
+    chooser = hold(outcome.chooser())
+    return arrays, lambda staged: Piece(staged, parts, structures, lines, chooser)
+
+
+def stage_piece(
+    run: Callable[..., Outcome],
+    fun: Callable[..., Any] | None,
+    avals: Sequence[ShapedArray] = (),
+) -> Piece:
+    """Stage a piece of a program: a function of arrays of some types, and of what it closes over.
+
+    Args:
+        run: runs the piece.
+        fun: the user's function, for messages.
+        avals: the types of its arguments.
+    """
+    finish: list[Callable[[Staged], Piece]] = []
+
+    def flat(*args: Array) -> list[Array]:
+        arrays, make = flatten_outcome(run(*args))
+        finish.append(make)
+        return arrays
+
+    staged = stage(flat, avals, fun)
+    (make,) = finish
+    return make(pruned(staged))
+
+
+@attrs.frozen(eq=False)
+class Wanted:
+    """A part that is chosen: what each piece has for it (None: does not come there), and a type."""
+
+    first: Any
+    second: Any
+    aval: ShapedArray
+
+
+def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) -> Outcome:
+    """The outcome of one of two pieces, as a traced condition says.
+
+    Args:
+        pred: a bool.
+        first: the piece if it holds.
+        second: the piece if it does not.
+        places: what values are called.
+        line: the line of the condition.
+
+    Raises:
+        BranchTypeError: the values for a block cannot be given one type.
+    """
+    wanted: list[Wanted] = []
+    parts: dict[int, list[list[Any]]] = {}
+    structures = {**second.structures, **first.structures}
+    lines = {**second.lines, **first.lines}
+    for key in [*first.parts, *(k for k in second.parts if k not in first.parts)]:
+        if key in first.parts and key in second.parts:
+            parts[key] = _join(key, first, second, wanted, places, line)
+            continue
+        piece = first if key in first.parts else second
+        parts[key] = [
+            [_pass(part, piece, piece is first, wanted) for part in value]
+            for value in piece.parts[key]
+        ]
+    chooser: Any = None
+    if len(parts) > 1:
+        chooser = Slot(len(wanted))
+        wanted.append(Wanted(first.chooser, second.chooser, ShapedArray((), dtypes.int32, False)))
+    arrays = _take(pred, first, second, wanted)
+    return Piece(first.staged, parts, structures, lines, chooser).outcome(arrays)
+
+
+def _pass(part: Any, piece: Piece, is_first: bool, wanted: list[Wanted]) -> Any:
+    """A part that only one of the pieces has."""
+    if not isinstance(part, Slot):
+        return part
+    aval = piece.aval(part)
+    wanted.append(Wanted(part, None, aval) if is_first else Wanted(None, part, aval))
+    return Slot(len(wanted) - 1)
+
+
+def _join(
+    key: int, first: Piece, second: Piece, wanted: list[Wanted], places: Places, line: int
+) -> list[list[Any]]:
+    """The parts of the values for a block that both pieces come to."""
+    plan = []
+    for position, (x, y) in enumerate(zip(first.parts[key], second.parts[key], strict=True)):
+        name = places.name_of(key, position)
+        mismatch = partial(_differ, (key, position), (first, second), places, line)
+        if first.structures[key][position] != second.structures[key][position]:
+            shown = [_whole(p, key, position) for p in (first, second)]
+            raise mismatch(name, shown)
+        paths = first.structures[key][position].paths(name)
+        joined = []
+        for path, a, b in zip(paths, x, y, strict=True):
+            if not isinstance(a, Slot) and not isinstance(b, Slot) and is_same(a, b):
+                joined.append(a)
+                continue
+            shown = [first.describe(a), second.describe(b)]
+            if not all(isinstance(part, Slot) or is_dynamic(part) for part in (a, b)):
+                raise mismatch(path, shown)
+            avals = first.aval(a), second.aval(b)
+            if avals[0].shape != avals[1].shape:
+                raise mismatch(path, shown)
+            try:
+                aval = join_avals(*avals)
+            except PromotionError:
+                raise mismatch(path, shown) from None
+            wanted.append(Wanted(a, b, aval))
+            joined.append(Slot(len(wanted) - 1))
+        plan.append(joined)
+    return plan
+
+
+def _whole(piece: Piece, key: int, position: int) -> str:
+    parts, structure = piece.parts[key][position], piece.structures[key][position]
+    if structure.is_part:
+        return piece.describe(parts[0])
+    return describe(structure.build(parts))
+
+
+def _differ(
+    place: tuple[int, int],
+    pieces: tuple[Piece, Piece],
+    places: Places,
+    line: int,
+    name: str,
+    shown: Sequence[str],
+) -> BranchTypeError:
+    """The error of a variable that is not of one kind whatever the condition."""
+    key, position = place
+    assigned = places.lines_of_sides(key, position, line)
+    computed = [piece.lines[key][position] for piece in pieces]
+    known = [a or c for a, c in zip(assigned, computed, strict=True)]
+    where = [f" (line {n})" if n else "" for n in known]
+    if NOTHING in shown:
+        holds = shown[1] == NOTHING
+        given = where[0 if holds else 1]
+        text = (
+            f"{name} has a value{given} only if the traced condition of line {line} "
+            f"{'holds' if holds else 'does not hold'}, and is used afterwards. Give it a value of "
+            "the same type before, or in both cases."
+        )
+    elif name == COLLECTED:
+        text = (
+            f"{name} depends on the traced condition of line {line}, but arrays have fixed shapes. "
+            "Choose with a conditional expression (x if c else 0) in place of the comprehension's "
+            "if, or with jnp.where."
+        )
+    else:
+        text = (
+            f"{name} depends on the traced condition of line {line}: it is {shown[0]}{where[0]} if "
+            f"that holds, and {shown[1]}{where[1]} if not. Both must be arrays or numbers of one "
+            "shape, in containers of one structure; anything else must be the same in both."
+        )
+    error = BranchTypeError(text)
+    error.location = places.at(line)
+    return error
+
+
+def _take(pred: Array, first: Piece, second: Piece, wanted: Sequence[Wanted]) -> Sequence[Array]:
+    if not first.staged.jaxpr.eqns and not second.staged.jaxpr.eqns:
+        return [_select(pred, w) for w in wanted]  # nothing is computed, so nothing is saved
+    avals = [w.aval for w in wanted]
+    no = second.with_results([w.second for w in wanted], avals)
+    yes = first.with_results([w.first for w in wanted], avals)
+    if not no.jaxpr.eqns and not yes.jaxpr.eqns and not wanted:
+        return []
+    return bind_branches(convert_element_type(pred, dtypes.int32), [no, yes], [])
+
+
+def _select(pred: Array, wanted: Wanted) -> Array:
+    """A part of which both pieces know the value."""
+    x, y = [
+        None if part is None else convert_all([as_array(part)], [wanted.aval])[0]
+        for part in (wanted.first, wanted.second)
+    ]
+    if x is None or y is None:
+        found = y if x is None else x
+        assert found is not None, "a part is wanted of a piece that has it"
+        return found
+    shape = wanted.aval.shape
+    return select(broadcast_in_dim(pred, shape, ()) if shape else pred, x, y)

@@ -1,0 +1,337 @@
+"""Running a program with traced values: what depends on them becomes part of the traced program.
+
+Statements run in Python, on tracers. Where a condition is traced, both ways are staged up to the
+blocks where they meet, and one ``cond`` chooses; where a loop's end is traced, the loop becomes a
+``while_loop`` (``staging.loops``).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.trace import evaluated_source, set_evaluated_source
+from tinyjax.errors import TinyjaxError
+from tinyjax.frames import Location, Source, user_location
+from tinyjax.primitives.elementwise import eq, not_
+from tinyjax.source import runtime
+from tinyjax.source.ir import IR, Atom, Branch, Constant, Return, Statement, Variable
+from tinyjax.source.staging.graph import RETURN, Graph
+from tinyjax.source.staging.lines import loop_lines, side_lines
+from tinyjax.source.staging.loops import run_loop
+from tinyjax.source.staging.outcomes import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
+from tinyjax.source.staging.session import RaisedError, Session, TracedEndError, raised_by
+from tinyjax.source.staging.values import truth
+
+_NOWHERE: Final[frozenset[int]] = frozenset()
+
+
+@attrs.frozen(eq=False)
+class Part:
+    """A piece of a program, and the exception that all its paths end with, if they do."""
+
+    piece: Piece
+    raised: RaisedError | None
+
+
+class Run:
+    """A run of a function's program.
+
+    Attributes:
+        session: the staging that it belongs to.
+        ir: the program.
+        graph: its graph.
+        env: the values of its variables.
+        lines: the user's lines where they were computed.
+    """
+
+    def __init__(self, session: Session, ir: IR, graph: Graph) -> None:
+        self.session = session
+        self.ir = ir
+        self.graph = graph
+        self.env: dict[Variable, Any] = {}
+        self.lines: dict[Variable, int] = {}
+
+    # What values are called
+
+    @property
+    def function(self) -> FunctionType:
+        assert isinstance(self.ir.function, FunctionType), "a program that is run is a function's"
+        return self.ir.function
+
+    def at(self, line: int) -> Location:
+        return Location(self.ir.filename, line, self.function.__qualname__)
+
+    def name_of(self, block: int, position: int) -> str:
+        if block == RETURN:
+            return f"what {self.function.__name__} returns"
+        variable = self.graph.wanted(block)[position]
+        if self.graph.collects(variable):
+            return COLLECTED
+        return variable.name or "the value chosen"
+
+    def lines_of_sides(self, block: int, position: int, line: int) -> tuple[int, int]:
+        if block == RETURN:
+            return side_lines(self.function.__code__, line, None)
+        name = self.graph.wanted(block)[position].name
+        return (line, line) if name is None else side_lines(self.function.__code__, line, name)
+
+    def lines_of_loop(self, block: int, position: int, line: int) -> tuple[int, int]:
+        name = self.graph.wanted(block)[position].name
+        return (0, 0) if name is None else loop_lines(self.function.__code__, line, name)
+
+    def line_of(self, atom: Atom) -> int:
+        if isinstance(atom, Constant):
+            return atom.line
+        return self.graph.line_of(atom) or self.lines.get(atom, 0)
+
+    # Values
+
+    def read(self, atom: Atom) -> Any:
+        return self.env[atom] if isinstance(atom, Variable) else atom.value
+
+    def arrival(self, atoms: tuple[Atom, ...]) -> Arrival:
+        return Arrival(
+            tuple([self.read(atom) for atom in atoms]), tuple([self.line_of(a) for a in atoms])
+        )
+
+    def enter(self, block: int, arrival: Arrival) -> None:
+        """Give the parameters of a block their values, and what else the arrival brings along."""
+        wanted = self.graph.wanted(block)
+        self.env.update(zip(wanted, arrival.values, strict=False))
+        self.lines.update(zip(wanted, arrival.lines, strict=False))
+
+    def complete(self, block: int, arrival: Arrival) -> Arrival:
+        """Bring along what is used from a block on, so that it can be run from somewhere else."""
+        more = self.graph.wanted(block)[len(arrival.values) :]
+        also = self.arrival(more)
+        return Arrival((*arrival.values, *also.values), (*arrival.lines, *also.lines))
+
+    def aside(self) -> Run:
+        """A run of the same function that goes on from here by itself."""
+        found = Run(self.session, self.ir, self.graph)
+        found.env = {**self.env}
+        found.lines = {**self.lines}
+        return found
+
+    # Statements
+
+    def run_statements(self, block: int) -> None:
+        before = evaluated_source()
+        try:
+            for statement in self.graph.blocks[block].statements:
+                set_evaluated_source(self.source(statement.line))
+                self.env[statement.variable] = self.evaluate(statement)
+        finally:
+            set_evaluated_source(before)
+
+    def source(self, line: int) -> Source:
+        return Source(self.function.__code__, _instruction(self.function.__code__, line))
+
+    def evaluate(self, statement: Statement) -> Any:
+        call = statement.call
+        function = self.read(call.function)
+        args = tuple([self.read(arg) for arg in call.args])
+        kwargs = {name: self.read(value) for name, value in call.keywords}
+        if function is runtime.thrown and self.session.conditions:
+            raise raised_by(args[0], self.at(statement.line))
+        try:
+            if function is runtime.apply:
+                function, args, kwargs = args
+            return self.session.call(function, args, kwargs)
+        except (RaisedError, TracedEndError):
+            raise
+        except TinyjaxError as error:
+            if error.location is None or error.location == user_location():
+                error.location = self.at(statement.line)
+            raise
+        except (ArithmeticError, LookupError, NameError) as error:
+            if self.session.conditions:  # as in Python, only where the program comes here
+                raise raised_by(error, self.at(statement.line)) from None
+            _note(error, self.at(statement.line))
+            raise
+        except Exception as error:
+            _note(error, self.at(statement.line))
+            raise
+
+    # Blocks
+
+    def execute(
+        self,
+        index: int,
+        arrival: Arrival,
+        stops: frozenset[int] = _NOWHERE,
+        *,
+        turn_of: int | None = None,
+        within: bool = False,
+    ) -> Outcome:
+        """Run from a block on, to the blocks at which to stop and to the end.
+
+        Args:
+            index: the first block.
+            arrival: the values of its parameters.
+            stops: where to stop.
+            turn_of: the loop of which this is a turn in Python.
+            within: whether the first block is run even if it is one at which to stop.
+        """
+        while True:
+            if not within:
+                if index in stops:
+                    return Outcome({index: self.complete(index, arrival)})
+                if index in self.graph.loops:
+                    found = self.settle(run_loop(self, index, arrival, stops), stops)
+                    only = found.only
+                    if only is None or only in stops or only == RETURN:
+                        return found
+                    index, arrival = only, found.arrivals[only]
+                    continue
+            within = False
+            self.enter(index, arrival)
+            self.run_statements(index)
+            exits = self.graph.blocks[index].exits
+            first = exits[0]
+            if isinstance(first, Return):
+                return Outcome({RETURN: self.arrival((first.value,))})
+            if first.unless is None:
+                index, arrival = first.target, self.arrival(first.args)
+                continue
+            otherwise = exits[1]
+            assert isinstance(otherwise, Branch), "verified: a conditional branch and another"
+            held = self.truth(first.unless)
+            if isinstance(held, bool):
+                branch = otherwise if held else first
+                index, arrival = branch.target, self.arrival(branch.args)
+                continue
+            line = self.line_of(first.unless)
+            passed = self.pass_check(held, otherwise, first)
+            if passed is not None:
+                index, arrival = passed.target, self.arrival(passed.args)
+                continue
+            if turn_of is not None:
+                loop = self.graph.loops[turn_of]
+                if (first.target in loop.blocks) != (otherwise.target in loop.blocks):
+                    raise TracedEndError
+            joins = self.graph.joins(otherwise.target, [first.target], stops)
+            until = stops | joins
+            pieces = [
+                self.piece(branch.target, self.arrival(branch.args), until)
+                for branch in (otherwise, first)
+            ]
+            found = self.settle(self.choose(held, pieces[0], pieces[1], line), stops)
+            only = found.only
+            if only is None or only in stops or only == RETURN:
+                return found
+            index, arrival = only, found.arrivals[only]
+
+    def truth(self, condition: Atom) -> bool | Array:
+        try:
+            return truth(self.read(condition))
+        except TinyjaxError as error:
+            error.location = self.at(self.line_of(condition))
+            raise
+
+    def pass_check(self, held: Array, yes: Branch, no: Branch) -> Branch | None:
+        """Turn a condition that only decides on an exception into a check, and go on behind it."""
+        for bad, good in ((yes, no), (no, yes)):
+            if self.graph.raises(bad.target) and not self.graph.raises(good.target):
+                raised = self.exception_of(bad)
+                if raised is not None:
+                    self.session.check(held if bad is yes else not_(held), raised)
+                    return good
+        return None
+
+    def exception_of(self, branch: Branch) -> RaisedError | None:
+        """The exception that a block ends with."""
+        found: list[RaisedError] = []
+
+        def attempt() -> Outcome:
+            try:
+                self.aside().execute(branch.target, self.arrival(branch.args), within=True)
+            except RaisedError as raised:
+                found.append(RaisedError(raised.message, raised.location))
+            return Outcome({})
+
+        self.stage(attempt)
+        return found[0] if found else None
+
+    def piece(self, index: int, arrival: Arrival, stops: frozenset[int]) -> Part:
+        """Stage the program from a block on."""
+        return self.part(lambda: self.aside().execute(index, arrival, stops))
+
+    def part(self, go_on: Callable[[], Outcome]) -> Part:
+        """Stage what may end with an exception."""
+        raised: list[RaisedError] = []
+
+        def attempt() -> Outcome:
+            managers = len(self.session.managers)
+            try:
+                return go_on()
+            except RaisedError as error:
+                self.session.leave_all(managers)
+                raised.append(RaisedError(error.message, error.location))  # without its frames
+                return Outcome({})
+
+        return Part(self.stage(attempt), raised[0] if raised else None)
+
+    def stage(self, run: Callable[[], Outcome]) -> Piece:
+        return stage_piece(self.session.conditional(run), self.function)
+
+    def choose(self, pred: Array, yes: Part, no: Part, line: int) -> Outcome:
+        before = evaluated_source()
+        set_evaluated_source(self.source(line))
+        try:
+            if yes.raised is not None:
+                self.session.check(pred, yes.raised)
+            if no.raised is not None:
+                self.session.check(not_(pred), no.raised)
+            return choose(pred, yes.piece, no.piece, self, line)
+        finally:
+            set_evaluated_source(before)
+
+    def settle(self, outcome: Outcome, stops: frozenset[int]) -> Outcome:
+        """Run on from the blocks of an outcome until one is left, or none that is no stop."""
+        while outcome.only is None:
+            pending = [k for k in outcome.arrivals if k not in stops and k != RETURN]
+            if not pending:
+                return outcome
+            pending.sort(key=self.graph.order.__getitem__)
+            key = pending[0]
+            others = [k for k in outcome.arrivals if k != key]
+            chosen = self.chosen(outcome, key)
+            joins = self.graph.joins(key, [k for k in others if k != RETURN], stops)
+            until = stops | joins | frozenset(others)
+            yes = self.piece(key, outcome.arrivals[key], until)
+            if len(others) == len(pending) - 1 == 1:
+                no = self.piece(others[0], outcome.arrivals[others[0]], stops | joins)
+            else:
+                no = self.part(functools.partial(outcome.without, key))
+            outcome = self.choose(chosen, yes, no, self.graph.first_line(key))
+        return outcome
+
+    def resume(self, outcome: Outcome, key: int, go_on: Callable[[], Outcome]) -> Outcome:
+        """Go on from one block of an outcome, and not yet from the others."""
+        yes, no = self.part(go_on), self.part(lambda: outcome.without(key))
+        return self.choose(self.chosen(outcome, key), yes, no, self.graph.first_line(key))
+
+    def chosen(self, outcome: Outcome, key: int) -> Array:
+        """Whether it is this block that an outcome comes to."""
+        assert outcome.selector is not None, "there are several"
+        return eq(outcome.selector, as_array(np.int32(key)))
+
+
+def _note(error: Exception, where: Location) -> None:
+    """Say where an exception comes from, whose traceback does not show it."""
+    if not getattr(error, "__notes__", None):
+        error.add_note(f"  at {where}: {where.text}")
+
+
+@functools.cache
+def _instruction(code: CodeType, line: int) -> int:
+    starts = [start for start, _, found in code.co_lines() if found == line]
+    return starts[0] if starts else 0

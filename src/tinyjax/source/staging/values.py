@@ -1,0 +1,278 @@
+"""Values of programs under staging: which are traced, their parts, and when two are the same.
+
+A value's parts are the leaves of its tree, where objects of attrs classes and dataclasses count as
+trees even if they are not registered. Arrays and numbers can depend on a traced condition; every
+other part must be the same whatever the condition.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes, tree
+from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.trace import Tracer
+from tinyjax.errors import ArgumentError
+from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.source import runtime
+from tinyjax.source.cotangents import field_names, is_record
+from tinyjax.transforms.jvp import JVPTracer
+from tinyjax.tree import PyTreeDef
+
+
+@attrs.frozen
+class Record:
+    """The structure of an object that is no node of trees.
+
+    Attributes:
+        kind: its class.
+        fields: the structure of the tuple of its fields.
+        like: an object of the class without values, which is copied.
+    """
+
+    kind: type
+    fields: Structure
+    like: Any = attrs.field(eq=False)
+
+
+@attrs.frozen
+class Structure:
+    """How a value is put together from its parts.
+
+    Attributes:
+        treedef: its structure as a tree.
+        records: for each leaf of that, what it is if it is an object with fields.
+    """
+
+    treedef: PyTreeDef
+    records: tuple[Record | None, ...]
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the value is a part itself."""
+        return self.treedef is tree.LEAF and self.records == (None,)
+
+    def build(self, parts: Sequence[Any]) -> Any:
+        """Put a value together."""
+        return self._take(iter(parts))
+
+    def _take(self, parts: Iterator[Any]) -> Any:
+        leaves = []
+        for record in self.records:
+            if record is None:
+                leaves.append(next(parts))
+                continue
+            made = copy.copy(record.like)
+            values = record.fields._take(parts)
+            for name, value in zip(field_names(record.kind), values, strict=True):
+                object.__setattr__(made, name, value)
+            leaves.append(made)
+        return tree.unflatten(self.treedef, leaves)
+
+    def paths(self, name: str) -> list[str]:
+        """An expression for each part, starting from a variable."""
+        numbered = tree.unflatten(self.treedef, range(self.treedef.num_leaves))
+        found: list[str] = []
+        places = tree.leaves_with_path(numbered)
+        for (path, _), record in zip(places, self.records, strict=True):
+            whole = tree.path_str(name, path)
+            if record is None:
+                found.append(whole)
+                continue
+            names = field_names(record.kind)
+            for field, inner in zip(names, record.fields.children(), strict=True):
+                found += inner.paths(f"{whole}.{field}")
+        return found
+
+    def children(self) -> list[Structure]:
+        """The structures of the items of a tuple."""
+        found, start = [], 0
+        for child in self.treedef.children():
+            end = start + child.num_leaves
+            found.append(Structure(child, self.records[start:end]))
+            start = end
+        return found
+
+
+def take_apart(value: Any) -> tuple[list[Any], Structure]:
+    """The parts of a value, and its structure."""
+    leaves, treedef = tree.flatten(value)
+    parts: list[Any] = []
+    records: list[Record | None] = []
+    for leaf in leaves:
+        if not is_record(leaf):
+            parts.append(leaf)
+            records.append(None)
+            continue
+        kind = type(leaf)
+        names = field_names(kind)
+        inner, fields = take_apart(tuple([getattr(leaf, name) for name in names]))
+        parts += inner
+        empty = copy.copy(leaf)
+        for name in names:  # so that it keeps no tracer
+            object.__setattr__(empty, name, None)
+        records.append(Record(kind, fields, empty))
+    return parts, Structure(treedef, tuple(records))
+
+
+_NUMBERS: Final = (bool, int, float, complex)
+
+
+def is_number(part: Any) -> bool:
+    """Whether a part is a Python number."""
+    return type(part) in _NUMBERS
+
+
+def is_dynamic(part: Any) -> bool:
+    """Whether a part is an array or a number, and so can depend on a traced condition."""
+    if isinstance(part, (Array, *_NUMBERS)):
+        return True
+    return isinstance(part, (np.ndarray, np.generic)) and part.dtype.kind in "biufc"
+
+
+_COMPARED: Final = (
+    *_NUMBERS,
+    np.generic,
+    str,
+    bytes,
+    range,
+    slice,
+    type(None),
+    MethodType,
+    partial,
+)
+
+
+def is_same(x: Any, y: Any) -> bool:
+    """Whether two parts are one value, so that it does not matter which is taken."""
+    if x is y:
+        return True
+    if type(x) is not type(y) or not isinstance(x, _COMPARED):
+        return False
+    if isinstance(x, (*_NUMBERS, np.generic)):
+        return repr(x) == repr(y)  # by which -0.0 is not 0.0, and NaN is NaN
+    return bool(x == y)
+
+
+def aval_of(part: Any) -> ShapedArray:
+    """The type of an array or a number."""
+    return as_array(part).aval
+
+
+def join_avals(x: ShapedArray, y: ShapedArray) -> ShapedArray:
+    """The type of what is one or the other; the shapes must be equal.
+
+    Raises:
+        PromotionError: the dtypes have no common one.
+    """
+    if x is y:
+        return x
+    dtype, weak = dtypes.promote([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])
+    return ShapedArray(x.shape, dtype, weak)
+
+
+def is_undecided(x: object) -> bool:
+    """Whether a value is an array whose data is not known yet."""
+    while isinstance(x, JVPTracer):
+        x = x.primal
+    return isinstance(x, Array) and not isinstance(x, ConcreteArray)
+
+
+def truth(value: Any) -> bool | Array:
+    """What a condition says: a bool, or a traced one.
+
+    Raises:
+        ArgumentError: it is an array with axes.
+    """
+    if not is_undecided(value):
+        return bool(value)
+    if value.shape:
+        raise ArgumentError(
+            f"a condition must be a scalar, but this one is an array of type {value.aval}. Reduce "
+            "it with jnp.any(...) or jnp.all(...); for a choice element by element use jnp.where."
+        )
+    found = convert_element_type(value, dtypes.bool_)
+    return found if is_undecided(found) else bool(found)
+
+
+#: What messages call the value of a variable that has none.
+NOTHING: Final = "without a value"
+
+
+def describe(value: Any) -> str:
+    """Say of what kind a value is, for messages."""
+    if value is runtime.UNDEFINED:
+        return NOTHING
+    if is_dynamic(value):
+        return str(aval_of(value))
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of length {len(value)}"
+    if isinstance(value, dict):
+        return f"a dict with the keys {[*value]}"
+    if value is None or isinstance(value, (str, bytes)):
+        return repr(value)
+    if isinstance(value, (FunctionType, BuiltinFunctionType)):
+        return f"the function {value.__name__}"
+    return f"of type {type(value).__name__}"
+
+
+_PLAIN: Final = (*_NUMBERS, str, bytes, type, ModuleType, type(None), np.ndarray, np.generic, range)
+
+
+def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
+    """Whether there is a tracer in a value, as far as it can be seen from outside.
+
+    Args:
+        value: anything.
+        undecided: whether only those count whose data is not known.
+        seen: what was looked at already, by identity.
+    """
+    if isinstance(value, Tracer):
+        return is_undecided(value) if undecided else True
+    if isinstance(value, (Array, *_PLAIN)) or value is runtime.UNDEFINED:
+        return False
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return False
+    seen.add(id(value))
+    return any(holds_tracer(part, undecided, seen) for part in _contents(value))
+
+
+def _contents(value: object) -> list[Any]:
+    match value:
+        case tuple() | list() | set() | frozenset():
+            return [*value]
+        case dict():
+            return [*value.values()]
+        case FunctionType():
+            cells = [c.cell_contents for c in value.__closure__ or () if _is_filled(c)]
+            return [*cells, value.__defaults__, value.__kwdefaults__]
+        case MethodType():
+            return [value.__func__, value.__self__]
+        case partial():
+            return [value.func, value.args, value.keywords]
+        case BuiltinFunctionType():
+            return [value.__self__]
+        case _ if type(value).__module__.partition(".")[0] == "tinyjax":
+            return [getattr(value, name, None) for name in ("__wrapped__", "fun")]
+        case _:
+            slots = getattr(type(value), "__slots__", ())
+            named = [slots] if isinstance(slots, str) else [*slots]
+            parts = [getattr(value, name, None) for name in named]
+            return [*parts, *getattr(value, "__dict__", {}).values()]
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,121 @@
+"""What depends on what in a program, and programs without what nothing depends on."""
+
+from collections.abc import Callable, Collection, Sequence
+from operator import is_
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
+from tinyjax.core.primitive import RuleKey
+
+T = TypeVar("T")
+
+#: The rule of a primitive that does nothing but call the one jaxpr in its parameters: it returns
+#: the parameters with another jaxpr in its place.
+CALLED: Final[RuleKey[Callable[[Any, Jaxpr], Any]]] = RuleKey("called")
+
+#: The rule of a primitive with programs in its parameters that says, of the parameters and of which
+#: operands are marked, which results depend on those. Without one, and not called, all do.
+DEPENDS: Final[RuleKey[Callable[[Any, tuple[bool, ...]], tuple[bool, ...]]]] = RuleKey("depends")
+
+#: The rule of a primitive that can do without some of its results: an equation, and which are used.
+#: Only of those must what it returns be an equation.
+PRUNE: Final[RuleKey[Callable[[JaxprEqn, tuple[bool, ...]], JaxprEqn]]] = RuleKey("prune")
+
+
+def depends(jaxpr: Jaxpr, given: Sequence[bool]) -> tuple[bool, ...]:
+    """Which results depend on the parameters that are marked."""
+
+    def make() -> tuple[bool, ...]:
+        found: set[Atom] = set(marked(jaxpr.in_binders, given))
+        for eqn in jaxpr.eqns:
+            if not found.isdisjoint(eqn.inputs):
+                found.update(marked(eqn.out_binders, results_that_depend(eqn, found)))
+        return tuple([x in found for x in jaxpr.outs])
+
+    return jaxpr.derive(("depends", tuple(given)), make)
+
+
+def results_that_depend(eqn: JaxprEqn, on: Collection[Atom]) -> tuple[bool, ...]:
+    """Which results of an equation depend on some atoms, of which it has one as an operand."""
+    rules = eqn.primitive.rules.extensions
+    if len(eqn.out_binders) == 1 or not (DEPENDS in rules or CALLED in rules):
+        return (True,) * len(eqn.out_binders)
+    given = tuple([x in on for x in eqn.inputs])
+    if DEPENDS in rules:
+        return eqn.primitive.rule(DEPENDS)(eqn.params, given)
+    (inner,) = subjaxprs(eqn.params)
+    return depends(inner, given)
+
+
+def same_eqns(a: Sequence[JaxprEqn], b: Sequence[JaxprEqn]) -> bool:
+    """Whether two lists hold the same equations, and not just equal ones."""
+    return len(a) == len(b) and all(map(is_, a, b))
+
+
+def prune(jaxpr: Jaxpr) -> Jaxpr:
+    """Drop what no result depends on, inside nested programs too; the parameters stay as they are.
+
+    What is done for its effect stays. A program of which nothing is dropped stays itself.
+    """
+
+    def make() -> Jaxpr:
+        live = {x for x in jaxpr.outs if isinstance(x, Var)}
+        eqns: list[JaxprEqn] = []
+        for eqn in reversed(jaxpr.eqns):
+            used = tuple([var in live for var in eqn.out_binders])
+            if not any(used) and not effects_of(eqn).any:
+                continue
+            kept = eqn if all(used) else prune_eqn(eqn, used)
+            eqns.append(kept)
+            live.update(x for x in kept.inputs if isinstance(x, Var))
+        eqns.reverse()
+        if same_eqns(eqns, jaxpr.eqns):
+            return jaxpr
+        return Jaxpr(jaxpr.in_binders, tuple(eqns), jaxpr.outs)
+
+    return jaxpr.derive("prune", make)
+
+
+def prune_eqn(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+    """An equation without the results not used, where it can do without; others may need them."""
+    rules = eqn.primitive.rules.extensions
+    if PRUNE in rules:
+        return eqn.primitive.rule(PRUNE)(eqn, used)
+    if CALLED not in rules:
+        return eqn
+    (inner,) = subjaxprs(eqn.params)
+    _, needed = prune_results(inner, used)
+    return attrs.evolve(
+        eqn,
+        inputs=marked(eqn.inputs, needed),
+        params=eqn.primitive.rule(CALLED)(eqn.params, shorten(inner, used, needed)),
+        out_binders=marked(eqn.out_binders, used),
+    )
+
+
+def marked(values: Sequence[T], marks: Sequence[bool]) -> tuple[T, ...]:
+    """Those values that are marked."""
+    return tuple([x for x, mark in zip(values, marks, strict=True) if mark])
+
+
+def prune_results(jaxpr: Jaxpr, used: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """A program without the results not used; and which of its parameters, all there, it needs."""
+
+    def make() -> tuple[Jaxpr, tuple[bool, ...]]:
+        pruned = prune(Jaxpr(jaxpr.in_binders, jaxpr.eqns, marked(jaxpr.outs, used)))
+        mentioned = {x for e in pruned.eqns for x in e.inputs} | set(pruned.outs)
+        return pruned, tuple([var in mentioned for var in pruned.in_binders])
+
+    return jaxpr.derive(("prune", used), make)
+
+
+def shorten(jaxpr: Jaxpr, used: tuple[bool, ...], needed: tuple[bool, ...]) -> Jaxpr:
+    """The program of ``prune_results`` with some of its parameters, those it needs among them."""
+
+    def make() -> Jaxpr:
+        pruned, _ = prune_results(jaxpr, used)
+        return Jaxpr(marked(pruned.in_binders, needed), pruned.eqns, pruned.outs)
+
+    return jaxpr.derive(("shorten", used, needed), make)

@@ -1,0 +1,207 @@
+"""Random programs as text: control flow in control flow, nested functions, containers.
+
+Loops are bounded, divisors stay away from zero, and products go through a sine, so that every
+program ends with a moderate number. Some name a variable that a path has not given a value; then
+the program raises what Python raises.
+"""
+
+import hashlib
+import linecache
+from types import FunctionType
+from typing import Any
+
+import hypothesis.strategies as st
+
+NAMES = ("x", "y", "a", "b", "c")
+COMPARISONS = ("<", ">", "<=", ">=", "!=")
+
+
+def compiled(text: str, **namespace: Any) -> FunctionType:
+    """The function ``program`` of a text, which can be read again."""
+    filename = f"<random program {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    exec(compile(text, filename, "exec"), namespace)
+    found = namespace["program"]
+    assert isinstance(found, FunctionType)
+    return found
+
+
+@st.composite
+def numbers(draw: st.DrawFn, names: tuple[str, ...], depth: int = 2) -> str:
+    """An expression whose value is a number."""
+    if depth == 0 or draw(st.integers(0, 3)) == 0:
+        return draw(st.sampled_from([*names, *names, "0.5", "1.25", "2", "-1", "k"]))
+    e = numbers(names, depth - 1)
+    a, b = draw(e), draw(e)
+    match draw(st.integers(0, 17)):
+        case 0 | 1:
+            return f"({a} + {b})"
+        case 2:
+            return f"({a} - {b})"
+        case 3 | 4:
+            return f"math.sin({a} * {b})"
+        case 5:
+            return f"{a} / (2 + math.cos({b}))"
+        case 6:
+            return f"({a} if {draw(conditions(names, depth - 1))} else {b})"
+        case 7:
+            return f"({a} {draw(st.sampled_from(['and', 'or']))} {b})"
+        case 8:
+            return f"max({a}, {b})" if draw(st.booleans()) else f"min({a}, {b}, 0.75)"
+        case 9:
+            return f"abs({a} - {b})"
+        case 10:
+            return f"math.tanh({a}) ** {draw(st.integers(1, 3))}"
+        case 11:
+            return f"[{a}, {b}, {draw(e)}][{draw(st.integers(-3, 2))}]"
+        case 12:
+            index = draw(st.sampled_from(["j", "m"]))
+            inner = draw(numbers((*names, index), depth - 1))
+            test = draw(st.sampled_from(["", f" if {index} != 1", f" if {a} < {index}"]))
+            return f"math.sin(sum([{inner} for {index} in range(3){test}]))"
+        case 13:
+            return f"sorted([{a}, {b}, 0.3])[{draw(st.integers(0, 2))}]"
+        case 14:
+            return f'{{"p": {a}, "q": {b}}}["{draw(st.sampled_from("pq"))}"]'
+        case 15:
+            name = draw(st.sampled_from(NAMES[2:]))
+            return f"math.cos({name} := {a})" if name in names else f"-{a}"
+        case 16:
+            return f"(lambda s, t={a}: s * 0.5 + t)({b})"
+        case _:
+            return f"(-{a})"
+
+
+@st.composite
+def conditions(draw: st.DrawFn, names: tuple[str, ...], depth: int = 1) -> str:
+    """An expression that is a condition."""
+    a, b = draw(numbers(names, 1)), draw(numbers(names, 1))
+    match draw(st.integers(0, 5)) if depth > 0 else 0:
+        case 0 | 1:
+            return f"{a} {draw(st.sampled_from(COMPARISONS))} {b}"
+        case 2:
+            return f"-0.4 < {a} <= {b}"
+        case 3:
+            return f"not {draw(conditions(names, depth - 1))}"
+        case 4:
+            word = draw(st.sampled_from(["and", "or"]))
+            first, second = draw(conditions(names, depth - 1)), draw(conditions(names, depth - 1))
+            return f"({first} {word} {second})"
+        case _:
+            return f"k % 2 == {draw(st.integers(0, 1))}"
+
+
+def indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+@st.composite
+def simple(draw: st.DrawFn, names: tuple[str, ...]) -> list[str]:
+    """A statement without a body."""
+    target = draw(st.sampled_from(NAMES))
+    e = draw(numbers(names))
+    match draw(st.integers(0, 8)):
+        case 0 | 1 | 2:
+            return [f"{target} = {e}"]
+        case 3:
+            return [f"{target} {draw(st.sampled_from(['+=', '-=']))} {e}"]
+        case 4:
+            first, second = draw(st.sampled_from([("x", "a"), ("a", "b"), ("b", "y")]))
+            return [f"{first}, {second} = {second}, math.sin({first}) + {e}"]
+        case 5:
+            return [f"a = b = {e}"]
+        case 6:
+            return [f"xs = [*xs, {e}][-3:]", f"{target} = math.sin(sum(xs))"]
+        case 7:
+            return [f"pair = ({e}, ({target}, 0.5))", f"{target}, (a, _) = pair"]
+        case _:
+            return [f"u = {e}"] if draw(st.booleans()) else [f"{target} = u * 0.5"]
+
+
+@st.composite
+def compound(draw: st.DrawFn, names: tuple[str, ...], depth: int, looped: bool) -> list[str]:
+    """A statement with a body, or several."""
+
+    def body(in_loop: bool = looped) -> list[str]:
+        return indented(draw(statements(names, depth - 1, in_loop)))
+
+    test = draw(conditions(names))
+    otherwise = draw(st.booleans())
+    match draw(st.integers(0, 9)):
+        case 0:
+            return [f"if {test}:", *body(), *(["else:", *body()] if otherwise else [])]
+        case 1:
+            second = draw(conditions(names))
+            lines = [f"if {test}:", *body(), f"elif {second}:", *body()]
+            return [*lines, "else:", *body()] if otherwise else lines
+        case 2:
+            leaving = draw(numbers(names))
+            return [f"if {test}:", *body(), f"    return math.cos({leaving})"]
+        case 3:
+            lines = ["for k in range(3):", *body(True)]
+            return [*lines, "else:", *body()] if otherwise else lines
+        case 4:
+            counter = f"n{depth}"
+            lines = [f"{counter} = 0", f"while {counter} < 3 and {test}:", f"    {counter} += 1"]
+            lines += body(True)
+            return [*lines, "else:", *body()] if otherwise else lines
+        case 5:
+            counter = f"n{depth}"
+            lines = [f"{counter} = 0", "while True:", f"    {counter} = {counter} + 1"]
+            return [*lines, f"    if {counter} > 2 or {test}:", "        break", *body(True)]
+        case 6:
+            first, second = draw(numbers(names)), draw(numbers(names))
+            over = draw(
+                st.sampled_from(
+                    [
+                        f"for k, c in enumerate(({first}, {second}, 0.5)):",
+                        f"for b, c in zip([{first}, 0.25], ({second}, x, y)):",
+                        f"for a in reversed([{first}, {second}]):",
+                        f"for c in [{first}, {second}]:",
+                    ]
+                )
+            )
+            return [over, *body(True)]
+        case 7:
+            name = f"f{depth}"
+            inner = draw(numbers((*names, "s")))
+            given = draw(numbers(names))
+            lines = [f"def {name}(s, t={draw(numbers(names))}):", f"    if {test}:"]
+            lines += [f"        return s * 0.5 - t * {inner}", f"    return {inner} + t"]
+            fresh = {"x", "y", "a", "b", "c"}
+            frozen = [f"    {n} = {n}_" for n in sorted(fresh)]
+            defaults = ", ".join(f"{n}_={n}" for n in sorted(fresh))
+            lines[0] = f"def {name}(s, t={draw(numbers(names))}, k=k, {defaults}):"
+            lines = [lines[0], *frozen, *lines[1:]]
+            return [*lines, f"a = math.sin({name}({given}) + {name}(0.5, t={given}))"]
+        case 8:
+            return ["try:", *body(), "finally:", *indented(draw(simple(names)))]
+        case _:
+            return ["with np.errstate(all='ignore'):", *body()]
+
+
+@st.composite
+def statements(draw: st.DrawFn, names: tuple[str, ...], depth: int, looped: bool) -> list[str]:
+    """Some statements; in a loop they may end with a way out of it."""
+    lines: list[str] = []
+    for _ in range(draw(st.integers(1, 3))):
+        if depth > 0 and draw(st.booleans()):
+            lines += draw(compound(names, depth, looped))
+        else:
+            lines += draw(simple(names))
+    if looped:
+        way = draw(st.sampled_from(["", "", "break", "continue", "return b + c"]))
+        if way:
+            lines += [f"if {draw(conditions(names))}:", f"    {way}"]
+            lines += draw(simple(names))
+    return lines
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> str:
+    """The text of a function of two floats."""
+    lines = draw(statements(NAMES, 3, False))
+    result = draw(numbers(NAMES))
+    start = ["a, b, c, k = x * 0.5, 0.25, y - x, 1", "xs = [x, y]"]
+    whole = [*start, *lines, f"return 1.0 * ({result}) + a * x - b * c * y"]
+    return "\n".join(["def program(x, y):", *indented(whole), ""])

@@ -1,0 +1,326 @@
+"""Gradients from source: of containers and objects, with tinyjax's transformations, errors."""
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import attrs
+import numpy as np
+import pytest
+from differences import slope
+from random_programs import compiled
+from unchecked import unchecked
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import source
+from tinyjax.errors import ArgumentError, DifferentiationError, JaxprTypeError, SourceError
+from tinyjax.source.ir import IR, Block, Branch, Call, Constant, Return, Statement, Variable
+from tinyjax.source.verify import verify
+
+
+@pytest.fixture(autouse=True)
+def double_precision() -> Iterator[None]:
+    with tinyjax.default_dtypes("float64"):
+        yield
+
+
+def slope_at(fun: Callable[[float], float], x: float) -> float:
+    return slope(lambda t: fun(x + t))
+
+
+def power(x: float) -> float:
+    n, r = 5, 1.0
+    while n > 0:
+        n, r = n - 1, r * x
+    return r
+
+
+def guarded(x: float) -> float:
+    assert x > -100, f"{x} is too small"
+    return x * x
+
+
+class Walk:
+    """An object with a method that is differentiated."""
+
+    def run(self, x: float) -> float:
+        return x * x - 0.5
+
+
+def network(w: Any, b: Any, x: Any) -> Any:
+    h = x
+    for i in range(2):
+        h = np.tanh(h @ w + b * (i + 1))
+    return np.sum(h**2) / h.size + np.mean(h[1:, ::2]) + h[0, 1]
+
+
+def test_arrays() -> None:
+    rng = np.random.default_rng(1)
+    w, b, x = rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=(4, 3))
+
+    def traced(w: Any, b: Any, x: Any) -> Any:
+        h = x
+        for i in range(2):
+            h = jnp.tanh(h @ w + b * (i + 1))
+        return jnp.sum(h**2) / h.size + jnp.mean(h[1:, ::2]) + h[0, 1]
+
+    expected = tinyjax.grad(traced, argnums=(0, 1, 2))(w, b, x)
+    found = source.grad(network, argnums=(0, 1, 2))(w, b, x)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert isinstance(ours, np.ndarray)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+# Containers and objects
+
+
+@attrs.frozen
+class Line:
+    """A record of attrs."""
+
+    slope: Any
+    offset: Any = 0.0
+
+    def at(self, x: Any) -> Any:
+        return self.slope * x + self.offset
+
+
+@dataclass
+class Bend:
+    """A dataclass that holds another record."""
+
+    line: Line
+    weights: list[float]
+
+    @property
+    def first(self) -> float:
+        return self.weights[0]
+
+
+def doubled(value: float) -> float:
+    return 2 * value
+
+
+@attrs.frozen
+class Converted:
+    """A record whose field is not the argument of its constructor."""
+
+    value: float = attrs.field(converter=doubled)
+
+
+class Pair(NamedTuple):
+    """A named tuple."""
+
+    a: float
+    b: float
+
+
+def test_gradients_have_the_structure_of_the_argument() -> None:
+    def of_bend(bend: Bend, pair: Pair, given: dict[str, tuple[float, str]]) -> Any:
+        return bend.line.at(pair.a) * bend.weights[1] + given["x"][0] * pair.b
+
+    bend = Bend(Line(2.0, 1.0), [3.0, 4.0])
+    found = source.grad(of_bend, argnums=(0, 1, 2))(bend, Pair(5.0, 6.0), {"x": (7.0, "unit")})
+    assert found[0] == Bend(Line(20.0, 4.0), [0.0, 11.0])
+    assert found[1] == Pair(8.0, 7.0)
+    assert found[2] == {"x": (6.0, None)}
+
+
+def test_objects_are_made_and_taken_apart() -> None:
+    def program(x: float) -> Any:
+        line = Line(x * x, offset=x)
+        bend = Bend(line, [x, 2.0])
+        a, b = Pair(x, b=bend.line.slope)
+        return line.at(a) * b * bend.weights[0]
+
+    assert source.grad(program)(1.3) == pytest.approx(slope_at(program, 1.3), rel=1e-9)
+
+
+def test_properties_and_merged_dicts() -> None:
+    def program(x: float) -> Any:
+        bend = Bend(Line(x), [x * x, x])
+        merged = {"a": x * x, "b": x} | {"b": bend.first}
+        return bend.first * x + merged["a"] * merged["b"]
+
+    assert source.grad(program)(1.3) == pytest.approx(slope_at(program, 1.3), rel=1e-9)
+    assert source.grad(lambda bend: bend.first)(Bend(Line(1.0), [2.0])).weights == [1.0]
+
+
+def test_captured_values_have_cotangents() -> None:
+    scale, shift = 3.0, 1.0
+    _, back = source.forward(lambda x: x * scale + shift, 2.0)
+    assert back(1.0) == ({"scale": 2.0, "shift": 1.0}, 3.0)
+
+
+def test_defaults_that_are_taken_have_cotangents() -> None:
+    def scaled(x: float, by: float = 3.0, *, plus: float = 1.0) -> float:
+        return x * by + plus
+
+    _, back = source.forward(scaled, 2.0)
+    assert back(1.0) == ({"by": 2.0, "plus": 1.0}, 3.0)
+    _, back = source.forward(scaled, 2.0, plus=5.0)
+    assert back(1.0) == ({"by": 2.0}, 3.0, 1.0)
+
+
+def nested(n: int, x: Any) -> Any:
+    return x if n == 0 else x * 0.99 + nested(n - 1, x) * 0.01
+
+
+def test_recursion_is_as_deep_as_in_python() -> None:
+    assert source.grad(lambda x: nested(900, x))(0.7) == pytest.approx(1.0, rel=1e-12)
+    assert source.vjp(nested, 900, 0.7)[1](2.0)[1] == pytest.approx(2.0, rel=1e-12)
+    limit = sys.getrecursionlimit()
+    with pytest.raises(RecursionError):
+        source.grad(lambda x: nested(-1, x))(0.7)
+    assert sys.getrecursionlimit() == limit
+
+
+def test_partial_functions_and_callable_objects() -> None:
+    fun = partial(Line(2.0, 1.0).at)
+    assert source.grad(fun)(3.0) == 2.0
+    assert source.grad(lambda x: partial(math.pow, x)(3.0))(2.0) == 12.0
+
+
+def test_auxiliary_data_and_argnums() -> None:
+    fun = source.value_and_grad(lambda x, y: (x * y, "kept"), argnums=1, has_aux=True)
+    assert fun(2.0, 3.0) == ((6.0, "kept"), 2.0)
+    assert source.grad(lambda x, y: x * y, argnums=-1)(2.0, 3.0) == 2.0
+
+
+def test_an_integer_argument_is_left_alone() -> None:
+    _, back = source.vjp(lambda x, n: x**n, 2.0, 3)
+    assert back(1.0) == (12.0, None)
+
+
+# Composition with tinyjax
+
+
+def test_transformations_of_tinyjax_apply() -> None:
+    def energy(x: Any) -> Any:
+        total: Any = 0.0
+        for i in range(3):
+            total = total + jnp.sum(jnp.sin(x) ** i * x)
+        return total
+
+    x = jnp.array([0.3, 0.8, 1.7])
+    expected = tinyjax.grad(energy)(x)
+    for found in (
+        source.grad(energy)(x),
+        tinyjax.jit(source.grad(energy))(x),
+        tinyjax.vmap(source.grad(energy))(x),
+        source.grad(tinyjax.jit(energy))(x),
+    ):
+        np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-12)
+    methods = source.grad(source.grad(lambda t: (x * t).dot(x * t)))(0.7)
+    assert float(methods) == pytest.approx(2 * float(x @ x), rel=1e-12)
+    np.testing.assert_allclose(
+        np.asarray(tinyjax.jacfwd(source.grad(energy))(x)),
+        np.asarray(tinyjax.hessian(energy)(x)),
+        rtol=1e-12,
+        atol=1e-15,
+    )
+
+
+def test_a_program_is_generated_once() -> None:
+    def square(x: float) -> float:
+        return x * x
+
+    assert source.forward(square, 2.0)[1].run is source.forward(square, 3.0)[1].run
+
+
+FACTOR = 2.0
+
+
+def helper(x: float) -> float:
+    return x * 3.0
+
+
+def uses_globals(x: float) -> float:
+    return helper(x) * FACTOR
+
+
+def test_globals_are_those_of_the_time_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert source.grad(uses_globals)(1.0) == 6.0
+    monkeypatch.setitem(globals(), "FACTOR", 5.0)
+    assert source.grad(uses_globals)(1.0) == 15.0
+    monkeypatch.setitem(globals(), "helper", lambda x: x * x)
+    assert source.grad(uses_globals)(3.0) == 30.0
+
+
+def test_a_refusal_at_run_time_names_the_line_of_the_program() -> None:
+    def program(x: float) -> float:
+        for _ in range(2):
+            x = math.sin(x)
+            x = math.gamma(x)  # here
+        return x
+
+    def adds(x: Any) -> Any:
+        x += 1.0  # here
+        return x
+
+    for run, x in (
+        (source.grad(program), 1.0),
+        (source.grad(adds), np.ones(2)),
+        (source.grad(source.grad(program)), 1.0),
+        (source.grad(source.grad(source.grad(program))), 1.0),
+    ):
+        with pytest.raises(SourceError) as caught:
+            run(x)
+        assert caught.value.location is not None
+        assert caught.value.location.text.endswith("# here")
+
+
+def test_errors_of_gradients() -> None:
+    with pytest.raises(DifferentiationError, match="returned tuple"):
+        source.grad(lambda x: (x, x))(1.0)
+    with pytest.raises(DifferentiationError, match=r"argument 0 of .* is of type int"):
+        source.grad(power)(2)
+    with pytest.raises(DifferentiationError, match="is of type Walk"):
+        source.grad(lambda walk: walk.run(1.0))(Walk())
+    with pytest.raises(ArgumentError, match="argnums names argument 1"):
+        source.grad(power, argnums=1)(2.0)
+
+
+def test_errors_of_the_program_are_its_own() -> None:
+    unbound = compiled(
+        "def program(x):\n    for i in range(int(x)):\n        y = i * x\n    return y\n"
+    )
+    with pytest.raises(UnboundLocalError, match="'y'"):
+        source.grad(unbound)(0.5)
+    with pytest.raises(AssertionError, match=r"-200\.0 is too small"):
+        source.grad(guarded)(-200.0)
+    with pytest.raises(ValueError, match="too many values to unpack"):
+        source.evaluate(source.ir_of(lambda x: [a for a, b in unchecked([(x, x, x)])]), 1.0)
+
+
+def test_ill_formed_programs_are_found() -> None:
+    x, y = Variable(1), Variable(2)
+    double = Statement(y, Call(Constant(abs, "abs"), (x,)))
+
+    def of(*blocks: Block) -> IR:
+        return IR("f", None, blocks, "")
+
+    verify(of(Block((x,), (double,), (Return(y),))))
+    for blocks, message in [
+        ((Block((x,), (double, double), (Return(y),)),), "defined twice"),
+        ((Block((), (double,), (Return(y),)),), "not defined"),
+        ((Block((x,), (), (Return(y),)), Block((), (double,), (Return(y),))), "may not be defined"),
+        ((Block((x,), (), (Branch(1),)), Block((y,), (), (Return(y),))), "0 values for 1"),
+        ((Block((x,), (), ()),), "does not end"),
+        ((Block((x,), (), (Branch(0, (x,)),)),), "branches to no block"),
+    ]:
+        with pytest.raises(JaxprTypeError, match=message):
+            verify(of(*blocks))
+
+
+def test_what_has_no_program() -> None:
+    with pytest.raises(ArgumentError, match="ir_of takes a Python function"):
+        source.ir_of(math.sin)
+    with pytest.raises(SourceError, match=r"no derivative is known of .*Converted"):
+        source.grad(lambda x: Converted(x).value)(1.0)
+    with pytest.raises(SourceError, match=r"no derivative is known of math\.gamma"):
+        source.grad(math.gamma)(1.0)

@@ -1,0 +1,125 @@
+"""Random Python programs: values as Python's own, derivatives as the tracers'."""
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import ARRAYS, MATHEMATICS
+from random_programs import compiled, programs
+
+import tinyjax
+from tinyjax import source
+from tinyjax.errors import BranchTypeError, CarryTypeError
+
+
+@pytest.fixture(autouse=True, scope="module")
+def double_precision() -> Iterator[None]:
+    with tinyjax.default_dtypes("float64"):
+        yield
+
+
+#: Programs for the search; where each is compiled, or differentiated twice, a share of them.
+BUDGET = max(int(os.environ.get("TINYJAX_FUZZ_EXAMPLES") or 2000), 10)
+points = st.sampled_from([(0.3, -0.7), (1.1, 0.4), (-0.6, 0.9)])
+
+
+def outcome(fun: Callable[..., Any], *args: Any) -> Any:
+    """What a function returns, or the type of what it raises."""
+    try:
+        return fun(*args)
+    except NameError as error:
+        return type(error)
+
+
+def compare(text: str, point: tuple[float, float]) -> None:
+    """Hold a program against Python, and its gradient against that of tracers."""
+    fun = compiled(text, math=math, np=np)
+    expected = outcome(fun, *point)
+    assert outcome(source.evaluate, source.ir_of(fun), *point) == expected
+    found = outcome(source.value_and_grad(fun, (0, 1)), *point)
+    if isinstance(expected, type):
+        assert found is expected
+        return
+    value, gradient = found
+    assert value == expected
+    traced = compiled(text, math=MATHEMATICS, np=ARRAYS)
+    theirs = [float(part) for part in tinyjax.grad(traced, (0, 1))(*point)]
+    assert gradient == pytest.approx(theirs, rel=1e-9, abs=1e-9)
+
+
+def compare_second(text: str, point: tuple[float, float]) -> None:
+    """Hold a program's second derivatives against those of tracers."""
+    fun = compiled(text, math=math, np=np)
+    if isinstance(outcome(fun, *point), type):
+        return
+    traced = compiled(text, math=MATHEMATICS, np=ARRAYS)
+    first, theirs = source.grad(fun), tinyjax.grad(traced)
+    found = source.grad(first, (0, 1))(*point)
+    expected = [float(part) for part in tinyjax.grad(theirs, (0, 1))(*point)]
+    assert found == pytest.approx(expected, rel=1e-8, abs=1e-8)
+
+
+def compare_staged(text: str, point: tuple[float, float]) -> None:
+    """Hold a program's value and gradient in compiled code against Python's and its adjoint's.
+
+    A list whose length depends on the arguments has no compiled form: that is an error.
+    """
+    fun = compiled(text, math=math, np=np)
+    expected = outcome(fun, *point)
+    if isinstance(expected, type):
+        return
+    staged = tinyjax.jit(fun, control_flow="source")
+    try:
+        value, gradient = tinyjax.value_and_grad(staged, (0, 1))(*point)
+    except (BranchTypeError, CarryTypeError) as error:
+        assert re.search("of length|tuple|list", error.message)  # noqa: PT017
+        return
+    assert float(value) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    ours = source.grad(fun, (0, 1))(*point)
+    assert [float(part) for part in gradient] == pytest.approx(list(ours), rel=1e-8, abs=1e-8)
+
+
+@settings(max_examples=25)
+@given(text=programs(), point=points)
+def test_random_programs(text: str, point: tuple[float, float]) -> None:
+    compare(text, point)
+
+
+@pytest.mark.slow
+@settings(max_examples=4)
+@given(text=programs(), point=points)
+def test_second_derivatives(text: str, point: tuple[float, float]) -> None:
+    compare_second(text, point)
+
+
+@pytest.mark.fuzz
+@given(text=programs(), point=points)
+def test_many_random_programs(text: str, point: tuple[float, float]) -> None:
+    compare(text, point)
+
+
+@pytest.mark.slow
+@settings(max_examples=4)
+@given(text=programs(), point=points)
+def test_staged_programs(text: str, point: tuple[float, float]) -> None:
+    compare_staged(text, point)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=BUDGET // 5)
+@given(text=programs(), point=points)
+def test_many_staged_programs(text: str, point: tuple[float, float]) -> None:
+    compare_staged(text, point)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=BUDGET // 10)
+@given(text=programs(), point=points)
+def test_second_derivatives_of_many_random_programs(text: str, point: tuple[float, float]) -> None:
+    compare_second(text, point)

@@ -1,0 +1,608 @@
+"""What ``tinyjax.source`` does not take: each message whole, and the line that it names.
+
+A case is a function of a float with one construct that is not taken, on the line marked ``# here``.
+"""
+
+import asyncio
+import collections
+import functools
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from unchecked import unchecked
+
+import tinyjax
+from tinyjax import source
+from tinyjax.errors import SourceError
+
+Function = Callable[[Any], Any]
+CASES: list[Any] = []
+total = 0.0
+
+
+def refused(message: str) -> Callable[[Function], Function]:
+    """Add a case."""
+
+    def add(fun: Function) -> Function:
+        CASES.append(pytest.param(fun, message, id=fun.__name__))
+        return fun
+
+    return add
+
+
+@pytest.mark.parametrize(("fun", "message"), CASES)
+def test_message(fun: Function, message: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        source.grad(fun)(0.7)
+    assert re.sub(r"line \d+", "line N", caught.value.message) == message
+    assert caught.value.location is not None
+    assert caught.value.location.filename == __file__
+    assert str(caught.value).endswith("# here")
+
+
+def test_there_are_many() -> None:
+    assert len(CASES) > 40
+
+
+@refused(  # here
+    "generator is a generator, which is not taken. Return a list."
+)
+def generator(x: float) -> Iterator[float]:
+    yield x
+
+
+@refused("a generator is not taken by tinyjax.source. Instead, return a list.")
+def generator_inside(x: float) -> float:
+    def values() -> Iterator[float]:  # here
+        yield x
+
+    return sum(values())
+
+
+@refused(
+    "a generator expression here is not taken by tinyjax.source. Instead, write a list "
+    "comprehension: [...]."
+)
+def generator_expression(x: float) -> float:
+    values = (x * k for k in range(3))  # here
+    return max(values)
+
+
+@refused(  # here
+    "coroutine is asynchronous, which is not taken. Define a regular function."
+)
+async def coroutine(x: float) -> float:
+    return x
+
+
+@refused("async def is not taken by tinyjax.source. Instead, define a regular function.")
+def coroutine_inside(x: float) -> float:
+    async def value() -> float:  # here
+        return x
+
+    return asyncio.run(value())
+
+
+@refused(
+    "global is not taken by tinyjax.source. Instead, pass the value in, and return what has "
+    "become of it."
+)
+def global_statement(x: float) -> Any:
+    global total  # noqa: PLW0603 # here
+    total = x
+    return total
+
+
+@refused(
+    "nonlocal is not taken by tinyjax.source. Instead, pass the value in, and return what has"
+    " become of it."
+)
+def nonlocal_statement(x: float) -> float:
+    total = 0.0
+
+    def add() -> None:
+        nonlocal total  # here
+        total = total + x
+
+    add()
+    return total
+
+
+@refused("exec() is not taken by tinyjax.source. Instead, write the statements.")
+def executed(x: float) -> float:
+    exec("y = x")  # here
+    return x
+
+
+@refused("eval() is not taken by tinyjax.source. Instead, write the expression.")
+def evaluated(x: float) -> float:
+    y: float = eval("2 * x")  # here
+    return y
+
+
+@refused("locals() is not taken by tinyjax.source. Instead, name the variable.")
+def local_names(x: float) -> float:
+    y: float = locals()["x"]  # here
+    return y
+
+
+@refused(
+    ".append(), which changes an object in place, is not taken by tinyjax.source. Instead, "
+    "write xs = [*xs, x]."
+)
+def appended(x: float) -> float:
+    xs = [x]
+    xs.append(x * x)  # here
+    return sum(xs)
+
+
+@refused(
+    ".extend(), which changes an object in place, is not taken by tinyjax.source. Instead, "
+    "write xs = [*xs, *ys]."
+)
+def extended(x: float) -> float:
+    xs = [x]
+    xs.extend([x * x])  # here
+    return sum(xs)
+
+
+@refused(
+    ".update(), which changes an object in place, is not taken by tinyjax.source. Instead, "
+    "write d = {**d, **e}."
+)
+def updated(x: float) -> float:
+    d = {"a": x}
+    d.update(a=x * x)  # here
+    return d["a"]
+
+
+@refused(
+    "no derivative is known of the method list.pop of builtins.list. It may change its object"
+    " in place. Build a new one: [*xs, x], {**d, k: v}."
+)
+def popped(x: float) -> float:
+    xs = [x, x * x]
+    y = xs.pop()  # here
+    return y
+
+
+@refused(
+    "no derivative is known of the method dict.pop of builtins.dict. It may change its object"
+    " in place. Build a new one: [*xs, x], {**d, k: v}."
+)
+def popped_entry(x: float) -> float:
+    d = {"a": x}
+    return d.pop("a")  # here
+
+
+@refused(
+    "an assignment to an item is not taken by tinyjax.source. Instead, build a new array or "
+    "list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)."
+)
+def item(x: float) -> float:
+    xs = [x, x]
+    xs[0] = x * x  # here
+    return sum(xs)
+
+
+@refused(
+    "an assignment to an item is not taken by tinyjax.source. Instead, build a new array or "
+    "list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)."
+)
+def item_of_an_array(x: float) -> Any:
+    a = np.zeros(2)
+    a[0] = x  # here
+    return a.sum()
+
+
+@refused(
+    "an assignment to an item is not taken by tinyjax.source. Instead, build a new array or "
+    "list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)."
+)
+def masked_items(x: float) -> Any:
+    a = np.array([x, 1.0])
+    a[a > 0.8] = 0.0  # here
+    return a.sum()
+
+
+@refused(
+    "an assignment to an item is not taken by tinyjax.source. Instead, build a new array or "
+    "list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)."
+)
+def augmented_item(x: float) -> float:
+    xs = [x, x]
+    xs[0] += x  # here
+    return sum(xs)
+
+
+@refused(
+    "an augmented assignment changes a value of type ndarray in place, which every other name"
+    " of it would see. Write x = x + y in place of x += y."
+)
+def augmented_array(x: float) -> Any:
+    a = np.array([x, x])
+    b = a
+    b += x  # here
+    return a.sum()
+
+
+@refused(
+    "an augmented assignment changes a value of type list in place, which every other name of"
+    " it would see. Write x = x + y in place of x += y."
+)
+def augmented_list(x: float) -> float:
+    xs = [x]
+    ys = xs
+    ys += [x * x]  # here
+    return sum(xs)
+
+
+@dataclass
+class Mutable:
+    """An object that can be changed."""
+
+    value: float
+
+
+@refused(
+    "an assignment to an attribute is not taken by tinyjax.source. Instead, build a new "
+    "object (attrs.evolve)."
+)
+def attribute(x: float) -> float:
+    m = Mutable(1.0)
+    m.value = x  # here
+    return m.value
+
+
+@refused("setattr() is not taken by tinyjax.source. Instead, build a new object (attrs.evolve).")
+def attribute_by_name(x: float) -> float:
+    m = Mutable(1.0)
+    setattr(m, "value", x)  # noqa: B010 # here
+    return m.value
+
+
+@refused(
+    "an assignment to an item is not taken by tinyjax.source. Instead, build a new array or "
+    "list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)."
+)
+def argument_changed_by_callee(x: float) -> float:
+    def put(xs: list[float]) -> None:
+        xs[0] = x  # here
+
+    given = [1.0]
+    put(given)
+    return given[0]
+
+
+@refused(
+    "an assignment to an item is not taken by tinyjax.source. Instead, build a new array or "
+    "list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)."
+)
+def loop_target(x: float) -> float:
+    xs = [0.0]
+    for xs[0] in (x, x * x):  # here
+        pass
+    return xs[0]
+
+
+@refused("the keyword out is not taken by tinyjax.source. Instead, assign the result to a name.")
+def out_argument(x: float) -> Any:
+    a = np.zeros(1)
+    np.add(a, x, out=a)  # here
+    return a[0]
+
+
+@refused("copyto() is not taken by tinyjax.source. Instead, build a new array (np.where).")
+def copied_into(x: float) -> Any:
+    a = np.zeros(1)
+    np.copyto(a, x)  # here
+    return a[0]
+
+
+@refused(
+    "no derivative is known of the method ufunc.reduce of numpy.ufunc. Write it with "
+    "operators and the functions of math, NumPy and tinyjax.numpy that are known, or give it "
+    "a derivative with tinyjax.custom_vjp."
+)
+def reduced_ufunc(x: float) -> Any:
+    return np.add.reduce([x, x])  # here
+
+
+@refused("try with except is not taken by tinyjax.source. Instead, test for the case with if.")
+def caught_exception(x: float) -> float:
+    try:  # here
+        return 1 / x
+    except ZeroDivisionError:
+        return 0.0
+
+
+@refused("match is not taken by tinyjax.source. Instead, write if and elif.")
+def matched(x: float) -> float:
+    match x:  # here
+        case 0.0:
+            return 1.0
+        case _:
+            return x
+
+
+@refused("del is not taken by tinyjax.source. Instead, leave the variable as it is.")
+def deleted(x: float) -> float:
+    y = x
+    del y  # here
+    return x
+
+
+@refused("del is not taken by tinyjax.source. Instead, leave the variable as it is.")
+def deleted_item(x: float) -> float:
+    xs = [x, x]
+    del xs[0]  # here
+    return sum(xs)
+
+
+@refused(
+    "a class defined in a function is not taken by tinyjax.source. Instead, define the class "
+    "in the module."
+)
+def class_inside(x: float) -> float:
+    class Scale:  # here
+        factor = 2.0
+
+    return Scale.factor * x
+
+
+@refused("an import in a function is not taken by tinyjax.source. Instead, import in the module.")
+def import_inside(x: float) -> float:
+    import math as m  # here
+
+    return m.sin(x)
+
+
+@refused(
+    "a function that closes over 'x', which line N assigns again, is not taken by "
+    "tinyjax.source. Instead, pass it as an argument or bind it as a default (x=x)."
+)
+def late_binding(x: float) -> float:
+    scaled: Callable[[float], float] = lambda y: y * x  # noqa: E731 # here
+    x = 2.0
+    return scaled(x)
+
+
+@refused(
+    "a function that closes over 'factor', which line N assigns only later, is not taken by "
+    "tinyjax.source. Instead, pass it as an argument or bind it as a default (factor=factor)."
+)
+def bound_later(x: float) -> float:
+    def scaled() -> float:  # here
+        return x * factor
+
+    factor = 2.0
+    return scaled()
+
+
+@refused(
+    "a function that closes over 'k', which line N assigns again, is not taken by "
+    "tinyjax.source. Instead, pass it as an argument or bind it as a default (k=k)."
+)
+def closure_in_a_loop(x: float) -> float:
+    functions: list[Callable[[], float]] = []
+    for k in range(3):
+        functions = [*functions, lambda: x * k]  # noqa: B023 # here
+    return sum([f() for f in functions])
+
+
+@refused(
+    "a function that closes over the variable 'k' of a comprehension is not taken by "
+    "tinyjax.source. Instead, bind it as a default: lambda ..., k=k: ...."
+)
+def closure_in_a_comprehension(x: float) -> Any:
+    functions: list[Any] = [lambda: x * k for k in range(3)]  # noqa: B023 # here
+    return sum([f() for f in functions])
+
+
+@refused(
+    "a decorated function that calls itself, defined in a function, is not taken by "
+    "tinyjax.source. Instead, define it in the module."
+)
+def memoized_inside(x: float) -> float:
+    @functools.cache
+    def power(n: int) -> float:  # here
+        return x if n == 1 else x * power(n - 1)
+
+    return power(3)
+
+
+@refused(
+    "an iterator that is kept is not taken by tinyjax.source. Instead, make it a list: list(...)."
+)
+def kept_iterator(x: float) -> float:
+    pairs = zip([x, 2 * x], [1.0, 2.0], strict=True)  # here
+    return sum([a * b for a, b in pairs]) + sum([a for a, b in pairs])
+
+
+@refused("a loop over itertools.count has no end that can be known. Write while True and count.")
+def endless(x: float) -> float:
+    for k in itertools.count():  # here
+        x = x * 1.5
+        if x > 4:
+            return x * k
+    return x
+
+
+@refused("next() is not taken by tinyjax.source. Instead, index the sequence.")
+def advanced_iterator(x: float) -> float:
+    return next(iter([x]))  # here
+
+
+@refused(
+    "no derivative is known of math.gamma. Write it with operators and the functions of math,"
+    " NumPy and tinyjax.numpy that are known, or give it a derivative with "
+    "tinyjax.custom_vjp."
+)
+def built_in_without_a_derivative(x: float) -> float:
+    return math.gamma(x)  # here
+
+
+@refused(
+    "no derivative is known of numpy.unique. Write it with operators and the functions of "
+    "math, NumPy and tinyjax.numpy that are known, or give it a derivative with "
+    "tinyjax.custom_vjp."
+)
+def numpy_without_a_derivative(x: float) -> Any:
+    return np.unique(np.array([x, x]))[0]  # here
+
+
+@refused(
+    "no derivative is known of sum with these arguments (1 by position and initial). It is "
+    "known of sum(a, axis, dtype, keepdims)."
+)
+def arguments_without_a_derivative(x: float) -> Any:
+    return np.sum(np.array([x, x]), initial=x)  # here
+
+
+@refused(
+    "no derivative is known of the method float.hex of builtins.float. Write it with "
+    "operators and the functions of math, NumPy and tinyjax.numpy that are known, or give it "
+    "a derivative with tinyjax.custom_vjp."
+)
+def method_without_a_derivative(x: float) -> float:
+    return float.fromhex(x.hex())  # here
+
+
+@refused(
+    "no derivative is known of collections.deque. Write it with operators and the functions "
+    "of math, NumPy and tinyjax.numpy that are known, or give it a derivative with "
+    "tinyjax.custom_vjp."
+)
+def container_without_a_derivative(x: float) -> float:
+    return collections.deque([x])[0]  # here
+
+
+@functools.cache
+def remembered(x: float) -> float:
+    return x * x
+
+
+@refused(
+    "no derivative is known of test_refusals.remembered. Write it with operators and the "
+    "functions of math, NumPy and tinyjax.numpy that are known, or give it a derivative with "
+    "tinyjax.custom_vjp."
+)
+def cached_function(x: float) -> float:
+    return remembered(x)  # here
+
+
+class Plain:
+    """A class whose constructor does as it likes."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value * 2
+
+
+@refused(
+    "no derivative is known of test_refusals.Plain. Make it a dataclass, an attrs class or a "
+    "NamedTuple whose constructor only keeps its arguments."
+)
+def plain_class(x: float) -> float:
+    return Plain(x).value  # here
+
+
+@attrs.frozen
+class Derived:
+    """A class with a default that is computed from another field."""
+
+    value: float
+    double: float = attrs.field(default=attrs.Factory(lambda self: 2 * self.value, takes_self=True))
+
+
+@refused(
+    "no derivative is known of test_refusals.Derived. Make it a dataclass, an attrs class or "
+    "a NamedTuple whose constructor only keeps its arguments."
+)
+def computed_default(x: float) -> float:
+    return Derived(x).double  # here
+
+
+@refused(
+    "no derivative is known of set. Write it with operators and the functions of math, NumPy "
+    "and tinyjax.numpy that are known, or give it a derivative with tinyjax.custom_vjp."
+)
+def set_of_floats(x: float) -> float:
+    return sum({x, 2 * x})  # here
+
+
+@refused("the default of max() and min() has no derivative. Ask first whether there are items.")
+def default_of_min(x: float) -> float:
+    return min([], default=x)  # here
+
+
+class Shape:
+    """A class to derive from."""
+
+    def area(self, x: float) -> float:
+        return x
+
+
+class Disc(Shape):
+    """A class whose method calls that of the other."""
+
+    def area(self, x: float) -> float:
+        return super().area(x) * math.pi  # here
+
+
+@refused("super() is not taken by tinyjax.source. Instead, name the class: Base.method(self, ...).")
+def method_of_super(x: float) -> float:
+    return Disc().area(x)
+
+
+@attrs.frozen
+class Held:
+    """A context manager that gives what it was given."""
+
+    value: float
+
+    def __enter__(self) -> float:
+        return self.value
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@refused("what a `with` statement binds (Held) cannot be differentiated. Use the value itself.")
+def bound_by_with(x: float) -> float:
+    with Held(x) as y:  # here
+        return y * y
+
+
+def no_source() -> Function:
+    namespace: dict[str, Any] = {}
+    exec("def square(x):\n    return x * x\n", namespace)
+    found: Function = namespace["square"]
+    return found
+
+
+SQUARE = no_source()
+
+
+def test_a_function_whose_source_cannot_be_read() -> None:
+    with pytest.raises(SourceError) as caught:
+        source.grad(SQUARE)(0.7)
+    assert caught.value.message == (
+        "the source of square cannot be read (<string>). Define the function in a file or a "
+        "notebook."
+    )
+
+
+def test_a_closure_in_a_function_of_tinyjax() -> None:
+    with pytest.raises(SourceError) as caught:
+        source.grad(lambda x: tinyjax.grad(lambda y: y * x)(1.0))(0.7)
+    assert "closes over variables: their derivatives would be lost" in caught.value.message
+    assert unchecked(caught.value.location).text.endswith(
+        "source.grad(lambda x: tinyjax.grad(lambda y: y * x)(1.0))(0.7)"
+    )
