@@ -43,7 +43,10 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def typeguard(session: nox.Session) -> None:
-    """Run the quick tests with runtime type checks in every function of the package."""
+    """Run the quick tests with runtime type checks in every function of the package.
+
+    A third of the cases of each is taken (tests/conftest.py).
+    """
     install(session, "test")
     marked = ("-m", "not fuzz and not slow and not wrong_types and not counts")
     session.run("pytest", "-n", "2", *marked, *session.posargs, env={"TINYJAX_TYPECHECK": "1"})
