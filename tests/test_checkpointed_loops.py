@@ -473,9 +473,9 @@ def within_reach(ratio: float, slots: int, turns: int) -> bool:
     Everything that can be kept is tried, as the states pass.
     """
     cost = functools.cache(closed_form)
-    reached = {(0,)}
+    reached: set[tuple[int, ...]] = {(0,)}
     for i in range(1, turns + 1):
-        found = set()
+        found: set[tuple[int, ...]] = set()
         for kept in reached:
             lengths = [b - a for a, b in pairwise([*kept, i - 1])]
             again = sum(cost(n, slots - j) for j, n in enumerate(lengths))

