@@ -4,6 +4,7 @@ A case is a function with one mistake, on the line marked ``# here``. Its messag
 with this file's path and line numbers taken out.
 """
 
+import math
 import pickle
 import re
 from collections.abc import Callable
@@ -686,6 +687,17 @@ def range_under_jit() -> object:
 )
 def float_under_vmap() -> object:
     return vmap(lambda x: float(x) + 1)(B)  # here
+
+
+@case(
+    ConcretizationError,
+    "a Python float was wanted of a value of type float32[] that is differentiated by linearize of "
+    "<lambda> (HERE): what is computed from it would have no derivative. Use the function of "
+    "tinyjax.numpy instead of that of math. Where a constant is meant, give "
+    "float(tinyjax.lax.stop_gradient(x)).",
+)
+def function_of_math_under_grad() -> object:
+    return grad(lambda x: 2 * math.sin(x))(0.5)  # here
 
 
 @case(

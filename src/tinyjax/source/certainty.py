@@ -16,7 +16,8 @@ from tinyjax.source.frontend import ir_of
 from tinyjax.source.frontend.syntax import BINARY, UNARY
 from tinyjax.source.ir import IR, Atom, Call, Constant, Return
 from tinyjax.source.rules import Rule
-from tinyjax.source.rules.arrays import on_diagonal, scattered
+from tinyjax.source.rules.arrays import on_diagonal
+from tinyjax.source.rules.rearrangements import scattered
 
 
 @cache

@@ -17,7 +17,7 @@ import attrs
 from tinyjax.source import runtime
 from tinyjax.source.annotations import COTANGENT
 from tinyjax.source.cotangents import accumulate
-from tinyjax.source.ir import IR, Block, Call, Constant, Return, Statement, Variable
+from tinyjax.source.ir import IR, Block, Call, Constant, Return, Statement, Variable, in_order
 from tinyjax.source.names import Names
 from tinyjax.source.printing import INFIX, PREFIX
 from tinyjax.source.reversal import STACK, TAG, TEMPORARY
@@ -103,7 +103,7 @@ def gives_items(statement: Statement) -> bool:
 def taken_apart(ir: IR) -> dict[Variable, tuple[int, int]]:
     """What calls give that only its items are used of: the first of these, and how many."""
     found: dict[Variable, tuple[int, int]] = {}
-    used = {v for block in ir.blocks for v in atoms_of(block)}
+    times = Counter([v for block in ir.blocks for v in atoms_of(block)])
     for block in ir.blocks:
         for place, statement in enumerate(block.statements):
             if not gives_items(statement):
@@ -114,11 +114,11 @@ def taken_apart(ir: IR) -> dict[Variable, tuple[int, int]]:
             for item in block.statements[place + 1 :]:
                 if _taken_from(item.call) is not whole:
                     break
-                if item.variable in used:  # the others are not written
+                if item.variable in times:  # the others are not written
                     indices.append(int(value_of(item.call.args[1])))
                 else:
                     unused += 1
-            uses = sum([v is whole for b in ir.blocks for v in atoms_of(b)]) - unused
+            uses = times[whole] - unused
             start = indices[0] if indices else 0
             if indices == list(range(start, start + uses)) and uses:
                 found[whole] = (start, uses)
@@ -225,11 +225,12 @@ class Coalescing:
         wishes = self._wishes()
         for v in self._defined():
             wanted = wishes.get(v) or (v.name or TEMPORARY).lstrip(".")
+            if not self._shares(v):
+                called[v] = names.fresh(wanted)
+                continue
             others = {called[o] for o in self.conflicts.get(v, ()) if o in called}
             shade = 0
-            while shades.get((wanted, shade)) in others or (
-                (wanted, shade) in shades and not self._shares(v)
-            ):
+            while shades.get((wanted, shade)) in others:
                 shade += 1
             if (wanted, shade) not in shades:
                 shades[wanted, shade] = names.fresh(wanted)
@@ -280,10 +281,11 @@ class Coalescing:
         blocks = self.ir.blocks
         entering: list[set[Variable]] = [set() for _ in blocks]
         leaving: list[set[Variable]] = [set() for _ in blocks]
+        order = in_order(blocks)[::-1]
         changed = True
         while changed:
             changed = False
-            for index in reversed(range(len(blocks))):
+            for index in order:
                 block = blocks[index]
                 leaving[index] = {v for b in block.branches for v in entering[b.target]}
                 live = leaving[index] | self._at_end(block)

@@ -167,6 +167,23 @@ def predecessors(blocks: tuple[Block, ...]) -> list[list[int]]:
     return found
 
 
+def in_order(blocks: tuple[Block, ...]) -> list[int]:
+    """The blocks, each after those that lead to it, loops aside."""
+    order: list[int] = []
+    seen = {0}
+    path = [(0, iter([b.target for b in blocks[0].branches][::-1]))]
+    while path:
+        index, rest = path[-1]
+        target = next(rest, None)
+        if target is None:
+            order.append(index)
+            path.pop()
+        elif target not in seen:
+            seen.add(target)
+            path.append((target, iter([b.target for b in blocks[target].branches][::-1])))
+    return order[::-1]
+
+
 def renumbered(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """The blocks that can be reached, in order, with their variables numbered in order."""
     reached = [0]

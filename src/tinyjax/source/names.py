@@ -25,15 +25,18 @@ class Names:
         scope: finds what a name is in the user's module.
         namespace: what the text names without defining it.
         taken: the names that it defines.
+        counts: by how much each name wanted was last told from others.
     """
 
     def __init__(self, scope: Callable[[str], Any]) -> None:
         self.scope = scope
         self.namespace: dict[str, Any] = {}
         self.taken: set[str] = set()
+        self.counts: dict[str, int] = {}
 
     def fresh(self, wanted: str) -> str:
-        name, count = wanted, 0
+        count = self.counts.get(wanted, 0)
+        name = f"{wanted}_{count}" if count else wanted
         while (
             name in self.taken
             or name in self.namespace
@@ -42,6 +45,7 @@ class Names:
         ):
             count += 1
             name = f"{wanted}_{count}"
+        self.counts[wanted] = count
         self.taken.add(name)
         return name
 

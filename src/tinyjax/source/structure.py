@@ -27,6 +27,7 @@ from tinyjax.source.ir import (
     Return,
     Statement,
     Variable,
+    in_order,
     predecessors,
 )
 from tinyjax.source.layout import Doc, Group, flat, group, prefixed
@@ -61,8 +62,10 @@ class Text:
         self.depth = 1
         self.before = predecessors(ir.blocks)
         self.dominating = dominators(ir.blocks)
-        self.order = _order(ir.blocks)
+        self.order = in_order(ir.blocks)
+        self.merges = self._merges()
         self.labels: list[int] = []
+        self.frames = _frames(ir)
         self._reserve(names)
         inlined = choose_inlined(ir)
         self.coalescing = Coalescing(ir, inlined)
@@ -139,7 +142,7 @@ class Text:
         if not isinstance(source, Variable) or source.name != STACK:
             return 0
         taken = _items(statements[start:], source)
-        if not taken or self._frame_size(source) != taken[-1][0] + 1:
+        if not taken or self.frames[source] != taken[-1][0] + 1:
             return 0
         first = taken[0][0]
         if [index for index, _ in taken] != list(range(first, first + len(taken))):
@@ -150,16 +153,6 @@ class Text:
             Group("(", tuple(targets), f") = {self.written.atom(source)}", bare=True), 0, names
         )
         return len(taken)
-
-    def _frame_size(self, source: Variable) -> int:
-        """The length of what a reverse block takes from the stack."""
-        indices: list[int] = [
-            value_of(s.call.args[1])
-            for block in self.ir.blocks
-            for s in block.statements
-            if value_of(s.call.function) is operator.getitem and s.call.args[0] is source
-        ]
-        return 1 + max(indices)
 
     def _unpacked(self, statements: list[Statement], start: int) -> int:
         """Write a call whose items are used and nothing else, if one is here."""
@@ -185,18 +178,16 @@ class Text:
             for p, atom in zip(self.ir.blocks[branch.target].parameters, branch.args, strict=True)
             if self.written.atom(atom) != self.called[p]
         ]
-        while pairs:
-            # first those whose name no other value needs
-            free = [
-                (name, atom)
-                for name, atom in pairs
-                if not any(name in self._read(a) for other, a in pairs if other != name)
-            ]
-            if not free:
-                break
-            for name, atom in free[:1]:
-                self._set(name, atom)
-                pairs.remove((name, atom))
+        reads = {name: self._read(atom) for name, atom in pairs}
+        free = True
+        while pairs and free:
+            free = False
+            for name, atom in pairs:  # first those whose name no other value needs
+                if not any(name in reads[other] for other, _ in pairs if other != name):
+                    self._set(name, atom)
+                    pairs.remove((name, atom))
+                    free = True
+                    break
         if pairs:
             names = [name for name, _ in pairs]
             values = ", ".join([self.written.atom(atom) for _, atom in pairs])
@@ -239,25 +230,22 @@ class Text:
                 todo += self.before[index]
         return found
 
-    def merges(self, index: int) -> list[int]:
-        """The blocks where paths meet that all go through a block, and through no later one."""
-        return [
-            other
-            for other in range(len(self.ir.blocks))
-            if other != index
-            and len([p for p in self.before[other] if other not in self.dominating[p]]) > 1
-            and self._immediate(other) == index
-        ]
-
-    def _immediate(self, index: int) -> int:
-        above = self.dominating[index] - {index}
-        return max(above, key=lambda i: len(self.dominating[i]))
+    def _merges(self) -> dict[int, list[int]]:
+        """By block, those where paths meet that all go through it, and through no later one."""
+        found: dict[int, list[int]] = {}
+        for index, before in enumerate(self.before):
+            dominating = self.dominating[index]
+            if len([p for p in before if index not in self.dominating[p]]) > 1:
+                above = dominating - {index}
+                nearest = max(above, key=lambda i: len(self.dominating[i]))
+                found.setdefault(nearest, []).append(index)
+        return {index: sorted(blocks, key=self.order.index) for index, blocks in found.items()}
 
     def structured(self, index: int, follow: Follow, loop: Loop) -> bool:
         """Write a block and those it dominates; say whether it goes on behind what is written."""
         if self.depth > _DEEPEST:
             raise NotStructuredError
-        merges = sorted(self.merges(index), key=self.order.index)
+        merges = self.merges.get(index, [])
         if not self.is_head(index):
             return self._sequence(index, merges, follow, loop)
         inside = self.inside(index)
@@ -418,6 +406,19 @@ class Text:
                 self.labels.append(exit_.target)
 
 
+def _frames(ir: IR) -> dict[Variable, int]:
+    """The lengths of what reverse blocks take from the stack."""
+    found: dict[Variable, int] = {}
+    for block in ir.blocks:
+        for statement in block.statements:
+            call = statement.call
+            if value_of(call.function) is operator.getitem and isinstance(call.args[0], Variable):
+                index = value_of(call.args[1])
+                if type(index) is int:
+                    found[call.args[0]] = max(found.get(call.args[0], 0), index + 1)
+    return found
+
+
 def _items(statements: Sequence[Statement], source: Variable) -> list[tuple[int, Variable]]:
     """The items of a variable that statements take one after the other, with their indices."""
     found = []
@@ -445,20 +446,3 @@ def _length(call: Call) -> int | None:
             return known if known == value_of(call.args[1]) else None
         case _:
             return None
-
-
-def _order(blocks: tuple[Block, ...]) -> list[int]:
-    """The blocks, each after those that lead to it, loops aside."""
-    order: list[int] = []
-    seen = {0}
-    path = [(0, iter([b.target for b in blocks[0].branches][::-1]))]
-    while path:
-        index, rest = path[-1]
-        target = next(rest, None)
-        if target is None:
-            order.append(index)
-            path.pop()
-        elif target not in seen:
-            seen.add(target)
-            path.append((target, iter([b.target for b in blocks[target].branches][::-1])))
-    return order[::-1]

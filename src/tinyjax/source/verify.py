@@ -8,7 +8,7 @@ conditional branch and one that is taken otherwise; and nothing branches to the 
 from __future__ import annotations
 
 from tinyjax.errors import JaxprTypeError
-from tinyjax.source.ir import IR, Atom, Block, Branch, Return, Variable, predecessors
+from tinyjax.source.ir import IR, Atom, Block, Branch, Return, Variable, in_order, predecessors
 
 
 def dominators(blocks: tuple[Block, ...]) -> list[set[int]]:
@@ -16,10 +16,11 @@ def dominators(blocks: tuple[Block, ...]) -> list[set[int]]:
     before = predecessors(blocks)
     everything = set(range(len(blocks)))
     found = [{0}] + [set(everything) for _ in blocks[1:]]
+    order = [index for index in in_order(blocks) if index]
     changed = True
     while changed:
         changed = False
-        for index in range(1, len(blocks)):
+        for index in order:  # so that few rounds are needed
             paths = [found[p] for p in before[index]]
             now = {index} | (set.intersection(*paths) if paths else set())
             if now != found[index]:

@@ -26,6 +26,7 @@ from tinyjax.core.trace import (
     set_trace,
 )
 from tinyjax.dtypes import DType
+from tinyjax.errors import ConcretizationError
 from tinyjax.transforms.batching import BatchTracer
 
 P = TypeVar("P")
@@ -60,6 +61,22 @@ class JVPTracer(Tracer):
 
     def concrete(self, wanted: str) -> HostArray:
         return self.primal.concrete(wanted)
+
+    # What is computed from a number has no derivative, and nobody would notice: math.sin(x).
+
+    def __float__(self) -> float:
+        raise self._lost("float")
+
+    def __complex__(self) -> complex:
+        raise self._lost("complex")
+
+    def _lost(self, kind: str) -> ConcretizationError:
+        return ConcretizationError(
+            f"a Python {kind} was wanted of a value of type {self.aval} that is differentiated by "
+            f"{self._trace.describe()}: what is computed from it would have no derivative. Use the "
+            "function of tinyjax.numpy instead of that of math. Where a constant is meant, give "
+            f"{kind}(tinyjax.lax.stop_gradient(x))."
+        )
 
 
 class JVPTrace(Trace):

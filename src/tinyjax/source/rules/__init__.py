@@ -3,8 +3,9 @@
 A rule is a Python function of its own: from the cotangent and the result of a call and its
 arguments to the cotangents of the arguments. It is in the language that is differentiated, so that
 derivatives of any order need no further rules. Most are formulas (``formulas``); others are
-functions: of containers (``containers``), of NumPy's arrays (``arrays``), matrices (``matrices``).
-What is made of other functions (``compositions``) has the derivative of those.
+functions: of containers (``containers``), NumPy's arrays (``arrays``, ``rearrangements``), matrices
+(``matrices``). What is made of other functions (``compositions``) has the derivative of those; what
+an operator stands for (``operators``) may be a method.
 """
 
 from tinyjax.source.rules import arrays, containers, formulas, matrices, plain

@@ -22,6 +22,7 @@ _MOST_UNROLLED: Final = 64
 def run_loop(run: Runner, header: int, arrival: Arrival, stops: frozenset[int]) -> Outcome:
     """Run a loop from its first block on, to the blocks that it leads to."""
     loop = run.graph.loops[header]
+    run.enter(header, arrival)  # it may bring along more than the parameters
     arrival = arrival.first(len(run.graph.blocks[header].parameters))
     items = None if loop.counting is None else run.env[loop.counting.items]
     inner = stops | loop.exits | {header}

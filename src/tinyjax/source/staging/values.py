@@ -126,11 +126,6 @@ def take_apart(value: Any) -> tuple[list[Any], Structure]:
 _NUMBERS: Final = (bool, int, float, complex)
 
 
-def is_number(part: Any) -> bool:
-    """Whether a part is a Python number."""
-    return type(part) in _NUMBERS
-
-
 def is_dynamic(part: Any) -> bool:
     """Whether a part is an array or a number, and so can depend on a traced condition."""
     if isinstance(part, (Array, *_NUMBERS)):
