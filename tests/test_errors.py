@@ -657,8 +657,8 @@ def cotangent_of_another_shape() -> object:
     ConcretizationError,
     "a Python bool was wanted of a value that is only known as bool[] inside staging of absolute "
     "(HERE). Python control flow and conversions need data: use jnp.where or lax.cond for a "
-    "choice, a loop of tinyjax.lax for repetition, or make the argument static "
-    "(static_argnums=...) if it is not an array.",
+    "choice, a loop of tinyjax.lax for repetition, or tinyjax.source.stage, which makes these of "
+    "Python's; or make the argument static (static_argnums=...) if it is not an array.",
 )
 def if_under_jit() -> object:
     def absolute(x: Any) -> Any:
@@ -671,8 +671,8 @@ def if_under_jit() -> object:
     ConcretizationError,
     "a Python index was wanted of a value that is only known as int32[] inside staging of "
     "<lambda> (HERE). Python control flow and conversions need data: use jnp.where or lax.cond for "
-    "a choice, a loop of tinyjax.lax for repetition, or make the argument static "
-    "(static_argnums=...) if it is not an array.",
+    "a choice, a loop of tinyjax.lax for repetition, or tinyjax.source.stage, which makes these of "
+    "Python's; or make the argument static (static_argnums=...) if it is not an array.",
 )
 def range_under_jit() -> object:
     return jit(lambda n: sum(range(n)))(3)  # here
@@ -682,8 +682,8 @@ def range_under_jit() -> object:
     ConcretizationError,
     "a Python float was wanted of a value that is only known as float32[] inside vmap of <lambda> "
     "(HERE). Python control flow and conversions need data: use jnp.where or lax.cond for a "
-    "choice, a loop of tinyjax.lax for repetition, or make the argument static "
-    "(static_argnums=...) if it is not an array.",
+    "choice, a loop of tinyjax.lax for repetition, or tinyjax.source.stage, which makes these of "
+    "Python's; or make the argument static (static_argnums=...) if it is not an array.",
 )
 def float_under_vmap() -> object:
     return vmap(lambda x: float(x) + 1)(B)  # here

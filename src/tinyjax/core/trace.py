@@ -77,8 +77,9 @@ class Tracer(Array):
         raise ConcretizationError(
             f"{wanted} was wanted of a value that is only known as {self.aval} inside "
             f"{self._trace.describe()}. Python control flow and conversions need data: use "
-            "jnp.where or lax.cond for a choice, a loop of tinyjax.lax for repetition, or make the "
-            "argument static (static_argnums=...) if it is not an array."
+            "jnp.where or lax.cond for a choice, a loop of tinyjax.lax for repetition, or "
+            "tinyjax.source.stage, which makes these of Python's; or make the argument static "
+            "(static_argnums=...) if it is not an array."
         )
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:

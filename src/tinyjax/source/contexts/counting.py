@@ -37,6 +37,8 @@ class OperationCounter(Context):
         {'*': 4, 'math.sin': 1, 'math.cos': 1, '+': 1}
         >>> counter.total
         7
+        >>> counter
+        7 operations: * 4, math.sin 1, math.cos 1, + 1
     """
 
     def __init__(self) -> None:
@@ -46,6 +48,10 @@ class OperationCounter(Context):
     def total(self) -> int:
         """How many operations there were."""
         return builtins.sum(self.counts.values())
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name} {n}" for name, n in self.counts.items())
+        return f"{self.total} operations: {counts}" if counts else "no operations"
 
     def call(self, fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         name = operation_name(fun)
