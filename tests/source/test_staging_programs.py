@@ -84,6 +84,41 @@ def test_values_and_gradients(program: Program) -> None:
     assert found == pytest.approx(slope(along), rel=1e-7, abs=1e-8)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ROWS[::5])
+def test_differentiated_and_mapped_from_outside(program: Program) -> None:
+    compare_from_outside(program)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("program", ROWS)
+def test_all_differentiated_and_mapped_from_outside(program: Program) -> None:
+    compare_from_outside(program)
+
+
+def compare_from_outside(program: Program) -> None:
+    """Hold `grad` and `vmap` of the compiled program against what else there is.
+
+    It is mapped over the arguments and others close to them.
+    """
+    args = program.args[0]
+    fun, traced = staged(program, args)
+    compiled = tinyjax.jit(fun)
+    given = [args[i] for i in traced]
+    place = next(traced.index(i) for i in program.argnums if i in traced)
+    inside = tinyjax.jit(tinyjax.grad(fun, place))(*given)
+    outside = tinyjax.grad(compiled, place)(*given)
+    np.testing.assert_allclose(outside, inside, 1e-8, 1e-9)
+
+    moved = [x * (1 + 1e-3) if k == place else x for k, x in enumerate(given)]
+    found = tinyjax.vmap(compiled)(*[np.stack([x, y]) for x, y in zip(given, moved, strict=True)])
+    expected = []
+    for lane in (given, moved):
+        values = dict(zip(traced, lane, strict=True))
+        expected.append(float(program.fun(*[values.get(i, x) for i, x in enumerate(args)])))
+    np.testing.assert_allclose(found, expected, 1e-9, 1e-11)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_programs_that_cannot_be_staged_say_why(name: str) -> None:
     (program,) = [p for p in PROGRAMS if p.name == name]
