@@ -1,5 +1,6 @@
 """tinyjax beside jax, NumPy and others; programs that need it run in a process of their own."""
 
+import math
 import os
 import subprocess
 import sys
@@ -215,3 +216,11 @@ def test_an_object_may_say_how_it_becomes_an_array() -> None:
 
 def test_the_version_is_that_of_the_distribution() -> None:
     assert tinyjax.__version__ == version("tinyjax")
+
+
+def test_python_rounds_scalars() -> None:
+    for value in (2.5, -2.5, 3.0):
+        x = jnp.float32(value)
+        for function in (math.floor, math.ceil, math.trunc, int):
+            found = function(x)
+            assert (type(found), found) == (int, function(value))

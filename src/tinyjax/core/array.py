@@ -257,6 +257,15 @@ class Array:
     def __int__(self) -> int:
         return int(self._scalar("a Python int", "use .astype(int)"))
 
+    def __floor__(self) -> int:
+        return math.floor(self._scalar("a Python int", "use jnp.floor"))
+
+    def __ceil__(self) -> int:
+        return math.ceil(self._scalar("a Python int", "use jnp.ceil"))
+
+    def __trunc__(self) -> int:
+        return int(self)
+
     def __float__(self) -> float:
         return float(self._scalar("a Python float", "use .astype(float)"))
 
