@@ -258,10 +258,12 @@ class Array:
         return int(self._scalar("a Python int", "use .astype(int)"))
 
     def __floor__(self) -> int:
-        return math.floor(self._scalar("a Python int", "use jnp.floor"))
+        found: int = math.floor(self._scalar("a Python int", "use jnp.floor"))
+        return found
 
     def __ceil__(self) -> int:
-        return math.ceil(self._scalar("a Python int", "use jnp.ceil"))
+        found: int = math.ceil(self._scalar("a Python int", "use jnp.ceil"))
+        return found
 
     def __trunc__(self) -> int:
         return int(self)
