@@ -45,7 +45,7 @@ def lint(session: nox.Session) -> None:
 def typeguard(session: nox.Session) -> None:
     """Run the quick tests with runtime type checks in every function of the package.
 
-    A quarter of the cases of each is taken (tests/conftest.py).
+    A sixth of the cases of each is taken (tests/conftest.py).
     """
     install(session, "test")
     marked = ("-m", "not fuzz and not slow and not wrong_types and not counts")

@@ -32,7 +32,7 @@ hypothesis.settings.load_profile("suite")
 
 #: Of a test with many cases the run with runtime type checks takes one in so many, other ones of
 #: each test: what a function takes and gives is of the same types in most of them.
-_ONE_CASE_IN = 4
+_ONE_CASE_IN = 6
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -199,6 +199,7 @@ def test_the_text_runs_on_its_own(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_texts_type_check(tmp_path: Path) -> None:
     for i, (fun, args) in enumerate(PROGRAMS):
         text = source.jaxpr_source(tinyjax.make_jaxpr(fun)(*args), {})

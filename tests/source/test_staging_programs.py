@@ -60,9 +60,23 @@ def staged(program: Program, args: tuple[Any, ...]) -> tuple[Callable[..., Any],
     return call, traced
 
 
+# Compiling them all takes minutes: the fuzz session does.
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("program", ROWS)
+@pytest.mark.parametrize("program", ROWS[::2])
 def test_values_and_gradients(program: Program) -> None:
+    compare_inside(program)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("program", ROWS)
+def test_all_values_and_gradients(program: Program) -> None:
+    compare_inside(program)
+
+
+def compare_inside(program: Program) -> None:
+    """Hold value and gradient under `jit` against Python's value and differences of it."""
     args = program.args[0]
     fun, traced = staged(program, args)
     given = [args[i] for i in traced]
