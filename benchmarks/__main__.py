@@ -5,9 +5,9 @@ import os
 import sys
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import track
 
+from benchmarks.command import new_console, parser
 from benchmarks.compiled import compare
 from benchmarks.measure import QUICK, THOROUGH
 from benchmarks.real_programs import PROGRAMS
@@ -31,16 +31,13 @@ from benchmarks.rows import PROGRAM_ROWS, ROWS
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="measure for about a tenth as long")
-    parser.add_argument("--only", metavar="TEXT", default="", help="rows whose title holds TEXT")
-    parser.add_argument("--json", metavar="PATH", type=Path, help="write the figures there as well")
-    parser.add_argument("--plot", metavar="PATH", type=Path, help="draw the ratios there")
-    parser.add_argument(
-        "--docs", metavar="FOLDER", type=Path, help="put tables and plot into its performance.md"
+    command = parser("benchmarks", __doc__, "measure for about a tenth as long")
+    command.add_argument("--only", metavar="TEXT", default="", help="rows whose title holds TEXT")
+    command.add_argument(
+        "--json", metavar="PATH", type=Path, help="write the figures there as well"
     )
-    parser.add_argument("--strict", action="store_true", help="exit with 1 where a bar is missed")
-    return parser.parse_args()
+    command.add_argument("--plot", metavar="PATH", type=Path, help="draw the ratios there")
+    return command.parse_args()
 
 
 def _describe(quick: bool) -> str:
@@ -54,7 +51,7 @@ def _describe(quick: bool) -> str:
 
 def main() -> int:
     options = _options()
-    console = Console(width=None if sys.stdout.isatty() else 190)
+    console = new_console(190)
     described = _describe(options.quick)
     console.print(described)
     effort = QUICK if options.quick else THOROUGH

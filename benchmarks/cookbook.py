@@ -4,19 +4,17 @@ The timings of the Autodiff Cookbook, eager, beside JAX's: products of many vect
 one by one and all at once by ``vmap``, and the product of a Hessian with a vector in four ways.
 """
 
-import argparse
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 
+from benchmarks.command import new_console, parser
 from benchmarks.libraries import Library, library
 from benchmarks.measure import QUICK, THOROUGH, Call, Spread, interleaved
-from benchmarks.report import duration, factor, insert, markdown, print_table
+from benchmarks.report import any_missed, duration, factor, insert, markdown, print_table, verdict
 
 #: How much faster a vmapped product must be than the loop.
 GAIN: Final = 20.0
@@ -109,14 +107,10 @@ def _call(cell: Callable[[Library, dict[str, Any]], Any], lib: Library, data: An
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.cookbook", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="measure for about a tenth as long")
-    parser.add_argument(
-        "--docs", metavar="FOLDER", type=Path, help="put the tables into its performance.md"
-    )
-    parser.add_argument("--strict", action="store_true", help="exit with 1 where a bar is missed")
-    options = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 150)
+    options = parser(
+        "benchmarks.cookbook", __doc__, "measure for about a tenth as long"
+    ).parse_args()
+    console = new_console()
     libraries = {name: library(name) for name in ("tinyjax", "jax")}
     data = {name: _data(lib) for name, lib in libraries.items()}
     times: dict[str, float] = {}
@@ -127,31 +121,40 @@ def main() -> int:
         calls = {name: _call(cell, lib, data[name]) for name, lib in libraries.items()}
         samples = interleaved(calls, QUICK if options.quick else THOROUGH, False)
         spreads = {name: Spread.of(taken) for name, taken in samples.items()}
-        pairs = zip(samples["tinyjax"], samples["jax"], strict=True)
-        ratio = Spread.of([ours / theirs for ours, theirs in pairs]).median
+        ratio = Spread.of_ratios(samples["tinyjax"], samples["jax"]).median
         times[title] = spreads["tinyjax"].median
-        verdict = "MISSED" if ratio > 1.0 else "reached"
         seconds = [duration(spreads[name].median) for name in libraries]
-        rows.append([title, *seconds, f"{factor(ratio)} {verdict}"])
+        rows.append([title, *seconds, f"{factor(ratio)} {verdict(ratio <= 1)}"])
     gains = [
         (f"{title}: vmap", times[f"{title}, loop"] / times[f"{title}, vmap"])
         for title in ("128 vectors times a Jacobian", "a Jacobian times 128 vectors")
     ]
     for title, gain in gains:
-        verdict = "MISSED" if gain < GAIN else "reached"
-        rows.append([f"{title}, times as fast as the loop", f"{gain:.3g}", "", f"20: {verdict}"])
+        rows.append(
+            [
+                f"{title}, times as fast as the loop",
+                f"{gain:.3g}",
+                "",
+                f"20: {verdict(gain >= GAIN)}",
+            ]
+        )
     products = [title for title in CELLS if title.startswith("Hessian")]
     cheapest = min(products, key=lambda title: times[title])
-    verdict = "reached" if cheapest == products[0] else "MISSED"
-    rows.append([f"cheapest {cheapest}", "", "", f"forward over reverse: {verdict}"])
+    rows.append(
+        [
+            f"cheapest {cheapest}",
+            "",
+            "",
+            f"forward over reverse: {verdict(cheapest == products[0])}",
+        ]
+    )
     headings = ["", "tinyjax", "jax", "at most 1 of jax"]
     caption = "Eager; the sizes of the Autodiff Cookbook."
     print_table(headings, rows, caption, console)
     if options.docs is not None:
         text = f"{markdown(headings, rows)}\n\n{caption}"
         insert(options.docs / "performance.md", "cookbook", text)
-    missed = any("MISSED" in cell for row in rows for cell in row)
-    return 1 if missed and options.strict else 0
+    return 1 if any_missed(rows) and options.strict else 0
 
 
 if __name__ == "__main__":

@@ -5,14 +5,12 @@ takes twice as long. Sizes take turns, so that a machine that slows down slows a
 is the processor's, since of what else the machine does only the long runs would feel anything.
 """
 
-import argparse
 import gc
 import statistics
 import sys
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from time import thread_time
 from typing import Any, Final
 
@@ -20,12 +18,12 @@ import attrs
 import jax
 import jax.numpy as jjnp
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 
 import tinyjax
 import tinyjax.numpy as jnp
-from benchmarks.report import duration, factor, insert, markdown, print_table
+from benchmarks.command import new_console, parser
+from benchmarks.report import any_missed, duration, factor, insert, markdown, print_table, verdict
 from tinyjax import lax
 
 SIZES: Final = (100, 1_000, 10_000, 100_000)
@@ -231,7 +229,7 @@ def _memory_rows(size: int) -> list[list[str]]:
             title,
             f"{ours / size:.0f}",
             f"{jaxs / size:.0f}",
-            f"{factor(ours / jaxs)} {'MISSED' if ours > 0.5 * jaxs else 'reached'}",
+            f"{factor(ours / jaxs)} {verdict(ours <= 0.5 * jaxs)}",
         ]
         for title, (ours, jaxs) in found.items()
     ]
@@ -240,10 +238,15 @@ def _memory_rows(size: int) -> list[list[str]]:
 def _row(growth: Growth) -> list[str]:
     times = [duration(s) for s in growth.seconds]
     times += [""] * (len(SIZES) - len(times))
-    verdict = "MISSED" if growth.missed else "reached"
     steepness = f"{growth.slope:.2f}" if len(growth.sizes) > 1 else ""
     last = f"{growth.last_slope:.2f}" if len(growth.sizes) > 1 else ""
-    return [growth.title, *times, steepness, last, f"{verdict} {growth.failure}".strip()]
+    return [
+        growth.title,
+        *times,
+        steepness,
+        last,
+        f"{verdict(not growth.missed)} {growth.failure}".strip(),
+    ]
 
 
 def _headings(sizes: tuple[int, ...]) -> list[str]:
@@ -257,15 +260,10 @@ _MEMORY_CAPTION: Final = "Bytes of Python objects in a traced program, for each 
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="up to a tenth of the size, once")
-    parser.add_argument("--only", metavar="TEXT", default="", help="titles that hold TEXT")
-    parser.add_argument(
-        "--docs", metavar="FOLDER", type=Path, help="put the tables into its performance.md"
-    )
-    parser.add_argument("--strict", action="store_true", help="exit with 1 where a bar is missed")
-    options = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 150)
+    command = parser("benchmarks.growth", __doc__, "up to a tenth of the size, once")
+    command.add_argument("--only", metavar="TEXT", default="", help="titles that hold TEXT")
+    options = command.parse_args()
+    console = new_console()
     sizes = tuple(n // 10 for n in SIZES) if options.quick else SIZES
     depths = tuple(n // 4 for n in DEPTHS) if options.quick else DEPTHS
     rounds = 1 if options.quick else 3
@@ -293,7 +291,7 @@ def main() -> int:
     if options.docs is not None:
         text = "\n\n".join(f"{c}\n\n{markdown(headings, rows)}" for headings, rows, c in tables)
         insert(options.docs / "performance.md", "growth", text)
-    missed = any("MISSED" in cell for _, rows, _ in tables for row in rows for cell in row)
+    missed = any(any_missed(rows) for _, rows, _ in tables)
     return 1 if missed and options.strict else 0
 
 

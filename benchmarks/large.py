@@ -5,21 +5,19 @@ operation must not take more than 1.2 of NumPy's time, and XLA's time for the sa
 given up, or saved, by not compiling.
 """
 
-import argparse
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 
 import tinyjax
 import tinyjax.numpy as jnp
+from benchmarks.command import new_console, parser
 from benchmarks.measure import QUICK, THOROUGH, Spread, interleaved
-from benchmarks.report import duration, factor, insert, markdown, print_table
+from benchmarks.report import any_missed, duration, factor, insert, markdown, print_table, verdict
 
 MOST: Final = 1.2
 _SIZE: Final = 4_000_000
@@ -71,14 +69,8 @@ def _ready(call: Callable[[], Any]) -> object:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.large", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="measure for about a tenth as long")
-    parser.add_argument(
-        "--docs", metavar="FOLDER", type=Path, help="put the table into its performance.md"
-    )
-    parser.add_argument("--strict", action="store_true", help="exit with 1 where the bar is missed")
-    options = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 150)
+    options = parser("benchmarks.large", __doc__, "measure for about a tenth as long").parse_args()
+    console = new_console()
     hosts = _data()
     arrays = {name: jnp.asarray(x) for name, x in hosts.items()}
     rows: list[list[str]] = []
@@ -92,14 +84,13 @@ def main() -> int:
         samples = interleaved(calls, QUICK if options.quick else THOROUGH, False)
         spreads = {contender: Spread.of(times) for contender, times in samples.items()}
         ratio, xla = (
-            Spread.of([a / b for a, b in zip(samples[c], samples["numpy"], strict=True)]).median
-            for c in ("eager", "jit")
+            Spread.of_ratios(samples[c], samples["numpy"]).median for c in ("eager", "jit")
         )
         rows.append(
             [
                 name,
                 duration(spreads["numpy"].median),
-                f"{factor(ratio)} {'MISSED' if ratio > MOST else 'reached'}",
+                f"{factor(ratio)} {verdict(ratio <= MOST)}",
                 factor(xla),
             ]
         )
@@ -109,8 +100,7 @@ def main() -> int:
     if options.docs is not None:
         text = f"{markdown(headings, rows)}\n\n{caption}"
         insert(options.docs / "performance.md", "large", text)
-    missed = any("MISSED" in cell for row in rows for cell in row)
-    return 1 if missed and options.strict else 0
+    return 1 if any_missed(rows) and options.strict else 0
 
 
 if __name__ == "__main__":

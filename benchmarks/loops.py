@@ -10,7 +10,6 @@ Four tables, each with a bar, and whether it is met:
 
 from __future__ import annotations
 
-import argparse
 import gc
 import itertools
 import signal
@@ -19,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import comb
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from types import FrameType
@@ -27,11 +25,11 @@ from typing import Any, Final
 
 import attrs
 import numpy as np
-from rich.console import Console
 
 import tinyjax
 import tinyjax.numpy as jnp
-from benchmarks.report import duration, insert, markdown, print_table
+from benchmarks.command import new_console, parser
+from benchmarks.report import any_missed, duration, insert, markdown, print_table, verdict
 from tinyjax import lax
 
 Function = Callable[[Any], Any]
@@ -51,11 +49,7 @@ class Findings:
 
     @property
     def missed(self) -> bool:
-        return any("MISSED" in cell for row in self.rows for cell in row)
-
-
-def _verdict(met: bool) -> str:
-    return "reached" if met else "MISSED"
+        return any_missed(self.rows)
 
 
 def _scan(turn: Callable[[Any, Any], Any], start: Any, turns: int, slots: int) -> Any:
@@ -99,8 +93,8 @@ def memory() -> Findings:
     for (name, loop), slots in itertools.product(LOOPS.items(), (4, 32)):
         found = [_temporary_bytes(loop, turns, slots) for turns in TURNS]
         ratio = max(found) / min(found)
-        verdict = f"{ratio:.3f} {_verdict(ratio <= MEMORY_BAR)}"
-        rows.append([f"{name}, {slots} states kept", *(f"{n:,}" for n in found), verdict])
+        said = f"{ratio:.3f} {verdict(ratio <= MEMORY_BAR)}"
+        rows.append([f"{name}, {slots} states kept", *(f"{n:,}" for n in found), said])
     return Findings(
         "Peak temporary bytes of a gradient, by the number of turns; a state has 8,000.",
         ("", *(f"{n:,}" for n in TURNS), f"largest over smallest at most {MEMORY_BAR}"),
@@ -159,7 +153,7 @@ def schedules() -> Findings:
             price = PRICES.get(slots, 1.0) if name == "while_loop" and turns <= SHORT else 1.0
             unknown = f"of {price} at least, " if price > 1 else ""
             met = ratio <= SCHEDULE_BARS[name] * price
-            cells.append(f"{ratio:.3f} {unknown}{_verdict(met)}")
+            cells.append(f"{ratio:.3f} {unknown}{verdict(met)}")
         rows.append([f"{turns:,} turns, {slots} states kept", f"{best:,}", *cells])
     return Findings(
         "Turns run before they are differentiated, over the fewest possible where their number is "
@@ -295,8 +289,8 @@ class Work:
     @property
     def text(self) -> str:
         if self.failure:
-            return f"{self.failure}: {_verdict(False)}"
-        return f"{self.ratio:.2f} ({duration(self.seconds)}) {_verdict(self.ratio <= WORK_BAR)}"
+            return f"{self.failure}: {verdict(False)}"
+        return f"{self.ratio:.2f} ({duration(self.seconds)}) {verdict(self.ratio <= WORK_BAR)}"
 
 
 def _work(once: Callable[[int], float], rounds: int) -> Work:
@@ -375,14 +369,10 @@ PARTS: Final[dict[str, Callable[[], Findings]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.loops", description=__doc__)
-    parser.add_argument("--only", choices=PARTS, help="one part")
-    parser.add_argument(
-        "--docs", metavar="FOLDER", type=Path, help="put the tables into its performance.md"
-    )
-    parser.add_argument("--strict", action="store_true", help="exit with 1 where a bar is missed")
-    options = parser.parse_args(arguments)
-    console = Console(width=None if sys.stdout.isatty() else 150)
+    command = parser("benchmarks.loops", __doc__)
+    command.add_argument("--only", choices=PARTS, help="one part")
+    options = command.parse_args(arguments)
+    console = new_console()
     missed = False
     for name in [options.only] if options.only else list(PARTS):
         found = PARTS[name]()

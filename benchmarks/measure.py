@@ -49,6 +49,11 @@ class Spread:
         low, median, high = statistics.quantiles(values, n=4, method="inclusive")
         return cls(median, low, high, len(values))
 
+    @classmethod
+    def of_ratios(cls, ours: list[float], theirs: list[float]) -> "Spread":
+        """The spread of our time over theirs, turn by turn."""
+        return cls.of([own / other for own, other in zip(ours, theirs, strict=True)])
+
     @property
     def relative(self) -> float:
         """Half the range between the quartiles, relative to the median."""

@@ -18,6 +18,8 @@ from benchmarks.libraries import OWN, PEERS
 from benchmarks.measure import Samples, Spread
 from benchmarks.rows import LEVEL, Bar, Row
 
+_MISSED: Final = "MISSED"
+
 
 @attrs.frozen
 class Result:
@@ -36,8 +38,7 @@ class Result:
 
     def ratio(self, peer: str) -> Spread:
         """Our time over a peer's, turn by turn."""
-        pairs = zip(self.samples[OWN], self.samples[peer], strict=True)
-        return Spread.of([ours / theirs for ours, theirs in pairs])
+        return Spread.of_ratios(self.samples[OWN], self.samples[peer])
 
     def misses(self, bar: Bar) -> bool:
         return self.ratio(bar.peer).median > bar.most
@@ -55,14 +56,24 @@ def duration(seconds: float) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
+def verdict(reached: bool) -> str:
+    """What a table says of a bar."""
+    return "reached" if reached else _MISSED
+
+
+def any_missed(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a table says of any bar that it is missed."""
+    return any(_MISSED in cell for cells in rows for cell in cells)
+
+
 def factor(ratio: float) -> str:
     """Write a ratio without an exponent."""
     return f"{ratio:.3g}" if ratio >= 1e-3 else f"{ratio:.5f}".rstrip("0")
 
 
-def _verdict(result: Result, bar: Bar) -> str:
-    verdict = "MISSED" if result.misses(bar) else "reached"
-    return f"{factor(bar.most)} of {bar.peer}: {factor(result.ratio(bar.peer).median)} {verdict}"
+def _held(result: Result, bar: Bar) -> str:
+    ratio = factor(result.ratio(bar.peer).median)
+    return f"{factor(bar.most)} of {bar.peer}: {ratio} {verdict(not result.misses(bar))}"
 
 
 def _cells(result: Result) -> list[str]:
@@ -90,7 +101,7 @@ CAPTION: Final = (
 def table_rows(results: Sequence[Result]) -> list[list[str]]:
     """The table's cells; bars are on lines of their own."""
     return [
-        [*_cells(result), "\n".join(_verdict(result, bar) for bar in result.row.bars)]
+        [*_cells(result), "\n".join(_held(result, bar) for bar in result.row.bars)]
         for result in results
     ]
 
@@ -109,7 +120,7 @@ def compiled_rows(comparisons: Sequence[Comparison]) -> list[list[str]]:
             c.title,
             f"{c.own.instructions} / {c.jax.instructions}",
             f"{c.own.temporaries:,} / {c.jax.temporaries:,}",
-            f"{factor(c.memory)} {'MISSED' if c.missed else 'reached'}",
+            f"{factor(c.memory)} {verdict(not c.missed)}",
             f"{c.error:.1e}",
         ]
         for c in comparisons
@@ -124,8 +135,7 @@ def print_table(
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="right" if 0 < i < len(headings) - 1 else "left")
     for cells in rows:
-        missed = any("MISSED" in cell for cell in cells)
-        table.add_row(*cells, style="red" if missed else None)
+        table.add_row(*cells, style="red" if any_missed([cells]) else None)
     console.print(table)
 
 

@@ -5,39 +5,25 @@ against an adjoint that is written by hand in NumPy; and a loop over floats, at 
 array operations are slowest. All is eager.
 """
 
-import argparse
 import math
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import attrs
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 
+from benchmarks.command import new_console, parser
 from benchmarks.measure import QUICK, THOROUGH, Call, Spread, interleaved
-from benchmarks.report import duration, factor, insert, markdown, print_table
+from benchmarks.report import any_missed, duration, factor, insert, markdown, print_table, verdict
+from benchmarks.rows import Bar
 from tinyjax import source
 
 OWN: Final = "tinyjax.source"
 SIZE: Final = 30
 TURNS: Final = 1000
-
-
-@attrs.frozen
-class Bar:
-    """What is held of a row.
-
-    Attributes:
-        peer: whose time it is compared with.
-        most: our time over the peer's is at most this.
-    """
-
-    peer: str
-    most: float
 
 
 @attrs.frozen
@@ -153,24 +139,17 @@ CAPTION: Final = "Eager, in double precision but for jax's loop."
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.source", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="measure for about a tenth as long")
-    parser.add_argument(
-        "--docs", metavar="FOLDER", type=Path, help="put the table into its performance.md"
-    )
-    parser.add_argument("--strict", action="store_true", help="exit with 1 where a bar is missed")
-    options = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 170)
+    options = parser("benchmarks.source", __doc__, "measure for about a tenth as long").parse_args()
+    console = new_console(170)
     rows: list[list[str]] = []
     for row in track(ROWS, "measuring", console=console, transient=True):
         samples = interleaved(row.calls(), QUICK if options.quick else THOROUGH, False)
         times = {name: Spread.of(taken).median for name, taken in samples.items()}
         verdicts = []
         for bar in row.bars:
-            pairs = zip(samples[OWN], samples[bar.peer], strict=True)
-            ratio = Spread.of([ours / theirs for ours, theirs in pairs]).median
-            verdict = "MISSED" if ratio > bar.most else "reached"
-            verdicts.append(f"{factor(ratio)} of {bar.peer}, bar {factor(bar.most)}: {verdict}")
+            ratio = Spread.of_ratios(samples[OWN], samples[bar.peer]).median
+            said = verdict(ratio <= bar.most)
+            verdicts.append(f"{factor(ratio)} of {bar.peer}, bar {factor(bar.most)}: {said}")
         cells = [duration(times[name]) if name in times else "" for name in HEADINGS[1:-1]]
         rows.append([row.title, *cells, "; ".join(verdicts)])
     print_table(HEADINGS, rows, CAPTION, console)
@@ -178,8 +157,7 @@ def main() -> int:
         insert(
             options.docs / "performance.md", "source", f"{markdown(HEADINGS, rows)}\n\n{CAPTION}"
         )
-    missed = any("MISSED" in cell for row in rows for cell in row)
-    return 1 if missed and options.strict else 0
+    return 1 if any_missed(rows) and options.strict else 0
 
 
 if __name__ == "__main__":
