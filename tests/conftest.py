@@ -4,11 +4,14 @@ import gc
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from itertools import count
 from zlib import crc32
 
 import hypothesis
 import pytest
+
+from tinyjax import default_dtypes
 
 # Half of a compilation is LLVM's optimisation, which small programs that run once do not repay.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
@@ -48,6 +51,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (kept if "[" not in item.nodeid or taken else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
+
+
+@pytest.fixture(scope="module")
+def double_precision() -> Iterator[None]:
+    """Floats are of double precision, as in NumPy."""
+    with default_dtypes("float64"):
+        yield
 
 
 _tests_run = count(1)

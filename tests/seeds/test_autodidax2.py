@@ -1,6 +1,6 @@
 """The programs of "Autodidax2, part 1: JAX from scratch, again", and the figures it prints."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -14,11 +14,7 @@ from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import EVAL, Trace, current_trace, use_trace
 
-
-@pytest.fixture(autouse=True)
-def double_precision() -> Iterator[None]:
-    with tinyjax.default_dtypes("float64"):
-        yield
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def quadratic(x: Any) -> Any:

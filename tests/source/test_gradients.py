@@ -2,7 +2,6 @@
 
 import math
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 import pytest
-from differences import slope
+from differences import slope_at
 from random_programs import compiled
 from unchecked import unchecked
 
@@ -21,15 +20,7 @@ from tinyjax.errors import ArgumentError, DifferentiationError, JaxprTypeError, 
 from tinyjax.source.ir import IR, Block, Branch, Call, Constant, Return, Statement, Variable
 from tinyjax.source.verify import verify
 
-
-@pytest.fixture(autouse=True)
-def double_precision() -> Iterator[None]:
-    with tinyjax.default_dtypes("float64"):
-        yield
-
-
-def slope_at(fun: Callable[[float], float], x: float) -> float:
-    return slope(lambda t: fun(x + t))
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def power(x: float) -> float:

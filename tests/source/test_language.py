@@ -1,28 +1,20 @@
 """What the language offers, program by program: values, and derivatives to third order."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import numpy as np
 import pytest
-from differences import slope
+from differences import slope_at
 from random_programs import compiled
 
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import source
 
-
-@pytest.fixture(autouse=True)
-def double_precision() -> Iterator[None]:
-    with tinyjax.default_dtypes("float64"):
-        yield
-
-
-def slope_at(fun: Callable[[float], float], x: float) -> float:
-    return slope(lambda t: fun(x + t))
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 # Programs of one float

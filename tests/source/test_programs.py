@@ -1,6 +1,5 @@
 """The table of programs: values and derivatives of each, against Python, differences, tracers."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,7 @@ from programs import PROGRAMS, Program, on_tracers
 import tinyjax
 from tinyjax import source
 
-
-@pytest.fixture(autouse=True)
-def double_precision() -> Iterator[None]:
-    with tinyjax.default_dtypes("float64"):
-        yield
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def directions(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,7 @@ import tinyjax
 from tinyjax import source
 from tinyjax.errors import BranchTypeError, CarryTypeError
 
-
-@pytest.fixture(autouse=True, scope="module")
-def double_precision() -> Iterator[None]:
-    with tinyjax.default_dtypes("float64"):
-        yield
-
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 #: Programs for the search; where each is compiled, or differentiated twice, a share of them.
 BUDGET = max(int(os.environ.get("TINYJAX_FUZZ_EXAMPLES") or 2000), 10)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -13,11 +13,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import source
 
-
-@pytest.fixture(autouse=True)
-def double_precision() -> Iterator[None]:
-    with tinyjax.default_dtypes("float64"):
-        yield
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def either_side(x: Any) -> Any:

@@ -2,7 +2,6 @@
 
 import functools
 import math
-from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
@@ -20,12 +19,7 @@ from tinyjax.source.staging import function
 from tinyjax.source.staging.graph import Graph
 from tinyjax.xla import cache_info
 
-
-@pytest.fixture(autouse=True)
-def double_precision() -> Iterator[None]:
-    with tinyjax.default_dtypes("float64"):
-        yield
-
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 # Functions
 

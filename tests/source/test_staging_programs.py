@@ -1,6 +1,6 @@
 """The table of programs, staged: under `jit` they compute what Python does, and so do gradients."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,7 @@ from tinyjax.errors import (
     TinyjaxError,
 )
 
-
-@pytest.fixture(autouse=True)
-def double_precision() -> Iterator[None]:
-    with tinyjax.default_dtypes("float64"):
-        yield
-
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 #: Programs in which more than numbers depends on traced values.
 REFUSED: dict[str, tuple[type[TinyjaxError], str]] = {
