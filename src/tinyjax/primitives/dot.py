@@ -212,7 +212,15 @@ def _dot_batch(
     mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: DotParams
 ) -> tuple[Sequence[Array], Sequence[int | None]]:
     x, y = values
-    x_axis, y_axis = axes
+    moved, place = _batch_plan(params, x.ndim, y.ndim, *axes)
+    return (bind1(dot_general_p, (x, y), moved),), (place,)
+
+
+@lru_cache(maxsize=1024)
+def _batch_plan(
+    params: DotParams, x_ndim: int, y_ndim: int, x_axis: int | None, y_axis: int | None
+) -> tuple[DotParams, int]:
+    """The product of batched operands, and which of its axes is the batch."""
     batch = len(params.lhs_batch)
     if x_axis is not None and y_axis is not None:
         moved = attrs.evolve(
@@ -222,25 +230,19 @@ def _dot_batch(
             lhs_batch=(x_axis, *_past(params.lhs_batch, x_axis)),
             rhs_batch=(y_axis, *_past(params.rhs_batch, y_axis)),
         )
-        return (bind1(dot_general_p, (x, y), moved),), (0,)
+        return moved, 0
     # With one batched operand its batch axis is one more free axis.
     if x_axis is not None:
-        lhs_batch, lhs_contract = (
-            _past(params.lhs_batch, x_axis),
-            _past(params.lhs_contract, x_axis),
-        )
+        lhs_batch = _past(params.lhs_batch, x_axis)
+        lhs_contract = _past(params.lhs_contract, x_axis)
         moved = attrs.evolve(params, lhs_contract=lhs_contract, lhs_batch=lhs_batch)
-        place = batch + _rest(x.ndim, lhs_batch, lhs_contract).index(x_axis)
-    else:
-        assert y_axis is not None, "a batch rule runs only where an operand is batched"
-        rhs_batch, rhs_contract = (
-            _past(params.rhs_batch, y_axis),
-            _past(params.rhs_contract, y_axis),
-        )
-        moved = attrs.evolve(params, rhs_contract=rhs_contract, rhs_batch=rhs_batch)
-        x_free = len(_rest(x.ndim, params.lhs_batch, params.lhs_contract))
-        place = batch + x_free + _rest(y.ndim, rhs_batch, rhs_contract).index(y_axis)
-    return (bind1(dot_general_p, (x, y), moved),), (place,)
+        return moved, batch + _rest(x_ndim, lhs_batch, lhs_contract).index(x_axis)
+    assert y_axis is not None, "a batch rule runs only where an operand is batched"
+    rhs_batch = _past(params.rhs_batch, y_axis)
+    rhs_contract = _past(params.rhs_contract, y_axis)
+    moved = attrs.evolve(params, rhs_contract=rhs_contract, rhs_batch=rhs_batch)
+    x_free = len(_rest(x_ndim, params.lhs_batch, params.lhs_contract))
+    return moved, batch + x_free + _rest(y_ndim, rhs_batch, rhs_contract).index(y_axis)
 
 
 def _past(axes: Axes, inserted: int) -> Axes:
