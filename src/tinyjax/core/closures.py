@@ -61,8 +61,7 @@ def tracers_in(
         case Tracer():
             yield value
         case FunctionType():
-            inside = [c.cell_contents for c in value.__closure__ or () if _filled(c)]
-            inside += [value.__defaults__, value.__kwdefaults__]
+            inside = [*closed_over(value), value.__defaults__, value.__kwdefaults__]
         case MethodType():
             inside = [value.__func__, value.__self__]
         case partial():
@@ -79,9 +78,12 @@ def tracers_in(
         yield from tracers_in(x, seen, left_out)
 
 
-def _filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
+def closed_over(fun: FunctionType) -> list[Any]:
+    """The values of the variables that a function closes over, but of those without one yet."""
+    values = []
+    for cell in fun.__closure__ or ():
+        try:
+            values.append(cell.cell_contents)
+        except ValueError:
+            continue
+    return values

@@ -191,7 +191,7 @@ class Differentiation:
             )
             writers.append(writer)
         blocks = simplified(tuple([writer.block() for writer in writers]))
-        return verify(IR(name, self.ir.function, blocks, self.ir.filename))
+        return verify(IR(name, None, blocks, self.ir.filename))
 
     def framed(self, index: int) -> bool:
         """Whether a block has to leave something on the stack: values, or that it was there."""
@@ -250,9 +250,7 @@ class Differentiation:
                 entry,
                 stack,
                 self.returns,
-                lambda writer, index: [
-                    self._seed(ct, v, index, writer) for v in self.leaving[index]
-                ],
+                lambda _, index: [ct] * len(self.leaving[index]),
             )
             for block in self.reversed.values():
                 block.write()
@@ -264,9 +262,6 @@ class Differentiation:
             block.write()
         blocks = simplified(tuple([writer.block() for writer in self.writers]))
         return verify(IR(name, None, blocks, self.ir.filename))
-
-    def _seed(self, ct: Atom, _v: Variable, _index: int, _writer: Writer) -> Atom:
-        return ct
 
     def new_writer(self) -> Writer:
         writer = Writer()

@@ -6,7 +6,6 @@ A variable that a type checker infers rightly has no annotation.
 from __future__ import annotations
 
 import builtins
-import math
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -16,9 +15,10 @@ import numpy as np
 
 from tinyjax.core.array import Array
 from tinyjax.source import runtime
-from tinyjax.source.ir import IR, Atom, Call, Constant, Variable
+from tinyjax.source.ir import IR, Atom, Call, Constant, Variable, value_of
+from tinyjax.source.kinds import WHOLE
+from tinyjax.source.reversal import COTANGENT
 from tinyjax.source.rules import rule_of
-from tinyjax.source.writing import value_of
 
 ANY: Final = "Any"
 #: A list or a dict without items, of which a checker asks what its items would be.
@@ -28,12 +28,9 @@ _ARITHMETIC: Final = frozenset(
     (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg,
      operator.pos, abs)
 )  # fmt: skip
-_WHOLE: Final = frozenset((len, ord, int, math.floor, math.ceil, math.factorial, math.comb))
 _COMPARISONS: Final = frozenset(
     (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
 )
-#: What cotangents are called.
-COTANGENT: Final = "d_"
 
 
 def type_of(value: Any) -> str:
@@ -167,7 +164,7 @@ def call_type(call: Call, args: list[str]) -> str:
         return _EMPTY if _EMPTY in args else "tuple"
     if function in (runtime.make_list, runtime.make_dict) and not args:
         return _EMPTY
-    if function in _WHOLE:
+    if function in WHOLE:
         return "int"
     if function is runtime.updated and len(args) == 3:
         return call_type(Call(call.args[0], call.args[1:]), args[1:])

@@ -14,7 +14,7 @@ from tinyjax.source import runtime
 from tinyjax.source.cotangents import reduce_to
 from tinyjax.source.frontend import ir_of
 from tinyjax.source.frontend.syntax import BINARY, UNARY
-from tinyjax.source.ir import IR, Atom, Call, Constant, Return
+from tinyjax.source.ir import IR, Atom, Call, Constant, Return, value_of
 from tinyjax.source.rules import Rule
 from tinyjax.source.rules.arrays import on_diagonal
 from tinyjax.source.rules.rearrangements import scattered
@@ -31,7 +31,7 @@ def certain(rule: Rule) -> frozenset[int]:
     if ir is None:
         return frozenset()
     tuples = [_call_of(ir, value) for value in _returned(ir)]
-    if any(t is None or _function(t) is not runtime.make_tuple for t in tuples):
+    if any(t is None or value_of(t.function) is not runtime.make_tuple for t in tuples):
         return frozenset()
     items = [t.args for t in tuples if t is not None]
     given = ir.blocks[0].parameters[1]
@@ -48,7 +48,8 @@ def length(adjoint: FunctionType) -> int | None:
     ir = _program(adjoint)
     tuples = [] if ir is None else [_call_of(ir, value) for value in _returned(ir)]
     lengths = {
-        len(t.args) if t is not None and _function(t) is runtime.make_tuple else -1 for t in tuples
+        len(t.args) if t is not None and value_of(t.function) is runtime.make_tuple else -1
+        for t in tuples
     }
     (found,) = lengths if len(lengths) == 1 else (-1,)
     return None if found == -1 else found
@@ -73,7 +74,7 @@ def _is_certain(ir: IR, atom: Atom) -> bool:
     call = _call_of(ir, atom)
     if call is None:
         return isinstance(atom, Constant) and atom.value is not None
-    function = _function(call)
+    function = value_of(call.function)
     if function in _VALUES or isinstance(function, np.ufunc):
         return True
     if isinstance(function, FunctionType) and function.__module__.startswith(_RULES):
@@ -96,10 +97,6 @@ def _call_of(ir: IR, atom: Atom) -> Call | None:
     return None
 
 
-def _function(call: Call) -> Any:
-    return call.function.value if isinstance(call.function, Constant) else None
-
-
 def _returned(ir: IR) -> list[Atom]:
     """What a program returns, but where it has raised an error before."""
     return [
@@ -107,5 +104,5 @@ def _returned(ir: IR) -> list[Atom]:
         for block in ir.blocks
         for exit_ in block.exits
         if isinstance(exit_, Return)
-        and not any(_function(s.call) is runtime.thrown for s in block.statements)
+        and not any(value_of(s.call.function) is runtime.thrown for s in block.statements)
     ]

@@ -15,14 +15,12 @@ from typing import Final
 import attrs
 
 from tinyjax.source import runtime
-from tinyjax.source.annotations import COTANGENT
 from tinyjax.source.cotangents import accumulate
-from tinyjax.source.ir import IR, Block, Call, Constant, Return, Statement, Variable, in_order
+from tinyjax.source.ir import IR, Block, Call, Constant, Statement, Variable, in_order, value_of
 from tinyjax.source.names import Names
 from tinyjax.source.printing import INFIX, PREFIX
-from tinyjax.source.reversal import STACK, TAG, TEMPORARY
+from tinyjax.source.reversal import COTANGENT, STACK, TAG, TEMPORARY
 from tinyjax.source.rules import rule_of
-from tinyjax.source.writing import value_of
 
 #: What is computed alike wherever in a block it stands.
 _PURE: Final = frozenset(
@@ -32,18 +30,9 @@ _PURE: Final = frozenset(
 _LONGEST: Final = 6
 
 
-def atoms_of(block: Block) -> Iterator[Variable]:
-    """The variables that a block uses, as often as it does."""
-    for statement in block.statements:
-        yield from variables(statement.call)
-    for exit_ in block.exits:
-        atoms = (exit_.value,) if isinstance(exit_, Return) else (*exit_.args, exit_.unless)
-        yield from [atom for atom in atoms if isinstance(atom, Variable)]
-
-
-def variables(call: Call) -> list[Variable]:
-    """The variables that a call uses."""
-    return [atom for atom in call.atoms if isinstance(atom, Variable)]
+def _uses(ir: IR) -> Counter[Variable]:
+    """How often each variable of a program is used."""
+    return Counter([v for block in ir.blocks for v in block.uses])
 
 
 def is_pure(call: Call) -> bool:
@@ -53,13 +42,13 @@ def is_pure(call: Call) -> bool:
     return function in _PURE or (rule is not None and rule.scalar)
 
 
-def gathered(ir: IR) -> IR:
+def gathered(ir: IR, is_pullback: bool) -> IR:
     """A program in which the items of what a call gives are taken right after it."""
     blocks = []
-    uses = Counter([v for block in ir.blocks for v in atoms_of(block)])
+    uses = _uses(ir)
     for given in ir.blocks:
-        # only a pullback has no function, and adds nothing but floats
-        block = given if ir.function is not None else _subtracting(given, uses)
+        # a pullback adds nothing but floats
+        block = _subtracting(given, uses) if is_pullback else given
         items: dict[Variable, list[Statement]] = {}
         kept: list[Statement] = []
         wholes = {s.variable for s in block.statements if gives_items(s)}
@@ -103,7 +92,7 @@ def gives_items(statement: Statement) -> bool:
 def taken_apart(ir: IR) -> dict[Variable, tuple[int, int]]:
     """What calls give that only its items are used of: the first of these, and how many."""
     found: dict[Variable, tuple[int, int]] = {}
-    times = Counter([v for block in ir.blocks for v in atoms_of(block)])
+    times = _uses(ir)
     for block in ir.blocks:
         for place, statement in enumerate(block.statements):
             if not gives_items(statement):
@@ -134,10 +123,7 @@ def _taken_from(call: Call) -> Variable | None:
 
 def choose_inlined(ir: IR) -> dict[Variable, Call]:
     """The calls that are written where their values are used."""
-    everywhere: dict[Variable, int] = {}
-    for block in ir.blocks:
-        for variable in atoms_of(block):
-            everywhere[variable] = everywhere.get(variable, 0) + 1
+    everywhere = _uses(ir)
     snapshots = {
         s.variable
         for block in ir.blocks
@@ -146,15 +132,12 @@ def choose_inlined(ir: IR) -> dict[Variable, Call]:
     }
     inlined: dict[Variable, Call] = {}
     for block in ir.blocks:
-        here: dict[Variable, int] = {}
-        for variable in atoms_of(block):
-            here[variable] = here.get(variable, 0) + 1
-        once = {v for v, count in here.items() if count == 1 and everywhere[v] == 1}
+        once = {v for v in block.uses if everywhere[v] == 1}
         sums = {
             v: s.variable.name
             for s in block.statements
             if value_of(s.call.function) in (operator.add, accumulate)
-            for v in variables(s.call)
+            for v in s.call.variables
         }
         passed = {
             arg
@@ -166,9 +149,9 @@ def choose_inlined(ir: IR) -> dict[Variable, Call]:
         wholes = {s.variable for s in block.statements if gives_items(s)}
         for statement in block.statements:
             v, call = statement.variable, statement.call
-            sizes[v] = 1 + sum([sizes.get(used, 0) for used in variables(call) if used in inlined])
+            sizes[v] = 1 + sum([sizes.get(used, 0) for used in call.variables if used in inlined])
             nameless = v.name in (None, STACK, TAG)
-            summand = v.name is not None and v.name.startswith("d_") and sums.get(v) == v.name
+            summand = v.name is not None and v.name.startswith(COTANGENT) and sums.get(v) == v.name
             if v not in everywhere and value_of(call.function) is operator.getitem:
                 # the item of a loop that does not use it, or one of several that a call gives
                 if call.args[0] in snapshots or _taken_from(call) in wholes:
@@ -210,7 +193,7 @@ class Coalescing:
     def __init__(self, ir: IR, inlined: dict[Variable, Call]) -> None:
         self.ir = ir
         self.apart = taken_apart(ir)
-        used = {v for block in ir.blocks for v in atoms_of(block)}
+        used = {v for block in ir.blocks for v in block.uses}
         self.unused = {s.variable for b in ir.blocks for s in b.statements} - used
         self.inlined = inlined
         self.live = self._liveness()
@@ -266,7 +249,7 @@ class Coalescing:
         while todo:
             v = todo.pop()
             if v in self.inlined:
-                todo += variables(self.inlined[v])
+                todo += self.inlined[v].variables
             else:
                 named.add(v)
         return named
@@ -275,7 +258,7 @@ class Coalescing:
         return [s for s in block.statements if s.variable not in self.inlined]
 
     def _at_end(self, block: Block) -> set[Variable]:
-        return self.used(list(atoms_of(attrs.evolve(block, statements=()))))
+        return self.used(list(attrs.evolve(block, statements=()).uses))
 
     def _liveness(self) -> Liveness:
         blocks = self.ir.blocks
@@ -291,7 +274,7 @@ class Coalescing:
                 live = leaving[index] | self._at_end(block)
                 for statement in reversed(self._statements(block)):
                     live.discard(statement.variable)
-                    live |= self.used(variables(statement.call))
+                    live |= self.used(statement.call.variables)
                 live -= set(block.parameters)
                 if live != entering[index]:
                     entering[index], changed = live, True
@@ -304,7 +287,7 @@ class Coalescing:
         for statement in reversed(self._statements(block)):
             self._conflict(statement.variable, live)
             live = live - {statement.variable}
-            live |= self.used(variables(statement.call))
+            live |= self.used(statement.call.variables)
         together = live | set(block.parameters)
         for parameter in block.parameters:
             self._conflict(parameter, together)

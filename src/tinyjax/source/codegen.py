@@ -10,14 +10,13 @@ from typing import Any, Final
 from tinyjax.source.adjoint import Adjoint
 from tinyjax.source.annotations import ANY, Annotations, annotated, joined, type_of
 from tinyjax.source.imports import header
-from tinyjax.source.ir import IR, Atom, Block, Constant, Return, Statement, Variable
+from tinyjax.source.ir import IR, Atom, Block, Constant, Return, Statement, Variable, value_of
 from tinyjax.source.kinds import Kind, kind_of
 from tinyjax.source.lines import rendered
 from tinyjax.source.names import Names
 from tinyjax.source.origins import Origin, write_function
 from tinyjax.source.runtime import make_tuple
 from tinyjax.source.structure import LABEL, Text
-from tinyjax.source.writing import value_of
 
 
 def write(
@@ -25,12 +24,13 @@ def write(
     scope: Callable[[str], Any],
     given: dict[str, Any],
     annotations: Annotations | None = None,
+    is_pullback: bool = False,
 ) -> tuple[str, dict[str, Any], dict[int, int]]:
     """Write a program as Python; also give what its text names, and its lines' origins."""
     names = Names(scope)
     names.namespace.update(given)
     names.taken |= {ir.name, LABEL}
-    text, origins = rendered(Text(ir, names).function(annotations))
+    text, origins = rendered(Text(ir, names, is_pullback).function(annotations))
     return text, names.namespace, origins
 
 
@@ -43,7 +43,7 @@ def compile_adjoint(adjoint: Adjoint, fun: FunctionType) -> FunctionType:
     """Compile both halves of an adjoint; give the forward one."""
     scope = scope_of(fun)
     where = fun.__code__.co_filename, fun.__code__.co_qualname
-    pullback, names, lines = write(adjoint.pullback, scope, {})
+    pullback, names, lines = write(adjoint.pullback, scope, {}, is_pullback=True)
     back = write_function(adjoint.pullback.name, pullback, dict(names), Origin(*where, lines))
     patched = _with_pullback(adjoint.forward, adjoint.pullback, back)
     forward, more, lines = write(patched, scope, {adjoint.pullback.name: back})
@@ -57,7 +57,7 @@ def adjoint_text(adjoint: Adjoint, fun: FunctionType, values: tuple[Any, ...]) -
     value = _value_type(kinds)
     result = _cotangents(adjoint, fun, values)
     back = annotated(adjoint.pullback, [_stack_type(kinds), value], result)
-    pullback, names, _ = write(adjoint.pullback, scope, {}, back)
+    pullback, names, _ = write(adjoint.pullback, scope, {}, back, True)
     annotations = Annotations(kinds.ir, kinds.types, f"tuple[{value}, Pullback]")
     own = adjoint.pullback
     forward, more, _ = write(adjoint.forward, scope, {own.name: own}, annotations)

@@ -22,14 +22,14 @@ from tinyjax.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.source import runtime
 from tinyjax.source.frontend import ir_of
 from tinyjax.source.interpret import run
-from tinyjax.source.ir import IR, Call, Constant, Statement, Variable
+from tinyjax.source.ir import IR, Constant, Statement, Variable, value_of
 from tinyjax.source.kinds import kind_of
 from tinyjax.source.pullbacks import OuterPullback, pull, route
 from tinyjax.source.rules import adjoint_of, is_inert, rule_of
 from tinyjax.source.rules.attributes import getter_of
 from tinyjax.source.signature import bound
 from tinyjax.source.staging.session import is_read
-from tinyjax.source.written import WRITTEN
+from tinyjax.source.written import WRITTEN, is_written
 
 C = TypeVar("C", bound="Context")
 
@@ -272,14 +272,6 @@ def is_leaf(fun: Any) -> bool:
     return is_leaf(call) if isinstance(call := type(fun).__call__, FunctionType) else True
 
 
-def is_written(fun: Any) -> bool:
-    """Whether a function is looked into as another one, which is written in Python."""
-    try:
-        return fun in WRITTEN
-    except TypeError:  # it cannot be hashed
-        return False
-
-
 # Programs
 
 
@@ -339,7 +331,7 @@ def counting(ir: IR) -> frozenset[Variable]:
         return [
             s
             for s in statements
-            if _value(s.call) is fun
+            if value_of(s.call.function) is fun
             and len(s.call.args) == len(args)
             and all(a is None or b in a for a, b in zip(args, s.call.args, strict=True))
         ]
@@ -355,7 +347,3 @@ def counting(ir: IR) -> frozenset[Variable]:
     ]
     found = [*of(operator.getitem, items, indices), *tests, *steps]
     return frozenset({s.variable for s in found} | lengths)
-
-
-def _value(call: Call) -> Any:
-    return call.function.value if isinstance(call.function, Constant) else None

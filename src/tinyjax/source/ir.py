@@ -52,6 +52,11 @@ class Constant:
 Atom: TypeAlias = Variable | Constant
 
 
+def value_of(atom: Atom) -> Any:
+    """What a constant is; None for a variable."""
+    return atom.value if isinstance(atom, Constant) else None
+
+
 @attrs.frozen(eq=False)
 class Call:
     """A function applied to arguments."""
@@ -64,6 +69,11 @@ class Call:
     def atoms(self) -> tuple[Atom, ...]:
         """The function, the arguments and the values of the keywords."""
         return (self.function, *self.args, *(value for _, value in self.keywords))
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables among them."""
+        return [atom for atom in self.atoms if isinstance(atom, Variable)]
 
     def map(self, of: Callable[[Atom], Atom]) -> Call:
         """The same call with every atom replaced."""
@@ -130,6 +140,15 @@ class Block:
     def branches(self) -> Iterator[Branch]:
         """The branches to other blocks."""
         return (exit_ for exit_ in self.exits if isinstance(exit_, Branch))
+
+    @property
+    def uses(self) -> Iterator[Variable]:
+        """The variables that it uses, as often as it does."""
+        for statement in self.statements:
+            yield from statement.call.variables
+        for exit_ in self.exits:
+            atoms = (exit_.value,) if isinstance(exit_, Return) else (*exit_.args, exit_.unless)
+            yield from [atom for atom in atoms if isinstance(atom, Variable)]
 
 
 @attrs.frozen(eq=False)

@@ -7,6 +7,7 @@ import keyword
 import math
 from collections.abc import Iterator, MutableMapping, Sequence
 from enum import Enum
+from importlib import import_module
 from itertools import count
 from types import FunctionType, MethodType
 from typing import Any, Final
@@ -199,7 +200,7 @@ class Writer:
         keywords: list[Doc] = []
         for field in attrs.fields(type(eqn.params)):
             value = getattr(eqn.params, field.name)
-            if field.default == value and type(field.default) is type(value):
+            if _is_default(field, value):
                 continue
             where = f"the parameter {field.name} of {name}"
             hint = f"{field.name}_of_{name}"
@@ -347,11 +348,7 @@ class Parameter:
             fields: list[Doc] = []
             for field in attrs.fields(kind):
                 item = getattr(value, field.name)
-                if not field.init or (
-                    field.default is not attrs.NOTHING
-                    and type(field.default) is type(item)
-                    and field.default == item
-                ):
+                if not field.init or _is_default(field, item):
                     continue
                 fields.append(prefixed(f"{field.alias}=", self.write(item)))
             return group(f"{flat(self.imported(kind, value))}(", fields, ")")
@@ -366,7 +363,7 @@ class Parameter:
             if home == "builtins" and getattr(builtins, name, None) is named:
                 return name
             try:
-                module = __import__(home, fromlist=[name])
+                module = import_module(home)
             except ImportError:
                 return self.given(value)
             if getattr(module, name, None) is named and name not in self.writer.taken:
@@ -432,6 +429,11 @@ def _letters() -> Iterator[str]:
                 break
         if not (keyword.iskeyword(name) or name in _RESERVED or hasattr(builtins, name)):
             yield name
+
+
+def _is_default(field: attrs.Attribute[Any], value: object) -> bool:
+    """Whether a field has this value where it is not given."""
+    return type(field.default) is type(value) and bool(field.default == value)
 
 
 def _is_plain(value: object) -> bool:

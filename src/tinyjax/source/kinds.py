@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.source import runtime
-from tinyjax.source.ir import IR, Atom, Branch, Call, Constant, Variable
+from tinyjax.source.ir import IR, Atom, Branch, Call, Constant, Variable, value_of
 from tinyjax.source.rules import is_inert, rule_of
 
 
@@ -119,7 +119,8 @@ _ARITHMETIC: Final = frozenset(
     (operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pos,
      operator.mod, operator.floordiv, builtins.abs)
 )  # fmt: skip
-_COUNTS: Final = frozenset((len, int, ord, math.floor, math.ceil, math.factorial, math.comb))
+#: What gives whole numbers, whatever it is given.
+WHOLE: Final = frozenset((len, int, ord, math.floor, math.ceil, math.factorial, math.comb))
 
 
 def infer(ir: IR, arguments: tuple[Kind, ...]) -> dict[Variable, Kind]:
@@ -160,12 +161,12 @@ def _flow(ir: IR, branch: Branch, kinds: dict[Variable, Kind]) -> bool:
 
 def _of_call(call: Call, kinds: list[Kind]) -> Kind:
     """The kind of a result, from the kinds of the function and the arguments."""
-    function = call.function.value if isinstance(call.function, Constant) else None
+    function = value_of(call.function)
     args = kinds[1:]
     if function is runtime.updated and isinstance(call.args[0], Constant):
         function, args = call.args[0].value, args[1:]
     if function is not None and is_inert(function):
-        whole = function in _COUNTS or (
+        whole = function in WHOLE or (
             function in (operator.floordiv, round) and all(kind.numeric for kind in args)
         )
         return Kind.NUMBER if whole else Kind.INERT

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import linecache
+import os
+import site
 import sys
 import sysconfig
 from types import FrameType, FunctionType
@@ -69,7 +71,7 @@ def program_location() -> Location | None:
             found = origin.lines.get(found)
             if found is not None and not origin.filename.startswith(PACKAGE_DIRECTORY):
                 here = Location(origin.filename, found, origin.function)
-                if not _is_library(origin.filename):
+                if not is_library(origin.filename):
                     return here
                 library = library or here
             origin = _origins.get(origin.filename)
@@ -77,11 +79,17 @@ def program_location() -> Location | None:
     return library
 
 
-def _is_library(filename: str) -> bool:
+def is_library(filename: str) -> bool:
     """Whether a file is of Python's own library or of one that is installed."""
     return filename.startswith(_LIBRARIES)
 
 
 _LIBRARIES: Final = tuple(
-    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib")}
+    {
+        os.path.join(os.path.abspath(path), "")
+        for path in (
+            *[sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")],
+            *site.getsitepackages(),
+        )
+    }
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tinyjax.source import runtime
-from tinyjax.source.ir import IR, Branch, Call, Constant, Return
+from tinyjax.source.ir import IR, Branch, Call, Constant, Return, value_of
 
 #: How operators are written.
 INFIX: Final[dict[Callable[..., Any], str]] = {
@@ -45,7 +45,7 @@ PREFIX: Final[dict[Callable[..., Any], str]] = {
 
 def show_call(call: Call, args: Sequence[str], function: str, keywords: Sequence[str]) -> str:
     """Write a call whose parts are written already, as Python writes it."""
-    known = call.function.value if isinstance(call.function, Constant) else None
+    known = value_of(call.function)
     if known in INFIX and len(args) == 2:
         return f"{args[0]} {INFIX[known]} {args[1]}"
     if known in PREFIX:

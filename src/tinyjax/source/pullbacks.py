@@ -21,9 +21,7 @@ from tinyjax.core.array import Array
 from tinyjax.source import runtime
 from tinyjax.source.adjoint import Adjoint, Calls, differentiate
 from tinyjax.source.codegen import compile_adjoint
-from tinyjax.source.cotangents import (
-    accumulate,
-)
+from tinyjax.source.cotangents import accumulate
 from tinyjax.source.frontend import ir_of, stale
 from tinyjax.source.ir import IR
 from tinyjax.source.kinds import Kind, kind_of
@@ -47,7 +45,7 @@ from tinyjax.source.rules import (
     rule_of,
 )
 from tinyjax.source.signature import Bound, bound
-from tinyjax.source.written import CONTAINER_METHODS, WRITTEN, method_function
+from tinyjax.source.written import CONTAINER_METHODS, WRITTEN, is_written, method_function
 
 
 @attrs.frozen(eq=False)
@@ -356,7 +354,7 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
     if fun is pull:
         inner = route(args[0], args[1:], kwargs)
         return Route(pull, (inner.forward, *inner.inputs), inner.keywords)
-    if _is_written(fun):
+    if is_written(fun):
         return route(WRITTEN[fun], args, kwargs)
     if fun is runtime.apply:
         return Route(apply_forward, (fun, *args), kwargs)
@@ -410,13 +408,6 @@ def _route_method(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ro
     return None
 
 
-def _is_written(fun: Any) -> bool:
-    try:
-        return fun in WRITTEN
-    except TypeError:  # it cannot be hashed
-        return False
-
-
 # Generated functions
 
 
@@ -449,7 +440,8 @@ def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
     """The adjoint of a Python function, generated when first asked for."""
     kept = _plans.get(fun.__code__)
     if kept is None or stale(fun):
-        ir, count = ir_of(fun), fun.__code__.co_argcount
+        # without the function: it may close over arrays, which are not to be kept
+        ir, count = attrs.evolve(ir_of(fun), function=None), fun.__code__.co_argcount
         plain = len(ir.blocks[0].parameters) == 1 + count
         kept = _plans[fun.__code__] = (ir, {}, count if plain else -1)
     kinds = (kind_of(fun), *[kind_of(value) for value in values])

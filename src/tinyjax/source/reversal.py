@@ -36,6 +36,8 @@ STACK: Final = ".stack"
 TAG: Final = ".block"
 #: What the variables are called that the user has no name for.
 TEMPORARY: Final = "t"
+#: What cotangents are called, before the name of their variable.
+COTANGENT: Final = "d_"
 NONE: Final = Constant(None, "None")
 ZERO: Final = Constant(0.0, "0.0")
 
@@ -310,4 +312,4 @@ def item_of(atom: Atom, index: int) -> Call:
 def cotangent_name(target: Atom) -> str:
     """What the cotangent of a variable is called."""
     name = target.name if isinstance(target, Variable) else None
-    return f"d_{name or TEMPORARY}"
+    return f"{COTANGENT}{name or TEMPORARY}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import AbstractContextManager
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final, NoReturn
@@ -263,6 +263,14 @@ def enter(manager: AbstractContextManager[Any]) -> Any:
 def leave(manager: AbstractContextManager[Any]) -> None:
     """The regular end of a ``with`` statement."""
     type(manager).__exit__(manager, None, None, None)
+
+
+def is_in(value: object, several: Container[Any]) -> bool:
+    """Whether a function is one of several."""
+    try:
+        return value in several
+    except TypeError:  # it cannot be hashed
+        return False
 
 
 def is_static(value: object) -> bool:

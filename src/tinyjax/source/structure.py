@@ -29,13 +29,14 @@ from tinyjax.source.ir import (
     Variable,
     in_order,
     predecessors,
+    value_of,
 )
 from tinyjax.source.layout import Doc, Group, flat, group, prefixed
 from tinyjax.source.lines import Line, appended, inserted, is_chain
 from tinyjax.source.names import Names
 from tinyjax.source.reversal import STACK
-from tinyjax.source.verify import dominators
-from tinyjax.source.writing import Expressions, is_syntax, value_of
+from tinyjax.source.verify import dominators, loops
+from tinyjax.source.writing import Expressions, is_syntax
 
 #: How deeply blocks are written into blocks: Python takes 20 loops in each other.
 _DEEPEST: Final = 15
@@ -56,12 +57,13 @@ class NotStructuredError(Exception):
 class Text:
     """The text of one program."""
 
-    def __init__(self, ir: IR, names: Names) -> None:
-        self.ir = ir = gathered(ir)
+    def __init__(self, ir: IR, names: Names, is_pullback: bool) -> None:
+        self.ir = ir = gathered(ir, is_pullback)
         self.lines: list[Line] = []
         self.depth = 1
         self.before = predecessors(ir.blocks)
         self.dominating = dominators(ir.blocks)
+        self.loops = loops(self.before, self.dominating)
         self.order = in_order(ir.blocks)
         self.merges = self._merges()
         self.labels: list[int] = []
@@ -216,20 +218,6 @@ class Text:
 
     # Structured programs
 
-    def is_head(self, index: int) -> bool:
-        return any(index in self.dominating[p] for p in self.before[index])
-
-    def inside(self, head: int) -> set[int]:
-        """The blocks of the loop that begins with a block."""
-        found = {head}
-        todo = [p for p in self.before[head] if head in self.dominating[p]]
-        while todo:
-            index = todo.pop()
-            if index not in found:
-                found.add(index)
-                todo += self.before[index]
-        return found
-
     def _merges(self) -> dict[int, list[int]]:
         """By block, those where paths meet that all go through it, and through no later one."""
         found: dict[int, list[int]] = {}
@@ -246,9 +234,9 @@ class Text:
         if self.depth > _DEEPEST:
             raise NotStructuredError
         merges = self.merges.get(index, [])
-        if not self.is_head(index):
+        inside = self.loops.get(index)
+        if inside is None:
             return self._sequence(index, merges, follow, loop)
-        inside = self.inside(index)
         if any(
             i not in inside and self.before[i] and index not in self.dominating[i] for i in inside
         ):
@@ -352,7 +340,7 @@ class Text:
             self.put("break")
             return False
         if len(self.before[target]) == 1 or (
-            self.is_head(target)
+            target in self.loops
             and len([p for p in self.before[target] if target not in self.dominating[p]]) == 1
         ):
             return self.structured(target, follow, loop)

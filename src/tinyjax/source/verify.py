@@ -28,6 +28,28 @@ def dominators(blocks: tuple[Block, ...]) -> list[set[int]]:
     return found
 
 
+def loops(before: list[list[int]], dominating: list[set[int]]) -> dict[int, frozenset[int]]:
+    """The loops, by their first blocks: the blocks from which the first is reached again.
+
+    Args:
+        before: for each block those that lead to it.
+        dominating: for each block those that every path to it goes through.
+    """
+    found: dict[int, frozenset[int]] = {}
+    for head, leading in enumerate(before):
+        work = [index for index in leading if head in dominating[index]]
+        body = {head}
+        if not work:
+            continue
+        while work:
+            index = work.pop()
+            if index not in body:
+                body.add(index)
+                work += before[index]
+        found[head] = frozenset(body)
+    return found
+
+
 def verify(ir: IR) -> IR:
     """Check a program, and return it.
 

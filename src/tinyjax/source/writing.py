@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from tinyjax.source import runtime
-from tinyjax.source.ir import Atom, Call, Constant, Variable
+from tinyjax.source.ir import Atom, Call, Constant, Variable, value_of
 from tinyjax.source.layout import Doc, group
 from tinyjax.source.names import Names
 from tinyjax.source.printing import INFIX, PREFIX, show_call
@@ -127,11 +127,6 @@ class Expressions:
         if call is not None and value_of(call.function) is operator.eq:
             return self.call(attrs.evolve(call, function=Constant(operator.ne, "operator.ne")))
         return f"not {self.atom(condition, _COMPARISON)}"
-
-
-def value_of(atom: Atom) -> Any:
-    """What a constant is; None for a variable."""
-    return atom.value if isinstance(atom, Constant) else None
 
 
 def precedence(call: Call) -> int:

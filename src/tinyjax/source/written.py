@@ -180,6 +180,11 @@ WRITTEN: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 
+def is_written(fun: Any) -> bool:
+    """Whether a function is taken as another one, which is written in Python."""
+    return runtime.is_in(fun, WRITTEN)
+
+
 def reshaped(x: Any, *shape: Any) -> Any:
     """``x.reshape(...)``."""
     return np.reshape(x, shape[0] if len(shape) == 1 else shape)

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
 import attrs
@@ -15,6 +15,7 @@ import numpy as np
 from tinyjax.source.context import Context, is_leaf
 from tinyjax.source.cotangents import gradient_like, number, one_like, reduce_to
 from tinyjax.source.rules.containers import placed_array
+from tinyjax.source.runtime import is_in
 from tinyjax.source.written import reshaped, transposed
 
 B = TypeVar("B")
@@ -203,14 +204,6 @@ def picks(index: Any) -> bool:
 def gathered_array(ct: Any, container: Any, index: Any) -> Any:
     """``placed_array``, where elements may be added to each other."""
     return placed_array(ct, container, index)
-
-
-def is_in(fun: Any, functions: Container[Any]) -> bool:
-    """Whether a function is one of several."""
-    try:
-        return fun in functions
-    except TypeError:  # it cannot be hashed
-        return False
 
 
 def total(add: Callable[[Any, Any], Any], items: Any, start: Any = 0) -> Any:

@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 
 from tinyjax.errors import ArgumentError, SourceError
-from tinyjax.source.contexts.boxes import REARRANGING, BoxContext, is_in, total
+from tinyjax.source.contexts.boxes import REARRANGING, BoxContext, total
 from tinyjax.source.contexts.rounding import (
     EXACT,
     LIBRARY,
@@ -23,7 +23,7 @@ from tinyjax.source.contexts.rounding import (
     summed,
 )
 from tinyjax.source.rules.formulas import exponent_slope
-from tinyjax.source.runtime import Box
+from tinyjax.source.runtime import Box, is_in
 
 #: Gives the ends of a result from intervals.
 Rule = Callable[..., "Interval"]

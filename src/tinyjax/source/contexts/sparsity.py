@@ -15,10 +15,10 @@ from tinyjax import tree
 from tinyjax.core.primitive import HostArray
 from tinyjax.errors import SourceError
 from tinyjax.source.context import with_context
-from tinyjax.source.contexts.boxes import ORDERING, REARRANGING, BoxContext, is_in, total
+from tinyjax.source.contexts.boxes import ORDERING, REARRANGING, BoxContext, total
 from tinyjax.source.cotangents import is_differentiable
 from tinyjax.source.rules import is_inert
-from tinyjax.source.runtime import Box
+from tinyjax.source.runtime import Box, is_in
 
 Pattern = np.ndarray[Any, np.dtype[np.bool_]]
 

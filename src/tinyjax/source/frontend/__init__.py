@@ -64,9 +64,11 @@ def ir_of(fun: Callable[..., Any]) -> IR:
             "have no source."
         )
     kept = _programs.get(fun.__code__)
-    if kept is None or any(lookup(fun, name) is not value for name, value in kept[1]):
+    if kept is None or stale(fun):
         builder = Builder(fun, find_function(fun.__code__))
-        kept = (builder.build(), tuple(builder.resolved.items()))
+        # without the function: it may close over arrays, which are not to be kept
+        program = attrs.evolve(builder.build(), function=None)
+        kept = (program, tuple(builder.resolved.items()))
         _programs[fun.__code__] = kept
     return attrs.evolve(kept[0], function=fun)
 

@@ -19,7 +19,6 @@ from tinyjax.source.frontend.syntax import (
     REFUSED,
     UNARY,
     UNSUPPORTED,
-    is_refused,
 )
 from tinyjax.source.ir import Atom, Branch, Call, Constant, Variable
 
@@ -192,7 +191,7 @@ class Expressions(Functions):
     def call(self, node: ast.Call) -> Atom:
         function = self.expression(node.func)
         name = function.text.split(".")[-1] if isinstance(function, Constant) else ""
-        if isinstance(function, Constant) and is_refused(function.value):
+        if isinstance(function, Constant) and runtime.is_in(function.value, REFUSED):
             self.fail(f"{name}()", REFUSED[function.value], node)
         if isinstance(function, Constant) and function.value is super:
             self.fail("super()", "name the class: Base.method(self, ...)", node)

@@ -104,11 +104,3 @@ REFUSED: Final[dict[Any, str]] = {
     iter: "loop over the sequence itself",
     next: "index the sequence",
 }
-
-
-def is_refused(value: Any) -> bool:
-    """Whether a function is not taken."""
-    try:
-        return value in REFUSED
-    except TypeError:  # it cannot be hashed
-        return False

@@ -122,8 +122,6 @@ def updated_adjoint(ct: Any, y: Any, operation: Any, value: Any, by: Any) -> Any
 @adjoint_of(operator.matmul)
 def matrix_product_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     """The derivative of operator.matmul."""
-    if type(a) is type(b) is np.ndarray and a.ndim == b.ndim == 2:
-        return ct @ b.T, a.T @ ct
     if type(a) is type(b) is np.ndarray and a.ndim == b.ndim == 2:  # as most are
         return ct @ b.T, a.T @ ct
     if is_overloaded(a, b):

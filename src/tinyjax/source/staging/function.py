@@ -10,6 +10,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from tinyjax.core.array import Array
+from tinyjax.core.closures import closed_over
 from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
 from tinyjax.errors import ArgumentError, ConcretizationError, SourceError
 from tinyjax.frames import describe_function
@@ -155,16 +156,16 @@ def _in_session() -> Iterator[Session]:
         current_session.reset(token)
 
 
-_graphs: dict[CodeType, tuple[IR, Graph]] = {}
+_graphs: dict[CodeType, Graph] = {}
 
 
 def _program_of(fun: FunctionType) -> tuple[IR, Graph]:
     """The program of a function, and its graph."""
     ir = ir_of(fun)
     kept = _graphs.get(fun.__code__)
-    if kept is None or kept[0].blocks is not ir.blocks:
-        kept = _graphs[fun.__code__] = (ir, Graph(ir))
-    return ir, kept[1]
+    if kept is None or kept.blocks is not ir.blocks:
+        kept = _graphs[fun.__code__] = Graph(ir)
+    return ir, kept
 
 
 def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -247,10 +248,4 @@ def _run_plainly(
 
 
 def _closed_over(fun: FunctionType) -> list[Any]:
-    values = []
-    for cell in fun.__closure__ or ():
-        try:
-            values.append(cell.cell_contents)
-        except ValueError:  # not filled yet
-            continue
-    return [value for value in values if not isinstance(value, FunctionType)]
+    return [value for value in closed_over(fun) if not isinstance(value, FunctionType)]

@@ -9,8 +9,18 @@ from typing import Final
 import attrs
 
 from tinyjax.source import runtime
-from tinyjax.source.ir import IR, Atom, Block, Branch, Constant, Return, Variable, predecessors
-from tinyjax.source.verify import dominators
+from tinyjax.source.ir import (
+    IR,
+    Atom,
+    Block,
+    Branch,
+    Constant,
+    Return,
+    Variable,
+    in_order,
+    predecessors,
+)
+from tinyjax.source.verify import dominators, loops
 
 #: Stands for the block behind every return, whose parameter is the value returned.
 RETURN: Final = -1
@@ -81,10 +91,10 @@ class Graph:
     def __init__(self, ir: IR) -> None:
         self.blocks = ir.blocks
         self.before = predecessors(ir.blocks)
-        self._dominating = dominators(ir.blocks)
-        self.order = {block: place for place, block in enumerate(_reverse_postorder(ir.blocks))}
+        self.order = {block: place for place, block in enumerate(in_order(ir.blocks))}
         self.order[RETURN] = len(ir.blocks)
-        self.loops = self._find_loops()
+        bodies = loops(self.before, dominators(ir.blocks))
+        self.loops = {header: self._loop(header, body) for header, body in bodies.items()}
         self._reached: dict[tuple[int, frozenset[int]], frozenset[int]] = {}
         self._collecting = _collecting_variables(ir.blocks)
         self._live = _live_variables(ir.blocks)
@@ -140,20 +150,6 @@ class Graph:
             for index in both - stops
             if index in firsts or any(b in apart for b in self.before[index])
         )
-
-    def _find_loops(self) -> dict[int, Loop]:
-        bodies: dict[int, set[int]] = {}
-        for index, block in enumerate(self.blocks):
-            for branch in block.branches:
-                if branch.target in self._dominating[index]:
-                    body = bodies.setdefault(branch.target, {branch.target})
-                    work = [index]
-                    while work:
-                        inner = work.pop()
-                        if inner not in body:
-                            body.add(inner)
-                            work += self.before[inner]
-        return {header: self._loop(header, frozenset(body)) for header, body in bodies.items()}
 
     def _loop(self, header: int, body: frozenset[int]) -> Loop:
         exits = frozenset(b.target for i in body for b in self.blocks[i].branches) - body
@@ -279,13 +275,7 @@ def _live_variables(blocks: tuple[Block, ...]) -> list[tuple[Variable, ...]]:
     own: list[set[Variable]] = []
     used: list[set[Variable]] = []
     for block in blocks:
-        atoms = [atom for s in block.statements for atom in s.call.atoms]
-        for exit_ in block.exits:
-            if isinstance(exit_, Return):
-                atoms.append(exit_.value)
-            else:
-                atoms += [*exit_.args, *([] if exit_.unless is None else [exit_.unless])]
-        used.append({atom for atom in atoms if isinstance(atom, Variable)})
+        used.append(set(block.uses))
         own.append({*block.parameters, *(s.variable for s in block.statements)})
     changed = True
     while changed:
@@ -299,18 +289,3 @@ def _live_variables(blocks: tuple[Block, ...]) -> list[tuple[Variable, ...]]:
         (*block.parameters, *sorted(found, key=lambda v: v.number))
         for block, found in zip(blocks, live, strict=True)
     ]
-
-
-def _reverse_postorder(blocks: tuple[Block, ...]) -> list[int]:
-    seen: set[int] = set()
-    finished: list[int] = []
-    work = [(0, False)]
-    while work:
-        index, done = work.pop()
-        if done:
-            finished.append(index)
-        elif index not in seen:
-            seen.add(index)
-            work.append((index, True))
-            work += [(b.target, False) for b in blocks[index].branches]
-    return finished[::-1]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import site
-import sysconfig
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
@@ -23,6 +20,7 @@ from tinyjax.errors import SourceError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.primitives.elementwise import and_, convert_element_type, not_
 from tinyjax.source import runtime
+from tinyjax.source.origins import is_library
 from tinyjax.source.staging.outcomes import Piece
 from tinyjax.source.staging.values import Structure, is_same
 
@@ -237,17 +235,7 @@ def is_read(fun: object) -> bool:
     return isinstance(fun, FunctionType) and _is_users_file(fun.__code__.co_filename)
 
 
-_LIBRARIES: Final = tuple(
-    {
-        os.path.join(os.path.abspath(path), "")
-        for path in (
-            *[sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")],
-            *site.getsitepackages(),
-        )
-    }
-)
-
-
 @functools.cache
 def _is_users_file(filename: str) -> bool:
-    return not filename.startswith((PACKAGE_DIRECTORY, "<frozen", "<attrs generated", *_LIBRARIES))
+    generated = filename.startswith((PACKAGE_DIRECTORY, "<frozen", "<attrs generated"))
+    return not generated and not is_library(filename)

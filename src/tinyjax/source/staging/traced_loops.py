@@ -15,12 +15,11 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax.control_flow.scan import ScanParams, bind_scan
-from tinyjax.control_flow.while_loop import WhileParams, while_p
+from tinyjax.control_flow.while_loop import bind_while
 from tinyjax.core.array import Array, as_array, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.staging import Staged, stage
-from tinyjax.core.trace import bind
 from tinyjax.primitives.elementwise import and_, eq, not_
 from tinyjax.source.staging.carry import Carry, OnceError, RepeatedError
 from tinyjax.source.staging.graph import Counting, Loop, Test
@@ -97,7 +96,7 @@ class TracedLoop:
             return [*following, *more]
 
         state, body = carry.match(turn)
-        n, m = len(body.consts), len(state)
+        m = len(state)
         exits = pieces[-1](body)
         more = body.jaxpr.out_avals[m:]
         state += [
@@ -105,16 +104,13 @@ class TracedLoop:
             for place, aval in enumerate(more)
         ]
         condition = self._condition(carry, test, [x.aval for x in state], m, exits.chooser_place)
-        outs = bind(
-            while_p,
-            (*condition.consts, *body.consts, *state),
-            WhileParams(
-                condition.jaxpr,
-                Jaxpr((*body.jaxpr.in_binders, *map(Var, more)), body.jaxpr.eqns, body.jaxpr.outs),
-                len(condition.consts),
-                n,
-                _CHECKPOINTS,
-            ),
+        outs = bind_while(
+            condition.jaxpr,
+            condition.consts,
+            Jaxpr((*body.jaxpr.in_binders, *map(Var, more)), body.jaxpr.eqns, body.jaxpr.outs),
+            body.consts,
+            state,
+            _CHECKPOINTS,
         )
         return self._after(carry.arrival(outs[:m]), test, exits.outcome(outs[m:]))
 
@@ -124,9 +120,7 @@ class TracedLoop:
         if test is None:
             return None
         jaxpr = self._stage_test(carry, test, [x.aval for x in carry.arrays()]).jaxpr
-        costly = len(jaxpr.eqns) > _CHEAP or any(
-            True for eqn in jaxpr.eqns for _ in subjaxprs(eqn.params)
-        )
+        costly = len(jaxpr.eqns) > _CHEAP or any(any(subjaxprs(e.params)) for e in jaxpr.eqns)
         return None if effects(jaxpr).any or (test.shares and costly) else test
 
     def _stage_test(self, carry: Carry, test: Test, avals: Sequence[ShapedArray]) -> Staged:

@@ -19,6 +19,7 @@ import numpy as np
 from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.closures import closed_over
 from tinyjax.core.trace import Tracer
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives.elementwise import convert_element_type
@@ -248,8 +249,7 @@ def _contents(value: object) -> list[Any]:
         case dict():
             return [*value.values()]
         case FunctionType():
-            cells = [c.cell_contents for c in value.__closure__ or () if _is_filled(c)]
-            return [*cells, value.__defaults__, value.__kwdefaults__]
+            return [*closed_over(value), value.__defaults__, value.__kwdefaults__]
         case MethodType():
             return [value.__func__, value.__self__]
         case partial():
@@ -263,11 +263,3 @@ def _contents(value: object) -> list[Any]:
             named = [slots] if isinstance(slots, str) else [*slots]
             parts = [getattr(value, name, None) for name in named]
             return [*parts, *getattr(value, "__dict__", {}).values()]
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
