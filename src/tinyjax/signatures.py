@@ -151,7 +151,7 @@ class Parameters:
             StaticArgumentError: one is an array, or not hashable.
         """
         if self.all_dynamic:
-            leaves, in_tree = tree.flatten((args, kwargs))
+            leaves, in_tree = tree.flatten_arguments(args, kwargs)
             return leaves, in_tree, _NONE
         nums, names = self._static_places(len(args))
         positional = tuple([(i, self._hashable(args[i], f"argument {i}")) for i in nums])

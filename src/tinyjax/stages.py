@@ -69,7 +69,7 @@ class Compiled:
             ArgumentError: the arguments are of another structure or of other types.
         """
         lowered = self._lowered
-        leaves, in_tree = tree.flatten((args, kwargs))
+        leaves, in_tree = tree.flatten_arguments(args, kwargs)
         arrays = as_arrays(leaves, self.__call__, in_tree)
         check_concrete(arrays)
         check_arguments(

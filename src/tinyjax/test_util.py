@@ -166,7 +166,7 @@ def _hosts(fun: Callable[..., Any], value: Any) -> tuple[list[HostArray], PyTree
 
 
 def _point(check: _Check, fun: Callable[..., Any], args: Sequence[Any]) -> _Point:
-    leaves, in_tree = tree.flatten((tuple(args), {}))
+    leaves, in_tree = tree.flatten_arguments(tuple(args), {})
     return _Point(check, fun, in_tree, tuple(as_arrays(leaves, fun, in_tree)))
 
 

@@ -51,7 +51,7 @@ class Choice:
                     f"{self.name} of {describe_function(self.fun)} differentiates positional "
                     f"argument {i}, but it was called with {len(args)} positional arguments."
                 )
-        leaves, in_tree = tree.flatten((tuple([args[i] for i in self.numbers]), {}))
+        leaves, in_tree = tree.flatten_arguments(tuple([args[i] for i in self.numbers]), {})
         return Chosen(self, args, kwargs, in_tree, as_arrays(leaves, self.fun, in_tree))
 
     def check_result(self, out: Array) -> None:

@@ -70,7 +70,7 @@ def jvp(
                 f"jvp takes {name} as a tuple or list with one entry per argument, but got "
                 f"{type(given).__name__}. Write ({name},) for one argument."
             )
-    leaves, in_tree = tree.flatten((tuple(primals), {}))
+    leaves, in_tree = tree.flatten_arguments(tuple(primals), {})
     args = as_arrays(leaves, fun, in_tree)
     directions = as_tangents(
         tuple(tangents),
@@ -126,7 +126,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         >>> float(value), float(tangent_map(1.0)), float(tangent_map(2.0))
         (9.0, 6.0, 12.0)
     """
-    leaves, in_tree = tree.flatten((primals, {}))
+    leaves, in_tree = tree.flatten_arguments(primals, {})
     args = as_arrays(leaves, fun, in_tree)
     flat = FlatFunction(fun, in_tree, has_aux)
     linearized = linearize_flat(flat, args, None, fun)
@@ -193,7 +193,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
         >>> [float(ct) for ct in pull_back(1.0)]
         [3.0, 2.0]
     """
-    leaves, in_tree = tree.flatten((primals, {}))
+    leaves, in_tree = tree.flatten_arguments(primals, {})
     args = as_arrays(leaves, fun, in_tree)
     flat = FlatFunction(fun, in_tree, has_aux)
     linearized = linearize_flat(flat, args, None, fun)
@@ -210,12 +210,11 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
             lambda i: leaf_path("result", out_tree, i),
         )
         found = linearized.pull_back(given, add_arrays)
-        cotangents, _ = tree.unflatten(
+        cotangents, _ = tree.unflatten_arguments(
             in_tree,
             [zero_tangent(x) if ct is ZERO else ct for x, ct in zip(args, found, strict=True)],
         )
-        result: tuple[Any, ...] = cotangents
-        return result
+        return cotangents
 
     value = tree.unflatten(out_tree, linearized.primals_out)
     if has_aux:

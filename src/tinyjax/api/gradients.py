@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from tinyjax import tree
@@ -59,8 +59,7 @@ def value_and_grad(
     """
     choice = choose("value_and_grad", fun, argnums, holomorphic)
 
-    @watched
-    @wraps(fun)
+    @partial(watched, named=fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> tuple[R, Any]:
         value, gradient, aux = _gradient(choice, args, kwargs, has_aux, allow_int)
         result: Any = (value, aux) if has_aux else value
@@ -102,8 +101,7 @@ def grad(
     """
     choice = choose("grad", fun, argnums, holomorphic)
 
-    @watched
-    @wraps(fun)
+    @partial(watched, named=fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
         _, gradient, aux = _gradient(choice, args, kwargs, has_aux, allow_int)
         return (gradient, aux) if has_aux else gradient
@@ -138,7 +136,7 @@ def _gradient(
     gradient = chosen.result(
         [zero_tangent(x) if ct is ZERO else ct for x, ct in zip(primals, found, strict=True)]
     )
-    return out, gradient, without_tracers(flat.aux)
+    return out, gradient, without_tracers(flat.aux) if has_aux else None
 
 
 def _describe_result(outs: Sequence[Array], out_tree: PyTreeDef) -> str:

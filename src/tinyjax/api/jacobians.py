@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial
 from typing import Any, ParamSpec
 
 import numpy as np
@@ -55,8 +55,7 @@ def jacfwd(
     """
     choice = choose("jacfwd", fun, argnums, holomorphic)
 
-    @watched
-    @wraps(fun)
+    @partial(watched, named=fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
         chosen = choice.take(args, kwargs)
         chosen.check(allow_complex=False)
@@ -115,8 +114,7 @@ def jacrev(
     """
     choice = choose("jacrev", fun, argnums, holomorphic)
 
-    @watched
-    @wraps(fun)
+    @partial(watched, named=fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
         chosen = choice.take(args, kwargs)
         chosen.check(allow_int)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import wraps
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from tinyjax import tree
@@ -89,14 +89,13 @@ def _mapped(
     chunk_size: int | None = None,
     of_basis: bool = False,
 ) -> Callable[P, R]:
-    @watched
-    @wraps(fun)
+    @partial(watched, named=fun)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        leaves, in_tree = tree.flatten((args, kwargs))
+        leaves, in_tree = tree.flatten_arguments(args, kwargs)
         arrays = as_arrays(leaves, fun, in_tree)
         axes = _argument_axes(fun, in_axes, args, kwargs, in_tree)
         for i, (array, axis) in enumerate(zip(arrays, axes, strict=True)):
-            if axis is not None:
+            if axis is not None and not 0 <= axis < array.ndim:
                 name = (
                     f"in_axes of {argument_path(fun, in_tree, i)}"
                     if array.ndim <= abs(axis)
@@ -109,12 +108,16 @@ def _mapped(
             outs, found = batch_flat(flat, MappedAxis(size, axis_name, of_basis), arrays, axes, fun)
         else:
             outs, found = _in_chunks(flat, arrays, axes, size, chunk_size, fun)
-        wanted = tree.flatten_prefix(out_axes, flat.out_tree, _is_none, "out_axes")
-        moved = [
-            _place(fun, out, axis, to, size, flat.out_tree, i)
-            for i, (out, axis, to) in enumerate(zip(outs, found, wanted, strict=True))
-        ]
-        result: R = tree.unflatten(flat.out_tree, moved)
+        if type(out_axes) is int:  # nearly always
+            wanted = [out_axes] * len(outs)
+        else:
+            wanted = tree.flatten_prefix(out_axes, flat.out_tree, _is_none, "out_axes")
+        if wanted != found:
+            outs = [
+                _place(fun, out, axis, to, size, flat.out_tree, i)
+                for i, (out, axis, to) in enumerate(zip(outs, found, wanted, strict=True))
+            ]
+        result: R = tree.unflatten(flat.out_tree, outs)
         return result
 
     return mapped
@@ -213,6 +216,8 @@ def _mapped_size(
     in_tree: PyTreeDef,
     axis_size: int | None,
 ) -> int:
+    if len(arrays) == 1 and axes[0] is not None and axis_size is None:  # as most have
+        return arrays[0].shape[axes[0]]
     sizes = {i: arrays[i].shape[axis] for i, axis in enumerate(axes) if axis is not None}
     distinct = set(sizes.values())
     if axis_size is not None:

@@ -38,7 +38,7 @@ def _stage_call(
 
         fun = with_static
         args = tuple(a for i, a in enumerate(args) if i not in chosen)
-    leaves, in_tree = tree.flatten((args, kwargs))
+    leaves, in_tree = tree.flatten_arguments(args, kwargs)
     avals = as_avals(leaves, user_fun, in_tree, chosen)
     flat = FlatFunction(fun, in_tree, user_fun=user_fun)
     return stage(flat, avals, user_fun), flat

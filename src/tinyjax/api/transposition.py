@@ -10,7 +10,7 @@ from tinyjax.api.tangents import as_tangents
 from tinyjax.core.array import Array
 from tinyjax.core.calling import FlatFunction, argument_path, as_avals, leaf_path, watched
 from tinyjax.core.primitive import ZERO
-from tinyjax.core.trace import running
+from tinyjax.core.trace import Running
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import DifferentiationError, MissingRuleError
 from tinyjax.frames import describe_function
@@ -47,12 +47,12 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         >>> transpose(jnp.array([1.0, 10.0]))
         (Array([-1., -9., 10.], dtype=float32),)
     """
-    leaves, in_tree = tree.flatten((primals, {}))
+    leaves, in_tree = tree.flatten_arguments(primals, {})
     in_avals = as_avals(leaves, fun, in_tree)
     flat = FlatFunction(fun, in_tree)
     # no staging: what does not depend on the arguments is computed now, programs in it included
     linear = linear_trace(fun)
-    with running(linear):
+    with Running(linear):
         staged = linear.build(flat(*linear.new_inputs(in_avals)))
     jaxpr, out_tree = staged.jaxpr, flat.out_tree
     known = dict(zip(jaxpr.in_binders, staged.consts, strict=False))

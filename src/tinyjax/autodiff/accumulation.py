@@ -9,7 +9,7 @@ products only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final, Literal, ParamSpec, TypeAlias
 
 import attrs
@@ -103,8 +103,7 @@ def jacobian(
     """
     choice = choose("jacobian", fun, argnums, holomorphic)
 
-    @watched
-    @wraps(fun)
+    @partial(watched, named=fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
         call = _linearize(choice, args, kwargs, has_aux, allow_int)
         if call.elements > _MOST_ELEMENTS:

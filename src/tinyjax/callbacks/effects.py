@@ -101,7 +101,7 @@ def io_callback(
     """
     check_callable(callback, "io_callback")
     out_tree, out_avals = declared_results(result_shape_dtypes)
-    leaves, in_tree = tree.flatten((args, kwargs))
+    leaves, in_tree = tree.flatten_arguments(args, kwargs)
     params = CallbackParams(
         Identity(callback),
         in_tree,
@@ -140,7 +140,7 @@ def debug_callback(
 ) -> None:
     """Call a function with the arrays among its arguments as NumPy arrays, the rest as it is."""
     check_callable(callback, "debug.callback")
-    leaves, in_tree = tree.flatten((args, kwargs))
+    leaves, in_tree = tree.flatten_arguments(args, kwargs)
     operands: list[Array] = []
     static: list[tuple[int, Identity]] = []
     for i, leaf in enumerate(leaves):

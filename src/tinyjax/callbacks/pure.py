@@ -171,7 +171,7 @@ def pure_callback(
     if vmap_method is not None and vmap_method not in methods:
         raise ArgumentError(f"vmap_method must be one of {methods}, but got {vmap_method!r}.")
     out_tree, out_avals = declared_results(result_shape_dtypes)
-    leaves, in_tree = tree.flatten((args, kwargs))
+    leaves, in_tree = tree.flatten_arguments(args, kwargs)
     params = CallbackParams(
         Identity(callback),
         in_tree,

@@ -88,7 +88,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Re
         >>> [(r.shape, r.argument, r.nbytes) for r in residuals]
         [((2, 3), 'w', 24), ((3,), 'x', 12), ((2,), None, 8)]
     """
-    leaves, in_tree = tree.flatten((args, kwargs))
+    leaves, in_tree = tree.flatten_arguments(args, kwargs)
     avals = as_avals(leaves, f, in_tree)
 
     def residuals(*xs: Array) -> Sequence[Array]:

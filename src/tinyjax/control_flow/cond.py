@@ -435,7 +435,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: An
 def _choose(
     name: str, index: Array, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
 ) -> Any:
-    leaves, in_tree = tree.flatten((operands, {}))
+    leaves, in_tree = tree.flatten_arguments(operands, {})
     args = as_arrays(leaves, branches[0], in_tree)
     avals = [x.aval for x in args]
     staged, out_trees = zip(

@@ -23,17 +23,23 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def watched(call: Callable[P, R]) -> Callable[P, R]:
-    """Make a transformed function look for NaNs in its results where ``debug_nans`` is set."""
+def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Callable[P, R]:
+    """Make a transformed function look for NaNs in its results where ``debug_nans`` is set.
 
-    @wraps(call)
+    Args:
+        call: the transformed function.
+        named: the function whose name and signature it has; by default its own.
+    """
+    shown: Callable[..., Any] = call if named is None else named
+
+    @wraps(shown)
     def watch(*args: P.args, **kwargs: P.kwargs) -> R:
         if not settings().debug_nans:
             return call(*args, **kwargs)
         # not at the top: it is rarely wanted
         from tinyjax.core.nans import watch_call  # noqa: PLC0415
 
-        return watch_call(call, args, kwargs)
+        return watch_call(call, shown, args, kwargs)
 
     return watch
 
@@ -66,10 +72,13 @@ class FlatFunction:
         self._aux: Any = None
 
     def __call__(self, *leaves: Array) -> list[Array]:
-        args, kwargs = tree.unflatten(self.in_tree, leaves)
+        args, kwargs = tree.unflatten_arguments(self.in_tree, leaves)
         out = self.fun(*args, **kwargs)
         if self._has_aux:
             out, self._aux = split_aux(self.user_fun, out)
+        if isinstance(out, Array):  # as most return
+            self._out_tree = tree.LEAF
+            return [out]
         found, self._out_tree = tree.flatten(out)
         return [x if isinstance(x, Array) else self._convert(x, i) for i, x in enumerate(found)]
 

@@ -17,7 +17,7 @@ from tinyjax.core.array import Array, ConcreteArray, first_element, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import EVAL, current_trace, evaluated_source, set_evaluated_source
+from tinyjax.core.trace import current_trace, evaluated_source, set_evaluated_source
 from tinyjax.errors import ArgumentError, JaxprTypeError
 from tinyjax.frames import Source, user_source
 
@@ -216,14 +216,14 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
     env: dict[Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
     trace = current_trace()
     before = evaluated_source()
-    if before is None and trace is not EVAL:
+    if before is None and trace.keeps_lines:
         # found once here, and not per equation: it is far where programs are nested
         set_evaluated_source(user_source())
     try:
         with LEVEL:
             for eqn in jaxpr.eqns:
                 operands = [x.value if isinstance(x, Lit) else env[x] for x in eqn.inputs]
-                if trace is not EVAL and eqn.source is not None:
+                if trace.keeps_lines and eqn.source is not None:
                     set_evaluated_source(eqn.source)
                 outs = trace.process(eqn.primitive, operands, eqn.params)
                 env.update(zip(eqn.out_binders, outs, strict=True))

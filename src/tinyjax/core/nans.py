@@ -81,6 +81,7 @@ class NanTrace(EvalTrace):
 
     def __init__(self, replaying: bool) -> None:
         super().__init__()
+        self.keeps_lines = True
         self.replaying = replaying
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
@@ -376,8 +377,20 @@ def backward_pass() -> Iterator[None]:
 # Calls
 
 
-def watch_call(call: Callable[..., R], args: Sequence[Any], kwargs: Mapping[str, Any]) -> R:
-    """Call a transformed function, and raise if a NaN that was born leaves with its result."""
+def watch_call(
+    call: Callable[..., R],
+    named: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> R:
+    """Call a transformed function, and raise if a NaN that was born leaves with its result.
+
+    Args:
+        call: the transformed function.
+        named: the function that messages name.
+        args: the arguments.
+        kwargs: the keyword arguments.
+    """
     if _watching.get() or not isinstance(current_trace(), EvalTrace):
         return call(*args, **kwargs)
     token = _watching.set(True)
@@ -386,5 +399,5 @@ def watch_call(call: Callable[..., R], args: Sequence[Any], kwargs: Mapping[str,
             result = call(*args, **kwargs)
     finally:
         _watching.reset(token)
-    check_result(result, call, *args)
+    check_result(result, named, *args)
     return result

@@ -21,6 +21,7 @@ from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
 from tinyjax.core.nesting import STAGING_LEVEL
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import (
+    Running,
     Trace,
     Tracer,
     current_trace,
@@ -28,7 +29,6 @@ from tinyjax.core.trace import (
     leak_check,
     raise_leaked,
     raise_not_concrete,
-    running,
 )
 from tinyjax.frames import Source, user_frame
 
@@ -159,6 +159,10 @@ class StagingTrace(Recorder):
 
     transformation = "staging"
 
+    def __init__(self, parent: Trace, fun: Callable[..., object] | None = None) -> None:
+        super().__init__(parent, fun)
+        self.keeps_lines = True
+
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         source = evaluated_source()
         if source is None:
@@ -216,7 +220,7 @@ def stage(
         The jaxpr, whose first parameters stand for the arrays that ``fun`` closed over, and those.
     """
     trace = StagingTrace(current_trace(), user_fun)
-    with STAGING_LEVEL, running(trace):
+    with STAGING_LEVEL, Running(trace):
         args = trace.new_inputs(avals)
         outs = fun(*args)
         staged = trace.build(outs)

@@ -38,9 +38,10 @@ class Trace:
         parent: the trace that this one's rules run under; evaluation is its own parent.
         live: whether the transformation still runs; its tracers are of no use afterwards.
         fun: the user's function being transformed, for messages.
+        keeps_lines: whether it, or one that it hands primitives to, writes down the user's lines.
     """
 
-    __slots__ = ("__weakref__", "fun", "live", "parent")
+    __slots__ = ("__weakref__", "fun", "keeps_lines", "live", "parent")
 
     #: What messages call the transformation.
     transformation = "a transformation"
@@ -51,6 +52,7 @@ class Trace:
         self.parent: Trace = self if parent is None else parent
         self.fun = fun
         self.live = True
+        self.keeps_lines: bool = parent is not None and parent.keeps_lines
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         """Apply this trace's rule for a primitive."""
@@ -260,15 +262,23 @@ def choose_base(current: Settings) -> Callable[[], None]:
     return lambda: _current.reset(token)
 
 
-@contextmanager
-def running(trace: Trace) -> Iterator[None]:
-    """Make ``trace`` current for the length of its transformation, and end it afterwards."""
-    token = _current.set(trace)
-    try:
-        yield
-    finally:
-        _current.reset(token)
-        trace.live = False
+class Running:
+    """Makes a trace current for the length of its transformation, and ends it afterwards.
+
+    A class, since a generator as a context manager takes 1 us more.
+    """
+
+    __slots__ = ("_token", "_trace")
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        self._token = _current.set(self._trace)
+
+    def __exit__(self, *exception: object) -> None:
+        _current.reset(self._token)
+        self._trace.live = False
 
 
 def leak_check(trace: Trace, fun: object) -> Callable[[], None]:

@@ -25,7 +25,7 @@ from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Recorder, stage
-from tinyjax.core.trace import EVAL, EvalTrace, Trace, Tracer, current_trace, running, use_trace
+from tinyjax.core.trace import EVAL, EvalTrace, Running, Trace, Tracer, current_trace, use_trace
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.primitives.families import add_arrays
@@ -523,7 +523,7 @@ def _stage_rule(
         linear = linear_trace()
         inputs = iter(linear.new_inputs([a for a, has in zip(avals, nonzero, strict=True) if has]))
         given = [next(inputs) if has else ZERO for has in nonzero]
-        with running(linear):
+        with Running(linear):
             outs, tangents = jvp(primals, given)
             if any(_belongs(out, linear) for out in outs):
                 return []

@@ -275,7 +275,7 @@ class Exported:
             ArgumentError: they are of another structure or of other types.
             DifferentiationError: its derivative is asked for, and was not exported with it.
         """
-        leaves, in_tree = tree.flatten((args, kwargs))
+        leaves, in_tree = tree.flatten_arguments(args, kwargs)
         arrays = as_arrays(leaves, self.call, in_tree)
         check_arguments(self.fun_name, "exported", self.in_tree, self.in_avals, in_tree, arrays)
         operands = (*self.consts, *arrays)

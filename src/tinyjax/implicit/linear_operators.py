@@ -22,7 +22,7 @@ from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Staged, stage
-from tinyjax.core.trace import bind, running
+from tinyjax.core.trace import Running, bind
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
 from tinyjax.implicit.vectors import strong
@@ -353,7 +353,7 @@ def _record(
     """
     flat = FlatFunction(matvec, in_tree)
     linear = linear_trace(matvec)
-    with running(linear):
+    with Running(linear):
         staged = linear.build(flat(*linear.new_inputs(avals)))
     return staged, flat.out_tree
 

@@ -104,7 +104,7 @@ class Closed:
 
 def close(fun: Callable[..., Any], *args: Any) -> tuple[Closed, list[Array]]:
     """Stage a function; return it as one of what it closes over, and that."""
-    leaves, in_tree = tree.flatten((args, {}))
+    leaves, in_tree = tree.flatten_arguments(args, {})
     arrays = as_arrays(leaves, fun, in_tree)
     staged, out_tree = stage_function(fun, in_tree, [x.aval for x in arrays])
     return Closed(staged.jaxpr, out_tree), list(staged.consts)

@@ -41,7 +41,12 @@ def _prepare(
     name: str, operands: Sequence[ArrayLike], preferred: DTypeLike
 ) -> tuple[list[Array], DType]:
     """Promote the operands, and say which dtype the result has."""
-    xs = promote_dtypes(*arrays(name, *operands))
+    xs = arrays(name, *operands)
+    first = xs[0]
+    for x in xs:
+        if x.dtype != first.dtype or x.weak_type != first.weak_type:
+            xs = promote_dtypes(*xs)
+            break
     return xs, xs[0].dtype if preferred is None else dtypes.check(preferred)
 
 

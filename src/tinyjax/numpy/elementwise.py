@@ -76,22 +76,26 @@ def add(x: ArrayLike, y: ArrayLike, /) -> Array:
         Array([[11, 21],
                [12, 22]], dtype=int32)
     """
-    return ew.add(*operands("add", x, y))
+    a, b = operands("add", x, y)
+    return ew.add(a, b)
 
 
 def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x - y``, elementwise; bools are not taken."""
-    return ew.sub(*operands("subtract", x, y))
+    a, b = operands("subtract", x, y)
+    return ew.sub(a, b)
 
 
 def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x * y``, elementwise; for bools the logical and."""
-    return ew.mul(*operands("multiply", x, y))
+    a, b = operands("multiply", x, y)
+    return ew.mul(a, b)
 
 
 def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x / y``, elementwise; integers become floats."""
-    return ew.div(*inexact_operands("true_divide", x, y))
+    a, b = inexact_operands("true_divide", x, y)
+    return ew.div(a, b)
 
 
 divide = true_divide

@@ -23,10 +23,11 @@ from tinyjax.core.array import (
     splat,
 )
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, promote, to_inexact
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.shape import broadcast_in_dim, reshape
+from tinyjax.primitives.shape import BroadcastParams, broadcast_in_dim_p, reshape
 
 #: Python's number types, with the dtypes that hold them: beside such an array a number takes the
 #: array's type.
@@ -114,18 +115,19 @@ def broadcast_to_shape(x: Array, shape: tuple[int, ...]) -> Array:
     """Broadcast to a shape that ``x`` is known to broadcast to."""
     if x.shape == shape:
         return x
-    squeezed, dims = _broadcast_plan(x.shape, shape)
-    return broadcast_in_dim(reshape(x, squeezed), shape, dims)
+    squeezed, params = _broadcast_plan(x.shape, shape)
+    return bind1(broadcast_in_dim_p, (reshape(x, squeezed),), params)
 
 
 @lru_cache(maxsize=4096)
 def _broadcast_plan(
     old: tuple[int, ...], new: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shape without the axes that are stretched, and where its axes stand in the new one."""
+) -> tuple[tuple[int, ...], BroadcastParams]:
+    """The shape without the axes that are stretched, and how it is put into the new one."""
     offset = len(new) - len(old)
     kept = [i for i, n in enumerate(old) if n == new[offset + i]]
-    return tuple([old[i] for i in kept]), tuple([offset + i for i in kept])
+    places = BroadcastParams(new, tuple([offset + i for i in kept]))
+    return tuple([old[i] for i in kept]), places
 
 
 def promote_dtypes(*xs: Array) -> list[Array]:
@@ -191,10 +193,22 @@ def _is_held(value: ArrayLike, other: Array) -> TypeGuard[bool | int | float | c
 
 def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """Prepare the operands of a binary function: arrays of one dtype and shape."""
-    if isinstance(x, Array) and type(y) in PYTHON_NUMBERS:
+    if type(x) is ConcreteArray and type(y) is ConcreteArray:
+        p, q = x._host, y._host
+        if p is not None and q is not None and p.dtype is q.dtype and p.shape == q.shape:
+            first, second = x._aval, y._aval
+            if first is second or not (
+                (first is not None and first.weak_type) or (second is not None and second.weak_type)
+            ):
+                return x, y
+    if type(y) in PYTHON_NUMBERS and isinstance(x, Array):
         found = _met.get((y, type(y), x.aval))
         if found is not None:
             return x, found
+    elif type(x) in PYTHON_NUMBERS and isinstance(y, Array):
+        found = _met.get((x, type(x), y.aval))
+        if found is not None:
+            return found, y
     # isinstance costs less than a call
     a = x if isinstance(x, Array) else None if type(x) in PYTHON_NUMBERS else array_of(name, x)
     b = y if isinstance(y, Array) else None if type(y) in PYTHON_NUMBERS else array_of(name, y)
@@ -206,10 +220,6 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
         if _is_held(y, a):
             return a, _beside(name, y, a)
         b = array_of(name, y)
-    if type(a) is type(b) is ConcreteArray and a._aval is b._aval:
-        p, q = a._host, b._host
-        if p is not None and q is not None and p.dtype is q.dtype and p.shape == q.shape:
-            return a, b
     if a.dtype != b.dtype or a.weak_type != b.weak_type:
         a, b = promote_dtypes(a, b)
     if a.shape != b.shape:

@@ -53,14 +53,19 @@ def _rest(ndim: int, batch: Axes, contract: Axes) -> Axes:
 def _dot_impl(operands: Sequence[HostArray], params: DotParams) -> Sequence[HostArray]:
     x, y = operands
     dtype = params.dtype
-    if x.ndim == 2 and y.ndim == 2 and not params.lhs_batch and len(params.lhs_contract) == 1:
-        left = x if params.lhs_contract[0] == 1 else x.T
-        right = y if params.rhs_contract[0] == 0 else y.T
-        if left.dtype == right.dtype == dtype and dtype.kind in "fc":
-            return (left @ right,)
-    else:
-        left = _matrices(x, params.lhs_batch, params.lhs_contract, True)
-        right = _matrices(y, params.rhs_batch, params.rhs_contract, False)
+    if (
+        x.ndim <= 2
+        and y.ndim <= 2
+        and not params.lhs_batch
+        and len(params.lhs_contract) == 1
+        and x.dtype is y.dtype is dtype
+        and dtype.kind in "fc"
+    ):
+        left = x.T if params.lhs_contract[0] < x.ndim - 1 else x
+        right = y.T if params.rhs_contract[0] else y
+        return (left @ right,)
+    left = _matrices(x, params.lhs_batch, params.lhs_contract, True)
+    right = _matrices(y, params.rhs_batch, params.rhs_contract, False)
     wide = np.promote_types(dtype, np.float32) if dtypes.is_narrow_float(dtype) else dtype
     product = np.matmul(left.astype(wide, copy=False), right.astype(wide, copy=False))
     shape = (
@@ -83,6 +88,11 @@ def _matrices(x: HostArray, batch: Axes, contract: Axes, is_left: bool) -> HostA
 @dot_general_p.def_abstract_eval
 def _dot_type(avals: Sequence[ShapedArray], params: DotParams) -> Sequence[ShapedArray]:
     x, y = avals
+    return (_product_type(x, y, params),)
+
+
+@lru_cache(maxsize=1024)
+def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedArray:
     for lhs, rhs, what in (
         (params.lhs_contract, params.rhs_contract, "contracted"),
         (params.lhs_batch, params.rhs_batch, "batched"),
@@ -108,7 +118,7 @@ def _dot_type(avals: Sequence[ShapedArray], params: DotParams) -> Sequence[Shape
         *(y.shape[i] for i in _rest(y.ndim, params.rhs_batch, params.rhs_contract)),
     )
     weak = x.weak_type and y.weak_type and params.dtype == x.dtype
-    return (ShapedArray(shape, params.dtype, weak),)
+    return ShapedArray(shape, params.dtype, weak)
 
 
 @dot_general_p.def_lowering
@@ -273,11 +283,10 @@ def dot_general(
         ShapeError: paired axes differ in size.
         DtypeError: the operands differ in dtype.
     """
-    params = DotParams(
-        tuple(contract[0]),
-        tuple(contract[1]),
-        tuple(batch[0]),
-        tuple(batch[1]),
-        x.dtype if dtype is None else dtype,
-    )
+    params = _params(contract, batch, x.dtype if dtype is None else dtype)
     return bind1(dot_general_p, (x, y), params)
+
+
+@lru_cache(maxsize=1024)
+def _params(contract: tuple[Axes, Axes], batch: tuple[Axes, Axes], dtype: DType) -> DotParams:
+    return DotParams(*contract, *batch, dtype)

@@ -7,7 +7,7 @@ Formulas are the textbook ones; where a form is chosen for accuracy a comment sa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import attrs
 import numpy as np
@@ -45,8 +45,21 @@ from tinyjax.transforms.transpose import not_linear
 T = TypeVar("T")
 
 
+#: Numbers in formulas, by type. What is made of them is given out, and never they themselves.
+_constants: dict[tuple[float, ShapedArray], Array] = {}
+_MOST_CONSTANTS: Final = 4096
+
+
 def _constant(x: Array, value: float) -> Array:
-    return full_like(x, value)
+    if not value:  # it may be all there is of a derivative
+        return full_like(x, value)
+    key = value, x.aval
+    found = _constants.get(key)
+    if found is None:
+        if len(_constants) >= _MOST_CONSTANTS:
+            _constants.clear()
+        found = _constants[key] = full_like(x, value)
+    return found
 
 
 # Arithmetic
@@ -98,6 +111,7 @@ div_p = binary(
     "stablehlo.divide",
     "iufc",
     (lambda t, z, x, y: div(t, y), lambda t, z, x, y: neg(div(mul(t, z), y))),
+    broadcasts=True,
 )
 rem_p = binary(
     "rem",
@@ -106,6 +120,7 @@ rem_p = binary(
     "iuf",
     # x - y * trunc(x / y), whose quotient is locally constant
     (lambda t, z, x, y: t, lambda t, z, x, y: neg(mul(t, _truncate(div(x, y))))),
+    broadcasts=True,
 )
 
 
@@ -149,6 +164,7 @@ max_p = binary(
     "stablehlo.maximum",
     "biuf",
     (lambda t, z, x, y: _max_share(t, x, y), lambda t, z, x, y: _max_share(t, y, x)),
+    broadcasts=True,
 )
 min_p = binary(
     "min",
@@ -156,6 +172,7 @@ min_p = binary(
     "stablehlo.minimum",
     "biuf",
     (lambda t, z, x, y: _min_share(t, x, y), lambda t, z, x, y: _min_share(t, y, x)),
+    broadcasts=True,
 )
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import (
@@ -25,7 +27,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import stage
-from tinyjax.core.trace import bind, bind1
+from tinyjax.core.trace import EVAL, bind, bind1, current_trace
 from tinyjax.dtypes import DType, kind
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.shape import move_batch_axis
@@ -81,8 +83,14 @@ def elementwise_type(name: str, avals: Sequence[ShapedArray], kinds: str) -> Sha
     return first
 
 
-def def_elementwise_batch(primitive: Primitive[P]) -> None:
-    """Register the batch rule of a primitive that works element by element, whatever its arity."""
+def def_elementwise_batch(primitive: Primitive[P], broadcasts: bool = False) -> None:
+    """Register the batch rule of a primitive that works element by element, whatever its arity.
+
+    Args:
+        primitive: the primitive.
+        broadcasts: whether its ``impl`` rule broadcasts as NumPy does. What has no batch axis is
+            then evaluated as it is, beside what has it in front.
+    """
 
     @primitive.def_batch
     def elementwise_batch(
@@ -91,6 +99,13 @@ def def_elementwise_batch(primitive: Primitive[P]) -> None:
         first = axes[0]
         axis = first if first is not None else next(a for a in axes if a is not None)
         if len(values) > 1:
+            if broadcasts and axis == 0 and current_trace() is EVAL:
+                # where a type is weak, types are worked out too, from operands of one shape
+                for x, a in zip(values, axes, strict=True):
+                    if x.weak_type or (a is not None and a != 0):
+                        break
+                else:
+                    return bind(primitive, values, params), (0,)
             # a loop runs faster than a comprehension's frame
             moved: list[Array] = []
             for x, a in zip(values, axes, strict=True):
@@ -201,6 +216,7 @@ def binary(
     hlo: str | LoweringRule[NoParams],
     kinds: str,
     derivatives: tuple[Derivative, Derivative] | None,
+    broadcasts: bool = False,
 ) -> Primitive[NoParams]:
     """Declare an elementwise primitive with two operands of one type.
 
@@ -210,6 +226,7 @@ def binary(
         hlo: the StableHLO (or CHLO) operation, or a lowering rule that writes several.
         kinds: the kinds of dtype it takes.
         derivatives: for each operand ``(tangent, out, x, y) -> tangent``; None where both are zero.
+        broadcasts: whether ``impl`` broadcasts, as NumPy's own functions do.
     """
     primitive: Primitive[NoParams] = Primitive(name, NoParams)
 
@@ -242,7 +259,7 @@ def binary(
             total = second if total is ZERO else add_arrays(total, second)
         return (out,), (total,)
 
-    def_elementwise_batch(primitive)
+    def_elementwise_batch(primitive, broadcasts or isinstance(impl, np.ufunc))
     return primitive
 
 

@@ -143,7 +143,7 @@ def library_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         SourceError: a function among the arguments closes over variables, whose derivatives would
             be lost.
     """
-    leaves, treedef = tree.flatten((args, kwargs))
+    leaves, treedef = tree.flatten_arguments(args, kwargs)
     for leaf in leaves:
         if isinstance(leaf, FunctionType) and kind_of(leaf).active:
             raise refusal(

@@ -18,12 +18,12 @@ from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import MappedAxis, Primitive
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.trace import (
+    Running,
     Trace,
     Tracer,
     current_trace,
     leak_check,
     reset_trace,
-    running,
     set_trace,
 )
 
@@ -97,8 +97,8 @@ class BatchTrace(Trace):
             else:
                 values.append(arg)
                 axes.append(None)
-        rule = primitive.rules.batch
-        collective = primitive.rules.collective
+        rules = primitive.rules
+        rule, collective = rules.batch, rules.collective
         if collective is not None and getattr(params, "axis_name", None) == self.mapped.name:
             rule = collective
             active = True
@@ -109,7 +109,9 @@ class BatchTrace(Trace):
             outs, out_axes = rule(self.mapped, values, axes, params)
         finally:
             reset_trace(token)
-        # a loop runs faster than a comprehension's frame for the one result there usually is
+        if len(outs) == 1:  # nearly always, and faster than the loop
+            (out,), (axis,) = outs, out_axes
+            return (out if axis is None else BatchTracer(self, out, axis),)
         results: list[Array] = []
         for out, axis in zip(outs, out_axes, strict=True):
             results.append(out if axis is None else BatchTracer(self, out, axis))
@@ -155,7 +157,7 @@ def batch_flat(
 
         kind = LaneTrace
     trace = kind(current_trace(), mapped, user_fun)
-    with running(trace):
+    with Running(trace):
         outs = fun(
             *[
                 arg if axis is None else BatchTracer(trace, arg, axis)

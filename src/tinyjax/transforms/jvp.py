@@ -17,12 +17,12 @@ from tinyjax.core.jaxpr import Atom, Jaxpr, eval_jaxpr, zero_literal
 from tinyjax.core.primitive import ZERO, HostArray, Primitive, Tangent
 from tinyjax.core.staging import Staged, StagingTracer, stage
 from tinyjax.core.trace import (
+    Running,
     Trace,
     Tracer,
     current_trace,
     leak_check,
     reset_trace,
-    running,
     set_trace,
 )
 from tinyjax.dtypes import DType
@@ -58,6 +58,10 @@ class JVPTracer(Tracer):
     @property
     def ndim(self) -> int:
         return self.primal.ndim
+
+    @property
+    def weak_type(self) -> bool:
+        return self.primal.weak_type
 
     def concrete(self, wanted: str) -> HostArray:
         return self.primal.concrete(wanted)
@@ -103,14 +107,15 @@ class JVPTrace(Trace):
                 tangents.append(ZERO)
         if not active:
             return self.parent.process(primitive, args, params)
+        rules = primitive.rules
         token = set_trace(self.parent)
         try:
-            if primitive.rules.linearize is not None and (
+            if rules.linearize is not None and (
                 self.linearizing or any(t is not ZERO and _is_recorded(t) for t in tangents)
             ):
                 primals_out, tangents_out = linearize_rule(primitive, primals, tangents, params)
             else:
-                primals_out, tangents_out = primitive.rules.jvp(primals, tangents, params)
+                primals_out, tangents_out = rules.jvp(primals, tangents, params)
         finally:
             reset_trace(token)
         if len(primals_out) == 1:  # nearly always, and faster than the loop
@@ -180,7 +185,7 @@ def jvp_flat(
 
         kind = SourcedJVPTrace
     trace = kind(current_trace(), user_fun)
-    with running(trace):
+    with Running(trace):
         outs = fun(
             *[
                 primal if tangent is ZERO else JVPTracer(trace, primal, tangent)

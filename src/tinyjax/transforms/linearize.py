@@ -18,7 +18,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.staging import Recorder, Staged, StagingTracer, stage
-from tinyjax.core.trace import current_trace, leak_check, running
+from tinyjax.core.trace import Running, current_trace, leak_check
 from tinyjax.dtypes import is_inexact
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
 from tinyjax.transforms.transpose import Add, pull_back
@@ -122,13 +122,15 @@ def linearize_flat(
     linear = linear_trace(user_fun)
     trace = LinearizeTrace(linear, user_fun)
     nonzero_in = tuple(
-        is_inexact(primal.dtype) and (chosen is None or chosen[i])
-        for i, primal in enumerate(primals)
+        [
+            is_inexact(primal.dtype) and (chosen is None or chosen[i])
+            for i, primal in enumerate(primals)
+        ]
     )
     tangents = iter(
         linear.new_inputs([x.aval for x, has in zip(primals, nonzero_in, strict=True) if has])
     )
-    with running(trace):
+    with Running(trace):
         outs = fun(
             *[
                 JVPTracer(trace, primal, next(tangents)) if has else primal
@@ -147,7 +149,7 @@ def linearize_flat(
         staged.jaxpr,
         staged.consts,
         nonzero_in,
-        tuple(tangent is not ZERO for _, tangent in pairs),
+        tuple([tangent is not ZERO for _, tangent in pairs]),
     )
 
 

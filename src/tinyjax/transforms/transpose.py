@@ -16,7 +16,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.core.staging import Staged, stage
-from tinyjax.core.trace import EVAL, current_trace, evaluated_source, set_evaluated_source
+from tinyjax.core.trace import current_trace, evaluated_source, set_evaluated_source
 from tinyjax.errors import DifferentiationError
 from tinyjax.frames import user_source
 from tinyjax.transforms.dependence import marked, prune_eqn, results_that_depend
@@ -97,7 +97,7 @@ def _pull_back(
             totals[atom] = cotangent if before is None else add(before, cotangent)
 
     line = evaluated_source()
-    if line is None and current_trace() is not EVAL:
+    if line is None and current_trace().keeps_lines:
         set_evaluated_source(user_source())  # as in eval_jaxpr
     try:
         for eqn in reversed(eqns):

@@ -29,6 +29,7 @@ from tinyjax.tree.keys import (
 from tinyjax.tree.node import Leaf, PyTree
 from tinyjax.tree.ops import (
     flatten,
+    flatten_arguments,
     flatten_with_path,
     leaves,
     leaves_with_path,
@@ -37,6 +38,7 @@ from tinyjax.tree.ops import (
     structure,
     transpose,
     unflatten,
+    unflatten_arguments,
 )
 from tinyjax.tree.ops import tree_all as all
 from tinyjax.tree.ops import tree_map as map
@@ -73,6 +75,7 @@ __all__ = [
     "all",
     "broadcast",
     "flatten",
+    "flatten_arguments",
     "flatten_prefix",
     "flatten_with_path",
     "keystr",
@@ -92,4 +95,5 @@ __all__ = [
     "transpose",
     "treedef_tuple",
     "unflatten",
+    "unflatten_arguments",
 ]

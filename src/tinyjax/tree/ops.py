@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeAlias, TypeVar, overload
 
@@ -90,6 +90,43 @@ def _path_of(frames: Iterable[_Frame]) -> KeyPath:
         if kind is not None:
             path.extend(islice(kind.keys(node, metadata), len(done), len(done) + 1))
     return tuple(path)
+
+
+def flatten_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[Leaf], PyTreeDef]:
+    """Take the arguments of a call apart: ``flatten((args, kwargs))``, often in half the time.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> tree.flatten_arguments((1, 2), {})
+        ([1, 2], PyTreeDef(((*, *), {})))
+    """
+    if kwargs or not LEAF_TYPES.issuperset(map(type, args)):
+        return flatten((args, kwargs))
+    return list(args), _flat_arguments(len(args))
+
+
+def unflatten_arguments(
+    treedef: PyTreeDef, leaves: Sequence[Leaf]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Put together what ``flatten_arguments`` took apart.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> leaves, treedef = tree.flatten_arguments((1, 2), {})
+        >>> tree.unflatten_arguments(treedef, leaves)
+        ((1, 2), {})
+    """
+    if treedef is _flat_arguments(len(leaves)):
+        return tuple(leaves), {}
+    args, kwargs = treedef.unflatten(leaves)
+    return args, kwargs
+
+
+@functools.lru_cache(maxsize=64)
+def _flat_arguments(count: int) -> PyTreeDef:
+    return structure(((0,) * count, {}))
 
 
 def unflatten(treedef: PyTreeDef, leaves: Iterable[Leaf]) -> PyTree:
