@@ -140,7 +140,7 @@ def _jit_linearize(
 def _jit_transpose(
     cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: JitParams
 ) -> Sequence[Tangent | None]:
-    linear = tuple([isinstance(x, Var) for x in operands])
+    linear = tuple([type(x) is Var for x in operands])
     nonzero = tuple([ct is not ZERO for ct in cotangents])
     transposed = transpose_jaxpr(params.jaxpr, linear, nonzero, add_arrays)
     known = [x for x in operands if not isinstance(x, Var)]

@@ -1,6 +1,8 @@
 """``scan``: a loop of known length with a state, an input and an output for every turn."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
+from operator import not_
 from typing import Any, TypeVar
 
 import attrs
@@ -19,7 +21,7 @@ from tinyjax.control_flow.common import (
     stage_function,
 )
 from tinyjax.core.array import Array, as_array
-from tinyjax.core.avals import ShapedArray, same_types
+from tinyjax.core.avals import ShapedArray, rows, same_types, stacked
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, effects_of, eval_jaxpr, subjaxprs
@@ -113,18 +115,20 @@ def _scan_stepwise(args: Sequence[Array], params: ScanParams) -> Sequence[Array]
 
 @scan_p.def_abstract_eval
 def _scan_type(avals: Sequence[ShapedArray], params: ScanParams) -> Sequence[ShapedArray]:
-    jaxpr, m = params.jaxpr, params.num_carry
-    fixed, xs = split(avals, params.num_consts + m)
-    for x in xs:
-        if not x.shape or x.shape[0] != params.length:
-            raise ArgumentError(f"scan over {params.length} turns was given an input of type {x}.")
-    given = [*fixed, *[x.row() for x in xs]]
-    carry = jaxpr.in_avals[params.num_consts : params.num_consts + m]
-    if not same_types(given, jaxpr.in_avals) or carry != jaxpr.out_avals[:m]:
+    jaxpr, m, n = params.jaxpr, params.num_carry, params.num_consts + params.num_carry
+    carry = jaxpr.in_avals[params.num_consts : n]
+    expected = [*jaxpr.in_avals[:n], *stacked(jaxpr.in_avals[n:], params.length)]
+    if not same_types(avals, expected) or carry != jaxpr.out_avals[:m]:
+        for x in avals[n:]:
+            if not x.shape or x.shape[0] != params.length:
+                raise ArgumentError(
+                    f"scan over {params.length} turns was given an input of type {x}."
+                )
+        given = [*avals[:n], *rows(avals[n:])]
         raise ArgumentError(
             f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, given))})."
         )
-    return [*carry, *[y.stacked(params.length) for y in jaxpr.out_avals[m:]]]
+    return [*carry, *stacked(jaxpr.out_avals[m:], params.length)]
 
 
 @scan_p.def_lowering
@@ -309,7 +313,8 @@ def linearize_stacking(
     varies = varying(primal, len(all_consts))
     fixed_places = [i for i, x in enumerate(atoms) if x not in varies]
     input_places = [i for i, x in enumerate(atoms) if where.get(x, -1) >= len(all_consts) + m]
-    stacked_places = [i for i in range(len(atoms)) if i not in {*fixed_places, *input_places}]
+    not_stacked = {*fixed_places, *input_places}
+    stacked_places = [i for i in range(len(atoms)) if i not in not_stacked]
     invariant = Jaxpr(
         primal.in_binders[: len(all_consts)],
         tuple(
@@ -414,15 +419,12 @@ def _scan_transpose(
     known, known_xs = _known_operands(operands, lin_carry, params)
     marks = (*lin_consts, *lin_carry, *lin_xs)
     unknown_c, unknown_m, unknown_x = (
-        [v for v, is_linear in part if is_linear]
-        for part in split(list(zip(jaxpr.in_binders, marks, strict=True)), k, m)
+        [*compress(part, part_marks)]
+        for part, part_marks in zip(
+            split(jaxpr.in_binders, k, m), (lin_consts, lin_carry, lin_xs), strict=True
+        )
     )
-    b_consts, b_carry, b_xs = split(
-        [None if is_linear else v for v, is_linear in zip(jaxpr.in_binders, marks, strict=True)],
-        k,
-        m,
-    )
-    known_binders = [v for v in (*b_consts, *b_carry, *b_xs) if v is not None]
+    known_binders = compress(jaxpr.in_binders, map(not_, marks))
     ordered = Jaxpr((*known_binders, *unknown_c, *unknown_m, *unknown_x), jaxpr.eqns, jaxpr.outs)
     ct_carry, ct_ys = split(cotangents, m)
     given_ys = [ct is not ZERO for ct in ct_ys]
@@ -448,9 +450,9 @@ def _scan_transpose(
     staged = stage(
         turn,
         [
-            *(x.aval for x in known),
-            *(v.aval for v in (*unknown_c, *unknown_m)),
-            *[x.aval.row() for x in known_xs],
+            *[x.aval for x in known],
+            *[v.aval for v in (*unknown_c, *unknown_m)],
+            *rows([x.aval for x in known_xs]),
             *y_avals,
         ],
     )
@@ -468,9 +470,9 @@ def _scan_transpose(
     into_c, into_m, into_x = map(iter, split(outs, len(unknown_c), len(unknown_m)))
     into_init = [next(into_m) if is_linear else None for is_linear in lin_carry]
     return [
-        *(next(into_c) if is_linear else None for is_linear in lin_consts),
-        *(ct if is_linear else None for ct, is_linear in zip(into_init, lin_init, strict=True)),
-        *(next(into_x) if is_linear else None for is_linear in lin_xs),
+        *[next(into_c) if is_linear else None for is_linear in lin_consts],
+        *[ct if is_linear else None for ct, is_linear in zip(into_init, lin_init, strict=True)],
+        *[next(into_x) if is_linear else None for is_linear in lin_xs],
     ]
 
 
@@ -601,7 +603,7 @@ def scan(
     turns = _length(f, inputs, xs, length)
     init_leaves, carry_tree = tree.flatten(init)
     carry = as_arrays(init_leaves, f, tree.structure(((init,), {})))
-    slices = [x.aval.row() for x in inputs]
+    slices = rows([x.aval for x in inputs])
     in_tree = tree.structure(((init, xs), {}))
 
     y_trees: list[PyTreeDef] = []

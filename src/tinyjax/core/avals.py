@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import repeat
 from math import prod
 from typing import Final
 
@@ -100,6 +101,16 @@ def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
 @lru_cache(maxsize=4096)
 def _row(aval: ShapedArray) -> ShapedArray:
     return aval.with_shape(aval.shape[1:])
+
+
+def stacked(avals: Iterable[ShapedArray], length: int) -> list[ShapedArray]:
+    """The types of so many values of each type along a new first axis."""
+    return [*map(_stacked, avals, repeat(length))]
+
+
+def rows(avals: Iterable[ShapedArray]) -> list[ShapedArray]:
+    """The types of what the first axes count."""
+    return [*map(_row, avals)]
 
 
 def same_types(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, final
 
 import attrs
 
@@ -44,6 +44,7 @@ class Var:
 _set_aval: Callable[[Var, ShapedArray], None] = Var.__dict__["aval"].__set__
 
 
+@final
 @attrs.frozen(eq=False, repr=False)
 class Lit:
     """A constant that stands in the program itself: a scalar, or one repeated over a shape."""

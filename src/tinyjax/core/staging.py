@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import attrs
 
@@ -33,6 +33,9 @@ from tinyjax.core.trace import (
 from tinyjax.frames import Source, user_frame
 
 P = TypeVar("P")
+
+#: Programs of more operands are looked at in another way.
+_FEW: Final = 6
 
 
 class StagingTracer(Tracer):
@@ -104,6 +107,10 @@ class Recorder(Trace):
         # One equation costs 3 us in all; loops and comprehensions are chosen by measurement.
         inputs: list[Atom] = []
         avals: list[ShapedArray] = []
+        if len(args) > _FEW:  # of programs that take residuals, most often all of this trace
+            own = [x.binder for x in args if type(x) is StagingTracer and x._trace is self]
+            if len(own) == len(args):
+                inputs, avals, args = [*own], [var.aval for var in own], ()
         for arg in args:
             if type(arg) is StagingTracer:
                 trace = arg._trace

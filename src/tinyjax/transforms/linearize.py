@@ -34,7 +34,7 @@ class LinearTrace(Recorder):
     transformation = "linearize"
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        for arg in args:
+        for arg in reversed(args):  # residuals come first, and a program may take many
             if type(arg) is StagingTracer and arg._trace is self:
                 return self.record(primitive, args, params, None)
         return self.parent.process(primitive, args, params)
@@ -171,6 +171,8 @@ class LinearizedJaxpr:
 
     def residuals(self, args: Sequence[Array], computed: Sequence[Array]) -> list[Array]:
         """Put the residuals together from the parameters and from what ``primal`` computed."""
+        if len(computed) == len(self.forwarded):
+            return [*computed]
         rest = iter(computed)
         return [next(rest) if i is None else args[i] for i in self.forwarded]
 

@@ -8,6 +8,8 @@ variable are added. How arrays are added is handed in: this file knows no primit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
+from operator import not_
 
 import attrs
 
@@ -112,7 +114,7 @@ def _pull_back(
                 if all(ct is ZERO for ct in found):
                     continue
             operands: list[Array | Var] = [
-                x.value if isinstance(x, Lit) else known.get(x, x) for x in eqn.inputs
+                x.value if type(x) is Lit else known.get(x, x) for x in eqn.inputs
             ]
             if rule is None:
                 results = eqn.primitive.rules.transpose(found, operands, eqn.params)
@@ -180,8 +182,9 @@ def transpose_jaxpr(
 
     def make() -> Transposed:
         present: list[tuple[bool, ...]] = []
-        known = [v for v, is_linear in zip(jaxpr.in_binders, linear, strict=True) if not is_linear]
-        unknown = [v for v, is_linear in zip(jaxpr.in_binders, linear, strict=True) if is_linear]
+        # residuals may be many, and these two are done in C
+        known = [*compress(jaxpr.in_binders, map(not_, linear))]
+        unknown = [*compress(jaxpr.in_binders, linear)]
         ordered = Jaxpr((*known, *unknown), jaxpr.eqns, jaxpr.outs)
 
         def run(*args: Array) -> list[Array]:
