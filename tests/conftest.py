@@ -13,8 +13,11 @@ import pytest
 
 from tinyjax import default_dtypes
 
-# Half of a compilation is LLVM's optimisation, which small programs that run once do not repay.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# Of a compilation LLVM's optimisation is half, and of the rest half again the lowering of what XLA
+# fuses by way of MLIR. Small programs that run once repay neither.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+)
 
 # XLA prints what it thinks of the machine; read when jaxlib is first imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")

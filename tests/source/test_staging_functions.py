@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -181,6 +182,27 @@ def test_effects_happen_as_often_as_in_python(capsys: pytest.CaptureFixture[str]
 
     assert float(tinyjax.jit(printing, control_flow="source")(5.0)) == 0.625
     assert capsys.readouterr().out.split() == ["5.0", "2.5", "1.25"]
+
+
+@pytest.mark.parametrize("x", [5.0, 0.5, -1.0])
+@pytest.mark.parametrize("transform", [tinyjax.jit, tinyjax.grad])
+def test_what_a_program_comes_to_is_printed_when_it_runs(
+    x: float, transform: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def halved(x: Any) -> Any:
+        while x > 1:
+            x = x / 2
+            print("turn", x, sep=": ")
+        if x < 0:
+            print("negative")
+        return x
+
+    halved(np.float64(x))
+    expected = capsys.readouterr().out
+    staged = transform(source.stage(halved))
+    assert not capsys.readouterr().out
+    staged(x)
+    assert capsys.readouterr().out == expected
 
 
 def test_context_managers_are_left_once() -> None:

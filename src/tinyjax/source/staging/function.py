@@ -9,6 +9,7 @@ from functools import update_wrapper
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from tinyjax.callbacks.effects import debug_callback
 from tinyjax.core.array import Array
 from tinyjax.core.closures import closed_over
 from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
@@ -108,6 +109,8 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         case _ if fun is runtime.enter or fun is runtime.leave:
             with _in_session() as session:
                 return session.enter(*args) if fun is runtime.enter else session.leave(*args)
+        case _ if fun is print and _is_of_the_program(args):
+            return debug_callback(print, tuple(plain_arguments(args)), kwargs, False)
         case _ if fun is map and is_read(args[0]):
             columns = [runtime.items_of(column) for column in args[1:]]
             return [call(args[0], row, {}) for row in zip(*columns, strict=False)]
@@ -119,6 +122,12 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return found
         case _:
             return _call_unread(fun, args, kwargs)
+
+
+def _is_of_the_program(args: tuple[Any, ...]) -> bool:
+    """Whether the program does what is printed: it is traced, or whether it comes to that."""
+    session = current_session.get()
+    return holds_tracer(args) or (session is not None and session.conditions > 0)
 
 
 def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
