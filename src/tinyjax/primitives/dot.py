@@ -13,7 +13,15 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    ZERO,
+    HostArray,
+    HostResult,
+    MappedAxis,
+    Params,
+    Primitive,
+    Tangent,
+)
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
@@ -50,7 +58,7 @@ def _rest(ndim: int, batch: Axes, contract: Axes) -> Axes:
 
 
 @dot_general_p.def_impl
-def _dot_impl(operands: Sequence[HostArray], params: DotParams) -> Sequence[HostArray]:
+def _dot_impl(operands: Sequence[HostArray], params: DotParams) -> Sequence[HostResult]:
     x, y = operands
     dtype = params.dtype
     if (

@@ -200,7 +200,7 @@ class Writer:
         keywords: list[Doc] = []
         for field in attrs.fields(type(eqn.params)):
             value = getattr(eqn.params, field.name)
-            if _is_default(field, value):
+            if _is_default(field.default, value):
                 continue
             where = f"the parameter {field.name} of {name}"
             hint = f"{field.name}_of_{name}"
@@ -348,7 +348,7 @@ class Parameter:
             fields: list[Doc] = []
             for field in attrs.fields(kind):
                 item = getattr(value, field.name)
-                if not field.init or _is_default(field, item):
+                if not field.init or _is_default(field.default, item):
                     continue
                 fields.append(prefixed(f"{field.alias}=", self.write(item)))
             return group(f"{flat(self.imported(kind, value))}(", fields, ")")
@@ -431,9 +431,9 @@ def _letters() -> Iterator[str]:
             yield name
 
 
-def _is_default(field: attrs.Attribute[Any], value: object) -> bool:
-    """Whether a field has this value where it is not given."""
-    return type(field.default) is type(value) and bool(field.default == value)
+def _is_default(default: object, value: object) -> bool:
+    """Whether a field of this default need not be given this value."""
+    return type(default) is type(value) and bool(default == value)
 
 
 def _is_plain(value: object) -> bool:
