@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ParamSpec, TypeVar
 
 from tinyjax import tree
@@ -105,7 +105,7 @@ def _mapped(
         size = _mapped_size(fun, arrays, axes, in_tree, axis_size)
         flat = FlatFunction(fun, in_tree)
         if chunk_size is None or chunk_size >= size:
-            outs, found = batch_flat(flat, MappedAxis(size, axis_name, of_basis), arrays, axes, fun)
+            outs, found = batch_flat(flat, _axis(size, axis_name, of_basis), arrays, axes, fun)
         else:
             outs, found = _in_chunks(flat, arrays, axes, size, chunk_size, fun)
         if type(out_axes) is int:  # nearly always
@@ -121,6 +121,11 @@ def _mapped(
         return result
 
     return mapped
+
+
+@lru_cache(maxsize=256)
+def _axis(size: int, name: Hashable | None, of_basis: bool) -> MappedAxis:
+    return MappedAxis(size, name, of_basis)
 
 
 def _check_chunk_size(chunk_size: int, axis_name: Hashable | None) -> None:

@@ -35,7 +35,7 @@ from tinyjax.frames import Source, user_frame
 P = TypeVar("P")
 
 #: Programs of more operands are looked at in another way.
-_FEW: Final = 6
+FEW: Final = 6
 
 
 class StagingTracer(Tracer):
@@ -107,7 +107,7 @@ class Recorder(Trace):
         # One equation costs 3 us in all; loops and comprehensions are chosen by measurement.
         inputs: list[Atom] = []
         avals: list[ShapedArray] = []
-        if len(args) > _FEW:  # of programs that take residuals, most often all of this trace
+        if len(args) > FEW:  # of programs that take residuals, most often all of this trace
             own = [x.binder for x in args if type(x) is StagingTracer and x._trace is self]
             if len(own) == len(args):
                 inputs, avals, args = [*own], [var.aval for var in own], ()

@@ -26,6 +26,7 @@ from tinyjax.core.trace import (
     reset_trace,
     set_trace,
 )
+from tinyjax.dtypes import DType
 
 P = TypeVar("P")
 BatchAxis = int | None
@@ -49,6 +50,24 @@ class BatchTracer(Tracer):
         if found is None:
             found = self._example = unbatched_aval(self.value.aval, self.axis)
         return found
+
+    # asked for at every operation, so answered without going through aval
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape, axis = self.value.shape, self.axis
+        return shape[1:] if axis == 0 else shape[:axis] + shape[axis + 1 :]
+
+    @property
+    def dtype(self) -> DType:
+        return self.value.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.value.ndim - 1
+
+    @property
+    def weak_type(self) -> bool:
+        return self.value.weak_type
 
 
 def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:

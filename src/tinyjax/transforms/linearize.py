@@ -17,7 +17,7 @@ from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.primitive import ZERO, Primitive, Tangent
-from tinyjax.core.staging import Recorder, Staged, StagingTracer, stage
+from tinyjax.core.staging import FEW, Recorder, Staged, StagingTracer, stage
 from tinyjax.core.trace import Running, current_trace, leak_check
 from tinyjax.dtypes import is_inexact
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
@@ -34,7 +34,8 @@ class LinearTrace(Recorder):
     transformation = "linearize"
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        for arg in reversed(args):  # residuals come first, and a program may take many
+        # of the many operands that a program may take the residuals come first
+        for arg in args if len(args) <= FEW else reversed(args):
             if type(arg) is StagingTracer and arg._trace is self:
                 return self.record(primitive, args, params, None)
         return self.parent.process(primitive, args, params)
