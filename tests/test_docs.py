@@ -47,6 +47,8 @@ def failures_of(test: doctest.DocTest) -> str:
 @pytest.fixture
 def primitives_put_back() -> Iterator[None]:
     """The primitives that an example declares go with it: the suite's table has no row for them."""
+    for module in MODULES:  # those loaded on first use declare some that are to stay
+        importlib.import_module(module)
     before = dict(registry)
     yield
     registry.clear()
