@@ -72,7 +72,7 @@ def as_tangents(
         TreeMismatchError: the trees differ.
         DifferentiationError: a tangent is not of its primal's type.
     """
-    leaves = [values] if treedef is tree.LEAF else treedef.flatten_up_to(values, name)
+    leaves = treedef.flatten_up_to(values, name)
     tangents: list[Tangent] = []
     for i, (leaf, like) in enumerate(zip(leaves, likes, strict=True)):
         array = _as_tangent(leaf, like)

@@ -24,7 +24,7 @@ from tinyjax.control_flow.scan import (
 from tinyjax.control_flow.schedule import Kept, Online, advance, integer, plus, run_while
 from tinyjax.control_flow.while_loop import WhileParams, body_jvp, while_p
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, stacked
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.core.simplify import dce
@@ -313,7 +313,7 @@ def _scan_linearize(
 def _scan_programs(params: ScanParams, nonzero: Sequence[bool]) -> _Programs:
     length, k, m = params.length, params.num_consts, params.num_carry
     consts, carry, slices = split(params.jaxpr.in_avals, k, m)
-    xs = [aval.stacked(length) for aval in slices]
+    xs = stacked(slices, length)
     nz_consts, _, nz_xs = split(nonzero, k, m)
     nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
     operands = [*consts, *carry, *xs]

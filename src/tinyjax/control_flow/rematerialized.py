@@ -19,6 +19,7 @@ import attrs
 from tinyjax.control_flow.common import fixed_point, split
 from tinyjax.control_flow.cond import CondParams, cond_p, share_slots
 from tinyjax.control_flow.scan import ScanParams, scan_p, varying
+from tinyjax.core.avals import stacked
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
 from tinyjax.core.simplify import dce
 from tinyjax.transforms.dependence import PRUNE, marked, prune_results, same_eqns, shorten
@@ -160,14 +161,14 @@ def _scan_split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> S
     forward = eqn
     if loop.forward is not params.jaxpr:
         new = loop.forward.out_avals[len(eqn.out_binders) :]
-        stacks = [Var(aval.stacked(params.length)) for aval in new]
+        added = [*map(Var, stacked(new, params.length))]
         forward = attrs.evolve(
             eqn,
             params=attrs.evolve(params, jaxpr=loop.forward),
-            out_binders=(*eqn.out_binders, *stacks),
+            out_binders=(*eqn.out_binders, *added),
         )
-    stacked = [forward.out_binders[i] for i in loop.stacked]
-    saved = [*fixed, *stacked, *(eqn.out_binders[i] for i in loop.saved)]
+    stacks = [forward.out_binders[i] for i in loop.stacked]
+    saved = [*fixed, *stacks, *(eqn.out_binders[i] for i in loop.saved)]
     again: JaxprEqn | None = None
     if loop.again is params.jaxpr:
         again = eqn
@@ -177,7 +178,7 @@ def _scan_split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> S
             *(consts[i] for i in loop.consts),
             *(init[i] for i in loop.carried),
             *(xs[i] for i in loop.slices),
-            *stacked,
+            *stacks,
         )
         changed = attrs.evolve(
             params,

@@ -853,6 +853,22 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
     return ConcreteArray(host, aval)
 
 
+#: Splats met before, by number, its type and theirs: a look-up takes 0.2 us where making one takes
+#: 0.8 us. They are operands only: what is given out may be donated.
+met_splats: Final[dict[tuple[object, type, ShapedArray], Array]] = {}
+_MOST_MET: Final = 4096
+
+
+def remember_splat(value: bool | int | float | complex, made: Array) -> Array:
+    """Put a splat into ``met_splats``, which is emptied when it is full, and return it."""
+    # 0.0 and -0.0 are equal keys; beside what is weakly typed a number is promoted
+    if value and not made.weak_type:
+        if len(met_splats) >= _MOST_MET:
+            met_splats.clear()
+        met_splats[value, type(value), made.aval] = made
+    return made
+
+
 def is_splat(x: Array) -> bool:
     """Say whether an array is known to hold one value everywhere: a scalar, or a ``splat``."""
     if type(x) is not ConcreteArray:

@@ -76,9 +76,6 @@ class FlatFunction:
         out = self.fun(*args, **kwargs)
         if self._has_aux:
             out, self._aux = split_aux(self.user_fun, out)
-        if isinstance(out, Array):  # as most return
-            self._out_tree = tree.LEAF
-            return [out]
         found, self._out_tree = tree.flatten(out)
         return [x if isinstance(x, Array) else self._convert(x, i) for i, x in enumerate(found)]
 

@@ -7,13 +7,13 @@ Formulas are the textbook ones; where a form is chosen for accuracy a comment sa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ConcreteArray, followed
+from tinyjax.core.array import Array, ConcreteArray, followed, met_splats, remember_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import (
@@ -45,21 +45,10 @@ from tinyjax.transforms.transpose import not_linear
 T = TypeVar("T")
 
 
-#: Numbers in formulas, by type. What is made of them is given out, and never they themselves.
-_constants: dict[tuple[float, ShapedArray], Array] = {}
-_MOST_CONSTANTS: Final = 4096
-
-
 def _constant(x: Array, value: float) -> Array:
-    if not value:  # it may be all there is of a derivative
-        return full_like(x, value)
-    key = value, x.aval
-    found = _constants.get(key)
-    if found is None:
-        if len(_constants) >= _MOST_CONSTANTS:
-            _constants.clear()
-        found = _constants[key] = full_like(x, value)
-    return found
+    """An operand of a formula; zeros, which may be all there is of a derivative, are made anew."""
+    found = met_splats.get((value, type(value), x.aval))
+    return remember_splat(value, full_like(x, value)) if found is None else found
 
 
 # Arithmetic

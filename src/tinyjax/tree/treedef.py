@@ -130,6 +130,8 @@ class PyTreeDef:
             >>> tree.structure((0, {"a": 0})).flatten_up_to(([1, 2], {"a": 3}))
             [[1, 2], 3]
         """
+        if self.kind is None:
+            return [tree]
         subtrees: list[Any] = []
         treedefs: list[PyTreeDef] = [self]
         trees = [tree]
