@@ -29,6 +29,7 @@ from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Staged, stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
+from tinyjax.core.unnest import INLINED
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.families import add_arrays
@@ -98,6 +99,11 @@ def _jit_type(avals: Sequence[ShapedArray], params: JitParams) -> Sequence[Shape
 @jit_p.def_lowering
 def _jit_lowering(lowering: Lowering, operands: Sequence[str], params: JitParams) -> Sequence[str]:
     return lowering.call(params.jaxpr, params.name, operands)
+
+
+@jit_p.def_rule(INLINED)
+def _jit_inlined(params: JitParams) -> Jaxpr:
+    return params.jaxpr
 
 
 @jit_p.def_rule(CALLED)

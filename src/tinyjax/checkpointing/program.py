@@ -13,6 +13,7 @@ from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive
 from tinyjax.core.stablehlo import Lowering, int_array
 from tinyjax.core.staging import Staged
 from tinyjax.core.trace import bind
+from tinyjax.core.unnest import INLINED
 from tinyjax.dtypes import bool_, kind
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives.families import add_arrays
@@ -70,9 +71,7 @@ def _checkpoint_lowering(
     lowering: Lowering, operands: Sequence[str], params: CheckpointParams
 ) -> Sequence[str]:
     jaxpr = params.jaxpr
-    always: str | None = None
-    if params.prevent_cse and params.differentiated and not effects(jaxpr).ordered:
-        always = _always(lowering, operands, jaxpr.in_avals) if _materializes(jaxpr) else None
+    always = _always(lowering, operands, jaxpr.in_avals) if _kept_apart(params) else None
     if always is None:
         return lowering.call(jaxpr, params.name, operands)
     regions = (
@@ -82,6 +81,20 @@ def _checkpoint_lowering(
         ),
     )
     return lowering.emit("stablehlo.if", (always,), (_BOOL,), jaxpr.out_avals, None, regions)
+
+
+@checkpoint_p.def_rule(INLINED)
+def _checkpoint_inlined(params: CheckpointParams) -> Jaxpr | None:
+    return None if _kept_apart(params) else params.jaxpr
+
+
+def _kept_apart(params: CheckpointParams) -> bool:
+    return (
+        params.prevent_cse
+        and params.differentiated
+        and not effects(params.jaxpr).ordered
+        and _materializes(params.jaxpr)
+    )
 
 
 _BOOL: Final = ShapedArray((), bool_)

@@ -26,6 +26,7 @@ from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangen
 from tinyjax.core.stablehlo import TURN, Lowering
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
+from tinyjax.core.unnest import CHOICE
 from tinyjax.errors import ArgumentError, BranchTypeError, PromotionError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import clamp, convert_element_type, eq, select
@@ -79,6 +80,11 @@ def _cond_type(avals: Sequence[ShapedArray], params: CondParams) -> Sequence[Sha
         if branch.out_avals != first.out_avals:
             raise ArgumentError(f"branches of types {first.type} and {branch.type} differ.")
     return first.out_avals
+
+
+@cond_p.def_rule(CHOICE)
+def _cond_choice(branches: tuple[Jaxpr, ...]) -> CondParams:
+    return CondParams(branches)
 
 
 @cond_p.def_lowering

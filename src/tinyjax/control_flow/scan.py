@@ -24,21 +24,33 @@ from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray, rows, same_types, stacked
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
-from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, effects_of, eval_jaxpr, subjaxprs
+from tinyjax.core.jaxpr import (
+    Atom,
+    Jaxpr,
+    JaxprEqn,
+    Var,
+    effects,
+    effects_of,
+    eval_jaxpr,
+    subjaxprs,
+)
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.simplify import dce
 from tinyjax.core.stablehlo import Lowering, int_array
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
+from tinyjax.core.unnest import INLINED
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.families import add_arrays
 from tinyjax.primitives.shape import (
+    ReshapeParams,
     concatenate,
     full,
     move_batch_axis,
     moveaxis,
     reshape,
+    reshape_p,
     slice_in_dim,
     squeeze,
     zeros_like,
@@ -106,11 +118,11 @@ def _scan_stepwise(args: Sequence[Array], params: ScanParams) -> Sequence[Array]
         return [*carry, *(full((0, *y.shape), 0, y.dtype) for y in params.jaxpr.out_avals[m:])]
     if params.reverse:
         parts.reverse()
-    stacked = [
+    stacks = [
         concatenate([reshape(y, (1, *y.shape)) for y in column], 0)
         for column in zip(*parts, strict=True)
     ]
-    return [*carry, *stacked]
+    return [*carry, *stacks]
 
 
 @scan_p.def_abstract_eval
@@ -129,6 +141,23 @@ def _scan_type(avals: Sequence[ShapedArray], params: ScanParams) -> Sequence[Sha
             f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, given))})."
         )
     return [*carry, *stacked(jaxpr.out_avals[m:], params.length)]
+
+
+@scan_p.def_rule(INLINED)
+def _scan_inlined(params: ScanParams) -> Jaxpr | None:
+    """A loop of one turn is its body."""
+    if params.length != 1:
+        return None
+    body, first, m = params.jaxpr, params.num_consts + params.num_carry, params.num_carry
+    slices, ys = body.in_binders[first:], body.outs[m:]
+    xs = [Var(aval) for aval in stacked(body.in_avals[first:], 1)]
+    stacks = [Var(aval) for aval in stacked(body.out_avals[m:], 1)]
+    eqns = (*map(_reshaped, xs, slices), *body.eqns, *map(_reshaped, ys, stacks))
+    return Jaxpr((*body.in_binders[:first], *xs), eqns, (*body.outs[:m], *stacks))
+
+
+def _reshaped(x: Atom, to: Var) -> JaxprEqn:
+    return JaxprEqn(reshape_p, (x,), ReshapeParams(to.aval.shape), (to,))
 
 
 @scan_p.def_lowering
@@ -343,7 +372,7 @@ def linearize_stacking(
         stacking = dce(_rename(stacking, dict(zip(given, binders, strict=True))))
     all_consts = [*(value for _, value in given.values()), *all_consts]
     outs = bind_scan(stacking, all_consts, init, xs, params)
-    results, stacked = outs[: len(jaxpr.outs)], outs[len(jaxpr.outs) :]
+    results, stacks = outs[: len(jaxpr.outs)], outs[len(jaxpr.outs) :]
     inputs = [xs[where[atoms[i]] - new - k - m] for i in input_places]
 
     t_consts, t_carry, t_xs = split(
@@ -362,7 +391,7 @@ def linearize_stacking(
             tangent,
             [*fixed, *const_tangents],
             _start(init, given, nz_carry),
-            [*inputs, *stacked, *rest],
+            [*inputs, *stacks, *rest],
             params,
         )
 
@@ -507,8 +536,8 @@ def _known_operands(
     states = binders[len(known) : len(known) + len(first)]
     outs = [x for x, is_linear in zip(jaxpr.outs, lin_carry, strict=False) if not is_linear]
     forward = Jaxpr(binders, tuple(eqns), (*outs, *states))
-    stacked = bind_scan(forward, known, first, known_xs, params)[len(first) :]
-    return known, [*stacked, *known_xs]
+    stacks = bind_scan(forward, known, first, known_xs, params)[len(first) :]
+    return known, [*stacks, *known_xs]
 
 
 def _instantiate(tangent: Tangent, like: Var) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias, TypeVar, final
+from typing import Any, Final, TypeAlias, TypeVar, final
 
 import attrs
 
@@ -115,6 +115,7 @@ class JaxprType:
         return f"({ins}) -> ({outs})"
 
 
+@final
 @attrs.frozen(eq=False, repr=False)
 class Jaxpr:
     """A program: parameters, equations in order, results."""
@@ -284,13 +285,22 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> JaxprType:
 
 
 def subjaxprs(params: Any) -> list[Jaxpr]:
-    """The jaxprs that an equation's parameters hold."""
+    """The jaxprs that an equation's parameters hold, also in tuples."""
+    kind = type(params)
+    names = _fields.get(kind)
+    if names is None:
+        names = _fields[kind] = tuple([field.name for field in attrs.fields(kind)])
     found: list[Jaxpr] = []
-    for field in attrs.fields(type(params)):
-        value = getattr(params, field.name)
-        items = value if isinstance(value, tuple) else (value,)
-        found += [item for item in items if isinstance(item, Jaxpr)]
+    for name in names:
+        value = getattr(params, name)
+        if type(value) is Jaxpr:
+            found.append(value)
+        elif type(value) is tuple and Jaxpr in map(type, value):
+            found += [item for item in value if type(item) is Jaxpr]
     return found
+
+
+_fields: Final[dict[type, tuple[str, ...]]] = {}
 
 
 @attrs.frozen
@@ -306,10 +316,15 @@ class Effects:
     ordered: bool
 
 
+_NO_EFFECTS: Final = Effects(any=False, ordered=False)
+
+
 def effects_of(eqn: JaxprEqn) -> Effects:
     """The effects of an equation, those of the programs in its parameters included."""
     inner = [effects(jaxpr) for jaxpr in subjaxprs(eqn.params)]
     own = eqn.primitive.effectful
+    if not (own or inner):
+        return _NO_EFFECTS
     return Effects(
         own or any(e.any for e in inner),
         (own and bool(getattr(eqn.params, "ordered", False))) or any(e.ordered for e in inner),

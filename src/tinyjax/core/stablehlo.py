@@ -20,6 +20,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Lit, Var, effects
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.primitive import HostArray, HostResult
+from tinyjax.core.unnest import unnest
 from tinyjax.dtypes import DType
 from tinyjax.errors import EffectOrderError
 
@@ -563,5 +564,5 @@ def write_module(
 ) -> tuple[str, tuple[HostFunction, ...]]:
     """Return the module that computes a jaxpr, and the Python functions that it calls."""
     module = Module()
-    module.define(jaxpr, "main", "public", aliases)
+    module.define(unnest(jaxpr), "main", "public", aliases)
     return module.text(name), tuple(module.host_functions)

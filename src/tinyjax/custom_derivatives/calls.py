@@ -26,6 +26,7 @@ from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangen
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Recorder, stage
 from tinyjax.core.trace import EVAL, EvalTrace, Running, Trace, Tracer, current_trace, use_trace
+from tinyjax.core.unnest import INLINED
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.primitives.families import add_arrays
@@ -635,6 +636,11 @@ def _custom_call_type(
     avals: Sequence[ShapedArray], params: CustomCallParams
 ) -> Sequence[ShapedArray]:
     return params.jaxpr.out_avals
+
+
+@custom_call_p.def_rule(INLINED)
+def _custom_call_inlined(params: CustomCallParams) -> Jaxpr:
+    return params.jaxpr
 
 
 @custom_call_p.def_lowering

@@ -19,6 +19,7 @@ from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, int_array
 from tinyjax.core.trace import bind, bind1
+from tinyjax.core.unnest import VIEW
 from tinyjax.dtypes import DType
 from tinyjax.errors import ShapeError
 
@@ -200,6 +201,11 @@ def _reshape_lowering(
     lowering: Lowering, operands: Sequence[str], params: ReshapeParams
 ) -> Sequence[str]:
     return lowering.op("stablehlo.reshape", operands)
+
+
+@reshape_p.def_rule(VIEW)
+def _reshape_view(first: ReshapeParams, second: ReshapeParams) -> ReshapeParams:
+    return second
 
 
 def_linear(reshape_p)
