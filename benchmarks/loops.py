@@ -4,8 +4,7 @@ Four tables, each with a bar, and whether it is met:
 
 - the peak of temporary memory of a gradient, from a hundred turns to a hundred thousand;
 - how many turns reverse mode runs, beside the fewest it could run if it knew their number;
-- how much longer it takes to transform, and to compile, a program nested twice as deep. Compiling
-  is XLA's work, which for a nest as it is, untransformed, grows faster than its depth.
+- how much longer it takes to transform, and to compile, a program nested twice as deep.
 """
 
 from __future__ import annotations
@@ -366,7 +365,7 @@ def tracing() -> Findings:
 
 
 def compiling() -> Findings:
-    """Measure how XLA's time grows with depth."""
+    """Measure how the time to write programs for XLA, and XLA's own, grows with depth."""
     return _growth_of("compile", _compiled_apart)
 
 

@@ -336,14 +336,22 @@ def linearize_stacking(
     # Residuals. What is the same in every turn (a constant, or computed from constants alone) is a
     # constant of the tangent loop; a slice of an input is the input; the carry, and what a turn
     # computes, are stacked.
-    computed = iter(primal.outs[len(jaxpr.outs) :])
-    atoms = [primal.in_binders[new + i] if i is not None else next(computed) for i in lin.forwarded]
-    where: dict[Atom, int] = {v: i for i, v in enumerate(primal.in_binders)}
+    computed = primal.outs[len(jaxpr.outs) :]
+    atoms: Sequence[Atom] = computed
+    if len(computed) < len(lin.forwarded):
+        rest = iter(computed)
+        atoms = [primal.in_binders[new + i] if i is not None else next(rest) for i in lin.forwarded]
+    slices: dict[Atom, int] = {v: i for i, v in enumerate(primal.in_binders[len(all_consts) + m :])}
     varies = varying(primal, len(all_consts))
-    fixed_places = [i for i, x in enumerate(atoms) if x not in varies]
-    input_places = [i for i, x in enumerate(atoms) if where.get(x, -1) >= len(all_consts) + m]
-    not_stacked = {*fixed_places, *input_places}
-    stacked_places = [i for i in range(len(atoms)) if i not in not_stacked]
+    fixed_places: list[int] = []
+    input_places: list[int] = []
+    stacked_places: Sequence[int] = range(len(atoms))
+    # in a nest there may be many, which most often are all stacked
+    if not (varies.issuperset(atoms) and slices.keys().isdisjoint(atoms)):
+        fixed_places = [i for i, x in enumerate(atoms) if x not in varies]
+        input_places = [i for i, x in enumerate(atoms) if x in slices]
+        others = {*fixed_places, *input_places}
+        stacked_places = [i for i in stacked_places if i not in others]
     invariant = Jaxpr(
         primal.in_binders[: len(all_consts)],
         tuple(
@@ -357,10 +365,11 @@ def linearize_stacking(
     )
     fixed = eval_jaxpr(dce(invariant), all_consts)
     # The turns are given what has been computed outside.
+    own = {*primal.in_binders}
     given = {
         x: (Var(x.aval), value)
         for x, value in zip(invariant.outs, fixed, strict=True)
-        if isinstance(x, Var) and x not in where
+        if isinstance(x, Var) and x not in own
     }
     binders = [var for var, _ in given.values()]
     stacking = Jaxpr(
@@ -373,7 +382,7 @@ def linearize_stacking(
     all_consts = [*(value for _, value in given.values()), *all_consts]
     outs = bind_scan(stacking, all_consts, init, xs, params)
     results, stacks = outs[: len(jaxpr.outs)], outs[len(jaxpr.outs) :]
-    inputs = [xs[where[atoms[i]] - new - k - m] for i in input_places]
+    inputs = [xs[slices[atoms[i]]] for i in input_places]
 
     t_consts, t_carry, t_xs = split(
         range(len(atoms), len(lin.tangent.in_binders)), sum(nz_consts), sum(nz_carry)
@@ -438,7 +447,7 @@ def _scan_transpose(
     cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: ScanParams
 ) -> Sequence[Tangent | None]:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    lin_consts, lin_init, lin_xs = split([isinstance(x, Var) for x in operands], k, m)
+    lin_consts, lin_init, lin_xs = split([type(x) is Var for x in operands], k, m)
 
     def of_body(carry: tuple[bool, ...]) -> Sequence[bool]:
         return depends(jaxpr, (*lin_consts, *carry, *lin_xs))[:m]

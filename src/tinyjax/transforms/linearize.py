@@ -195,7 +195,7 @@ def linearize_jaxpr(
         def run(*args: Array) -> list[Array]:
             linearized = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, xs), args, nonzero)
             places = {id(arg): i for i, arg in enumerate(args)}
-            forwarded = tuple([places.get(id(r)) for r in linearized.residuals])
+            forwarded = tuple(map(places.get, map(id, linearized.residuals)))
             found.append((linearized, forwarded))
             computed = [
                 r for r, i in zip(linearized.residuals, forwarded, strict=True) if i is None
