@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from programs import PROGRAMS
 from unchecked import unchecked
 
@@ -217,6 +218,31 @@ def test_how_calls_read() -> None:
     text = source.adjoint_source(twice)
     assert "    t, back = pull(wave, x)\n    t_1, back_1 = pull(wave, t)\n" in text
     assert "    d_t_1 = pull_back(back, d_t, 2)[1]\n" in text
+
+
+def test_annotations_and_defaults_say_what_is_taken() -> None:
+    def horner(coefficients: list[float], x: float, n: int = 2, *, scale: float = 2.0) -> float:
+        total = 0.0
+        for c in coefficients:
+            total = total * x + c
+        return scale * total**n
+
+    def f(a: NDArray[np.float64], b: "int | None", c: Any, d: tuple[int, float]) -> Any:
+        return (a * c).sum() * b * d[1]
+
+    def text(fun: Callable[..., Any], *args: Any) -> str:
+        return source.adjoint_source(fun, *args)
+
+    assert text(horner) == text(horner, [1.0], 1.0)
+    assert text(f) == text(f, np.ones(1), 1, 1.0, (1, 1.0)) != text(f, 1.0, 1.0, 1.0, 1.0)
+
+
+def test_an_annotation_that_says_nothing() -> None:
+    def f(x: Path) -> Path:
+        return x
+
+    with pytest.raises(ArgumentError, match=r"annotation of 'x' of .*\.f .* does not tell"):
+        source.adjoint_source(f)
 
 
 @pytest.mark.wrong_types

@@ -15,6 +15,7 @@ from tinyjax.source.codegen import adjoint_text
 from tinyjax.source.cotangents import gradient_like, is_differentiable, is_record, one_like
 from tinyjax.source.pullbacks import plan_of, pull
 from tinyjax.source.rules import attributes, compositions, operators
+from tinyjax.source.samples import sample_arguments
 from tinyjax.source.signature import bound
 from tinyjax.source.written import with_room
 
@@ -212,7 +213,8 @@ def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
 
     Args:
         fun: a Python function.
-        args: arguments of the kinds that the derivative is for; floats, where there are none.
+        args: arguments of the kinds that the derivative is for. Where there are none the defaults
+            and annotations of the parameters tell, and of others floats are taken.
         kwargs: keyword arguments.
 
     Returns:
@@ -220,7 +222,8 @@ def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
         the value and what the pullback needs.
 
     Raises:
-        ArgumentError: ``fun`` is no Python function.
+        ArgumentError: ``fun`` is no Python function, or a parameter's annotation does not tell
+            what it takes.
         SourceError: the function does what is not taken.
 
     Example:
@@ -256,6 +259,6 @@ def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
             f"adjoint_source takes a Python function, but got {type(fun).__name__}."
         )
     if not args and not kwargs:
-        args = (1.0,) * fun.__code__.co_argcount
+        args = sample_arguments(fun)
     values = bound(fun, args, kwargs).values
     return adjoint_text(plan_of(fun, values).adjoint, fun, values)
