@@ -5,6 +5,8 @@ Four tables, each with a bar, and whether it is met:
 - the peak of temporary memory of a gradient, from a hundred turns to a hundred thousand;
 - how many turns reverse mode runs, beside the fewest it could run if it knew their number;
 - how much longer it takes to transform, and to compile, a program nested twice as deep.
+
+And one without: how long nests take from the call of ``jit`` to the compiled program, beside jax.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from math import comb
 from statistics import median
 from time import perf_counter
@@ -326,9 +330,9 @@ def _tracing(nest: Nest, transform: Transformation, depth: int) -> float:
         gc.enable()
 
 
-def _compiled_apart(nest: str, transform: str) -> Work:
-    """What ``_compiling`` measures, by a process of its own: XLA cannot be interrupted."""
-    command = [sys.executable, "-m", "benchmarks.loops", "--cell", nest, transform]
+def _apart(*cell: str) -> Work:
+    """What is measured for a cell by a process of its own: XLA cannot be interrupted."""
+    command = [sys.executable, "-m", "benchmarks.loops", "--cell", *cell]
     try:
         done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
     except subprocess.TimeoutExpired:
@@ -366,7 +370,51 @@ def tracing() -> Findings:
 
 def compiling() -> Findings:
     """Measure how the time to write programs for XLA, and XLA's own, grows with depth."""
-    return _growth_of("compile", _compiled_apart)
+    return _growth_of("compile", _apart)
+
+
+# Beside jax
+
+LEVELS: Final = (16, 32, 64, 128)
+LIBRARIES: Final = ("jax", "tinyjax")
+#: The stack of a thread that nests jax's programs, in bytes: it calls itself at every level.
+STACK: Final = 1 << 29
+
+
+def _ready(library: str, transform: str, levels: int) -> Work:
+    """Seconds from a function to its compiled program, in a process that compiled another."""
+    module, jnp = import_module(library), import_module(f"{library}.numpy")
+
+    def cond(inner: Function) -> Function:
+        return lambda x: module.lax.cond(x > 0.9, lambda x: inner(x) * 0.9, jnp.sin, x)
+
+    fun: Function = jnp.sin
+    for _ in range(levels):
+        fun = cond(fun)
+    if transform == "grad":
+        fun = module.grad(fun)
+    module.jit(cond(jnp.cos)).lower(np.float32(1.5)).compile()
+    start = perf_counter()
+    module.jit(fun).lower(np.float32(1.5)).compile()
+    return Work(perf_counter() - start)
+
+
+def beside_jax() -> Findings:
+    """Measure how long it takes until a nest is compiled."""
+
+    def text(*cell: str) -> str:
+        found = _apart(*cell)
+        return found.failure or duration(found.seconds)
+
+    cells = [(transform, library) for transform in ("as it is", "grad") for library in LIBRARIES]
+    return Findings(
+        "Time to trace and compile conditionals in each other.",
+        ("levels", *(f"{transform}, {library}" for transform, library in cells)),
+        [
+            [str(n), *(text(library, transform, str(n)) for transform, library in cells)]
+            for n in LEVELS
+        ],
+    )
 
 
 PARTS: Final[dict[str, Callable[[], Findings]]] = {
@@ -374,21 +422,35 @@ PARTS: Final[dict[str, Callable[[], Findings]]] = {
     "schedules": schedules,
     "tracing": tracing,
     "compiling": compiling,
+    "beside jax": beside_jax,
 }
+
+
+def _cell(first: str, transform: str, levels: str = "") -> Work:
+    if not levels:
+        return _work(partial(_compiling, NESTS[first], TRANSFORMATIONS[transform]), 2)
+    found: list[Work] = []
+    sys.setrecursionlimit(1_000_000)
+    threading.stack_size(STACK)
+    thread = threading.Thread(target=lambda: found.append(_ready(first, transform, int(levels))))
+    thread.start()
+    thread.join()
+    return found[0]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     command = parser("benchmarks.loops", __doc__)
     command.add_argument("--only", choices=PARTS, help="one part")
     command.add_argument(
-        "--cell", nargs=2, metavar=("NEST", "TRANSFORMATION"), help="one compilation, as JSON"
+        "--cell",
+        nargs="+",
+        metavar="PART",
+        help="one compilation, as JSON: a nest and a transformation, or a library, one, and levels",
     )
     options = command.parse_args(arguments)
     console = new_console()
     if options.cell:
-        nest, transform = options.cell
-        found = _work(partial(_compiling, NESTS[nest], TRANSFORMATIONS[transform]), 2)
-        print(json.dumps(attrs.asdict(found)))
+        print(json.dumps(attrs.asdict(_cell(*options.cell))))
         return 0
     missed = False
     for name in [options.only] if options.only else list(PARTS):
