@@ -330,9 +330,9 @@ def _tracing(nest: Nest, transform: Transformation, depth: int) -> float:
         gc.enable()
 
 
-def _apart(*cell: str) -> Work:
-    """What is measured for a cell by a process of its own: XLA cannot be interrupted."""
-    command = [sys.executable, "-m", "benchmarks.loops", "--cell", *cell]
+def _apart(*options: str) -> Work:
+    """What a process of its own measures with some options: XLA cannot be interrupted."""
+    command = [sys.executable, "-m", "benchmarks.loops", *options]
     try:
         done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
     except subprocess.TimeoutExpired:
@@ -370,7 +370,7 @@ def tracing() -> Findings:
 
 def compiling() -> Findings:
     """Measure how the time to write programs for XLA, and XLA's own, grows with depth."""
-    return _growth_of("compile", _apart)
+    return _growth_of("compile", partial(_apart, "--cell"))
 
 
 # Beside jax
@@ -381,7 +381,7 @@ LIBRARIES: Final = ("jax", "tinyjax")
 STACK: Final = 1 << 29
 
 
-def _ready(library: str, transform: str, levels: int) -> Work:
+def _until_ready(library: str, transform: str, levels: int) -> float:
     """Seconds from a function to its compiled program, in a process that compiled another."""
     module, jnp = import_module(library), import_module(f"{library}.numpy")
 
@@ -396,14 +396,24 @@ def _ready(library: str, transform: str, levels: int) -> Work:
     module.jit(cond(jnp.cos)).lower(np.float32(1.5)).compile()
     start = perf_counter()
     module.jit(fun).lower(np.float32(1.5)).compile()
-    return Work(perf_counter() - start)
+    return perf_counter() - start
+
+
+def _with_room(measure: Callable[[], float]) -> Work:
+    found: list[float] = []
+    sys.setrecursionlimit(1_000_000)
+    threading.stack_size(STACK)
+    thread = threading.Thread(target=lambda: found.append(measure()))
+    thread.start()
+    thread.join()
+    return Work(found[0])
 
 
 def beside_jax() -> Findings:
     """Measure how long it takes until a nest is compiled."""
 
-    def text(*cell: str) -> str:
-        found = _apart(*cell)
+    def text(*nest: str) -> str:
+        found = _apart("--ready", *nest)
         return found.failure or duration(found.seconds)
 
     cells = [(transform, library) for transform in ("as it is", "grad") for library in LIBRARIES]
@@ -426,39 +436,37 @@ PARTS: Final[dict[str, Callable[[], Findings]]] = {
 }
 
 
-def _cell(first: str, transform: str, levels: str = "") -> Work:
-    if not levels:
-        return _work(partial(_compiling, NESTS[first], TRANSFORMATIONS[transform]), 2)
-    found: list[Work] = []
-    sys.setrecursionlimit(1_000_000)
-    threading.stack_size(STACK)
-    thread = threading.Thread(target=lambda: found.append(_ready(first, transform, int(levels))))
-    thread.start()
-    thread.join()
-    return found[0]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     command = parser("benchmarks.loops", __doc__)
     command.add_argument("--only", choices=PARTS, help="one part")
     command.add_argument(
-        "--cell",
-        nargs="+",
-        metavar="PART",
-        help="one compilation, as JSON: a nest and a transformation, or a library, one, and levels",
+        "--cell", nargs=2, metavar=("NEST", "TRANSFORMATION"), help="one compilation, as JSON"
+    )
+    command.add_argument(
+        "--ready",
+        nargs=3,
+        metavar=("LIBRARY", "TRANSFORMATION", "LEVELS"),
+        help="the time until one nest is compiled, as JSON",
     )
     options = command.parse_args(arguments)
-    console = new_console()
     if options.cell:
-        print(json.dumps(attrs.asdict(_cell(*options.cell))))
+        nest, transform = options.cell
+        found = _work(partial(_compiling, NESTS[nest], TRANSFORMATIONS[transform]), 2)
+        print(json.dumps(attrs.asdict(found)))
         return 0
+    if options.ready:
+        library, transform, levels = options.ready
+        found = _with_room(partial(_until_ready, library, transform, int(levels)))
+        print(json.dumps(attrs.asdict(found)))
+        return 0
+    console = new_console()
     missed = False
     for name in [options.only] if options.only else list(PARTS):
-        found = PARTS[name]()
-        print_table(found.headings, found.rows, found.caption, console)
-        missed |= found.missed
+        findings = PARTS[name]()
+        print_table(findings.headings, findings.rows, findings.caption, console)
+        missed |= findings.missed
         if options.docs is not None:
-            text = f"{found.caption}\n\n{markdown(found.headings, found.rows)}"
+            text = f"{findings.caption}\n\n{markdown(findings.headings, findings.rows)}"
             insert(options.docs / "performance.md", f"loops: {name}", text)
     return 1 if missed and options.strict else 0
 

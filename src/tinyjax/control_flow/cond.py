@@ -1,8 +1,6 @@
 """``cond`` and ``switch``: one of several functions, chosen by a value."""
 
 from collections.abc import Callable, Sequence
-from itertools import compress
-from operator import not_
 from typing import Any, TypeVar
 
 import attrs
@@ -43,9 +41,9 @@ from tinyjax.primitives.shape import (
 )
 from tinyjax.transforms.batching import batch_flat, batch_jaxpr
 from tinyjax.transforms.dependence import DEPENDS, depends
-from tinyjax.transforms.jvp import jvp_jaxpr
+from tinyjax.transforms.jvp import fill_zeros, jvp_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
-from tinyjax.transforms.transpose import Transposed, not_linear, transpose_jaxpr
+from tinyjax.transforms.transpose import not_linear, transpose_jaxpr
 from tinyjax.tree import PyTreeDef
 
 R = TypeVar("R")
@@ -167,7 +165,10 @@ def _cond_linearize(
     kept = sorted({i for lin in linearized for i in lin.forwarded if i is not None})
     residuals = [*outs[n:], *(operands[i] for i in kept)]
     first = [*slots, *(params.branches[0].in_avals[i] for i in kept)]
-    tangent = _tangent_branches(linearized, places, first, kept)
+    tangent = [
+        Staged(_read_slots(lin, first, [*own, *kept], len(slots)), ())
+        for lin, own in zip(linearized, places, strict=True)
+    ]
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         return bind_branches(index, tangent, [*residuals, *tangents])
@@ -222,66 +223,27 @@ def _fill_slots(
     return Staged(Jaxpr(jaxpr.in_binders, jaxpr.eqns, outs), primal.consts)
 
 
-def _tangent_branches(
-    linearized: Sequence[LinearizedJaxpr],
-    places: Sequence[Sequence[int]],
-    avals: Sequence[ShapedArray],
-    kept: Sequence[int],
-) -> list[Staged]:
-    """The branches' tangent maps, whose first parameters are the slots and the operands kept.
+def _read_slots(
+    lin: LinearizedJaxpr, avals: Sequence[ShapedArray], sources: Sequence[int], num_slots: int
+) -> Jaxpr:
+    """A branch's tangent map whose first parameters are the slots and the operands kept.
 
     Args:
-        linearized: the branches.
-        places: for each the slots of its computed residuals.
+        lin: the branch.
         avals: the types of those parameters.
-        kept: which operands of the choice are residuals.
+        sources: the slots of the branch's computed residuals, then the operands kept.
+        num_slots: how many slots there are.
     """
-    place_of = {i: len(avals) - len(kept) + k for k, i in enumerate(kept)}
-    own: list[tuple[Sequence[int], Sequence[Var]]] = []
-    for lin, slots in zip(linearized, places, strict=True):
-        where = slots
-        if len(slots) < len(lin.forwarded):
-            computed = iter(slots)
-            where = [next(computed) if i is None else place_of[i] for i in lin.forwarded]
-        own.append((where, lin.tangent.in_binders[: len(where)]))
-    return [
-        Staged(
-            Jaxpr(
-                (*first, *lin.tangent.in_binders[len(lin.forwarded) :]),
-                lin.tangent.eqns,
-                lin.tangent.outs,
-            ),
-            (),
-        )
-        for lin, first in zip(linearized, _aligned(own, avals), strict=True)
-    ]
-
-
-def _aligned(
-    own: Sequence[tuple[Sequence[int], Sequence[Var]]], avals: Sequence[ShapedArray]
-) -> list[Sequence[Var]]:
-    """Give each branch a parameter of each of the types: its own in their places.
-
-    In the others it has another branch's, in which it is not used: the branches are recordings of
-    their own, so that no variable of one is bound in another. A new one there would be one for each
-    residual at every level of a nest.
-    """
-    everywhere = range(len(avals))
-    shared: list[Var] = next((list(found) for where, found in own if where == everywhere), [])
-    if not shared:
-        known = {
-            place: var for where, found in own for place, var in zip(where, found, strict=True)
-        }
-        shared = [known.get(i) or Var(aval) for i, aval in enumerate(avals)]
-    aligned: list[Sequence[Var]] = []
-    for where, found in own:
-        parameters = found
-        if where != everywhere:
-            parameters = [*shared]
-            for place, var in zip(where, found, strict=True):
-                parameters[place] = var
-        aligned.append(parameters)
-    return aligned
+    jaxpr = lin.tangent
+    num_computed = len(lin.primal.jaxpr.outs) - len(lin.nonzero_out)
+    slots = iter(sources[:num_computed])
+    kept = {i: num_slots + k for k, i in enumerate(sources[num_computed:])}
+    found: list[Var | None] = [None] * len(avals)
+    for var, forwarded in zip(jaxpr.in_binders, lin.forwarded, strict=False):
+        found[next(slots) if forwarded is None else kept[forwarded]] = var
+    binders = [var or Var(aval) for var, aval in zip(found, avals, strict=True)]
+    tangents = jaxpr.in_binders[len(lin.forwarded) :]
+    return Jaxpr((*binders, *tangents), jaxpr.eqns, jaxpr.outs)
 
 
 @cond_p.def_rule(DEPENDS)
@@ -301,67 +263,19 @@ def _cond_transpose(
         raise not_linear("cond", "what it chooses by")
     linear = tuple([type(x) is Var for x in rest])
     nonzero = tuple([ct is not ZERO for ct in cotangents])
-    transposed = [_transposed(branch, linear, nonzero) for branch in params.branches]
-    present = _any_of([t.nonzero_out for t, _, _ in transposed])
+    transposed = [transpose_jaxpr(b, linear, nonzero, add_arrays) for b in params.branches]
+    present = _any_of([t.nonzero_out for t in transposed])
     avals = [x.aval for x in rest if isinstance(x, Var)]
+    branches = []
+    for t in transposed:
+        jaxpr = t.staged.jaxpr
+        filled, _ = fill_zeros(avals, jaxpr.outs, t.nonzero_out, present)
+        branches.append(Staged(Jaxpr(jaxpr.in_binders, jaxpr.eqns, filled), t.staged.consts))
     known = [x for x in rest if not isinstance(x, Var)]
     given = [ct for ct in cotangents if ct is not ZERO]
-    aligned = _aligned([(where, own) for _, where, own in transposed], [x.aval for x in known])
-
-    def spread(outs: Sequence[Atom], has: tuple[bool, ...]) -> tuple[Atom, ...]:
-        if has == present:
-            return tuple(outs)
-        found = iter(outs)
-        return tuple(
-            [
-                next(found) if mine else zero_literal(aval)
-                for mine, wanted, aval in zip(has, present, avals, strict=True)
-                if wanted
-            ]
-        )
-
-    branches = []
-    for (t, _, own), parameters in zip(transposed, aligned, strict=True):
-        jaxpr, consts = t.staged.jaxpr, t.staged.consts
-        binders = (
-            *jaxpr.in_binders[: len(consts)],
-            *parameters,
-            *jaxpr.in_binders[len(consts) + len(own) :],
-        )
-        outs = spread(jaxpr.outs, t.nonzero_out)
-        branches.append(Staged(Jaxpr(binders, jaxpr.eqns, outs), consts))
-    found = iter(bind_branches(index, branches, [*known, *given]))
-    results = iter([next(found) if has else ZERO for has in present])
+    outs = iter(bind_branches(index, branches, [*known, *given]))
+    results = iter([next(outs) if has else ZERO for has in present])
     return [None, *(next(results) if is_linear else None for is_linear in linear)]
-
-
-def _transposed(
-    branch: Jaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
-) -> tuple[Transposed, Sequence[int], Sequence[Var]]:
-    """Transpose a branch as a program of what it uses.
-
-    Of the residuals of other branches it uses none, and they may be many.
-
-    Returns:
-        The transpose; which of the parameters that are not linear it takes; and what stands for
-        them there.
-    """
-
-    def make() -> tuple[Transposed, Sequence[int], Sequence[Var]]:
-        known = [*compress(branch.in_binders, map(not_, linear))]
-        used: set[Atom] = {*branch.outs}.union(*(eqn.inputs for eqn in branch.eqns))
-        program, marks = branch, linear
-        where: Sequence[int] = range(len(known))
-        if not used.issuperset(known):
-            kept = [a or v in used for a, v in zip(linear, branch.in_binders, strict=True)]
-            binders = tuple(compress(branch.in_binders, kept))
-            program, marks = Jaxpr(binders, branch.eqns, branch.outs), tuple(compress(linear, kept))
-            where = [i for i, var in enumerate(known) if var in used]
-        found = transpose_jaxpr(program, marks, nonzero, add_arrays)
-        first = len(found.staged.consts)
-        return found, where, found.staged.jaxpr.in_binders[first : first + len(where)]
-
-    return branch.derive(("transposed branch", linear, nonzero), make)
 
 
 @cond_p.def_batch

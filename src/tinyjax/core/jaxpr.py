@@ -16,7 +16,7 @@ import attrs
 from tinyjax.core.array import Array, ConcreteArray, first_element, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.nesting import LEVEL
-from tinyjax.core.primitive import Primitive
+from tinyjax.core.primitive import Primitive, field_names
 from tinyjax.core.trace import current_trace, evaluated_source, set_evaluated_source
 from tinyjax.errors import ArgumentError, JaxprTypeError
 from tinyjax.frames import Source, user_source
@@ -286,21 +286,14 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> JaxprType:
 
 def subjaxprs(params: Any) -> list[Jaxpr]:
     """The jaxprs that an equation's parameters hold, also in tuples."""
-    kind = type(params)
-    names = _fields.get(kind)
-    if names is None:
-        names = _fields[kind] = tuple([field.name for field in attrs.fields(kind)])
     found: list[Jaxpr] = []
-    for name in names:
+    for name in field_names(type(params)):
         value = getattr(params, name)
         if type(value) is Jaxpr:
             found.append(value)
         elif type(value) is tuple and Jaxpr in map(type, value):
             found += [item for item in value if type(item) is Jaxpr]
     return found
-
-
-_fields: Final[dict[type, tuple[str, ...]]] = {}
 
 
 @attrs.frozen

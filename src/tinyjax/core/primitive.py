@@ -107,9 +107,15 @@ class Params:
 
 
 def field_names(kind: type) -> tuple[str, ...]:
-    """The names of the fields of an attrs class."""
-    assert attrs.has(kind), f"{kind} is no attrs class"
-    return tuple([field.name for field in attrs.fields(kind)])
+    """The names of the fields of an attrs class, which are asked for at every equation."""
+    names = _field_names.get(kind)
+    if names is None:
+        assert attrs.has(kind), f"{kind} is no attrs class"
+        names = _field_names[kind] = tuple([field.name for field in attrs.fields(kind)])
+    return names
+
+
+_field_names: Final[dict[type, tuple[str, ...]]] = {}
 
 
 @attrs.frozen(repr=False)

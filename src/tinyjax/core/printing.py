@@ -22,6 +22,7 @@ import attrs
 
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.nesting import LEVEL
+from tinyjax.core.primitive import field_names
 
 _BINDER, _TYPE, _PRIMITIVE, _KEYWORD = "36", "2", "1;34", "35"
 
@@ -89,15 +90,15 @@ def _eqn_lines(eqn: JaxprEqn, names: _Names, style: _Style) -> list[str]:
     binders = " ".join(_binder(names, v, style) for v in eqn.out_binders)
     simple: list[str] = []
     nested: list[str] = []
-    for field in attrs.fields(type(eqn.params)):
-        value = getattr(eqn.params, field.name)
+    for name in field_names(type(eqn.params)):
+        value = getattr(eqn.params, name)
         if isinstance(value, Jaxpr):
-            nested += _nested_lines(field.name, value, style)
+            nested += _nested_lines(name, value, style)
         elif isinstance(value, tuple) and value and all(isinstance(v, Jaxpr) for v in value):
             for i, jaxpr in enumerate(value):
-                nested += _nested_lines(f"{field.name}[{i}]", jaxpr, style)
+                nested += _nested_lines(f"{name}[{i}]", jaxpr, style)
         else:
-            simple.append(f"{field.name}={_param(value)}")
+            simple.append(f"{name}={_param(value)}")
     params = f" [ {' '.join(simple)} ]" if simple else ""
     head = f"{binders} = {style(_PRIMITIVE, eqn.primitive.name)}{params} {inputs}".rstrip()
     return [head, *nested]

@@ -41,7 +41,7 @@ from tinyjax.core.jaxpr import (
     zero_literal,
 )
 from tinyjax.core.nesting import LEVEL
-from tinyjax.core.primitive import RuleKey
+from tinyjax.core.primitive import RuleKey, field_names
 
 #: The rule of a primitive that stands for a program: returns it, of the parameters, or None where
 #: it must not be written in the equation's place. It has the equation's operands and results.
@@ -76,11 +76,13 @@ def unnest(jaxpr: Jaxpr) -> Jaxpr:
 
 def depth(jaxpr: Jaxpr) -> int:
     """How many choices and calls are within each other, at most."""
-    return jaxpr.derive("depth", lambda: max(map(_depth, jaxpr.eqns), default=0))
+    return jaxpr.derive(
+        "depth", lambda: max([_depth(e) for e in jaxpr.eqns if subjaxprs(e.params)], default=0)
+    )
 
 
 def _depth(eqn: JaxprEqn) -> int:
-    inner = max(map(depth, subjaxprs(eqn.params)), default=0)
+    inner = max(map(depth, subjaxprs(eqn.params)))
     rules = eqn.primitive.rules.extensions
     return inner + 1 if INLINED in rules or CHOICE in rules else inner
 
@@ -200,8 +202,7 @@ class _Flattening:
             return (var,)
         if INLINED in rules:
             body = primitive.rule(INLINED)(params)
-            # what is called at several places is a function, which is written once
-            if body is not None and self._calls[body.digest] <= 1:
+            if body is not None and not self._is_shared(body, params):
                 return self._read(body, inputs, items)
         if CHOICE in rules and _depth(eqn) >= DEEPEST and _is_small(eqn):
             return self._read_choice(eqn, inputs, items)
@@ -210,19 +211,22 @@ class _Flattening:
         items.append(JaxprEqn(primitive, operands, self._of_params(params), binders, eqn.source))
         return binders
 
+    def _is_shared(self, body: Jaxpr, params: Any) -> bool:
+        """Whether a program is called at several places: a function, which is written once."""
+        # one that a rule has made is not, and its digest would be computed for this alone
+        return any(body is x for x in subjaxprs(params)) and self._calls[body.digest] > 1
+
     def _of_params(self, params: Any) -> Any:
         """Parameters with the programs in them taken apart, those of loops for example."""
         if all(depth(jaxpr) <= DEEPEST for jaxpr in subjaxprs(params)):
             return params
         changes: dict[str, Any] = {}
-        for field in attrs.fields(type(params)):
-            value = getattr(params, field.name)
+        for name in field_names(type(params)):
+            value = getattr(params, name)
             if isinstance(value, Jaxpr):
-                changes[field.name] = self.of(value)
+                changes[name] = self.of(value)
             elif isinstance(value, tuple):
-                changes[field.name] = tuple(
-                    [self.of(x) if isinstance(x, Jaxpr) else x for x in value]
-                )
+                changes[name] = tuple([self.of(x) if isinstance(x, Jaxpr) else x for x in value])
         return attrs.evolve(params, **changes)
 
     def _read_choice(

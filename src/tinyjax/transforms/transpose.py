@@ -182,20 +182,28 @@ def transpose_jaxpr(
 
     def make() -> Transposed:
         present: list[tuple[bool, ...]] = []
-        # residuals may be many, and these two are done in C
+        # residuals may be many, and these are done in C; a branch has other branches', unused
         known = [*compress(jaxpr.in_binders, map(not_, linear))]
         unknown = [*compress(jaxpr.in_binders, linear)]
-        ordered = Jaxpr((*known, *unknown), jaxpr.eqns, jaxpr.outs)
+        used = set[Atom](jaxpr.outs).union(*(eqn.inputs for eqn in jaxpr.eqns))
+        read = known if used.issuperset(known) else [v for v in known if v in used]
+        ordered = Jaxpr((*read, *unknown), jaxpr.eqns, jaxpr.outs)
 
         def run(*args: Array) -> list[Array]:
-            residuals, rest = args[: len(known)], iter(args[len(known) :])
+            residuals, rest = args[: len(read)], iter(args[len(read) :])
             cotangents = [next(rest) if has else ZERO for has in nonzero]
             outs = backward_pass(ordered, residuals, cotangents, add)
             present.append(tuple(out is not ZERO for out in outs))
             return [out for out in outs if out is not ZERO]
 
         out_avals = [aval for aval, has in zip(jaxpr.out_avals, nonzero, strict=True) if has]
-        staged = stage(run, [*[v.aval for v in known], *out_avals])
+        staged = stage(run, [*[v.aval for v in read], *out_avals])
+        if len(read) < len(known):
+            program, consts = staged.jaxpr, len(staged.consts)
+            own = iter(program.in_binders[consts:])
+            binders = [next(own) if v in used else Var(v.aval) for v in known]
+            binders = [*program.in_binders[:consts], *binders, *own]
+            staged = Staged(Jaxpr(tuple(binders), program.eqns, program.outs), staged.consts)
         return Transposed(staged, present[0])
 
     return jaxpr.derive(("transpose", linear, nonzero), make)
