@@ -88,6 +88,13 @@ def growth(session: nox.Session) -> None:
 
 
 @nox.session
+def memory(session: nox.Session) -> None:
+    """Measure what a million calls on each path of dispatch leave in memory, beside JAX."""
+    install(session, "bench")
+    session.run("python", "-m", "benchmarks.memory", *session.posargs)
+
+
+@nox.session
 def compare(session: nox.Session) -> None:
     """Measure two commits of tinyjax: ``nox -s compare -- main .``; ``.`` is the working tree."""
     install(session, "bench")

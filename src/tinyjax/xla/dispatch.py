@@ -115,20 +115,20 @@ def launch_arrays(
         usual: makes the call in the usual way, where the program does not start, such as for an
             array that was donated.
     """
-    on, execute, handlers = program.backend, program.loaded.execute_sharded, program.handlers
+    on, execute = program.backend, program.execute
     fixed = [buffer_of(c, on) for c in consts]
     result = _result(program.out_avals, out_tree)
 
     def launch(args: Sequence[Array]) -> Any:
         buffers: list[Any] = [x._buffer for x in args]
         try:
-            outs = execute(fixed + buffers if fixed else buffers).consume_with_handlers(handlers)
+            outs = execute(fixed + buffers if fixed else buffers)
         except TypeError:  # an array has no buffer yet
             if any(type(x) is not ConcreteArray for x in args):
                 return usual(args)
             buffers = [buffer_of(x, on) for x in args]
             try:
-                outs = execute(fixed + buffers).consume_with_handlers(handlers)
+                outs = execute(fixed + buffers)
             except (RuntimeError, ValueError):
                 return usual(args)
         except (RuntimeError, ValueError):
@@ -184,7 +184,7 @@ def launch_mixed(
     ):
         return None
     witness = sizes.index(min(sizes))
-    on, execute, handlers = program.backend, program.loaded.execute_sharded, program.handlers
+    on, execute = program.backend, program.execute
     fixed = [buffer_of(c, on) for c in consts]
     result = _result(program.out_avals, out_tree)
     free: list[tuple[_Stage, ArrayImpl]] = []
@@ -204,7 +204,7 @@ def launch_mixed(
                 buffers = buffers.copy()  # a stage keeps no argument alive
                 for i in arrays:
                     buffers[first + i] = buffer_of(leaves[i], on)
-            outs = execute(buffers).consume_with_handlers(handlers)
+            outs = execute(buffers)
         except (RuntimeError, ValueError, OverflowError):
             return usual(leaves)
         free.append((stage, outs[witness]))

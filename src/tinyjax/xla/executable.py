@@ -8,14 +8,17 @@ not have may be in the cache on disk (``disk_cache``), where the settings ask fo
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import count
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
-from jaxlib.xla_client import CompileOptions, LoadedExecutable, array_result_handler
+from jaxlib._jax import collect_garbage
+from jaxlib.xla_client import ArrayImpl, CompileOptions, LoadedExecutable, array_result_handler
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray
@@ -26,6 +29,36 @@ from tinyjax.xla.backend import Backend, backend, buffer_of
 from tinyjax.xla.host_callbacks import HostProgram
 from tinyjax.xla.lapack import prepare_calls
 
+#: Runs a compiled program on buffers; the results may still be under way when it returns.
+Execute: TypeAlias = Callable[[list[Any]], list[ArrayImpl]]
+
+#: jaxlib defers the release of Python objects, one for each execution and the host memory of
+#: buffers, until it is asked to. Python's garbage collector asks it (``_release``); so does one
+#: execution in so many, since a loop that makes no garbage starts no collection.
+_RELEASE_EVERY: Final = 256
+_executions: Final = count(1)
+
+
+def _release(phase: str, info: dict[str, int]) -> None:
+    """Release what jaxlib has kept, whenever Python collects garbage."""
+    collect_garbage()
+
+
+gc.callbacks.append(_release)
+
+
+def executor(loaded: LoadedExecutable, on: Backend, out_avals: Sequence[ShapedArray]) -> Execute:
+    """Return the function that runs a program and makes device arrays of its results."""
+    run = loaded.execute_sharded
+    handlers = [array_result_handler(a, on.placement, True, True) for a in out_avals]
+
+    def execute(buffers: list[Any]) -> list[ArrayImpl]:
+        if not next(_executions) % _RELEASE_EVERY:
+            collect_garbage()
+        return run(buffers).consume_with_handlers(handlers)
+
+    return execute
+
 
 class Executable:
     """A compiled program.
@@ -33,7 +66,7 @@ class Executable:
     Attributes:
         backend: the device it runs on.
         loaded: XLA's executable.
-        handlers: for each result, what makes an array of it.
+        execute: runs it on buffers.
         in_avals: the types of its parameters.
         out_avals: the types of its results.
         donated: the parameters whose memory is given up, by position.
@@ -43,7 +76,7 @@ class Executable:
     __slots__ = (
         "backend",
         "donated",
-        "handlers",
+        "execute",
         "host_program",
         "in_avals",
         "loaded",
@@ -65,7 +98,7 @@ class Executable:
         self.in_avals = in_avals
         self.out_avals = out_avals
         self.donated = donated
-        self.handlers = [array_result_handler(a, on.placement, True, True) for a in out_avals]
+        self.execute = executor(loaded, on, out_avals)
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Run the program; the results may still be under way when this returns.
@@ -84,7 +117,7 @@ class Executable:
             buffer = arg._buffer
             buffers.append(buffer_of(arg, on) if buffer is None else buffer)
         try:
-            outs = self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
+            outs = self.execute(buffers)
         except (RuntimeError, ValueError):
             _check_donated(args)
             raise

@@ -23,6 +23,7 @@ from threading import Lock
 from typing import Final, NoReturn
 
 import numpy as np
+from jaxlib._jax import collect_garbage
 from jaxlib.xla_client import CompileOptions, LoadedExecutable, array_result_handler
 
 from tinyjax.core.array import Array, ConcreteArray
@@ -98,6 +99,7 @@ class HostProgram:
         Other programs run on while Python goes on. These do not: their effects are done, and their
         errors raised, when the call returns.
         """
+        collect_garbage()  # see tinyjax.xla.executable; nothing to the cost of a callback
         loaded, on = self.loaded(), _backend_at(_depth.get())
         hosts = [x.concrete("data") for x in args]
         buffers = [

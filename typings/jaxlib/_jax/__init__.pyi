@@ -289,6 +289,7 @@ def dlpack_managed_tensor_to_buffer(
     copy: bool | None = ...,
     dl_device_type: int | None = ...,
 ) -> ArrayImpl: ...
+def collect_garbage() -> None: ...
 
 # Foreign functions
 
