@@ -32,7 +32,6 @@ from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
 from tinyjax.core.unnest import INLINED
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
-from tinyjax.primitives.families import add_arrays
 from tinyjax.signatures import (
     Explanation,
     Parameters,
@@ -148,7 +147,7 @@ def _jit_transpose(
 ) -> Sequence[Tangent | None]:
     linear = tuple([type(x) is Var for x in operands])
     nonzero = tuple([ct is not ZERO for ct in cotangents])
-    transposed = transpose_jaxpr(params.jaxpr, linear, nonzero, add_arrays)
+    transposed = transpose_jaxpr(params.jaxpr, linear, nonzero)
     known = [x for x in operands if not isinstance(x, Var)]
     outs = _bind_jit(
         transposed.staged, params.name, (*known, *(ct for ct in cotangents if ct is not ZERO))

@@ -20,9 +20,9 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import argument_path, parameter_name
 from tinyjax.core.primitive import MappedAxis
+from tinyjax.core.trace import enclosing_axes
 from tinyjax.errors import StaticArgumentError
 from tinyjax.frames import describe_function
-from tinyjax.transforms.batching import enclosing_axes
 from tinyjax.tree import PyTree, PyTreeDef, TreeMismatchError
 from tinyjax.tree.treedef import walk_up_to
 

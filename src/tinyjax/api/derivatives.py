@@ -14,7 +14,6 @@ from tinyjax.api.tangents import as_tangents, without_tracers, zero_tangent
 from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, leaf_path, watched
 from tinyjax.core.primitive import ZERO
 from tinyjax.errors import ArgumentError
-from tinyjax.primitives.families import add_arrays
 from tinyjax.transforms.jvp import jvp_flat
 from tinyjax.transforms.linearize import linearize_flat
 
@@ -209,7 +208,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
             fun,
             lambda i: leaf_path("result", out_tree, i),
         )
-        found = linearized.pull_back(given, add_arrays)
+        found = linearized.pull_back(given)
         cotangents, _ = tree.unflatten_arguments(
             in_tree,
             [zero_tangent(x) if ct is ZERO else ct for x, ct in zip(args, found, strict=True)],

@@ -15,7 +15,6 @@ from tinyjax.core.checking import checked
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.errors import DifferentiationError
 from tinyjax.frames import describe_function
-from tinyjax.primitives.families import add_arrays
 from tinyjax.primitives.shape import full_like
 from tinyjax.transforms.linearize import linearize_flat
 from tinyjax.tree import PyTreeDef
@@ -132,7 +131,7 @@ def _gradient(
     choice.check_result(out)
     found: list[Tangent] = [ZERO] * len(primals)
     if linearized.nonzero_out[0]:
-        found = linearized.pull_back([full_like(out, 1)], add_arrays)
+        found = linearized.pull_back([full_like(out, 1)])
     gradient = chosen.result(
         [zero_tangent(x) if ct is ZERO else ct for x, ct in zip(primals, found, strict=True)]
     )

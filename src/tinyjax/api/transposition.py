@@ -14,7 +14,6 @@ from tinyjax.core.trace import Running
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import DifferentiationError, MissingRuleError
 from tinyjax.frames import describe_function
-from tinyjax.primitives.families import add_arrays
 from tinyjax.primitives.shape import full
 from tinyjax.transforms.linearize import linear_trace
 from tinyjax.transforms.transpose import pull_back
@@ -77,7 +76,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
             lambda i: leaf_path("result", out_tree, i),
         )
         try:
-            found = pull_back(jaxpr.eqns, known, inputs, jaxpr.outs, given, add_arrays)
+            found = pull_back(jaxpr.eqns, known, inputs, jaxpr.outs, given)
         except MissingRuleError as error:
             if error.rule != "transpose":
                 raise

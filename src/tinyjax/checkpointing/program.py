@@ -16,7 +16,6 @@ from tinyjax.core.trace import bind
 from tinyjax.core.unnest import INLINED
 from tinyjax.dtypes import bool_, kind
 from tinyjax.errors import ArgumentError
-from tinyjax.primitives.families import add_arrays
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.dependence import CALLED, prune
 from tinyjax.transforms.jvp import jvp_jaxpr
@@ -300,7 +299,7 @@ def _checkpoint_transpose(
 ) -> Sequence[Tangent | None]:
     linear = tuple(isinstance(x, Var) for x in operands)
     nonzero = tuple(ct is not ZERO for ct in cotangents)
-    transposed = transpose_jaxpr(params.jaxpr, linear, nonzero, add_arrays)
+    transposed = transpose_jaxpr(params.jaxpr, linear, nonzero)
     known = [x for x in operands if not isinstance(x, Var)]
     given = (*known, *(ct for ct in cotangents if ct is not ZERO))
     rest = iter(bind_checkpoint(transposed.staged, given, params))

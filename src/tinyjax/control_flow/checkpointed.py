@@ -32,7 +32,6 @@ from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from tinyjax.primitives.elementwise import add, and_, gt, lt, sub
-from tinyjax.primitives.families import add_arrays
 from tinyjax.primitives.shape import full, zeros_like
 from tinyjax.transforms.linearize import linearize_flat
 
@@ -125,7 +124,7 @@ def _pull_through(
 ) -> list[Tangent]:
     """The cotangents of a body's operands; ``ZERO`` for those that take no part."""
     linearized = linearize_flat(lambda *xs: eval_jaxpr(body, xs), operands, nonzero)
-    return linearized.pull_back(cotangents, add_arrays)
+    return linearized.pull_back(cotangents)
 
 
 def _chosen(

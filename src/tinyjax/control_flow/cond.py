@@ -30,7 +30,7 @@ from tinyjax.core.unnest import CHOICE
 from tinyjax.errors import ArgumentError, BranchTypeError, PromotionError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import clamp, convert_element_type, eq, select
-from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.families import not_linear
 from tinyjax.primitives.reduce import reduce_or
 from tinyjax.primitives.shape import (
     broadcast_in_dim,
@@ -43,7 +43,7 @@ from tinyjax.transforms.batching import batch_flat, batch_jaxpr
 from tinyjax.transforms.dependence import DEPENDS, depends
 from tinyjax.transforms.jvp import fill_zeros, jvp_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
-from tinyjax.transforms.transpose import not_linear, transpose_jaxpr
+from tinyjax.transforms.transpose import transpose_jaxpr
 from tinyjax.tree import PyTreeDef
 
 R = TypeVar("R")
@@ -263,7 +263,7 @@ def _cond_transpose(
         raise not_linear("cond", "what it chooses by")
     linear = tuple([type(x) is Var for x in rest])
     nonzero = tuple([ct is not ZERO for ct in cotangents])
-    transposed = [transpose_jaxpr(b, linear, nonzero, add_arrays) for b in params.branches]
+    transposed = [transpose_jaxpr(b, linear, nonzero) for b in params.branches]
     present = _any_of([t.nonzero_out for t in transposed])
     avals = [x.aval for x in rest if isinstance(x, Var)]
     branches = []
@@ -287,9 +287,7 @@ def _cond_batch(
     if index_axis is None:
         found = [batch_jaxpr(b, mapped, tuple(rest))[1] for b in params.branches]
         wanted = _any_of([[axis is not None for axis in column] for column in found])
-        branches = [
-            batch_jaxpr(b, mapped, tuple(rest), wanted, move_batch_axis)[0] for b in params.branches
-        ]
+        branches = [batch_jaxpr(b, mapped, tuple(rest), wanted)[0] for b in params.branches]
         return bind_branches(index, branches, operands), at_front(wanted)
     operands = [
         x if axis is None else moveaxis(x, axis, 0) for x, axis in zip(operands, rest, strict=True)

@@ -17,11 +17,11 @@ from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Staged
 from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError
+from tinyjax.primitives.families import not_linear
 from tinyjax.primitives.shape import full, move_batch_axis, zeros_like
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import linearize_flat
-from tinyjax.transforms.transpose import not_linear
 
 
 @attrs.frozen(repr=False)
@@ -160,7 +160,7 @@ def _tangent_batch(
     def batched(jaxpr: Jaxpr) -> Staged:
         given = (*axes[:n], *[0] * (len(jaxpr.in_binders) - n))
         wanted = (True,) * len(jaxpr.outs)
-        return batch_jaxpr(jaxpr, mapped, given, wanted, move_batch_axis)[0]
+        return batch_jaxpr(jaxpr, mapped, given, wanted)[0]
 
     (forward, backward), consts = close_over([batched(params.forward), batched(params.backward)])
     outs = bind(

@@ -476,7 +476,7 @@ def _scan_transpose(
             *(next(into_state) if is_linear else ZERO for is_linear in lin_carry),
             *(next(into_ys) if has else ZERO for has in given_ys),
         ]
-        found = backward_pass(ordered, [*fixed, *slices], given, add_arrays)
+        found = backward_pass(ordered, [*fixed, *slices], given)
         into_c, into_m, into_x = split(found, len(unknown_c), len(unknown_m))
         return [
             *(s if ct is ZERO else add_arrays(s, ct) for s, ct in zip(sums, into_c, strict=True)),
@@ -571,7 +571,7 @@ def _scan_batch(
     def of_body(batched: tuple[bool, ...]) -> tuple[Staged, tuple[int | None, ...]]:
         given = (*in_consts, *at_front(batched), *in_xs)
         wanted = (*batched, *(False,) * num_ys)
-        return batch_jaxpr(jaxpr, mapped, given, wanted, move_batch_axis)
+        return batch_jaxpr(jaxpr, mapped, given, wanted)
 
     batched = fixed_point(
         [a is not None for a in ax_carry],

@@ -221,7 +221,7 @@ def _while_batch(
 
     def of_body(batched: tuple[bool, ...]) -> tuple[Staged, tuple[int | None, ...]]:
         given = (*in_other, *at_front(batched))
-        return batch_jaxpr(params.body, mapped, given, batched, move_batch_axis)
+        return batch_jaxpr(params.body, mapped, given, batched)
 
     def turn(batched: tuple[bool, ...]) -> Sequence[bool]:
         if of_condition(batched)[1] != (None,):

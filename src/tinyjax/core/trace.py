@@ -22,7 +22,7 @@ from tinyjax import tree
 from tinyjax.config import Settings
 from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import HostArray, Primitive
+from tinyjax.core.primitive import HostArray, MappedAxis, Primitive
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ConcretizationError, LeakedTracerError, TinyjaxError
 from tinyjax.frames import Source, describe_function
@@ -57,6 +57,10 @@ class Trace:
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         """Apply this trace's rule for a primitive."""
         raise NotImplementedError
+
+    def mapped_axis(self) -> MappedAxis | None:
+        """Return the axis that the transformation maps over, if it does."""
+        return None
 
     def describe(self) -> str:
         """Name the transformation and the function it is applied to."""
@@ -226,6 +230,23 @@ def bind1(primitive: Primitive[P], args: Sequence[Array], params: P) -> Array:
     """Apply a primitive that has one result, and return that."""
     (out,) = _current.get().process(primitive, args, params)
     return out
+
+
+def enclosing_traces() -> Iterator[Trace]:
+    """Go through the traces that are running here, the innermost first, without evaluation."""
+    trace = _current.get()
+    while trace.parent is not trace:
+        yield trace
+        trace = trace.parent
+
+
+def enclosing_axes() -> tuple[MappedAxis, ...]:
+    """Return the named axes of the enclosing ``vmap``s, the innermost first.
+
+    What is staged under them may depend on their sizes.
+    """
+    axes = [trace.mapped_axis() for trace in enclosing_traces()]
+    return tuple([axis for axis in axes if axis is not None and axis.name is not None])
 
 
 def at_own_lines(fun: Callable[..., R], *args: Any) -> R:

@@ -677,7 +677,7 @@ def _custom_call_transpose(
 ) -> Sequence[Tangent | None]:
     linear = tuple(isinstance(x, Var) for x in operands)
     nonzero = tuple(ct is not ZERO for ct in cotangents)
-    transposed = transpose_jaxpr(params.jaxpr, linear, nonzero, add_arrays)
+    transposed = transpose_jaxpr(params.jaxpr, linear, nonzero)
     known = [x for x in operands if not isinstance(x, Var)]
     given = [ct for ct in cotangents if ct is not ZERO]
     staged = transposed.staged

@@ -18,12 +18,11 @@ from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
-from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.families import add_arrays, not_linear
 from tinyjax.primitives.shape import instantiate, move_batch_axis
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.jvp import jvp_flat
 from tinyjax.transforms.linearize import linearize_flat
-from tinyjax.transforms.transpose import not_linear
 
 LinearFunction = Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]
 
@@ -181,7 +180,7 @@ def _call_batch(
     def batched(jaxpr: Jaxpr) -> Staged:
         places = (*axes[:n], *([0] * (len(jaxpr.in_binders) - n)))
         wanted = (True,) * len(jaxpr.outs)
-        return batch_jaxpr(jaxpr, mapped, places, wanted, move_batch_axis)[0]
+        return batch_jaxpr(jaxpr, mapped, places, wanted)[0]
 
     outs = _bind_staged(
         batched(params.forward), batched(params.backward), [*values[:n], *operands], n

@@ -27,12 +27,12 @@ from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
 from tinyjax.implicit.vectors import strong
 from tinyjax.primitives.elementwise import convert_element_type, neg
-from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.families import add_arrays, not_linear
 from tinyjax.primitives.shape import full, instantiate, move_batch_axis
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.jvp import jvp_flat
 from tinyjax.transforms.linearize import linear_trace, linearize_flat
-from tinyjax.transforms.transpose import not_linear, transpose_jaxpr
+from tinyjax.transforms.transpose import transpose_jaxpr
 from tinyjax.tree import PyTreeDef
 
 
@@ -154,7 +154,7 @@ def transposed(matvec: Jaxpr, num_consts: int) -> Staged:
     def make() -> Staged:
         size = len(matvec.outs)
         linear = (False,) * num_consts + (True,) * size
-        found = transpose_jaxpr(matvec, linear, (True,) * size, add_arrays)
+        found = transpose_jaxpr(matvec, linear, (True,) * size)
         avals = matvec.in_avals
 
         def run(*args: Array) -> list[Array]:
@@ -232,7 +232,7 @@ def _solve_batch(
 
     def batched(jaxpr: Jaxpr) -> Staged:
         wanted = (True,) * len(jaxpr.outs)
-        return batch_jaxpr(jaxpr, mapped, places, wanted, move_batch_axis)[0]
+        return batch_jaxpr(jaxpr, mapped, places, wanted)[0]
 
     back = params.transpose_solve
     outs = _bind_staged(

@@ -22,7 +22,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
-from tinyjax.core.trace import bind1
+from tinyjax.core.trace import bind1, enclosing_axes
 from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
 from tinyjax.primitives.elementwise import add, convert_element_type, div, eq, mul
 from tinyjax.primitives.families import check_kind
@@ -38,7 +38,6 @@ from tinyjax.primitives.shape import (
     reshape,
     slice_in_dim,
 )
-from tinyjax.transforms.batching import enclosing_axis_size
 
 P = TypeVar("P")
 AxisName = Hashable
@@ -59,10 +58,10 @@ def _raise_unbound(name: str, axis_name: Hashable) -> NoReturn:
 
 
 def _size(name: str, axis_name: Hashable) -> int:
-    found = enclosing_axis_size(axis_name)
-    if found is None:
-        _raise_unbound(name, axis_name)
-    return found
+    for axis in enclosing_axes():
+        if axis.name == axis_name:
+            return axis.size
+    _raise_unbound(name, axis_name)
 
 
 def _names(axis_name: AxisName | Sequence[AxisName]) -> tuple[Hashable, ...]:

@@ -24,9 +24,8 @@ from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.families import add_tangents, check_kind
+from tinyjax.primitives.families import add_tangents, check_kind, not_linear
 from tinyjax.primitives.shape import moveaxis, reshape, rev, transpose
-from tinyjax.transforms.transpose import not_linear
 
 Axes: TypeAlias = tuple[int, ...]
 Padding: TypeAlias = str | Sequence[tuple[int, int]]

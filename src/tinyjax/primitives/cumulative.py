@@ -36,7 +36,7 @@ from tinyjax.primitives.elementwise import (
     select,
     sub,
 )
-from tinyjax.primitives.families import add_tangents, check_kind, elementwise_type
+from tinyjax.primitives.families import add_tangents, check_kind, elementwise_type, not_linear
 from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.shape import (
     def_linear,
@@ -47,7 +47,6 @@ from tinyjax.primitives.shape import (
     pad,
     zeros_like,
 )
-from tinyjax.transforms.transpose import not_linear
 
 
 @attrs.frozen(repr=False)

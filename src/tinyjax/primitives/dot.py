@@ -27,9 +27,8 @@ from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.families import add_tangents
+from tinyjax.primitives.families import add_tangents, not_linear
 from tinyjax.primitives.shape import transpose
-from tinyjax.transforms.transpose import not_linear
 
 Axes = tuple[int, ...]
 

@@ -37,10 +37,10 @@ from tinyjax.primitives.families import (
     def_elementwise_batch,
     def_elementwise_lowering,
     elementwise_type,
+    not_linear,
     unary,
 )
 from tinyjax.primitives.shape import full_like, instantiate
-from tinyjax.transforms.transpose import not_linear
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import EVAL, bind, bind1, current_trace
 from tinyjax.dtypes import DType, kind
-from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.errors import DifferentiationError, DtypeError, ShapeError
 from tinyjax.primitives.shape import move_batch_axis
 
 P = TypeVar("P")
@@ -274,6 +274,15 @@ def declare_addition(primitive: Primitive[NoParams]) -> None:
 def add_arrays(x: Array, y: Array) -> Array:
     """Add two tangents of one type."""
     return bind1(_adder[0], (x, y), NO_PARAMS)
+
+
+def not_linear(primitive: str, operand: str) -> DifferentiationError:
+    """The error of a transpose rule that is asked about an operand it is not linear in."""
+    return DifferentiationError(
+        f"'{primitive}' is not linear in {operand}, so it has no transpose there. A function "
+        "given to "
+        "a transposition must be linear in the arguments that are transposed."
+    )
 
 
 def add_tangents(x: Tangent, y: Tangent) -> Tangent:

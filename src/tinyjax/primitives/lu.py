@@ -31,7 +31,7 @@ from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.trace import bind, bind1
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.elementwise import add, eq, lt, neg, select
-from tinyjax.primitives.families import add_tangents, lower_formula
+from tinyjax.primitives.families import add_tangents, lower_formula, not_linear
 from tinyjax.primitives.gather import GatherDimensionNumbers, gather
 from tinyjax.primitives.matrices import (
     Stack,
@@ -66,7 +66,6 @@ from tinyjax.primitives.shape import (
 )
 from tinyjax.primitives.sort import SortParams, sort_p
 from tinyjax.primitives.triangular import triangular_solve
-from tinyjax.transforms.transpose import not_linear
 
 # lu
 

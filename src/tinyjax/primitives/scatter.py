@@ -25,7 +25,7 @@ from tinyjax.core.stablehlo import Lowering, boolean
 from tinyjax.core.trace import bind1
 from tinyjax.errors import DifferentiationError, DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, select
-from tinyjax.primitives.families import add_arrays, check_kind
+from tinyjax.primitives.families import add_arrays, check_kind, not_linear
 from tinyjax.primitives.gather import (
     GatherDimensionNumbers,
     GatherParams,
@@ -50,7 +50,6 @@ from tinyjax.primitives.windows import (
     scattered,
     wide_indices,
 )
-from tinyjax.transforms.transpose import not_linear
 
 
 @attrs.frozen

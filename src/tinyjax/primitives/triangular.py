@@ -24,7 +24,7 @@ from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.trace import bind1
 from tinyjax.errors import ShapeError
 from tinyjax.primitives.elementwise import div, neg
-from tinyjax.primitives.families import add_tangents, lower_formula
+from tinyjax.primitives.families import add_tangents, lower_formula, not_linear
 from tinyjax.primitives.matrices import (
     Stack,
     applied,
@@ -48,7 +48,6 @@ from tinyjax.primitives.matrices import (
     where_possible,
 )
 from tinyjax.primitives.shape import full_like, move_batch_axis
-from tinyjax.transforms.transpose import not_linear
 
 # triangular_solve
 

@@ -27,10 +27,10 @@ from tinyjax.core.trace import (
     set_trace,
 )
 from tinyjax.dtypes import DType
+from tinyjax.primitives.shape import move_batch_axis
 
 P = TypeVar("P")
 BatchAxis = int | None
-MoveAxis = Callable[[Array, BatchAxis, int, int], Array]
 
 
 class BatchTracer(Tracer):
@@ -143,6 +143,9 @@ class BatchTrace(Trace):
             return False
         return any(name in axis_names(jaxpr) for jaxpr in subjaxprs(params))
 
+    def mapped_axis(self) -> MappedAxis | None:
+        return self.mapped
+
     def split(self, value: Array) -> tuple[Array, BatchAxis]:
         """Return the array and batch axis of a value, which may be a constant to this trace."""
         if type(value) is BatchTracer and value._trace is self:
@@ -196,7 +199,6 @@ def batch_jaxpr(
     mapped: MappedAxis,
     axes: tuple[BatchAxis, ...],
     wanted: tuple[bool, ...] | None = None,
-    move: MoveAxis | None = None,
 ) -> tuple[Staged, tuple[BatchAxis, ...]]:
     """Stage the batched form of a jaxpr, and say which axis of each result is the batch.
 
@@ -205,7 +207,6 @@ def batch_jaxpr(
         mapped: the axis.
         axes: which axis of each parameter is the batch; None where there is none.
         wanted: which results must be batched, at the front, even where all examples agree.
-        move: ``move(x, axis, destination, size)`` brings a batch axis to a place, or makes one.
     """
 
     def make() -> tuple[Staged, tuple[BatchAxis, ...]]:
@@ -223,7 +224,7 @@ def batch_jaxpr(
 
     plain = jaxpr.derive(("batch", mapped, axes), make)
     staged, out_axes = plain
-    if wanted is None or move is None:
+    if wanted is None:
         return plain
     front = tuple([0 if want else axis for axis, want in zip(out_axes, wanted, strict=True)])
     if front == out_axes:
@@ -232,7 +233,7 @@ def batch_jaxpr(
     def bring() -> tuple[Staged, tuple[BatchAxis, ...]]:
         def to_front(*outs: Array) -> list[Array]:
             return [
-                move(out, axis, 0, mapped.size) if want else out
+                move_batch_axis(out, axis, 0, mapped.size) if want else out
                 for out, axis, want in zip(outs, out_axes, wanted, strict=True)
             ]
 
@@ -254,28 +255,3 @@ def axis_names(jaxpr: Jaxpr) -> frozenset[Hashable]:
         return frozenset(found)
 
     return jaxpr.derive("axis_names", find)
-
-
-def enclosing_axes() -> tuple[MappedAxis, ...]:
-    """The named axes of the enclosing ``vmap``s, the innermost first.
-
-    What is staged under them may depend on their sizes.
-    """
-    found = []
-    trace = current_trace()
-    while trace.parent is not trace:
-        if isinstance(trace, BatchTrace) and trace.mapped.name is not None:
-            found.append(trace.mapped)
-        trace = trace.parent
-    return tuple(found)
-
-
-def enclosing_axis_size(axis_name: Hashable) -> int | None:
-    """The length of the named axis of the enclosing ``vmap``; None where there is none."""
-    trace = current_trace()
-    while True:
-        if isinstance(trace, BatchTrace) and trace.mapped.name == axis_name:
-            return trace.mapped.size
-        if trace.parent is trace:
-            return None
-        trace = trace.parent

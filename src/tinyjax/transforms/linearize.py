@@ -21,7 +21,7 @@ from tinyjax.core.staging import FEW, Recorder, Staged, StagingTracer, stage
 from tinyjax.core.trace import Running, current_trace, leak_check
 from tinyjax.dtypes import is_inexact
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
-from tinyjax.transforms.transpose import Add, pull_back
+from tinyjax.transforms.transpose import pull_back
 
 P = TypeVar("P")
 
@@ -85,7 +85,7 @@ class Linearized:
         outs = iter(eval_jaxpr(self.jaxpr, [*self.residuals, *tangents]))
         return [next(outs) if has else ZERO for has in self.nonzero_out]
 
-    def pull_back(self, cotangents: Sequence[Tangent], add: Add) -> list[Tangent]:
+    def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
         """Apply the transpose of the tangent map to one cotangent per result.
 
         Returns:
@@ -100,7 +100,6 @@ class Linearized:
                 jaxpr.in_binders[n:],
                 jaxpr.outs,
                 [ct for ct, has in zip(cotangents, self.nonzero_out, strict=True) if has],
-                add,
             )
         )
         return [next(found) if has else ZERO for has in self.nonzero_in]

@@ -2,7 +2,7 @@
 
 The equations are visited last to first. Each has cotangents of its results and gives cotangents of
 the operands it is linear in, through its primitive's ``transpose`` rule; cotangents that meet at a
-variable are added. How arrays are added is handed in: this file knows no primitive.
+variable are added.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import current_trace, evaluated_source, set_evaluated_source
-from tinyjax.errors import DifferentiationError
 from tinyjax.frames import user_source
+from tinyjax.primitives.families import add_arrays
 from tinyjax.transforms.dependence import marked, prune_eqn, results_that_depend
 
-Add = Callable[[Array, Array], Array]
 #: Applies the transpose rule of an equation to cotangents and operands.
 ApplyTranspose = Callable[
     [JaxprEqn, Sequence[Tangent], Sequence[Array | Var]], Sequence[Tangent | None]
@@ -34,7 +33,6 @@ def backward_pass(
     jaxpr: Jaxpr,
     residuals: Sequence[Array],
     cotangents: Sequence[Tangent],
-    add: Add,
 ) -> list[Tangent]:
     """Apply the transpose of a jaxpr that is linear in its last parameters.
 
@@ -42,7 +40,6 @@ def backward_pass(
         jaxpr: the program.
         residuals: the values of the first parameters, in which it need not be linear.
         cotangents: one per result.
-        add: adds two arrays of one type.
 
     Returns:
         The cotangents of the remaining parameters.
@@ -53,7 +50,7 @@ def backward_pass(
     known = dict(zip(jaxpr.in_binders, residuals, strict=False))
     linear_inputs = jaxpr.in_binders[len(residuals) :]
     eqns = _evaluate_known(jaxpr, known, linear_inputs)
-    return pull_back(eqns, known, linear_inputs, jaxpr.outs, cotangents, add)
+    return pull_back(eqns, known, linear_inputs, jaxpr.outs, cotangents)
 
 
 def pull_back(
@@ -62,7 +59,6 @@ def pull_back(
     linear_inputs: Sequence[Var],
     outs: Sequence[Atom],
     cotangents: Sequence[Tangent],
-    add: Add,
 ) -> list[Tangent]:
     """Apply the transpose of equations that all depend on the linear inputs.
 
@@ -72,15 +68,14 @@ def pull_back(
         linear_inputs: the variables whose cotangents are wanted.
         outs: the results.
         cotangents: one per result.
-        add: adds two arrays of one type.
     """
     if settings().debug_nans:
         # not at the top: it is built on this module, and rarely wanted
         from tinyjax.transforms.provenance import watch_backward  # noqa: PLC0415
 
         with watch_backward(eqns) as rule:
-            return _pull_back(eqns, known, linear_inputs, outs, cotangents, add, rule)
-    return _pull_back(eqns, known, linear_inputs, outs, cotangents, add)
+            return _pull_back(eqns, known, linear_inputs, outs, cotangents, rule)
+    return _pull_back(eqns, known, linear_inputs, outs, cotangents)
 
 
 def _pull_back(
@@ -89,14 +84,13 @@ def _pull_back(
     linear_inputs: Sequence[Var],
     outs: Sequence[Atom],
     cotangents: Sequence[Tangent],
-    add: Add,
     rule: ApplyTranspose | None = None,
 ) -> list[Tangent]:
     totals: dict[Var, Array] = {}
     for atom, cotangent in zip(outs, cotangents, strict=True):
         if cotangent is not ZERO and isinstance(atom, Var) and atom not in known:
             before = totals.get(atom)
-            totals[atom] = cotangent if before is None else add(before, cotangent)
+            totals[atom] = cotangent if before is None else add_arrays(before, cotangent)
 
     line = evaluated_source()
     if line is None and current_trace().keeps_lines:
@@ -123,7 +117,7 @@ def _pull_back(
             for var, result in zip(operands, results, strict=True):
                 if result is not None and result is not ZERO and type(var) is Var:
                     before = totals.get(var)
-                    totals[var] = result if before is None else add(before, result)
+                    totals[var] = result if before is None else add_arrays(before, result)
     finally:
         set_evaluated_source(line)
     return [totals.pop(var, ZERO) for var in linear_inputs]
@@ -169,7 +163,7 @@ class Transposed:
 
 
 def transpose_jaxpr(
-    jaxpr: Jaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...], add: Add
+    jaxpr: Jaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
 ) -> Transposed:
     """Stage the transpose of a jaxpr.
 
@@ -177,7 +171,6 @@ def transpose_jaxpr(
         jaxpr: the program.
         linear: the parameters in which it is linear.
         nonzero: which results have a cotangent.
-        add: adds two arrays of one type.
     """
 
     def make() -> Transposed:
@@ -192,7 +185,7 @@ def transpose_jaxpr(
         def run(*args: Array) -> list[Array]:
             residuals, rest = args[: len(read)], iter(args[len(read) :])
             cotangents = [next(rest) if has else ZERO for has in nonzero]
-            outs = backward_pass(ordered, residuals, cotangents, add)
+            outs = backward_pass(ordered, residuals, cotangents)
             present.append(tuple(out is not ZERO for out in outs))
             return [out for out in outs if out is not ZERO]
 
@@ -207,12 +200,3 @@ def transpose_jaxpr(
         return Transposed(staged, present[0])
 
     return jaxpr.derive(("transpose", linear, nonzero), make)
-
-
-def not_linear(primitive: str, operand: str) -> DifferentiationError:
-    """The error of a transpose rule that is asked about an operand it is not linear in."""
-    return DifferentiationError(
-        f"'{primitive}' is not linear in {operand}, so it has no transpose there. A function "
-        "given to "
-        "a transposition must be linear in the arguments that are transposed."
-    )
