@@ -21,6 +21,7 @@ from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
 from tinyjax.core.nesting import STAGING_LEVEL
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import (
+    CustomCall,
     Running,
     Trace,
     Tracer,
@@ -63,6 +64,8 @@ class Recorder(Trace):
     """
 
     __slots__ = ("consts", "eqns", "in_binders", "literals")
+
+    recording = True
 
     def __init__(self, parent: Trace, fun: Callable[..., object] | None = None) -> None:
         super().__init__(parent, fun)
@@ -133,6 +136,9 @@ class Recorder(Trace):
         binders = [Var(aval) for aval in out_avals]
         self.eqns.append(JaxprEqn(primitive, tuple(inputs), params, tuple(binders), source))
         return [StagingTracer(self, var, var.aval) for var in binders]
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        return call.record(self, args)
 
     def mark(self) -> tuple[int, int]:
         """Remember how far the recording is."""

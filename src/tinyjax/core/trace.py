@@ -9,12 +9,14 @@ points to; to any other trace it is a constant. That alone keeps nested derivati
 from __future__ import annotations
 
 import gc
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, TypeVar
 from weakref import ref
 
+import attrs
 import numpy as np
 from numpy import asarray, ndarray
 
@@ -22,7 +24,7 @@ from tinyjax import tree
 from tinyjax.config import Settings
 from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import HostArray, MappedAxis, Primitive
+from tinyjax.core.primitive import HostArray, MappedAxis, Primitive, Tangent
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ConcretizationError, LeakedTracerError, TinyjaxError
 from tinyjax.frames import Source, describe_function
@@ -44,7 +46,9 @@ class Trace:
     __slots__ = ("__weakref__", "fun", "keeps_lines", "live", "parent")
 
     #: What messages call the transformation.
-    transformation = "a transformation"
+    transformation: ClassVar[str] = "a transformation"
+    #: Whether it writes equations down instead of computing.
+    recording: ClassVar[bool] = False
 
     def __init__(
         self, parent: Trace | None = None, fun: Callable[..., object] | None = None
@@ -58,6 +62,29 @@ class Trace:
         """Apply this trace's rule for a primitive."""
         raise NotImplementedError
 
+    def owns(self, value: Array) -> bool:
+        """Say whether a value is a tracer of this trace; to it, all others are constants."""
+        return isinstance(value, Tracer) and value._trace is self
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        """Apply a function that has rules of its own for derivatives or batching.
+
+        By default this trace looks through the call: where an argument, or what the function closes
+        over, is one of its tracers, it interprets the function's operations. Otherwise the call
+        goes to the parent, which may want the rules; whichever of them runs, runs under this trace.
+        """
+        if call.touches(self, args):
+            with use_trace(self):
+                return call.fun(*args)
+        return self.parent.process_custom_call(call.under(self), args)
+
+    def apply_derivative_rule(
+        self, rule: DerivativeRule, primals: Sequence[Array], tangents: Sequence[Tangent]
+    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        """Apply the derivative rule of a custom call whose tangents this trace computes."""
+        with use_trace(self):
+            return rule(primals, tangents)
+
     def mapped_axis(self) -> MappedAxis | None:
         """Return the axis that the transformation maps over, if it does."""
         return None
@@ -67,6 +94,79 @@ class Trace:
         if self.fun is None:
             return self.transformation
         return f"{self.transformation} of {describe_function(self.fun)}"
+
+
+#: Primals and tangents to results and theirs, all flat; either kind of tangent may be ``ZERO``.
+DerivativeRule: TypeAlias = Callable[
+    [Sequence[Array], Sequence[Tangent]], tuple[Sequence[Array], Sequence[Tangent]]
+]
+#: Arguments, batched at the front or not, and which are, to results and which are.
+BatchingRule: TypeAlias = Callable[
+    [MappedAxis, Sequence[Array], Sequence[bool]], tuple[Sequence[Array], Sequence[bool]]
+]
+
+
+@attrs.frozen(eq=False)
+class CustomCall(ABC):
+    """A function of arrays with its own rule for derivatives, or for batching.
+
+    Traces hand it down as they do primitives (``Trace.process_custom_call``), but with callables,
+    so that Python control flow in them works as long as data is there. Each callable is called with
+    the trace that its arguments belong to as the current one.
+
+    Attributes:
+        fun: the function.
+        name: what messages and StableHLO call it.
+        jvp: its derivative, if that is its own.
+        batch: its batched form, if that is its own.
+        key: the identity of what the user wrote, by which a recursion is known; None for a call
+            that was recorded before, and so has an end.
+        holds: what the user wrote, to be searched for tracers.
+        batch_rule: what of it says how to batch.
+        reverse: whether the derivative is known by its transpose, which says of no tangent what it
+            depends on.
+        consts: what a function that was recorded before closes over.
+    """
+
+    fun: Callable[..., Sequence[Array]]
+    name: str
+    jvp: DerivativeRule | None = None
+    batch: BatchingRule | None = None
+    key: int | None = None
+    holds: Sequence[object] = ()
+    batch_rule: object = None
+    reverse: bool = False
+    consts: Sequence[Array] = ()
+
+    @property
+    @abstractmethod
+    def closes_over_tracer(self) -> bool:
+        """Whether what the user wrote closes over a live tracer."""
+
+    @abstractmethod
+    def touches(self, trace: Trace, args: Sequence[Array]) -> bool:
+        """Say whether an argument, or what is closed over, is a tracer of this trace."""
+
+    @abstractmethod
+    def within(
+        self,
+        context: Callable[[], AbstractContextManager[object]],
+        convert: Callable[[Array], Array] | None = None,
+    ) -> Self:
+        """Return the same call whose callables run within a context.
+
+        Args:
+            context: makes the context, each time a callable runs.
+            convert: is applied to each result, and each tangent, before the context is left.
+        """
+
+    @abstractmethod
+    def record(self, trace: Trace, args: Sequence[Array]) -> Sequence[Array]:
+        """Stage the function and bind the result, with its rules, under a trace that records."""
+
+    def under(self, trace: Trace) -> Self:
+        """Return the same call whose callables run under a trace, on top of the current one."""
+        return self.within(lambda: on_top(trace))
 
 
 class Tracer(Array):
@@ -87,6 +187,10 @@ class Tracer(Array):
             "tinyjax.source.stage, which makes these of Python's; or make the argument static "
             "(static_argnums=...) if it is not an array."
         )
+
+    def components(self) -> Sequence[Array]:
+        """Return the values of enclosing traces that this one is made of."""
+        return ()
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
         raise ConcretizationError(
@@ -163,6 +267,10 @@ class EvalTrace(Trace):
             out = outs[0]
             return (ConcreteArray(out if type(out) is ndarray else asarray(out)),)
         return [ConcreteArray(asarray(out)) for out in outs]
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        with use_trace(self):
+            return call.fun(*args)
 
 
 def _host_of(arg: Array) -> HostArray:
@@ -266,6 +374,18 @@ def use_trace(trace: Trace) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+@contextmanager
+def on_top(trace: Trace) -> Iterator[None]:
+    """Run under a trace, put on top of the current one; it may be one that has ended."""
+    parent, live = trace.parent, trace.live
+    trace.parent, trace.live = _current.get(), True
+    try:
+        with use_trace(trace):
+            yield
+    finally:
+        trace.parent, trace.live = parent, live
 
 
 def choose_base(current: Settings) -> Callable[[], None]:

@@ -17,7 +17,7 @@ from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import ZERO, MappedAxis, Tangent
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import at_own_lines, bind, current_trace
-from tinyjax.custom_derivatives.calls import Call, apply
+from tinyjax.custom_derivatives.calls import Call
 from tinyjax.custom_derivatives.cotangents import (
     Backward,
     PullBackParams,
@@ -191,7 +191,7 @@ class _Custom(Generic[P, R]):
         flat = _Flat(self, dynamic, static)
         in_tree = tree.structure((dynamic, {}))
         arrays = as_arrays(flat.leaves, self.fun, in_tree, static)
-        outs = apply(current_trace(), self._call(flat), arrays)
+        outs = current_trace().process_custom_call(self._call(flat), arrays)
         assert flat.out_tree is not None, "the function or its rule has run"
         result: R = tree.unflatten(flat.out_tree, outs)
         return result

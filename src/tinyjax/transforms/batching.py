@@ -9,25 +9,36 @@ given to its ``collective`` rule by the trace that has that name.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextvars import ContextVar
 from typing import TypeVar
+
+import attrs
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.closures import holds_tracer, tracers_in
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr, subjaxprs
-from tinyjax.core.primitive import MappedAxis, Primitive
+from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.trace import (
+    EVAL,
+    BatchingRule,
+    CustomCall,
     Running,
     Trace,
     Tracer,
     current_trace,
+    enclosing_traces,
     leak_check,
+    on_top,
     reset_trace,
     set_trace,
+    use_trace,
 )
-from tinyjax.dtypes import DType
-from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.dtypes import DType, is_inexact
+from tinyjax.errors import ArgumentError
+from tinyjax.primitives.shape import move_batch_axis, slice_in_dim, squeeze
 
 P = TypeVar("P")
 BatchAxis = int | None
@@ -68,6 +79,9 @@ class BatchTracer(Tracer):
     @property
     def weak_type(self) -> bool:
         return self.value.weak_type
+
+    def components(self) -> Sequence[Array]:
+        return (self.value,)
 
 
 def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:
@@ -142,6 +156,50 @@ class BatchTrace(Trace):
         if name is None or primitive.rules.evaluate is None:
             return False
         return any(name in axis_names(jaxpr) for jaxpr in subjaxprs(params))
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        """Apply the batching rule, or hand down the call with its callables batched."""
+        pairs = [self.split(x) for x in args]
+        values, axes = [value for value, _ in pairs], [axis for _, axis in pairs]
+        if call.batch is not None:
+            if any(axis is not None for axis in axes):
+                return self._apply_batching_rule(call, call.batch, pairs)
+            if not (call.closes_over_tracer or holds_tracer(tuple(call.consts))):
+                return self.parent.process_custom_call(call, args)
+        placed = _PlacedResults(self)
+        below = _batched_call(self, call, axes, placed)
+        found = self.parent.process_custom_call(below, values)
+        with use_trace(self.parent):
+            if below.jvp is not None and not placed.all_vary and _is_recorded_here():
+                # The rule comes later, and its tangent may vary where the result does not.
+                pattern = call.key, tuple([axis is not None for axis in axes])
+                if not _probe(below, values, pattern):
+                    placed.let_all_vary()
+            return placed.results(found)
+
+    def _apply_batching_rule(
+        self, call: CustomCall, rule: BatchingRule, pairs: Sequence[tuple[Array, BatchAxis]]
+    ) -> Sequence[Array]:
+        for tracer in tracers_in(call.batch_rule):
+            live = tracer._trace.live
+            if not live or _is_part_of(self, tracer):
+                what = (
+                    "that the same vmap maps"
+                    if live
+                    else "that was traced when it was staged (by jit or a loop)"
+                )
+                raise ArgumentError(
+                    f"the vmap rule of {call.name} closes over a value {what}, and is applied "
+                    f"to all examples at once. Make the value an argument of {call.name}."
+                )
+        size = self.mapped.size
+        with use_trace(self.parent):
+            moved = [x if a is None else move_batch_axis(x, a, 0, size) for x, a in pairs]
+            outs, batched = rule(self.mapped, moved, [a is not None for _, a in pairs])
+        return [
+            BatchTracer(self, out, 0) if has else out
+            for out, has in zip(outs, batched, strict=True)
+        ]
 
     def mapped_axis(self) -> MappedAxis | None:
         return self.mapped
@@ -255,3 +313,150 @@ def axis_names(jaxpr: Jaxpr) -> frozenset[Hashable]:
         return frozenset(found)
 
     return jaxpr.derive("axis_names", find)
+
+
+# Calls with rules of their own
+
+
+def _batched_call(
+    trace: BatchTrace, call: CustomCall, axes: Sequence[BatchAxis], placed: _PlacedResults
+) -> CustomCall:
+    """Return a call whose callables take batches, for the traces below."""
+
+    def wrap(values: Sequence[Array]) -> list[Array]:
+        return [
+            x if axis is None else BatchTracer(trace, x, axis)
+            for x, axis in zip(values, axes, strict=True)
+        ]
+
+    def fun(*values: Array) -> Sequence[Array]:
+        with on_top(trace):
+            outs = call.fun(*wrap(values))
+        return placed.place(outs)
+
+    def jvp(
+        primals: Sequence[Array], tangents: Sequence[Tangent]
+    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        assert call.jvp is not None, "asked only where there is a rule"
+        with on_top(trace):
+            wrapped = [
+                t if t is ZERO or axis is None else BatchTracer(trace, t, axis)
+                for t, axis in zip(tangents, axes, strict=True)
+            ]
+            outs, out_tangents = call.jvp(wrap(primals), wrapped)
+        found = placed.place(outs)
+        filled = [out if t is ZERO else t for out, t in zip(outs, out_tangents, strict=True)]
+        moved = placed.place(filled, counts=not call.reverse)
+        return found, [ZERO if t is ZERO else x for t, x in zip(out_tangents, moved, strict=True)]
+
+    return attrs.evolve(
+        call, fun=fun, jvp=None if call.jvp is None else jvp, batch=None, batch_rule=None, consts=()
+    )
+
+
+def _is_recorded_here() -> bool:
+    return any(trace.recording for trace in enclosing_traces())
+
+
+def _is_part_of(trace: Trace, value: Array) -> bool:
+    """Say whether a value is a tracer of a trace, which others may have wrapped."""
+    return trace.owns(value) or (
+        isinstance(value, Tracer) and any(_is_part_of(trace, x) for x in value.components())
+    )
+
+
+class _PlacedResults:
+    """The batch axes of a call's results.
+
+    Function and rule, of which the traces below run either or both, now or later, may batch
+    different results. So all of them are given a batch axis, unless nothing is below; those that
+    turn out to be the same for all examples lose it again.
+    """
+
+    def __init__(self, trace: BatchTrace) -> None:
+        self.trace = trace
+        self.everything = trace.parent is not EVAL
+        #: Which results have differed from example to example; None before the first run.
+        self.varying: list[bool] | None = None
+        self.axes: list[BatchAxis] = []
+
+    def place(self, outs: Sequence[Array], counts: bool = True) -> list[Array]:
+        """Move the batch axes of results, or of their tangents, to where they are wanted.
+
+        Args:
+            outs: the results.
+            counts: whether one that is batched may differ from example to example.
+        """
+        pairs = [self.trace.split(out) for out in outs]
+        varying = [axis is not None for _, axis in pairs]
+        if self.varying is None:
+            self.varying = varying
+            self.axes = [0 if self.everything else axis for _, axis in pairs]
+        elif counts:
+            self.varying = [a or b for a, b in zip(self.varying, varying, strict=True)]
+        return [
+            value if axis == to or to is None else move_batch_axis(value, axis, to, self.size)
+            for (value, axis), to in zip(pairs, self.axes, strict=True)
+        ]
+
+    def results(self, found: Sequence[Array]) -> list[Array]:
+        """The results of the call below, as this trace's."""
+        assert self.varying is not None, "the function or its rule has run"
+        results: list[Array] = []
+        for out, axis, varies in zip(found, self.axes, self.varying, strict=True):
+            if axis is None:
+                results.append(out)
+            elif varies or not self.size:
+                results.append(BatchTracer(self.trace, out, axis))
+            else:
+                results.append(squeeze(slice_in_dim(out, 0, 1), (0,)))
+        return results
+
+    @property
+    def all_vary(self) -> bool:
+        assert self.varying is not None, "the function or its rule has run"
+        return all(self.varying)
+
+    def let_all_vary(self) -> None:
+        """Take every result for one that may differ from example to example."""
+        self.varying = [True] * len(self.axes)
+
+    @property
+    def size(self) -> int:
+        return self.trace.mapped.size
+
+
+#: A call by its key, and which of its arguments are batched.
+_Pattern = tuple[int | None, tuple[bool, ...]]
+# The calls whose rules are being run to see what they batch.
+_probed: ContextVar[tuple[_Pattern, ...]] = ContextVar("tinyjax_rules_being_probed", default=())
+
+
+def _probe(call: CustomCall, args: Sequence[Array], pattern: _Pattern) -> bool:
+    """Run the rule of a batched call for types alone, so that what it batches is known.
+
+    Returns:
+        Whether that is known: not where the rule cannot be staged, nor inside the rule of another
+        function, which would make the work grow faster than the program.
+    """
+    jvp, under_way = call.jvp, _probed.get()
+    if pattern in under_way:  # what a rule calls its own function for is what is being found out
+        return True
+    if any(key != call.key for key, _ in under_way):
+        return False
+    token = _probed.set((*under_way, pattern))
+    try:
+        avals = [x.aval for x in args]
+        nonzero = [is_inexact(a.dtype) for a in avals]
+
+        def run(*values: Array) -> Sequence[Array]:
+            rest = iter(values[len(avals) :])
+            assert jvp is not None, "asked only where there is a rule"
+            return jvp(values[: len(avals)], [next(rest) if has else ZERO for has in nonzero])[0]
+
+        stage(run, [*avals, *(a for a, has in zip(avals, nonzero, strict=True) if has)])
+    except Exception:  # it is told when a derivative is wanted
+        return False
+    finally:
+        _probed.reset(token)
+    return True

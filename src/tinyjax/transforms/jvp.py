@@ -17,6 +17,7 @@ from tinyjax.core.jaxpr import Atom, Jaxpr, eval_jaxpr, zero_literal
 from tinyjax.core.primitive import ZERO, HostArray, Primitive, Tangent
 from tinyjax.core.staging import Staged, StagingTracer, stage
 from tinyjax.core.trace import (
+    CustomCall,
     Running,
     Trace,
     Tracer,
@@ -24,9 +25,11 @@ from tinyjax.core.trace import (
     leak_check,
     reset_trace,
     set_trace,
+    use_trace,
 )
 from tinyjax.dtypes import DType
 from tinyjax.errors import ConcretizationError
+from tinyjax.primitives.families import add_tangents
 from tinyjax.transforms.batching import BatchTracer
 
 P = TypeVar("P")
@@ -65,6 +68,9 @@ class JVPTracer(Tracer):
 
     def concrete(self, wanted: str) -> HostArray:
         return self.primal.concrete(wanted)
+
+    def components(self) -> Sequence[Array]:
+        return self.primal, self.tangent
 
     # What is computed from a number has no derivative, and nobody would notice: math.sin(x).
 
@@ -126,11 +132,75 @@ class JVPTrace(Trace):
             results.append(primal if tangent is ZERO else JVPTracer(self, primal, tangent))
         return results
 
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        """Apply the derivative rule; where the call has no tangent, pass it on.
+
+        The rule speaks for the arguments. The derivative with respect to what the function closes
+        over is that of the function's own operations.
+        """
+        pairs = [self.split(x) for x in args]
+        primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]
+        active = any(t is not ZERO for t in tangents)
+        touched = [False]
+        stripped = _PrimalTrace(self.parent, self, touched).strip(call)
+        out_tangents: Sequence[Tangent]
+        if active and stripped.jvp is not None:
+            outs, out_tangents = self.parent.apply_derivative_rule(stripped.jvp, primals, tangents)
+        else:
+            outs = self.parent.process_custom_call(stripped, primals)
+            out_tangents = [ZERO] * len(outs)
+        if touched[0] or (active and call.jvp is None):
+            with use_trace(self):
+                plain = call.fun(*(primals if call.jvp is not None else args))
+            with use_trace(self.parent):
+                own = [self.split(out)[1] for out in plain]
+                out_tangents = [add_tangents(a, b) for a, b in zip(out_tangents, own, strict=True)]
+        return [
+            out if tangent is ZERO else JVPTracer(self, out, tangent)
+            for out, tangent in zip(outs, out_tangents, strict=True)
+        ]
+
     def split(self, value: Array) -> tuple[Array, Tangent]:
         """Return the primal and tangent of a value, which may be a constant to this trace."""
         if type(value) is JVPTracer and value._trace is self:
             return value.primal, value.tangent
         return value, ZERO
+
+
+class _PrimalTrace(Trace):
+    """Takes the tangents of one trace off the values that user code closes over.
+
+    Attributes:
+        of: the trace.
+        touched: one element, whether it has met such a value.
+    """
+
+    __slots__ = ("of", "touched")
+
+    transformation = "jvp"
+
+    def __init__(self, parent: Trace, of: JVPTrace, touched: list[bool]) -> None:
+        super().__init__(parent, of.fun)
+        self.of = of
+        self.touched = touched
+
+    def primal(self, value: Array) -> Array:
+        if type(value) is JVPTracer and value._trace is self.of:
+            self.touched[0] = True
+            return value.primal
+        return value
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        return self.parent.process(primitive, [self.primal(x) for x in args], params)
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        return self.parent.process_custom_call(self.strip(call), [self.primal(x) for x in args])
+
+    def strip(self, call: CustomCall) -> CustomCall:
+        """The call without the tangents; what it closes over is constant."""
+        return call.within(
+            lambda: use_trace(_PrimalTrace(current_trace(), self.of, self.touched)), self.primal
+        )
 
 
 def _is_recorded(tangent: Array) -> bool:

@@ -1,0 +1,168 @@
+"""A stranger's transformations: custom rules hold through them, in any order with our own."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import attrs
+import numpy as np
+import pytest
+
+import tinyjax.numpy as jnp
+from tinyjax import custom_jvp, custom_vjp, grad, jit, lax, value_and_grad, vmap
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import Primitive
+from tinyjax.core.trace import Running, Trace, Tracer, current_trace, use_trace
+
+P = TypeVar("P")
+Function = Callable[..., Any]
+
+
+class CountTrace(Trace):
+    """Counts primitives; it has no tracers."""
+
+    __slots__ = ("counts",)
+
+    def __init__(self, parent: Trace, fun: Function) -> None:
+        super().__init__(parent, fun)
+        self.counts: Counter[str] = Counter()
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        self.counts[primitive.name] += 1
+        return self.parent.process(primitive, args, params)
+
+
+@attrs.define
+class Counted:
+    """A function, and what its last call counted."""
+
+    fun: Function
+    counts: Counter[str] = attrs.Factory(Counter)
+
+    def __call__(self, *args: Any) -> Any:
+        trace = CountTrace(current_trace(), self.fun)
+        with Running(trace):
+            out = self.fun(*args)
+        self.counts = trace.counts
+        return out
+
+
+class BoxTracer(Tracer):
+    """A value in a box."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, trace: Trace, value: Array) -> None:
+        self._trace, self.value = trace, value
+
+    @property
+    def aval(self) -> ShapedArray:
+        return self.value.aval
+
+    def concrete(self, wanted: str) -> Any:
+        return self.value.concrete(wanted)
+
+
+class BoxTrace(Trace):
+    """Takes values out of their boxes, and puts results into boxes."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        if not any(self.owns(x) for x in args):
+            return self.parent.process(primitive, args, params)
+        with use_trace(self.parent):
+            outs = self.parent.process(primitive, [self.open(x) for x in args], params)
+        return [BoxTracer(self, out) for out in outs]
+
+    def open(self, x: Array) -> Array:
+        return x.value if isinstance(x, BoxTracer) and x._trace is self else x
+
+
+def boxed(fun: Function) -> Function:
+    def run(*args: Any) -> Any:
+        trace = BoxTrace(current_trace(), fun)
+        with Running(trace):
+            return trace.open(fun(*[BoxTracer(trace, as_array(x)) for x in args]))
+
+    return run
+
+
+# Rules that are not the derivatives of their functions, so that one sees which was taken.
+
+
+@custom_jvp
+def forward(x: Any) -> Any:
+    return jnp.sin(x) if lax.stop_gradient(x) > 0 else jnp.cos(x)
+
+
+@forward.defjvp
+def forward_rule(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return forward(x), 100.0 * t if lax.stop_gradient(x) > 0 else 7.0 * t
+
+
+@custom_vjp
+def reverse(x: Any) -> Any:
+    return x * 2.0
+
+
+reverse.defvjp(lambda x: (reverse(x), None), lambda _, ct: (ct * 5.0,))
+
+
+@pytest.mark.parametrize(("fun", "slope"), [(forward, 100.0), (reverse, 5.0)])
+def test_a_trace_without_tracers_leaves_rules_to_those_below_and_above(
+    fun: Function, slope: float
+) -> None:
+    counted = Counted(fun)
+    np.testing.assert_allclose(counted(1.0), fun(1.0))
+    assert counted.counts.total() > 0
+    assert value_and_grad(counted)(1.0) == value_and_grad(fun)(1.0)
+    assert grad(Counted(fun))(1.0) == Counted(grad(fun))(1.0) == slope
+    assert grad(grad(Counted(fun)))(1.0) == 0.0
+
+
+LAYERS: dict[str, Callable[[Function], Function]] = {
+    "c": Counted,
+    "v": vmap,
+    "j": jit,
+    "g": lambda fun: grad(lambda x: jnp.sum(fun(x))),
+}
+
+
+@pytest.mark.parametrize("stack", ["vg", "gv", "jg", "gj", "vgj", "jvg"])
+@pytest.mark.parametrize("place", range(4))
+def test_rules_hold_wherever_a_stranger_stands(stack: str, place: int) -> None:
+    layers = [*stack[:place], "c", *stack[place:]]
+    fun: Function = reverse
+    for layer in reversed(layers):
+        fun = LAYERS[layer](fun)
+    x = jnp.ones(3) if "v" in stack else 1.0
+    np.testing.assert_array_equal(fun(x), np.full(np.shape(x), 5.0))
+
+
+def test_a_trace_with_tracers_looks_into_calls_on_its_own() -> None:
+    assert boxed(forward)(1.0) == jnp.sin(1.0)
+    assert boxed(forward)(-1.0) == jnp.cos(-1.0)  # Python's if, on data in a box
+    assert boxed(grad(forward))(1.0) == 100.0
+    np.testing.assert_allclose(grad(boxed(forward))(1.0), np.cos(1.0), rtol=1e-6)
+
+
+def test_a_trace_with_tracers_hands_on_calls_on_what_is_not_its_own() -> None:
+    assert grad(lambda y: boxed(lambda x: x + forward(y))(2.0))(1.0) == 100.0
+
+    def around(y: Any) -> Any:
+        def within(x: Any) -> Any:
+            @custom_jvp
+            def times(z: Any) -> Any:
+                return z * x
+
+            times.defjvp(lambda primals, tangents: (times(*primals), tangents[0] * 3.0))
+            return times(y)
+
+        return boxed(within)(2.0)
+
+    assert around(4.0) == 8.0
+    # what is closed over is its own, so that the function's operations are differentiated
+    assert grad(around)(4.0) == 2.0
