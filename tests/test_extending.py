@@ -1,7 +1,9 @@
 """A stranger's transformations: custom rules hold through them, in any order with our own."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import attrs
@@ -9,11 +11,31 @@ import numpy as np
 import pytest
 
 import tinyjax.numpy as jnp
-from tinyjax import custom_jvp, custom_vjp, grad, jit, lax, value_and_grad, vmap
-from tinyjax.core.array import Array, as_array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import Running, Trace, Tracer, current_trace, use_trace
+from tinyjax import (
+    checkpoint,
+    custom_jvp,
+    custom_vjp,
+    grad,
+    jit,
+    lax,
+    pure_callback,
+    value_and_grad,
+    vmap,
+)
+from tinyjax.errors import MissingRuleError
+from tinyjax.extend import (
+    Array,
+    Primitive,
+    RuleKey,
+    Running,
+    ShapedArray,
+    Trace,
+    Tracer,
+    as_array,
+    current_trace,
+    use_trace,
+)
+from tinyjax.primitives.elementwise import sin_p
 
 P = TypeVar("P")
 Function = Callable[..., Any]
@@ -166,3 +188,64 @@ def test_a_trace_with_tracers_hands_on_calls_on_what_is_not_its_own() -> None:
     assert around(4.0) == 8.0
     # what is closed over is its own, so that the function's operations are differentiated
     assert grad(around)(4.0) == 2.0
+
+
+# The guide's example, on everything that a program is made of
+
+
+@pytest.fixture(scope="module")
+def count_flops() -> Callable[[Function], Function]:
+    page = Path(__file__).resolve().parent.parent / "docs" / "transformations.md"
+    (block,) = re.findall(r"```python\n([^`]*class FlopTrace.*?)```", page.read_text(), re.DOTALL)
+    assert len(block.splitlines()) <= 50
+    imported = re.findall(r"^(?:from|import) (tinyjax\S*)", block, re.MULTILINE)
+    assert imported == ["tinyjax.extend"]
+    namespace: dict[str, Any] = {}
+    exec(block, namespace)
+    found: Callable[[Function], Function] = namespace["count_flops"]
+    return found
+
+
+def everything(x: Any) -> Any:
+    """A loop of each kind, a choice, custom rules, a checkpoint, a callback."""
+    x = jit(lambda x: x * 2.0)(x)
+    x = lax.scan(lambda c, _: (jnp.sin(c), None), x, None, length=3)[0]
+    x = lax.while_loop(lambda c: jnp.sum(c) < 4.0, lambda c: c + 1.0, x)
+    x = lax.cond(jnp.sum(x) > 0.0, lambda x: x * 3.0, lambda x: x, x)
+    x = checkpoint(lambda x: jnp.cos(x) * x)(x)
+    x = x + 0.0 * pure_callback(lambda x: x, x, lax.stop_gradient(x), vmap_method="sequential")
+    return reverse(x)
+
+
+@pytest.mark.parametrize("stack", ["c", "gc", "cg", "jc", "cj", "jgc", "gcj", "cjg", "vc", "cv"])
+def test_the_guides_example_composes_with_everything(
+    count_flops: Callable[[Function], Function], stack: str
+) -> None:
+    counts: list[int] = []
+
+    def counted(fun: Function) -> Function:
+        def run(*args: Any) -> Any:
+            out, flops = count_flops(fun)(*args)
+            counts.append(flops)
+            return out
+
+        return run
+
+    own = fun = everything
+    for layer in reversed(stack):
+        fun = counted(fun) if layer == "c" else LAYERS[layer](fun)
+        own = own if layer == "c" else LAYERS[layer](own)
+    x = jnp.linspace(0.1, 0.3, 3) if "v" in stack else jnp.asarray(0.3)
+    np.testing.assert_allclose(fun(x), own(x), rtol=1e-6)
+    assert counts[0] > 10
+
+
+def test_a_custom_jvp_with_an_if_is_counted(count_flops: Callable[[Function], Function]) -> None:
+    assert count_flops(forward)(1.0) == (forward(1.0), 3)  # stop_gradient, gt, sin
+    assert grad(count_flops(forward), has_aux=True)(1.0)[0] == 100.0
+
+
+def test_a_missing_rule_of_a_strangers_names_the_call_that_registers_it() -> None:
+    key: RuleKey[Callable[[], int]] = RuleKey("cost")
+    with pytest.raises(MissingRuleError, match=r"@sin_p\.def_rule\(KEY\), where KEY is RuleKey"):
+        sin_p.rule(key)

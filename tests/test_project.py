@@ -123,3 +123,9 @@ def test_readme_has_both_commands() -> None:
 
 def test_ci_can_be_run() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_completion_shows_the_public_names_and_no_others() -> None:
+    shown = {name for name in dir(tinyjax) if not name.startswith("_")}
+    assert shown == set(tinyjax.__all__)
+    assert all(hasattr(tinyjax, name) for name in shown)

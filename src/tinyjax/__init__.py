@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from tinyjax import cache as cache
     from tinyjax import debug as debug
     from tinyjax import export as export
+    from tinyjax import extend as extend
     from tinyjax import implicit as implicit
     from tinyjax import lax as lax
     from tinyjax import nn as nn
@@ -86,6 +87,7 @@ _ROOMS: Final = frozenset(
         "cache",
         "debug",
         "export",
+        "extend",
         "implicit",
         "lax",
         "nn",
@@ -139,6 +141,7 @@ __all__ = [
     "errors",
     "eval_shape",
     "export",
+    "extend",
     "float0",
     "grad",
     "hessian",
@@ -170,11 +173,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(f"tinyjax.{name}")
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tinyjax' has no attribute '{name}'")
-    found = globals()[name] = getattr(import_module(f"tinyjax.{home}"), name)
-    return found
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+
+    def __getattr__(name: str) -> Any:
+        if name in _ROOMS:
+            return import_module(f"tinyjax.{name}")
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'tinyjax' has no attribute '{name}'")
+        found = globals()[name] = getattr(import_module(f"tinyjax.{home}"), name)
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__version__"])

@@ -77,11 +77,14 @@ class MissingRuleError(TinyjaxError, NotImplementedError):
         registered: the names of the rules that the primitive has.
     """
 
-    def __init__(self, primitive: str, rule: str, registered: Sequence[str]) -> None:
+    def __init__(
+        self, primitive: str, rule: str, registered: Sequence[str], keyed: bool = False
+    ) -> None:
+        register = f"def_rule(KEY), where KEY is RuleKey({rule!r})" if keyed else f"def_{rule}"
         super().__init__(
             f"primitive '{primitive}' has no {rule} rule. It has: "
             f"{', '.join(registered) or 'none'}. "
-            f"Register one with @{primitive}_p.def_{rule}."
+            f"Register one with @{primitive}_p.{register}."
         )
         self.primitive = primitive
         self.rule = rule

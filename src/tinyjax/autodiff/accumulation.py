@@ -323,7 +323,7 @@ def _walk(
         else:
             tangents = Tangents(eqn, operands)
             results = range(len(types), len(types) + len(eqn.out_binders))
-            types += [v.aval for v in eqn.out_binders]
+            types += eqn.out_avals
             equations += [(tangents, i) for i in range(len(eqn.out_binders))]
         env.update(zip(eqn.out_binders, results, strict=True))
     return [read(x) for x in jaxpr.outs]

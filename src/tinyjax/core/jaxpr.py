@@ -93,6 +93,16 @@ class JaxprEqn:
         _set_out_binders(self, out_binders)
         _set_source(self, source)
 
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        """The types of the operands."""
+        return [x.aval for x in self.inputs]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        """The types of the results."""
+        return [var.aval for var in self.out_binders]
+
     def __repr__(self) -> str:
         return printing.print_eqn(self)
 
@@ -271,7 +281,7 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> JaxprType:
                 f"takes {eqn.primitive.params.__name__}."
             )
         expected = list(eqn.primitive.rules.abstract_eval(in_types, eqn.params))
-        given = [v.aval for v in eqn.out_binders]
+        given = eqn.out_avals
         if expected != given:
             raise JaxprTypeError(
                 f"{where} binds types ({', '.join(map(repr, given))}), but its primitive gives "

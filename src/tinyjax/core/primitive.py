@@ -337,7 +337,7 @@ class Primitive(Generic[P]):
         try:
             found: R = self.rules.extensions[key]
         except KeyError:
-            raise MissingRuleError(self.name, key.name, self.rules.registered) from None
+            raise MissingRuleError(self.name, key.name, self.rules.registered, keyed=True) from None
         return found
 
     def _register(self, name: str, rule: object) -> None:

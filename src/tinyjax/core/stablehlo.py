@@ -255,8 +255,8 @@ class Lowering:
             names = [
                 self.constant(x.value.host) if isinstance(x, Lit) else env[x] for x in eqn.inputs
             ]
-            self.avals_in = [x.aval for x in eqn.inputs]
-            self.avals_out = [v.aval for v in eqn.out_binders]
+            self.avals_in = eqn.in_avals
+            self.avals_out = eqn.out_avals
             outs = eqn.primitive.rules.lowering(self, names, eqn.params)
             env.update(zip(eqn.out_binders, outs, strict=True))
 

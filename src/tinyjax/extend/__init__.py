@@ -1,0 +1,68 @@
+"""What a new primitive, a new family of primitives or a new transformation is written with.
+
+Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`` and
+``docs/transformations.md`` use it in full.
+
+| name | is |
+|---|---|
+| ``Primitive``, ``Params``, ``NoParams``, ``NO_PARAMS`` | an operation, and its parameters |
+| ``RuleKey`` | a kind of rule that a new transformation asks primitives for |
+| ``unary``, ``binary``, ``composed`` | elementwise primitives; a lowering made of others |
+| ``Lowering`` | writes StableHLO, for a primitive's lowering rule |
+| ``bind``, ``bind1`` | apply a primitive under the current trace |
+| ``Trace``, ``Tracer`` | an interpreter of primitives, and the values it interprets them on |
+| ``Running``, ``use_trace``, ``current_trace`` | make a trace the current one; which it is |
+| ``CustomCall`` | a function with rules of its own, as traces meet it |
+| ``Array``, ``as_array``, ``ShapedArray`` | a value, what makes one of a number, its type |
+| ``Tangent``, ``ZERO`` | a tangent, and the one that is known to be zero |
+| ``Jaxpr``, ``JaxprEqn``, ``Var``, ``Lit`` | a program, its equations, and their operands |
+| ``subjaxprs``, ``eval_jaxpr`` | the programs inside an equation; run a program |
+"""
+
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
+from tinyjax.core.primitive import NO_PARAMS, ZERO, NoParams, Params, Primitive, RuleKey, Tangent
+from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.trace import (
+    CustomCall,
+    Running,
+    Trace,
+    Tracer,
+    bind,
+    bind1,
+    current_trace,
+    use_trace,
+)
+from tinyjax.primitives.families import binary, composed, unary
+
+__all__ = [
+    "NO_PARAMS",
+    "ZERO",
+    "Array",
+    "CustomCall",
+    "Jaxpr",
+    "JaxprEqn",
+    "Lit",
+    "Lowering",
+    "NoParams",
+    "Params",
+    "Primitive",
+    "RuleKey",
+    "Running",
+    "ShapedArray",
+    "Tangent",
+    "Trace",
+    "Tracer",
+    "Var",
+    "as_array",
+    "binary",
+    "bind",
+    "bind1",
+    "composed",
+    "current_trace",
+    "eval_jaxpr",
+    "subjaxprs",
+    "unary",
+    "use_trace",
+]
