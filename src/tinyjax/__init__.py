@@ -7,6 +7,7 @@ compiled ones through ``jaxlib``. Written so that ``import tinyjax as jax`` and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,7 +78,16 @@ __version__ = "0.1.0"
 
 install_namespace(numpy)
 install_staging(lambda fun: import_module("tinyjax.source").stage(fun))
-config.follow(choose_base)
+
+
+def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
+    """Load the debugger when the settings first ask for it, and choose the trace that evaluates."""
+    if current.debug_nans:
+        import_module("tinyjax.nans")
+    return choose_base(current)
+
+
+config.follow(_evaluate_as_set)
 
 # What many programs do not use is loaded when first asked for: half of the time of the import.
 _ROOMS: Final = frozenset(

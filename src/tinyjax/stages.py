@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import attrs
 
 from tinyjax import tree, xla
-from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays, watched
-from tinyjax.core.jaxpr import Jaxpr, effects
+from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr
 from tinyjax.core.stablehlo import module_text
-from tinyjax.core.trace import check_concrete
+from tinyjax.core.trace import base_trace, check_concrete
 from tinyjax.errors import ArgumentError
 from tinyjax.tree import PyTreeDef, SequenceKey, path_str
 
@@ -76,14 +76,10 @@ class Compiled:
             lowered.name, "compiled", lowered.in_tree, lowered.in_avals, in_tree, arrays
         )
         operands = (*lowered.consts, *arrays)
-        watch = settings().debug_nans and not (lowered.donated or effects(lowered.jaxpr).any)
-        if watch:
-            # not at the top: it is rarely wanted
-            from tinyjax.core.nans import run_program  # noqa: PLC0415
-
-            outs = run_program(self._executable, lowered.jaxpr, operands)
-        else:
-            outs = self._executable(operands)
+        if lowered.donated or effects(lowered.jaxpr).any:
+            return tree.unflatten(lowered.out_tree, self._executable(operands))
+        evaluate = partial(eval_jaxpr, lowered.jaxpr)
+        outs = base_trace().run_program(self._executable, evaluate, operands)
         return tree.unflatten(lowered.out_tree, outs)
 
     def as_text(self) -> str:

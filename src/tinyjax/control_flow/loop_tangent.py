@@ -15,7 +15,7 @@ from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Staged
-from tinyjax.core.trace import bind
+from tinyjax.core.trace import base_trace, bind
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives.families import not_linear
 from tinyjax.primitives.shape import full, move_batch_axis, zeros_like
@@ -50,9 +50,7 @@ def _tangent_evaluate(args: Sequence[Array], params: LoopTangentParams) -> Seque
 
 @loop_tangent_p.def_rule(STEPWISE)
 def _tangent_stepwise(args: Sequence[Array], params: LoopTangentParams) -> Sequence[Array]:
-    from tinyjax.core.nans import loop_tangent  # noqa: PLC0415 - loaded where it is wanted only
-
-    with loop_tangent():
+    with base_trace().iterate_backward():
         return eval_jaxpr(params.forward, args)
 
 

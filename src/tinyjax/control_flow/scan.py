@@ -38,7 +38,7 @@ from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangen
 from tinyjax.core.simplify import dce
 from tinyjax.core.stablehlo import Lowering, int_array
 from tinyjax.core.staging import Staged, stage
-from tinyjax.core.trace import bind
+from tinyjax.core.trace import base_trace, bind
 from tinyjax.core.unnest import INLINED
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
@@ -102,12 +102,10 @@ def _scan_evaluate(args: Sequence[Array], params: ScanParams) -> Sequence[Array]
 
 @scan_p.def_rule(STEPWISE)
 def _scan_stepwise(args: Sequence[Array], params: ScanParams) -> Sequence[Array]:
-    from tinyjax.core.nans import loop  # noqa: PLC0415 - loaded where it is wanted only
-
     m, length = params.num_carry, params.length
     consts, carry, xs = split(args, params.num_consts, m)
     parts: list[list[Array]] = []
-    with loop("scan", length) as turn:
+    with base_trace().iterate("scan", length) as turn:
         for i in range(length):
             turn(i)
             place = length - 1 - i if params.reverse else i

@@ -27,7 +27,7 @@ from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Staged, stage
-from tinyjax.core.trace import bind
+from tinyjax.core.trace import base_trace, bind
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
@@ -79,10 +79,8 @@ def _while_evaluate(args: Sequence[Array], params: WhileParams) -> Sequence[Arra
 
 @while_p.def_rule(STEPWISE)
 def _while_stepwise(args: Sequence[Array], params: WhileParams) -> Sequence[Array]:
-    from tinyjax.core.nans import loop  # noqa: PLC0415 - loaded where it is wanted only
-
     fixed, other, state = split(args, params.num_condition, params.num_body)
-    with loop("while") as turn:
+    with base_trace().iterate("while") as turn:
         for i in count():
             turn(i)
             (goes_on,) = eval_jaxpr(params.condition, [*fixed, *state])

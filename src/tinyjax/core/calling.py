@@ -15,6 +15,7 @@ from tinyjax import tree
 from tinyjax.config import settings
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.trace import base_trace
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import describe_function
 from tinyjax.tree import PyTreeDef
@@ -36,10 +37,7 @@ def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Ca
     def watch(*args: P.args, **kwargs: P.kwargs) -> R:
         if not settings().debug_nans:
             return call(*args, **kwargs)
-        # not at the top: it is rarely wanted
-        from tinyjax.core.nans import watch_call  # noqa: PLC0415
-
-        return watch_call(call, shown, args, kwargs)
+        return base_trace().watch(call, shown, args, kwargs)
 
     return watch
 

@@ -146,7 +146,7 @@ class RuleKey(Generic[R]):
 
 
 #: How a primitive that is a program is evaluated one equation at a time, which is how the setting
-#: ``debug_nans`` finds what compiled programs do (``core.nans``).
+#: ``debug_nans`` finds what compiled programs do (``tinyjax.nans``).
 STEPWISE: Final[RuleKey[Callable[[Sequence[Any], Any], Sequence[Any]]]] = RuleKey("stepwise")
 
 
@@ -217,6 +217,9 @@ class Primitive(Generic[P]):
         effectful: whether it does something besides computing its results, so that no equation of
             it may be dropped, or done once in place of twice. It is ordered with respect to others
             where its parameters have a field ``ordered`` that is true.
+        orders: whether it orders its operands by value, so that what it does with other values
+            does not tell what depends on what.
+        chooses: whether each element of its result is an element of one of its operands.
         rules: the rules registered on it; use the ``def_`` methods to add to them.
 
     Example:
@@ -233,6 +236,8 @@ class Primitive(Generic[P]):
     name: str = attrs.field(validator=attrs.validators.instance_of(str))
     params: type[P] = attrs.field()
     effectful: bool = attrs.field(default=False, kw_only=True)
+    orders: bool = attrs.field(default=False, kw_only=True)
+    chooses: bool = attrs.field(default=False, kw_only=True)
     rules: Rules[P] = attrs.field(
         init=False, default=attrs.Factory(lambda p: Rules(p.name), takes_self=True)
     )

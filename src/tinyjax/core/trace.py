@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import gc
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, TypeVar
 from weakref import ref
@@ -21,7 +21,7 @@ import numpy as np
 from numpy import asarray, ndarray
 
 from tinyjax import tree
-from tinyjax.config import Settings
+from tinyjax.config import Settings, settings
 from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import HostArray, MappedAxis, Primitive, Tangent
@@ -221,6 +221,10 @@ _errors, _IGNORE = _error_state()
 _set_errors, _reset_errors = _errors.set, _errors.reset
 
 
+#: Runs or evaluates a program on its arguments.
+EvaluateProgram: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
+
+
 class EvalTrace(Trace):
     """Evaluates: NumPy computes, by each primitive's ``impl`` rule."""
 
@@ -271,6 +275,54 @@ class EvalTrace(Trace):
     def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
         with use_trace(self):
             return call.fun(*args)
+
+    def watch(
+        self,
+        call: Callable[..., R],
+        named: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> R:
+        """Call a transformed function; a debugger looks at what it returns.
+
+        Args:
+            call: the transformed function.
+            named: the function that messages name.
+            args: the arguments.
+            kwargs: the keyword arguments.
+        """
+        return call(*args, **kwargs)
+
+    def iterate(
+        self, name: str, length: int | None = None
+    ) -> AbstractContextManager[Callable[[int], None]]:
+        """Evaluate a loop; what the context gives is called with the number of each iteration.
+
+        Args:
+            name: what the loop is called.
+            length: the number of iterations, where it is known before they are made.
+        """
+        return nullcontext(_ignore)
+
+    def iterate_backward(self) -> AbstractContextManager[object]:
+        """Evaluate the tangent of a ``while_loop``, whose transpose is a loop that goes back."""
+        return nullcontext()
+
+    def run_program(
+        self, run: EvaluateProgram, evaluate: EvaluateProgram, args: Sequence[Array]
+    ) -> Sequence[Array]:
+        """Run a compiled program without effects.
+
+        Args:
+            run: runs it.
+            evaluate: evaluates the same program one equation at a time, for a debugger.
+            args: the arguments.
+        """
+        return run(args)
+
+
+def _ignore(iteration: int) -> None:
+    pass
 
 
 def _host_of(arg: Array) -> HostArray:
@@ -388,18 +440,46 @@ def on_top(trace: Trace) -> Iterator[None]:
         trace.parent, trace.live = parent, live
 
 
+@attrs.frozen(eq=False)
+class Debugger:
+    """What stands in for traces, and for their helpers, where the settings ask for debugging.
+
+    Attributes:
+        base: the trace that evaluates.
+        stand_ins: for a class, the one that is used in its place.
+    """
+
+    base: EvalTrace
+    stand_ins: Mapping[type[Any], type[Any]]
+
+
+#: The debugger, once the settings have asked for it (``tinyjax.nans``).
+_attached: Final[list[Debugger]] = []
+
+
+def attach_debugger(debugger: Debugger) -> None:
+    """Use a debugger wherever the settings ask for one; by default there is none."""
+    _attached[:] = [debugger]
+
+
+def stand_in(kind: type[R]) -> type[R]:
+    """Return the class to use in place of this one, which is itself unless debugging is on."""
+    if not settings().debug_nans:
+        return kind
+    return _attached[0].stand_ins.get(kind, kind)
+
+
+def base_trace() -> EvalTrace:
+    """Return the trace that evaluates, as the settings are here."""
+    return _attached[0].base if settings().debug_nans else EVAL
+
+
 def choose_base(current: Settings) -> Callable[[], None]:
     """Make the trace that evaluates here the one that the settings ask for; return the undoing."""
     trace = _current.get()
     if not isinstance(trace, EvalTrace) or current.debug_nans == (trace is not EVAL):
         return lambda: None
-    if current.debug_nans:
-        # not at the top: it is built on this module, and rarely wanted
-        from tinyjax.core.nans import NANS  # noqa: PLC0415
-
-        token = _current.set(NANS)
-    else:
-        token = _current.set(EVAL)
+    token = _current.set(_attached[0].base if current.debug_nans else EVAL)
     return lambda: _current.reset(token)
 
 

@@ -679,7 +679,7 @@ ge_p = _comparison("ge", np.greater_equal, "GE", "biuf")
 
 # Selection: where the predicate holds the first case, else the second.
 
-select_p: Primitive[NoParams] = Primitive("select", NoParams)
+select_p: Primitive[NoParams] = Primitive("select", NoParams, chooses=True)
 
 
 @select_p.def_impl

@@ -46,7 +46,7 @@ class SortParams(Params):
     is_stable: bool
 
 
-sort_p: Primitive[SortParams] = Primitive("sort", SortParams)
+sort_p: Primitive[SortParams] = Primitive("sort", SortParams, orders=True)
 
 
 def _comparable(x: HostArray) -> list[HostArray]:
@@ -374,7 +374,7 @@ class TopKParams(Params):
     k: int
 
 
-top_k_p: Primitive[TopKParams] = Primitive("top_k", TopKParams)
+top_k_p: Primitive[TopKParams] = Primitive("top_k", TopKParams, orders=True)
 
 
 @top_k_p.def_impl

@@ -34,6 +34,7 @@ from tinyjax.core.trace import (
     on_top,
     reset_trace,
     set_trace,
+    stand_in,
     use_trace,
 )
 from tinyjax.dtypes import DType, is_inexact
@@ -230,13 +231,7 @@ def batch_flat(
     Returns:
         The results, and which axis of each is the batch.
     """
-    kind = BatchTrace
-    if settings().debug_nans:
-        # not at the top: it is built on this module, and rarely wanted
-        from tinyjax.transforms.provenance import LaneTrace  # noqa: PLC0415
-
-        kind = LaneTrace
-    trace = kind(current_trace(), mapped, user_fun)
+    trace = stand_in(BatchTrace)(current_trace(), mapped, user_fun)
     with Running(trace):
         outs = fun(
             *[

@@ -25,6 +25,7 @@ from tinyjax.core.trace import (
     leak_check,
     reset_trace,
     set_trace,
+    stand_in,
     use_trace,
 )
 from tinyjax.dtypes import DType
@@ -248,13 +249,7 @@ def jvp_flat(
     Returns:
         The results and their tangents, each of which may be ``ZERO``.
     """
-    kind = JVPTrace
-    if settings().debug_nans:
-        # not at the top: it is built on this module, and rarely wanted
-        from tinyjax.transforms.provenance import SourcedJVPTrace  # noqa: PLC0415
-
-        kind = SourcedJVPTrace
-    trace = kind(current_trace(), user_fun)
+    trace = stand_in(JVPTrace)(current_trace(), user_fun)
     with Running(trace):
         outs = fun(
             *[

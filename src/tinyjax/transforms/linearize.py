@@ -24,6 +24,7 @@ from tinyjax.core.trace import (
     Running,
     current_trace,
     leak_check,
+    stand_in,
     use_trace,
 )
 from tinyjax.dtypes import is_inexact
@@ -97,13 +98,7 @@ class LinearTrace(Recorder):
 
 def linear_trace(fun: Callable[..., object] | None = None) -> LinearTrace:
     """A recorder of tangents under the current trace."""
-    kind = LinearTrace
-    if settings().debug_nans:
-        # not at the top: it is built on this module, and rarely wanted
-        from tinyjax.transforms.provenance import SourcedLinearTrace  # noqa: PLC0415
-
-        kind = SourcedLinearTrace
-    return kind(current_trace(), fun)
+    return stand_in(LinearTrace)(current_trace(), fun)
 
 
 class LinearizeTrace(JVPTrace):

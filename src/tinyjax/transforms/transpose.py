@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from operator import not_
+from typing import Self
 
 import attrs
 
-from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.core.staging import Staged, stage
-from tinyjax.core.trace import current_trace, evaluated_source, set_evaluated_source
+from tinyjax.core.trace import current_trace, evaluated_source, set_evaluated_source, stand_in
 from tinyjax.frames import user_source
 from tinyjax.primitives.families import add_arrays
 from tinyjax.transforms.dependence import marked, prune_eqn, results_that_depend
@@ -27,6 +27,25 @@ from tinyjax.transforms.dependence import marked, prune_eqn, results_that_depend
 ApplyTranspose = Callable[
     [JaxprEqn, Sequence[Tangent], Sequence[Array | Var]], Sequence[Tangent | None]
 ]
+
+
+class Transposer:
+    """Applies transpose rules in a backward pass; a debugger has one of its own."""
+
+    def __init__(self, eqns: Sequence[JaxprEqn]) -> None:
+        self.eqns = eqns
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def apply(
+        self, eqn: JaxprEqn, cotangents: Sequence[Tangent], operands: Sequence[Array | Var]
+    ) -> Sequence[Tangent | None]:
+        """Apply the transpose rule of one of the equations."""
+        return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
 
 
 def backward_pass(
@@ -69,13 +88,11 @@ def pull_back(
         outs: the results.
         cotangents: one per result.
     """
-    if settings().debug_nans:
-        # not at the top: it is built on this module, and rarely wanted
-        from tinyjax.transforms.provenance import watch_backward  # noqa: PLC0415
-
-        with watch_backward(eqns) as rule:
-            return _pull_back(eqns, known, linear_inputs, outs, cotangents, rule)
-    return _pull_back(eqns, known, linear_inputs, outs, cotangents)
+    kind = stand_in(Transposer)
+    if kind is Transposer:
+        return _pull_back(eqns, known, linear_inputs, outs, cotangents)
+    with kind(eqns) as transposer:
+        return _pull_back(eqns, known, linear_inputs, outs, cotangents, transposer.apply)
 
 
 def _pull_back(

@@ -1,4 +1,4 @@
-"""The alarms of the setting ``debug_nans``: what is said of a NaN that leaves (``core.nans``)."""
+"""The alarms of the setting ``debug_nans``: what is said of a NaN that leaves."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final
 from tinyjax import tree
 from tinyjax.config import settings
 from tinyjax.core.array import ConcreteArray, followed, on_read
-from tinyjax.core.births import Birth, first_birth
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.errors import NanError, TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY, Direction, describe_function
+from tinyjax.nans.births import Birth, first_birth
 
 
 def check_result(result: object, call: Callable[..., object], *args: object) -> None:

@@ -21,9 +21,22 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from tinyjax.core.alarms import check_result
 from tinyjax.core.array import Array, ConcreteArray
-from tinyjax.core.births import (
+from tinyjax.core.jaxpr import effects, subjaxprs
+from tinyjax.core.primitive import STEPWISE, HostArray, Primitive
+from tinyjax.core.trace import (
+    EVAL,
+    EvalTrace,
+    EvaluateProgram,
+    check_concrete,
+    current_trace,
+    evaluated_source,
+    use_trace,
+)
+from tinyjax.dtypes import is_inexact
+from tinyjax.frames import Direction, Location, TracedSource, traced_source
+from tinyjax.nans.alarms import check_result
+from tinyjax.nans.births import (
     Birth,
     Lane,
     Turn,
@@ -35,24 +48,9 @@ from tinyjax.core.births import (
     nans_in,
     next_serial,
 )
-from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
-from tinyjax.core.primitive import STEPWISE, HostArray, Primitive
-from tinyjax.core.trace import (
-    EVAL,
-    EvalTrace,
-    check_concrete,
-    current_trace,
-    evaluated_source,
-    use_trace,
-)
-from tinyjax.dtypes import is_inexact
-from tinyjax.frames import Direction, Location, TracedSource, traced_source
 
 P = TypeVar("P")
 R = TypeVar("R")
-
-#: They order their operands by value, so what they do with other values says nothing.
-_ORDERING: Final = frozenset(("sort", "top_k"))
 
 
 _turns: ContextVar[tuple[Turn, ...]] = ContextVar("tinyjax_turns", default=())
@@ -102,6 +100,80 @@ class NanTrace(EvalTrace):
             _compare(primitive.name, args, outs, _replay(stepwise, args, params))
         return outs
 
+    def watch(
+        self,
+        call: Callable[..., R],
+        named: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> R:
+        if _watching.get() or not isinstance(current_trace(), EvalTrace):
+            return call(*args, **kwargs)
+        token = _watching.set(True)
+        try:
+            with use_trace(NANS):
+                result = call(*args, **kwargs)
+        finally:
+            _watching.reset(token)
+        check_result(result, named, *args)
+        return result
+
+    def run_program(
+        self, run: EvaluateProgram, evaluate: EvaluateProgram, args: Sequence[Array]
+    ) -> Sequence[Array]:
+        outs = run(args)
+        if any(nans_in(out) is not None for out in outs):
+            replayed = _replay(lambda args, _: evaluate(args), args, None)
+            _compare("a compiled program", args, outs, replayed)
+        return outs
+
+    @contextmanager
+    def iterate(self, name: str, length: int | None = None) -> Iterator[Callable[[int], None]]:
+        source = traced_source(evaluated_source())
+        location = None if source is None else source.location
+        backward = source is not None and source.transposed
+        if length is None:
+            backward = _reversed.get()
+        outer = _turns.get()
+        made: list[Turn] = []
+        # A way back runs turns again, from states that were kept: those of loops that it is made
+        # of are not the user's.
+        recomputed = _recomputed.get()
+        hidden = location is not None and location == recomputed
+        if hidden and outer and outer[-1].location == location:
+            outer = outer[:-1]
+        if backward and length is None:
+            recomputed = location
+        tokens = _turns.set(outer), _reversed.set(False), _recomputed.set(recomputed)
+
+        def turn(index: int) -> None:
+            if hidden:
+                return
+            made.append(Turn(name, location, index))
+            _turns.set((*outer, made[-1]))
+
+        try:
+            yield turn
+        finally:
+            if backward:  # it goes through the turns of the forward loop, the last one first
+                # where the length is not known, the condition has been asked once more
+                total = len(made) - 1 if length is None else length
+                for one in made:
+                    one.index = total - 1 - one.index
+            _turns.reset(tokens[0])
+            _reversed.reset(tokens[1])
+            _recomputed.reset(tokens[2])
+
+    @contextmanager
+    def iterate_backward(self) -> Iterator[None]:
+        source = evaluated_source()
+        backward = isinstance(source, TracedSource) and source.transposed
+        token = _reversed.set(backward)
+        try:
+            yield
+        finally:
+            _reversed.reset(token)
+
 
 NANS: Final = NanTrace(False)
 _REPLAY: Final = NanTrace(True)
@@ -122,20 +194,6 @@ def _replay(
             # The program knows of every vmap around it.
             birth.closed = birth.closed or birth.serial > start
     return outs
-
-
-def run_program(
-    run: Callable[[Sequence[Array]], Sequence[Array]], jaxpr: Jaxpr, args: Sequence[Array]
-) -> Sequence[Array]:
-    """Run a compiled program without effects, and find the births of the NaNs in its results."""
-    outs = run(args)
-    if any(nans_in(out) is not None for out in outs):
-        _compare("a compiled program", args, outs, _replay(_evaluate, args, jaxpr))
-    return outs
-
-
-def _evaluate(args: Sequence[Array], jaxpr: Jaxpr) -> Sequence[Array]:
-    return eval_jaxpr(jaxpr, args)
 
 
 def _compare(
@@ -199,7 +257,7 @@ def _track(
             all_births.append(_birth(primitive.name, args, out, place))
             where[born] = len(all_births)
         mark(out, where, all_births)
-        if primitive.name == "select":
+        if primitive.chooses:
             for k, birth in enumerate(births, start=1):
                 before = [_of_birth(given, found, birth) for given, found in known]
                 choose_lanes(birth, before, np.asarray(where == k))
@@ -239,7 +297,7 @@ def _depends(
     elsewhere. Where two such numbers both give a NaN, the element depends on a mark.
     """
     everything = np.ones(shape, bool)
-    if primitive.rules.evaluate is not None or primitive.name in _ORDERING:
+    if primitive.rules.evaluate is not None or primitive.orders:
         return everything
     for harmless in (1.0, 0.5):
         probes = [
@@ -305,63 +363,7 @@ def _describe_operands(
     birth.zero = zero
 
 
-# Loops and directions
-
-
-@contextmanager
-def loop(name: str, length: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Evaluate a loop: what is yielded is to be called with the number of each turn.
-
-    Args:
-        name: what the loop is called.
-        length: the number of turns, where it is known before they are made.
-    """
-    source = traced_source(evaluated_source())
-    location = None if source is None else source.location
-    backward = source is not None and source.transposed
-    if length is None:
-        backward = _reversed.get()
-    outer = _turns.get()
-    made: list[Turn] = []
-    # A way back runs turns again, from states that were kept: those of loops that it is made of are
-    # not the user's.
-    recomputed = _recomputed.get()
-    hidden = location is not None and location == recomputed
-    if hidden and outer and outer[-1].location == location:
-        outer = outer[:-1]
-    if backward and length is None:
-        recomputed = location
-    tokens = _turns.set(outer), _reversed.set(False), _recomputed.set(recomputed)
-
-    def turn(index: int) -> None:
-        if hidden:
-            return
-        made.append(Turn(name, location, index))
-        _turns.set((*outer, made[-1]))
-
-    try:
-        yield turn
-    finally:
-        if backward:  # it goes through the turns of the forward loop, the last one first
-            # where the length is not known, the condition has been asked once more
-            total = len(made) - 1 if length is None else length
-            for one in made:
-                one.index = total - 1 - one.index
-        _turns.reset(tokens[0])
-        _reversed.reset(tokens[1])
-        _recomputed.reset(tokens[2])
-
-
-@contextmanager
-def loop_tangent() -> Iterator[None]:
-    """Evaluate the tangent of a ``while_loop``; its transpose is a loop that goes backwards."""
-    source = evaluated_source()
-    backward = isinstance(source, TracedSource) and source.transposed
-    token = _reversed.set(backward)
-    try:
-        yield
-    finally:
-        _reversed.reset(token)
+# Directions
 
 
 @contextmanager
@@ -372,32 +374,3 @@ def backward_pass() -> Iterator[None]:
         yield
     finally:
         _backward.reset(token)
-
-
-# Calls
-
-
-def watch_call(
-    call: Callable[..., R],
-    named: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> R:
-    """Call a transformed function, and raise if a NaN that was born leaves with its result.
-
-    Args:
-        call: the transformed function.
-        named: the function that messages name.
-        args: the arguments.
-        kwargs: the keyword arguments.
-    """
-    if _watching.get() or not isinstance(current_trace(), EvalTrace):
-        return call(*args, **kwargs)
-    token = _watching.set(True)
-    try:
-        with use_trace(NANS):
-            result = call(*args, **kwargs)
-    finally:
-        _watching.reset(token)
-    check_result(result, named, *args)
-    return result

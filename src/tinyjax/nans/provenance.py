@@ -3,29 +3,28 @@
 With the setting on, ``vmap`` runs a ``LaneTrace`` and says of every result which of its axes is
 the batch; a linearization records the user's lines; and a transposition says of each equation it
 applies that it belongs to a backward pass. What is staged carries this in its equations' sources,
-what is evaluated in the births of its NaNs (``core.nans``).
+what is evaluated in the births of its NaNs (``tinyjax.nans.trace``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import attrs
 
 from tinyjax.core.array import Array, ConcreteArray
-from tinyjax.core.births import add_lanes, belong_to_tangents, next_serial
 from tinyjax.core.jaxpr import JaxprEqn, Var
-from tinyjax.core.nans import backward_pass, direction_here
 from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.staging import Recorder, StagingTracer
 from tinyjax.core.trace import Trace, current_trace, evaluated_source, set_evaluated_source
 from tinyjax.frames import LaneAxis, TracedSource, traced_source
+from tinyjax.nans.births import add_lanes, belong_to_tangents, next_serial
+from tinyjax.nans.trace import backward_pass, direction_here
 from tinyjax.transforms.batching import BatchTrace, BatchTracer
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer
 from tinyjax.transforms.linearize import LinearTrace
-from tinyjax.transforms.transpose import ApplyTranspose
+from tinyjax.transforms.transpose import Transposer
 
 P = TypeVar("P")
 
@@ -165,16 +164,25 @@ def _relabel(recorder: Recorder, start: int, primals: Sequence[Array]) -> None:
             recorder.eqns[i] = attrs.evolve(eqn, source=traced_source(eqn.source, "tangent"))
 
 
-@contextmanager
-def watch_backward(eqns: Sequence[JaxprEqn]) -> Iterator[ApplyTranspose]:
-    """Transpose equations, each as belonging to the backward pass of its line."""
-    lanes_of: dict[Var, tuple[LaneAxis, ...]] = {}
-    for eqn in eqns:
-        if isinstance(eqn.source, TracedSource):
-            lanes_of.update((var, eqn.source.lanes) for var in eqn.out_binders)
+class SourcedTransposer(Transposer):
+    """Transposes equations, each as belonging to the backward pass of its line."""
+
+    def __init__(self, eqns: Sequence[JaxprEqn]) -> None:
+        super().__init__(eqns)
+        self._lanes_of: dict[Var, tuple[LaneAxis, ...]] = {}
+        for eqn in eqns:
+            if isinstance(eqn.source, TracedSource):
+                self._lanes_of.update((var, eqn.source.lanes) for var in eqn.out_binders)
+
+    def __enter__(self) -> Self:
+        self._before = evaluated_source()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        set_evaluated_source(self._before)
 
     def apply(
-        eqn: JaxprEqn, cotangents: Sequence[Tangent], operands: Sequence[Array | Var]
+        self, eqn: JaxprEqn, cotangents: Sequence[Tangent], operands: Sequence[Array | Var]
     ) -> Sequence[Tangent | None]:
         source = traced_source(eqn.source, "tangent") if eqn.source is not None else None
         lanes = () if source is None else source.lanes
@@ -191,7 +199,7 @@ def watch_backward(eqns: Sequence[JaxprEqn]) -> Iterator[ApplyTranspose]:
             )
         since = _now(current_trace())
         with backward_pass():
-            results = eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
+            results = super().apply(eqn, cotangents, operands)
         for recorder, start in since.recorded.items():
             for i in range(start, len(recorder.eqns)):
                 made = recorder.eqns[i]
@@ -200,13 +208,7 @@ def watch_backward(eqns: Sequence[JaxprEqn]) -> Iterator[ApplyTranspose]:
                     recorder.eqns[i] = attrs.evolve(made, source=own)
         for var, result in zip(operands, results, strict=True):
             if isinstance(var, Var) and result is not None and result is not ZERO:
-                found = lanes_of.get(var, ())
+                found = self._lanes_of.get(var, ())
                 if found:
                     _add_lanes(result, found, (), since)
         return results
-
-    before = evaluated_source()
-    try:
-        yield apply
-    finally:
-        set_evaluated_source(before)

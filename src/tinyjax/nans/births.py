@@ -1,4 +1,4 @@
-"""Births: where the NaNs of an array come from, for the setting ``debug_nans`` (``core.nans``).
+"""Births: where the NaNs of an array come from, for the setting ``debug_nans``.
 
 An array that evaluation gives with NaNs is followed, by identity, for as long as it lives: each of
 its NaNs has the number of a birth, or none where it came in as data.

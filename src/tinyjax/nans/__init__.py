@@ -1,0 +1,30 @@
+"""The debugger of the setting ``debug_nans``: where a NaN was born, by line, iteration and example.
+
+It is loaded when the setting is first switched on, and attached by one table: for each class of
+traces, the one that stands in for it.
+"""
+
+from tinyjax.core.trace import Debugger, attach_debugger
+from tinyjax.nans.provenance import (
+    LaneTrace,
+    SourcedJVPTrace,
+    SourcedLinearTrace,
+    SourcedTransposer,
+)
+from tinyjax.nans.trace import NANS
+from tinyjax.transforms.batching import BatchTrace
+from tinyjax.transforms.jvp import JVPTrace
+from tinyjax.transforms.linearize import LinearTrace
+from tinyjax.transforms.transpose import Transposer
+
+attach_debugger(
+    Debugger(
+        NANS,
+        {
+            BatchTrace: LaneTrace,
+            JVPTrace: SourcedJVPTrace,
+            LinearTrace: SourcedLinearTrace,
+            Transposer: SourcedTransposer,
+        },
+    )
+)
