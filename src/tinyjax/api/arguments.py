@@ -56,21 +56,22 @@ class Choice:
 
     def check_result(self, out: Array) -> None:
         """Raise DifferentiationError where a result has no such derivative."""
+        dtype = out.dtype
+        if is_complex(dtype) if self.holomorphic else is_float(dtype):
+            return
         returned = f"{describe_function(self.fun)} returned {out.aval}."
         if self.holomorphic:
-            if not is_complex(out.dtype):
-                raise DifferentiationError(
-                    f"{self.name} with holomorphic=True needs a complex result, but {returned}"
-                )
-        elif not is_float(out.dtype):
             raise DifferentiationError(
-                f"{self.name} needs a real float result, but {returned} "
-                + (
-                    "For a holomorphic function pass holomorphic=True; else use tinyjax.vjp."
-                    if is_complex(out.dtype)
-                    else "Convert it with .astype(float)."
-                )
+                f"{self.name} with holomorphic=True needs a complex result, but {returned}"
             )
+        raise DifferentiationError(
+            f"{self.name} needs a real float result, but {returned} "
+            + (
+                "For a holomorphic function pass holomorphic=True; else use tinyjax.vjp."
+                if is_complex(dtype)
+                else "Convert it with .astype(float)."
+            )
+        )
 
 
 def choose(
