@@ -19,18 +19,18 @@ import tinyjax.numpy as jnp
 from tinyjax import Array, config, grad, jit, jvp, make_jaxpr, vmap
 from tinyjax.core.array import ConcreteArray, scalar
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.digest import encode
+from tinyjax.core.encoding import encode
 from tinyjax.core.jaxpr import (
     Jaxpr,
     JaxprEqn,
     Lit,
     Var,
     eval_jaxpr,
+    print_jaxpr,
     subjaxprs,
     typecheck_jaxpr,
 )
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
-from tinyjax.core.printing import print_jaxpr
 from tinyjax.core.simplify import cse, dce, inline_literals
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1

@@ -2,12 +2,25 @@
 
 A jaxpr is closed: what its equations mention is bound by ``in_binders`` or by an earlier equation,
 once. Two jaxprs are equal when they are the same up to the names of their variables; the equality
-and the hash go through a digest that is the same in every process (``core.digest``).
+and the hash go through a digest that is the same in every process. They are printed in the notation
+of the literature, in colour on a terminal:
+
+```
+{ lambda a:float32[] .
+  let b:float32[] = sin a
+      c:float32[] = mul b 2.0
+  in ( c ) }
+```
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import os
+import string
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeAlias, TypeVar, final
 
@@ -15,6 +28,7 @@ import attrs
 
 from tinyjax.core.array import Array, ConcreteArray, first_element, splat
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.encoding import Digested, encode, encode_aval
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.primitive import Primitive, field_names
 from tinyjax.core.trace import current_trace, evaluated_source, set_evaluated_source
@@ -104,7 +118,7 @@ class JaxprEqn:
         return [var.aval for var in self.out_binders]
 
     def __repr__(self) -> str:
-        return printing.print_eqn(self)
+        return print_eqn(self)
 
 
 _set_primitive, _set_inputs, _set_params, _set_out_binders, _set_source = (
@@ -127,7 +141,7 @@ class JaxprType:
 
 @final
 @attrs.frozen(eq=False, repr=False)
-class Jaxpr:
+class Jaxpr(Digested):
     """A program: parameters, equations in order, results."""
 
     in_binders: tuple[Var, ...]
@@ -156,7 +170,7 @@ class Jaxpr:
     @property
     def digest(self) -> bytes:
         """16 bytes that agree for two jaxprs exactly when they are equal up to renaming."""
-        return self.derive("digest", lambda: digest.digest_jaxpr(self))
+        return self.derive("digest", lambda: _digest(self))
 
     def derive(self, key: K, make: Callable[[], V]) -> V:
         """Return what ``make`` computes from this jaxpr, computed once per key.
@@ -178,7 +192,7 @@ class Jaxpr:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        return printing.print_jaxpr(self)
+        return print_jaxpr(self)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -344,5 +358,135 @@ def effects(jaxpr: Jaxpr) -> Effects:
     return jaxpr.derive("effects", find)
 
 
-# At the end, since both read the classes above, whose methods call them.
-from tinyjax.core import digest, printing  # noqa: E402
+_DIGEST_BYTES: Final = 16
+
+
+def _digest(jaxpr: Jaxpr) -> bytes:
+    """Digest a program up to renaming of its variables.
+
+    Variables are numbered in the order of their binding, so names do not matter.
+    """
+    numbers: dict[Var, int] = {}
+    parts: list[bytes] = [b"J%d" % len(jaxpr.in_binders)]
+    append = parts.append
+
+    for var in jaxpr.in_binders:
+        numbers[var] = len(numbers)
+        append(encode_aval(var.aval))
+    for eqn in jaxpr.eqns:
+        primitive = eqn.primitive
+        append(b"E%s#%d;" % (primitive.name.encode(), primitive.rules.revision))
+        for x in eqn.inputs:
+            append(b"L" + encode(x.value) if isinstance(x, Lit) else b"V%d" % numbers[x])
+        append(encode(eqn.params))
+        for var in eqn.out_binders:
+            numbers[var] = len(numbers)
+            append(encode_aval(var.aval))
+    append(b"O%d;" % len(jaxpr.outs))
+    for x in jaxpr.outs:
+        append(b"L" + encode(x.value) if isinstance(x, Lit) else b"V%d" % numbers[x])
+    # Loading hashlib takes 5 ms of the import of this package, and eager programs never need it.
+    from hashlib import blake2b  # noqa: PLC0415
+
+    return blake2b(b"".join(parts), digest_size=_DIGEST_BYTES).digest()
+
+
+# Printing
+
+_BINDER, _TYPE, _PRIMITIVE, _KEYWORD = "36", "2", "1;34", "35"
+
+
+class _Names(defaultdict[Var, str]):
+    """Gives variables the names a, b, ..., z, aa, ab, ... in the order they are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fresh = self._generate()
+
+    def __missing__(self, var: Var) -> str:
+        name = self[var] = next(self._fresh)
+        return name
+
+    @staticmethod
+    def _generate() -> Iterator[str]:
+        for length in itertools.count(1):
+            for letters in itertools.product(string.ascii_lowercase, repeat=length):
+                yield "".join(letters)
+
+
+@attrs.frozen
+class _Style:
+    colour: bool
+
+    def __call__(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+
+def print_jaxpr(jaxpr: Jaxpr, colour: bool | None = None) -> str:
+    """Return a jaxpr as text.
+
+    Args:
+        jaxpr: the program.
+        colour: whether to use terminal colours; by default, when standard output is a terminal
+            and ``NO_COLOR`` is not set.
+    """
+    if colour is None:
+        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return "\n".join(_jaxpr_lines(jaxpr, _Style(colour)))
+
+
+def print_eqn(eqn: JaxprEqn) -> str:
+    """Return one equation as text, its variables named from ``a``."""
+    return "\n".join(_eqn_lines(eqn, _Names(), _Style(False)))
+
+
+def _jaxpr_lines(jaxpr: Jaxpr, style: _Style) -> list[str]:
+    names = _Names()
+    binders = ", ".join(_binder(names, v, style) for v in jaxpr.in_binders)
+    lines = [f"{{ {style(_KEYWORD, 'lambda')} {binders} ."]
+    indent = "  " + style(_KEYWORD, "let") + " "
+    for eqn in jaxpr.eqns:
+        for line in _eqn_lines(eqn, names, style):
+            lines.append(indent + line)
+            indent = "      "
+    outs = ", ".join(_atom(names, x) for x in jaxpr.outs)
+    lines.append(f"  {style(_KEYWORD, 'in')} ( {outs} ) }}")
+    return lines
+
+
+def _eqn_lines(eqn: JaxprEqn, names: _Names, style: _Style) -> list[str]:
+    inputs = " ".join(_atom(names, x) for x in eqn.inputs)
+    binders = " ".join(_binder(names, v, style) for v in eqn.out_binders)
+    simple: list[str] = []
+    nested: list[str] = []
+    for name in field_names(type(eqn.params)):
+        value = getattr(eqn.params, name)
+        if isinstance(value, Jaxpr):
+            nested += _nested_lines(name, value, style)
+        elif isinstance(value, tuple) and value and all(isinstance(v, Jaxpr) for v in value):
+            for i, jaxpr in enumerate(value):
+                nested += _nested_lines(f"{name}[{i}]", jaxpr, style)
+        else:
+            simple.append(f"{name}={_param(value)}")
+    params = f" [ {' '.join(simple)} ]" if simple else ""
+    head = f"{binders} = {style(_PRIMITIVE, eqn.primitive.name)}{params} {inputs}".rstrip()
+    return [head, *nested]
+
+
+def _nested_lines(name: str, jaxpr: Jaxpr, style: _Style) -> list[str]:
+    with LEVEL:
+        first, *rest = _jaxpr_lines(jaxpr, style)
+    return [f"  {name}={first}", *(f"    {line}" for line in rest)]
+
+
+def _binder(names: _Names, var: Var, style: _Style) -> str:
+    return f"{style(_BINDER, names[var])}:{style(_TYPE, str(var.aval))}"
+
+
+def _atom(names: _Names, atom: Atom) -> str:
+    return str(atom) if isinstance(atom, Lit) else names[atom]
+
+
+def _param(value: Any) -> str:
+    name = getattr(value, "name", None)  # dtypes and enums print as their names
+    return name if isinstance(name, str) else str(value)

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from tinyjax.core.array import Array, ConcreteArray
-from tinyjax.core.digest import encode
+from tinyjax.core.encoding import encode
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects_of
 
 
