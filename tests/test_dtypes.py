@@ -91,14 +91,17 @@ def test_a_weak_type_gives_way(defaults: str) -> None:
     ("a", "b", "expected"),
     [
         ("int32", "uint32", "int64"),
-        ("int64", "uint64", "float32"),
+        ("int64", "uint64", "float64"),
         ("int64", "float32", "float32"),
         ("int32", "float16", "float16"),
         ("bfloat16", "float16", "float32"),
         ("float64", "complex64", "complex128"),
         ("bool", "int8", "int8"),
         (int, "int8", "int8"),
-        (float, "int64", "float32"),
+        (float, "int64", "float64"),
+        (float, "int32", "float32"),
+        (complex, "uint64", "complex128"),
+        (complex, "int32", "complex64"),
         (complex, "float64", "complex128"),
         (np.dtype("float64"), "float32", "float64"),  # NumPy says it is equal to Python's float
     ],
@@ -106,6 +109,57 @@ def test_a_weak_type_gives_way(defaults: str) -> None:
 def test_promote_types(a: Any, b: Any, expected: str) -> None:
     assert dtypes.promote_types(a, b) == np.dtype(expected)
     assert dtypes.promote_types(b, a) == np.dtype(expected)
+
+
+NAMED: list[tuple[str, Any, Any]] = [
+    *[(f"dtype {d}", d, d) for d in ALL],
+    *[(f"scalar type {d}", d.type, d.type) for d in (np.dtype("int8"), *map(np.dtype, "qfdFD"))],
+    *[
+        (f"jnp.{d}", getattr(jnp, d.name), getattr(jax.numpy, d.name))
+        for d in map(np.dtype, "iqfd")
+    ],
+    *[(f"array {d}", jnp.zeros(2, d), np.zeros(2, d)) for d in map(np.dtype, "bilqefdFD")],
+    *[(kind.__name__, kind, kind) for kind in (bool, int, float, complex)],
+    *[(repr(number), number, number) for number in (True, 1, 1.0, 1j)],
+]
+
+
+def test_result_types_are_those_of_jax_however_they_are_named() -> None:
+    """NumPy's float64 is equal to Python's ``float``, and yet not weak."""
+
+    def named(module: Any, kinds: tuple[Any, ...]) -> Any:
+        try:
+            return np.dtype(module.result_type(*kinds))
+        except (PromotionError, jax.dtypes.TypePromotionError):
+            return None
+
+    with tinyjax.default_dtypes("float64"), jax.enable_x64(True):
+        pairs = list(itertools.product(NAMED, repeat=2))
+        for several in (
+            *[(n,) for n in NAMED],
+            *pairs,
+            *list(itertools.product(NAMED, repeat=3))[::97],
+        ):
+            names, ours, theirs = zip(*several, strict=True)
+            assert named(jnp, ours) == named(jax.numpy, theirs), names
+
+
+def test_64_bit_integers_beside_weak_types_give_64_bits() -> None:
+    weak_float, weak_complex = ours("float"), ours("complex")
+    for integer in map(np.dtype, ("int64", "uint64")):
+        assert dtypes.promote([(integer, False), weak_float]) == (dtypes.float64, True)
+        assert dtypes.promote([(integer, False), weak_complex]) == (dtypes.complex128, True)
+        for dtype in (*INTEGERS, dtypes.bool_):
+            assert dtypes.promote([(integer, False), (dtype, False), weak_float])[0] == np.float64
+        for dtype in INEXACT:  # another operand says which float
+            assert dtypes.promote([(integer, False), (dtype, False), weak_float])[0] == dtype
+    # these meet in int64
+    mixed = [(dtypes.int32, False), (dtypes.uint32, False), weak_float]
+    assert dtypes.promote(mixed) == (dtypes.float64, True)
+    # a weak type of 64 bits is kept among weak ones, and gives way to a strong one
+    assert dtypes.promote([(dtypes.float64, True), weak_float]) == (dtypes.float64, True)
+    assert dtypes.promote([(dtypes.float64, True), weak_complex]) == (dtypes.complex128, True)
+    assert dtypes.promote([(dtypes.float64, True), (dtypes.float32, False)])[0] == np.float32
 
 
 def test_types_with_no_common_type() -> None:
@@ -209,7 +263,9 @@ def test_real_and_complex_counterparts() -> None:
 
 
 def test_to_inexact(defaults: str) -> None:
-    assert dtypes.to_inexact(dtypes.int64) == dtypes.default_float()
+    assert dtypes.to_inexact(dtypes.int64) == dtypes.to_inexact(dtypes.uint64) == dtypes.float64
+    assert dtypes.to_inexact(dtypes.int32) == dtypes.to_inexact(dtypes.bool_)
+    assert dtypes.to_inexact(dtypes.int32) == dtypes.default_float()
     assert dtypes.to_inexact(dtypes.bfloat16) == dtypes.bfloat16
 
 

@@ -1,9 +1,11 @@
 """Element types and how they are promoted.
 
 All of NumPy's numeric types up to 64 bits exist, with bfloat16 and the float8 types from ml_dtypes;
-nothing is ever narrowed silently. A type may be *weak*: it then came from a Python scalar and gives
+arrays keep theirs. A type may be *weak*: it then came from a Python scalar and gives
 way to any other type of its kind. Promotion follows JAX's lattice, in which the weak int, float and
 complex (``i*``, ``f*``, ``c*``) are nodes between the integers, the floats and the complex types.
+Where integers become floats and no operand says which, 64-bit integers become float64, and narrower
+ones the default float.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ _ALL = frozenset(ALL)
 _INEXACT = frozenset(INEXACT)
 _FLOATS = frozenset(FLOATS)
 _INTEGERS = frozenset(INTEGERS)
+_WIDE = frozenset((int64, uint64, float64, complex128))
 _NARROW_FLOATS = frozenset((*FLOAT8, bfloat16, float16))
 
 
@@ -107,6 +110,16 @@ def check(dtype: DTypeLike) -> DType:
     return found
 
 
+def typed(dtype: DTypeLike) -> tuple[DType, bool]:
+    """Return the NumPy dtype meant, and whether it is weak: ``int``, ``float`` and ``complex`` are.
+
+    Raises:
+        DtypeError: the type is not one that arrays can have.
+    """
+    # by identity: NumPy says that its float64 is equal to Python's float
+    return check(dtype), dtype is int or dtype is float or dtype is complex
+
+
 def default_float() -> DType:
     """Return the type of a Python float: float32 unless ``default_dtypes`` says float64."""
     return float32 if settings().default_dtypes == "float32" else float64
@@ -143,15 +156,20 @@ def real_part(dtype: DType) -> DType:
 
 
 def to_complex(dtype: DType) -> DType:
-    """Return the complex type that holds a real one."""
+    """Return the complex type of a real one's precision; complex types are unchanged."""
     if dtype.kind == "c":
         return dtype
     return complex128 if dtype == float64 else complex64
 
 
 def to_inexact(dtype: DType) -> DType:
-    """Return the type itself when it is a float or complex, else the default float."""
-    return dtype if dtype in _INEXACT else default_float()
+    """Return the float or complex type in which to compute with values of a type.
+
+    That is the type itself where it is one; float64 for 64-bit integers; else the default float.
+    """
+    if dtype in _INEXACT:
+        return dtype
+    return float64 if dtype in _WIDE else default_float()
 
 
 # The lattice. An edge leads from a node to the nodes just above it.
@@ -205,17 +223,25 @@ def _node(dtype: DType, weak: bool) -> _Node:
     return "c*" if dtype.kind == "c" else "f*"
 
 
-_WEAK_TYPES = {"i*": int, "f*": float, "c*": complex}
-
-
 @cache
 def _promote(types: tuple[tuple[DType, bool], ...], defaults: str) -> tuple[DType, bool]:
     joined = _join(frozenset(_node(dtype, weak) for dtype, weak in types))
-    if isinstance(joined, str):
-        # Only weak operands give a weak result its own width: two strong 64-bit integers that
-        # meet in f* get the default float.
-        return scalar_dtype(_WEAK_TYPES[joined]), True
-    return joined, False
+    if not isinstance(joined, str):
+        return joined, False
+    # No operand says how wide the result is: 64 bits for what has 64 bits, else the default width.
+    is_wide = defaults == "float64" or any(dtype in _WIDE for dtype, _ in types)
+    if not is_wide:
+        whole = [_node(*t) for t in types if t[0].kind in "biu"]
+        integers = _join(frozenset([bool_, *whole]))
+        is_wide = integers in _WIDE or integers == "f*"  # int32 and uint32 meet in int64
+    return _WEAK[joined][is_wide], True
+
+
+_WEAK: dict[str, tuple[DType, DType]] = {
+    "i*": (int32, int64),
+    "f*": (float32, float64),
+    "c*": (complex64, complex128),
+}
 
 
 def promote(types: Sequence[tuple[DType, bool]]) -> tuple[DType, bool]:
@@ -246,6 +272,4 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
     Raises:
         PromotionError: there is no common type.
     """
-    # by identity: NumPy says that its float64 is equal to Python's float
-    weak = [x is int or x is float or x is complex for x in (a, b)]
-    return promote([(check(a), weak[0]), (check(b), weak[1])])[0]
+    return promote([typed(a), typed(b)])[0]

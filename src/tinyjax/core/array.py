@@ -686,10 +686,12 @@ class ConcreteArray(Array):
     is never the user's own memory and is handed out read-only.
     """
 
-    __slots__ = ("__weakref__", "_aval", "_buffer", "_host")
+    __slots__ = ("__weakref__", "_aval", "_buffer", "_host", "_number")
 
     _host: HostArray | None
     _aval: ShapedArray | None
+    #: The Python number that an operand was made of, before it was rounded; otherwise not set.
+    _number: bool | int | float | complex
 
     def __init__(
         self,
@@ -903,11 +905,11 @@ def as_array(x: object) -> Array:
         case bool():
             return scalar(x, np.dtype(np.bool_))
         case int():
-            return scalar(x, default_int(), True)
+            return _of_number(x, default_int())
         case float():
-            return scalar(x, default_float(), True)
+            return _of_number(x, default_float())
         case complex():
-            return scalar(x, default_complex(), True)
+            return _of_number(x, default_complex())
         case _ if hasattr(x, "__jax_array__"):
             return as_array(x.__jax_array__())
         case _:
@@ -915,6 +917,21 @@ def as_array(x: object) -> Array:
                 f"expected an array or a number, but got {type(x).__name__}: {_shorten(repr(x))}. "
                 "Convert it with jnp.asarray(...)."
             )
+
+
+def _of_number(value: int | float | complex, dtype: DType) -> ConcreteArray:
+    made = scalar(value, dtype, True)
+    made._number = value
+    return made
+
+
+def given_number(x: ConcreteArray) -> HostArray:
+    """The data of an array; where it was made of a Python number, that number before rounding.
+
+    ``0.1`` beside a float64 is float64's 0.1, and not what is left of it in the default float.
+    """
+    number = getattr(x, "_number", None)
+    return x.host if number is None else np.asarray(number)
 
 
 def _shorten(text: str, most: int = 60) -> str:

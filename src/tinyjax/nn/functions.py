@@ -1,7 +1,7 @@
 """Activations, elementwise, and normalisations over axes.
 
 Where an activation has a kink, its derivative there is one of the two sides' and named in the
-docstring. Integers become the default float where the formula is no integer's.
+docstring. Integers become floats where the formula is no integer's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tinyjax.numpy.elementwise import (
     subtract,
     tanh,
 )
-from tinyjax.numpy.promotion import array_of, inexact, strong
+from tinyjax.numpy.promotion import array_of, arrays, inexact, promote_inexact, strong
 from tinyjax.numpy.reductions import max as maximum_of
 from tinyjax.numpy.reductions import mean
 from tinyjax.numpy.reductions import sum as sum_of
@@ -150,11 +150,11 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         >>> round(float(nn.elu(-1.0)), 4)
         -0.6321
     """
-    a = inexact(x, "elu")
+    a, scale = promote_inexact(*arrays("elu", x, alpha))
     zero = full_like(a, 0.0)
     positive = ew.gt(a, zero)
     # the exponential of a large number would make its derivative inf * 0
-    return pick(positive, a, alpha * ew.expm1(ew.select(positive, zero, a)))
+    return pick(positive, a, scale * ew.expm1(ew.select(positive, zero, a)))
 
 
 def selu(x: ArrayLike) -> Array:
@@ -185,8 +185,8 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         >>> round(float(nn.celu(-1.0, 2.0)), 4)
         -0.7869
     """
-    a = inexact(x, "celu")
-    return maximum(a, 0.0) + alpha * expm1(minimum(a, 0.0) / alpha)
+    a, scale = promote_inexact(*arrays("celu", x, alpha))
+    return maximum(a, 0.0) + scale * expm1(minimum(a, 0.0) / scale)
 
 
 def hard_tanh(x: ArrayLike) -> Array:
@@ -306,8 +306,8 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
         >>> float(nn.squareplus(0.0))
         1.0
     """
-    a = inexact(x, "squareplus")
-    return (a + sqrt(square(a) + b)) / 2
+    a, width = promote_inexact(*arrays("squareplus", x, b))
+    return (a + sqrt(square(a) + width)) / 2
 
 
 def soft_sign(x: ArrayLike) -> Array:

@@ -11,8 +11,6 @@ from tinyjax.numpy.promotion import (
     broadcast,
     broadcast_shapes,
     broadcast_to_shape,
-    convert,
-    inexact,
     promote_dtypes,
     promote_inexact,
     strong,
@@ -60,13 +58,13 @@ def gradient(
     """
     if edge_order not in (None, 1):
         raise ArgumentError(f"gradient: edge_order must be 1, but got {edge_order}.")
-    x = inexact(f, "gradient")
+    given = arrays("gradient", f, *(varargs or (1.0,)))
+    x, *spacings = [strong(a) for a in promote_inexact(*given)]
     axes = (
         canonical_axes(axis, x.ndim)
         if not isinstance(axis, (list, tuple))
         else tuple(canonical_axis(i, x.ndim) for i in axis)
     )
-    spacings = arrays("gradient", *varargs) or arrays("gradient", 1.0)
     if len(spacings) == 1:
         spacings *= len(axes)
     if len(spacings) != len(axes):
@@ -78,13 +76,12 @@ def gradient(
     return results[0] if len(results) == 1 else results
 
 
-def _gradient(x: Array, spacing: Array, axis: int) -> Array:
+def _gradient(x: Array, h: Array, axis: int) -> Array:
     n = x.shape[axis]
     if n < 2:
         raise ShapeError(
             f"gradient needs at least two samples along axis {axis}, but the shape is {x.shape}."
         )
-    h = convert(spacing, x.dtype)
     steps = _at(x, 1, 0, axis) - _at(x, 0, -1, axis)
     if not h.shape:
         first, last = _at(steps, 0, 1, axis) / h, _at(steps, -1, 0, axis) / h

@@ -20,7 +20,9 @@ from tinyjax.core.array import (
     as_array,
     canonical_axis,
     followed,
+    given_number,
     is_array_like,
+    scalar,
 )
 from tinyjax.core.primitive import HostArray
 from tinyjax.dtypes import DType, DTypeLike
@@ -41,6 +43,7 @@ from tinyjax.numpy.promotion import (
     broadcast,
     broadcast_to_shape,
     convert,
+    convert_host,
     promote_inexact,
     strong,
 )
@@ -145,7 +148,9 @@ def _make(x: Any, wanted: DType | None) -> Array:
     if isinstance(x, Array):
         return x
     if type(x) in _PYTHON:
-        return as_array(x) if wanted is None else _of_numbers(x, {type(x)}, wanted)
+        if wanted is not None:
+            return _of_numbers(x, {type(x)}, wanted)
+        return scalar(x, dtypes.scalar_dtype(type(x)), type(x) is not bool)
     if isinstance(x, (list, tuple)):
         return _of_list(x, wanted)
     if not is_array_like(x) and not hasattr(x, "__jax_array__") and hasattr(x, "__array__"):
@@ -155,14 +160,8 @@ def _make(x: Any, wanted: DType | None) -> Array:
         # at once, so that no conversion is staged
         if id(made) in followed:
             return ew.convert_element_type(made, wanted)
-        return ConcreteArray(_convert_host(made.host, wanted))
+        return ConcreteArray(convert_host(made.host, wanted))
     return made
-
-
-def _convert_host(host: HostArray, dtype: DType) -> HostArray:
-    with np.errstate(all="ignore"):
-        params = ew.ConvertParams(dtype, False)
-        return np.asarray(ew.convert_element_type_p.rules.impl([host], params)[0])
 
 
 def _flatten(x: Any, leaves: list[Any]) -> None:
@@ -181,9 +180,10 @@ def _of_list(x: Any, wanted: DType | None) -> Array:
         return _of_numbers(x, types, wanted)
     parts = [array_of("array", leaf) for leaf in leaves]
     dtype = wanted or dtypes.promote([(p.dtype, p.weak_type) for p in parts])[0]
-    if all(isinstance(p, ConcreteArray) and id(p) not in followed for p in parts):
-        hosts = iter([p.concrete("an array") for p in parts])
-        return ConcreteArray(_convert_host(_host_of(_nest(x, hosts), x), dtype))
+    known = [p for p in parts if isinstance(p, ConcreteArray) and id(p) not in followed]
+    if len(known) == len(parts):
+        hosts = iter([convert_host(given_number(p), dtype) for p in known])
+        return ConcreteArray(_host_of(_nest(x, hosts), x))
     converted = iter([ew.convert_element_type(p, dtype) for p in parts])
     return _stack(_nest(x, converted), x)
 
@@ -233,7 +233,7 @@ def _of_numbers(x: Any, types: set[type], wanted: DType | None) -> Array:
                 f"array: {host.max() if host.max() > info.max else host.min()} does not fit in "
                 f"{info.dtype}. Give a wider dtype, for instance jnp.array(..., dtype=jnp.int64)."
             )
-    return ConcreteArray(_convert_host(host, wanted))
+    return ConcreteArray(convert_host(host, wanted))
 
 
 # Filled with one value
@@ -393,7 +393,7 @@ def arange(
             counted = ew.mul(counted, filled((size,), _wrap(by, wanted), wanted))
         return counted if first == 0 else ew.add(counted, filled((size,), first, wanted))
     values = np.arange(first, last, by)
-    return ConcreteArray(_convert_host(values, wanted))
+    return ConcreteArray(convert_host(values, wanted))
 
 
 def _fits(name: str, value: int, dtype: DType) -> None:

@@ -1002,5 +1002,4 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False) -> Array:
         >>> jnp.astype(jnp.array([1.7, -1.7]), jnp.int8)
         Array([ 1, -1], dtype=int8)
     """
-    a = array_of("astype", x)
-    return ew.convert_element_type(a, dtypes.check(dtype))
+    return convert(array_of("astype", x), dtypes.check(dtype))

@@ -27,6 +27,7 @@ from tinyjax.core.array import (
     Indices,
     first_element,
     followed,
+    given_number,
     is_splat,
     scalar,
     splat,
@@ -348,7 +349,8 @@ def _converted(x: Array, value: ArrayLike) -> Array:
             f"Convert the value with .astype({dtype.name!r}), or the array beforehand."
         )
     if _is_constant(update):
-        return splat(first_element(update.host).astype(dtype), ShapedArray(update.shape, dtype))
+        element = first_element(given_number(update)).astype(dtype)
+        return splat(element, ShapedArray(update.shape, dtype))
     return convert(update, dtype)
 
 

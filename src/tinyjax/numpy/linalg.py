@@ -1,9 +1,9 @@
 """Linear algebra on matrices and stacks of them: the axes before the last two are the batch's.
 
-Integers become the default float; types other than single and double precision, real or complex,
-are not taken. Nothing raises because of the numbers in a matrix: where a matrix is singular, not
-positive definite, or an iteration fails, the results for that matrix are NaN. Everything has
-derivatives of any order where it is smooth.
+Integers become floats; types other than single and double precision, real or complex, are not
+taken. Nothing raises because of the numbers in a matrix: where a matrix is singular, not positive
+definite, or an iteration fails, the results for that matrix are NaN. Everything has derivatives of
+any order where it is smooth.
 """
 
 from __future__ import annotations

@@ -498,12 +498,15 @@ def block(arrays: Any) -> Array:
         return [leaf for y in x for leaf in leaves_of(y)] if isinstance(x, list) else [x]
 
     depth = depth_of(arrays)
-    ndim = max([depth, *[array_of("block", x).ndim for x in leaves_of(arrays)]])
+    leaves = [array_of("block", x) for x in leaves_of(arrays)]
+    leaves = promote_dtypes(*leaves) if leaves else []
+    ndim = max([depth, *[x.ndim for x in leaves]])
+    rest = iter(leaves)
 
     def join(x: Any, level: int) -> Array:
         if isinstance(x, list):
             return concatenate([join(y, level + 1) for y in x], ndim - depth + level)
-        leaf = array_of("block", x)
+        leaf = next(rest)
         return sh.reshape(leaf, (1,) * (ndim - leaf.ndim) + leaf.shape)
 
     return join(arrays, 0)
@@ -878,11 +881,11 @@ def _pad_widths(pad_width: PadWidth, ndim: int) -> list[tuple[int, int]]:
 
 
 def _pad_constant(x: Array, widths: list[tuple[int, int]], values: Nested) -> Array:
-    table = array_from(values)
+    table = array_from(values, x.dtype)
     if not table.shape:
         value = convert(table, x.dtype, x.weak_type)
         return sh.pad(x, value, [(before, after, 0) for before, after in widths])
-    pairs = broadcast_to(ew.convert_element_type(table, x.dtype), (x.ndim, 2))
+    pairs = broadcast_to(table, (x.ndim, 2))
     for axis, (before, after) in enumerate(widths):
         low, high = _unstacked(sh.reshape(sh.slice_in_dim(pairs, axis, axis + 1), (2,)), 0)
         none = [(0, 0, 0)] * axis
@@ -1017,7 +1020,7 @@ def diff(
 
     Args:
         a: any dtype; of bools, whether they differ.
-        n: how often this is done.
+        n: how often this is done; 0 gives ``a`` itself.
         axis: along which.
         prepend: put before ``a`` first: an array, or a scalar for one element.
         append: put after ``a`` first.
@@ -1034,16 +1037,17 @@ def diff(
     x = array_of("diff", a)
     if n < 0:
         raise ArgumentError(f"diff: n must be at least 0, but got {n}.")
+    if n == 0:  # nothing is put before or after either, as in NumPy
+        return x
     if not x.shape:
         raise ShapeError("diff needs an array with at least one axis.")
     place = canonical_axis(axis, x.ndim)
-    ends = [None if e is None else array_of("diff", e) for e in (prepend, append)]
+    given = [e for e in (prepend, x, append) if e is not None]
     one = tuple([1 if i == place else m for i, m in enumerate(x.shape)])
-    before, after = [
-        [] if e is None else [broadcast_to(e, one) if not e.shape else e] for e in ends
+    parts = [
+        e if e.shape else broadcast_to(e, one) for e in promote_dtypes(*arrays("diff", *given))
     ]
-    if before or after:
-        x = concatenate([*before, x, *after], place)
+    x = concatenate(parts, place)
     for _ in range(n):
         size = x.shape[place]
         later = sh.slice_in_dim(x, min(1, size), size, 1, place)
@@ -1057,6 +1061,6 @@ def ediff1d(
 ) -> Array:
     """Return the differences of neighbours in the flattened array, between given ends."""
     x = diff(ravel(ary))
-    before = [] if to_begin is None else [astype(ravel(to_begin), x.dtype)]
-    after = [] if to_end is None else [astype(ravel(to_end), x.dtype)]
+    before = [] if to_begin is None else [ravel(astype(to_begin, x.dtype))]
+    after = [] if to_end is None else [ravel(astype(to_end, x.dtype))]
     return concatenate([*before, x, *after])

@@ -20,15 +20,21 @@ from tinyjax.core.array import (
     ConcreteArray,
     as_array,
     followed,
+    given_number,
     met_splats,
     remember_splat,
     splat,
 )
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import HostArray
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, promote, to_inexact
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives.elementwise import (
+    ConvertParams,
+    convert_element_type,
+    convert_element_type_p,
+)
 from tinyjax.primitives.shape import BroadcastParams, broadcast_in_dim_p, reshape
 
 #: Python's number types, with the dtypes that hold them: beside such an array a number takes the
@@ -69,10 +75,16 @@ def convert(x: Array, dtype: DType, weak_type: bool = False) -> Array:
     if x.dtype == dtype and x.weak_type == weak_type:
         return x
     if type(x) is ConcreteArray and x.weak_type and not x.shape and id(x) not in followed:
-        with np.errstate(all="ignore"):
-            host = x.host.astype(dtype)
+        host = convert_host(given_number(x), dtype)
         return ConcreteArray(host, ShapedArray((), dtype, weak_type))
     return convert_element_type(x, dtype, weak_type)
+
+
+def convert_host(host: HostArray, dtype: DType) -> HostArray:
+    """Convert data to a dtype as ``convert_element_type`` does."""
+    with np.errstate(all="ignore"):
+        params = ConvertParams(dtype, False)
+        return np.asarray(convert_element_type_p.rules.impl([host], params)[0])
 
 
 def strong(x: Array) -> Array:
@@ -143,7 +155,7 @@ def promote_dtypes(*xs: Array) -> list[Array]:
 
 
 def promote_inexact(*xs: Array) -> list[Array]:
-    """Convert arrays to their common dtype, or the default float where that is no float."""
+    """Convert arrays to their common dtype, or the float that stands for it: see ``to_inexact``."""
     dtype, weak = promote([(x.dtype, x.weak_type) for x in xs])
     dtype = to_inexact(dtype)
     return [convert(x, dtype, weak) for x in xs]
@@ -219,7 +231,7 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
 
 
 def inexact_operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    """The same, with integers converted to the default float."""
+    """The same, with integers converted to floats."""
     a, b = operands(name, x, y)
     if a.dtype not in _INEXACT:
         dtype, weak = to_inexact(a.dtype), a.weak_type

@@ -355,14 +355,27 @@ def _result_type(dtype: DTypeLike, x: Array) -> DType:
     return dtypes.to_inexact(x.dtype) if dtype is None else dtypes.check(dtype)
 
 
-def _count(
-    name: str, x: Array, axes: tuple[int, ...], where: ArrayLike | None, dtype: DType
+def _divisor(
+    name: str,
+    x: Array,
+    axes: tuple[int, ...],
+    where: ArrayLike | None,
+    dtype: DType,
+    less: int | float = 0,
 ) -> Array:
-    """How many elements take part in a reduction; a scalar where all of them do."""
+    """How many elements take part in a reduction, less so many; NaN where none are left.
+
+    A scalar where all elements take part.
+    """
     if where is None:
-        return full((), math.prod([x.shape[i] for i in axes]), dtype)
+        left = math.prod([x.shape[i] for i in axes]) - less
+        return full((), left if left > 0 else math.nan, dtype)
     ones = full(x.shape, 1, dtype)
-    return rd.reduce_sum(_masked(name, ones, where, 0), axes)
+    count = rd.reduce_sum(_masked(name, ones, where, 0), axes)
+    if not less:  # over no elements 0 is divided by 0
+        return count
+    count = ew.sub(count, full_like(count, less))
+    return pick(ew.gt(count, full_like(count, 0)), count, math.nan)
 
 
 def mean(
@@ -377,7 +390,7 @@ def mean(
     """Return the arithmetic mean over axes; NaN where there is no element.
 
     Args:
-        a: any dtype; integers give the default float.
+        a: any dtype; integers give the default float, those of 64 bits float64.
         axis: what is reduced: an axis, several, or None for all.
         dtype: of the result.
         out: only None; arrays are immutable.
@@ -399,8 +412,8 @@ def mean(
     inner = _computation_type(dtypes.to_inexact(result))
     x = convert(x, inner)
     total = rd.reduce_sum(_masked("mean", x, where, 0), axes)
-    count = _count("mean", x, axes, where, inner)
-    average_ = ew.div(total, broadcast_to_shape(count, total.shape))
+    divisor = _divisor("mean", x, axes, where, inner)
+    average_ = ew.div(total, broadcast_to_shape(divisor, total.shape))
     return convert(_keep(average_, x, axes, keepdims), result)
 
 
@@ -417,6 +430,8 @@ def var(  # noqa: PLR0913 (JAX's signature)
     correction: int | float | None = None,
 ) -> Array:
     """Return the variance over axes: the mean of the squared distances from the mean.
+
+    NaN where ``ddof`` is not less than the number of elements.
 
     Args:
         a: any dtype; the variance of complex numbers is real.
@@ -455,8 +470,7 @@ def var(  # noqa: PLR0913 (JAX's signature)
     else:
         squares = ew.mul(distance, distance)
     total = rd.reduce_sum(_masked("var", squares, where, 0), axes)
-    count = _count("var", x, axes, where, inner)
-    divisor = ew.sub(count, full_like(count, less))
+    divisor = _divisor("var", x, axes, where, inner, less)
     variance = ew.div(total, broadcast_to_shape(divisor, total.shape))
     return convert(_keep(variance, x, axes, keepdims), result)
 

@@ -167,6 +167,8 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
 def result_type(*args: ArrayLike | DTypeLike) -> DType:
     """Return the dtype of the result of an operation on arrays, numbers or dtypes.
 
+    Python's ``int``, ``float`` and ``complex`` are weak, like their numbers; NumPy's types are not.
+
     Raises:
         PromotionError: they have no common type.
         ArgumentError: no arguments are given.
@@ -185,7 +187,7 @@ def _type_of(x: ArrayLike | DTypeLike) -> tuple[DType, bool]:
     if is_array_like(x):
         a = as_array(x)
         return a.dtype, a.weak_type
-    return dtypes.check(x), x in (int, float, complex)
+    return dtypes.typed(x)
 
 
 def can_cast(from_: DTypeLike, to: DTypeLike, casting: Casting = "safe") -> bool:

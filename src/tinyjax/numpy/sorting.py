@@ -16,7 +16,7 @@ from tinyjax.core.primitive import HostArray
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.elementwise import no_out
-from tinyjax.numpy.promotion import array_of, convert, promote_inexact, strong
+from tinyjax.numpy.promotion import array_of, arrays, convert, promote_inexact, strong
 from tinyjax.primitives import cumulative as cu
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.gather import index_take
@@ -395,7 +395,7 @@ def percentile(
 ) -> Array:
     """Return quantiles for fractions given in percent; other arguments as for ``quantile``."""
     no_out("percentile", out)
-    return _quantile("percentile", a, _hundredths(q), axis, method, keepdims, False)
+    return _quantile("percentile", a, q, axis, method, keepdims, False, 100)
 
 
 def nanpercentile(
@@ -409,12 +409,7 @@ def nanpercentile(
 ) -> Array:
     """Return percentiles of the elements that are not NaN; arguments as for ``percentile``."""
     no_out("nanpercentile", out)
-    return _quantile("nanpercentile", a, _hundredths(q), axis, method, keepdims, True)
-
-
-def _hundredths(q: ArrayLike) -> Array:
-    (fraction,) = promote_inexact(array_of("percentile", q))
-    return ew.div(fraction, full_like(fraction, 100))
+    return _quantile("nanpercentile", a, q, axis, method, keepdims, True, 100)
 
 
 def median(
@@ -462,13 +457,15 @@ def _quantile(
     method: Method,
     keepdims: bool,
     skip_nan: bool,
+    whole: int = 1,
 ) -> Array:
+    """Return quantiles; ``q`` counts from 0 to ``whole``."""
     if method not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise ArgumentError(
             f"{name}: method must be 'linear', 'lower', 'higher', 'midpoint' or 'nearest', but got "
             f"{method!r}."
         )
-    x, fractions = promote_inexact(array_of(name, a), array_of(name, q))
+    x, fractions = promote_inexact(*arrays(name, a, q))
     if dtypes.is_complex(x.dtype):
         raise DtypeError(
             f"{name} needs real arrays, but got {x.aval}: complex numbers have no order."
@@ -477,6 +474,8 @@ def _quantile(
         raise ShapeError(
             f"{name} takes fractions as a scalar or one axis, but got {fractions.aval}."
         )
+    if whole != 1:
+        fractions = ew.div(fractions, full_like(fractions, whole))
     axes = canonical_axes(axis, x.ndim)
     kept = tuple(i for i in range(x.ndim) if i not in axes)
     # the axes looked over become one, in front

@@ -238,14 +238,14 @@ def pmean(
 ) -> Any:
     """Return the mean over the examples of an enclosing ``vmap``; arguments as for ``psum``.
 
-    Integers are averaged in the default float.
+    Integers are averaged in the default float, those of 64 bits in float64.
     """
     _check_groups("pmean", axis_index_groups)
     count = prod(_size("pmean", axis) for axis in _names(axis_name))
 
     def mean(leaf: Array) -> Array:
         if not dtypes.is_inexact(leaf.dtype):
-            leaf = convert_element_type(leaf, dtypes.default_float())
+            leaf = convert_element_type(leaf, dtypes.to_inexact(leaf.dtype))
         return div(leaf, full_like(leaf, count))
 
     total = psum(tree.map(as_array, x), axis_name)

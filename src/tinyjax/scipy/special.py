@@ -1,4 +1,4 @@
-"""Special functions, with broadcasting and promotion; integers become the default float.
+"""Special functions, with broadcasting and promotion; integers become floats.
 
 Results are NaN outside a function's domain. All have derivatives, of any order, unless said.
 """

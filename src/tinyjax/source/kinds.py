@@ -119,6 +119,8 @@ _ARITHMETIC: Final = frozenset(
     (operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pos,
      operator.mod, operator.floordiv, builtins.abs)
 )  # fmt: skip
+#: What gives a float of numbers. Looked up by hash, since ``jnp.float64 == float``.
+_FLOATS: Final = frozenset((float, math.log, min, max))
 #: What gives whole numbers, whatever it is given.
 WHOLE: Final = frozenset((len, int, ord, math.floor, math.ceil, math.factorial, math.comb))
 
@@ -185,6 +187,6 @@ def _of_call(call: Call, kinds: list[Kind]) -> Kind:
             whole = isinstance(exponent, Constant) and isinstance(exponent.value, int)
             return Kind.FLOAT if whole else Kind.ACTIVE
         rule = rule_of(function)
-        if (rule is not None and rule.scalar) or function in (float, math.log, min, max):
+        if (rule is not None and rule.scalar) or function in _FLOATS:
             return Kind.FLOAT
     return Kind.ACTIVE
