@@ -31,7 +31,16 @@ import numpy as np
 
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import HostArray
-from tinyjax.dtypes import ALL, DType, DTypeLike, default_complex, default_float, default_int
+from tinyjax.dtypes import (
+    ALL,
+    FLOAT8,
+    DType,
+    DTypeLike,
+    bfloat16,
+    default_complex,
+    default_float,
+    default_int,
+)
 from tinyjax.errors import ArgumentError, AxisError, DtypeError
 
 ArrayLike: TypeAlias = Union["Array", HostArray, np.generic, bool, int, float, complex]
@@ -679,11 +688,16 @@ followed: dict[int, object] = {}
 on_read: list[Callable[[ConcreteArray], None]] = []
 
 
+#: An argument that was not given, where None is one.
+_NOT_SAID: Final = object()
+
+
 class ConcreteArray(Array):
     """An array that has its data: on the host, in a device buffer, or both.
 
     Each side is made from the other when first needed; on CPU that copies nothing. The host array
-    is never the user's own memory and is handed out read-only.
+    is never the user's own memory. ``_host``, which evaluation reads, may be writable; whatever
+    leaves the array is ``host``, which is not.
     """
 
     __slots__ = ("__weakref__", "_aval", "_buffer", "_host", "_number")
@@ -713,10 +727,12 @@ class ConcreteArray(Array):
 
     @property
     def host(self) -> HostArray:
-        """The data as a NumPy array; not to be written to."""
+        """The data as a NumPy array that cannot be written to."""
         host = self._host
         if host is None:
             host = self._host = self._fetch()
+        if host.flags.writeable:
+            host = self._host = _sealed(host)
         return host
 
     def _fetch(self) -> HostArray:
@@ -763,19 +779,46 @@ class ConcreteArray(Array):
             look(self)
         host = self.host
         if (dtype is not None and np.dtype(dtype) != host.dtype) or copy:
-            return np.array(host, dtype=dtype, copy=True)
-        view = host.view()
-        view.flags.writeable = False
-        return view
+            return np.array(host, dtype=dtype, copy=True if copy is None else copy)
+        return host.view()
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: object = _NOT_SAID,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Export the data by DLPack: read-only, or as a copy if the consumer knows no read-only.
+
+        Args:
+            stream: None, on CPU. A consumer that gives it, and no ``max_version``, is JAX, which
+                does not write to what it imports: it gets no copy.
+            max_version: what the consumer understands; from version 1 on, that data is read-only.
+            dl_device: where the data is wanted; only the CPU.
+            copy: whether the consumer wants a copy, which it may write to.
+
+        Raises:
+            BufferError: the dtype or the device is none of DLPack's, or a copy is forbidden and
+                needed.
+        """
         for look in on_read:
             look(self)
-        return self.host.__dlpack__(**options)
+        host = self.host
+        if max_version is not None and max_version[0] >= 1:
+            return host.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+        if copy or (stream is _NOT_SAID and copy is None):
+            return np.array(host).__dlpack__()
+        if stream is _NOT_SAID:
+            raise BufferError(
+                "this array is read-only, which cannot be said in a DLPack version below 1: let "
+                "the consumer ask for max_version=(1, 0), or allow a copy."
+            )
+        return _writable_alias(np.ascontiguousarray(host)).__dlpack__(stream=stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        kind, number = self.host.__dlpack_device__()
-        return int(kind), int(number)
+        return (1, 0)  # the CPU
 
     def is_deleted(self) -> bool:
         return self._host is None and self._buffer is not None and self._buffer.is_deleted()
@@ -807,6 +850,36 @@ class ConcreteArray(Array):
 
     def __deepcopy__(self, memo: object) -> Array:
         return self
+
+
+def _sealed(host: HostArray) -> HostArray:
+    """Return a read-only view that nothing makes writable: its base is no array, but a capsule."""
+    dtype = host.dtype
+    is_unknown = dtype in _UNKNOWN_TO_DLPACK
+    try:
+        view = np.from_dlpack(host.view(f"u{dtype.itemsize}") if is_unknown else host)
+    except BufferError:  # what holds no data, such as the tangents of integers
+        view = host
+    view.flags.writeable = False
+    return view.view(dtype) if is_unknown else view
+
+
+_UNKNOWN_TO_DLPACK = frozenset((*FLOAT8, bfloat16))
+
+
+class _WritableAlias:
+    """What NumPy makes an array from, on memory that is read-only elsewhere."""
+
+    __slots__ = ("__array_interface__", "_host")
+
+    def __init__(self, host: HostArray) -> None:
+        described = host.__array_interface__
+        self.__array_interface__ = described | {"data": (described["data"][0], False)}
+        self._host = host
+
+
+def _writable_alias(host: HostArray) -> HostArray:
+    return np.asarray(_WritableAlias(host))
 
 
 def _rebuild(host: HostArray, weak_type: bool) -> Array:
