@@ -74,8 +74,10 @@ def cholesky(
     """Return the upper triangular ``R`` with a positive diagonal and ``R^H R = a``.
 
     Args:
-        a: Hermitian positive definite matrices, shape ``(..., n, n)``.
-        lower: whether to return ``R^H`` in its place.
+        a: Hermitian positive definite matrices, shape ``(..., n, n)``, of which the upper triangle
+            is looked at, and has the whole derivative.
+        lower: whether to return the lower triangular ``L`` with ``L L^H = a`` in its place, from
+            the lower triangle.
         overwrite_a: not used.
         check_finite: not used.
 
@@ -89,8 +91,10 @@ def cholesky(
         Array([[2., 1.],
                [0., 2.]], dtype=float32)
     """
-    factor = triangular.cholesky(_matrices("cholesky", a, square=True))
-    return factor if lower else matrices.mH(factor)
+    x = _matrices("cholesky", a, square=True)
+    if lower:
+        return triangular.cholesky(x, symmetrize_input=False)
+    return matrices.mH(triangular.cholesky(matrices.mH(x), symmetrize_input=False))
 
 
 def cho_factor(
@@ -344,13 +348,13 @@ def solve(
     Args:
         a: shape ``(..., n, n)``.
         b: shape ``(..., n, m)``; or with one axis less than ``a``, for vectors.
-        lower: not used: of Hermitian matrices, both triangles count.
+        lower: which triangle of positive definite matrices is looked at; the upper by default.
         overwrite_a: not used.
         overwrite_b: not used.
         debug: not used.
         check_finite: not used.
         assume_a: ``"pos"`` for Hermitian positive definite matrices, which are solved by Cholesky
-            factors; ``"sym"`` and ``"her"`` are solved as ``"gen"``, others.
+            factors; ``"sym"`` and ``"her"`` are solved as ``"gen"``, others: both triangles count.
 
     Returns:
         ``x``, of the shape of ``b``; NaN where there is no solution.
@@ -364,7 +368,7 @@ def solve(
             f"solve takes 'gen', 'sym', 'her' or 'pos' for assume_a, but got {assume_a!r}."
         )
     if assume_a == "pos":
-        return cho_solve(cho_factor(a, lower=True), b)
+        return cho_solve(cho_factor(a, lower), b)
     matrix, right, vector = _systems("solve", a, b)
     return _plain(lu_.solve(matrix, right), vector)
 
