@@ -89,19 +89,32 @@ class _Check:
             return self.eps
         return float(max((_precision(d) for d in dtypes), default=1e-16) ** (1 / 3))
 
-    def tolerances(self, dtypes: Sequence[DType]) -> tuple[float, float]:
-        """Absolute and relative tolerance; by default a few times the error to be expected."""
+    def tolerances(
+        self, dtypes: Sequence[DType], values: Sequence[HostArray]
+    ) -> tuple[float, float]:
+        """Absolute and relative tolerance; by default a few times the error to be expected.
+
+        A value is rounded by the precision times its size, which the step divides: with the
+        default step this is the precision to the power 2/3 times the size, and truncation is of
+        the same order.
+        """
         default = 10.0 * max((_precision(d) for d in dtypes), default=1e-16) ** (2 / 3)
         # each derivative taken adds intermediate values that a difference rounds
         default *= 10.0 ** len(self.history)
         return (
-            default if self.atol is None else self.atol,
+            default * max(1.0, _size(values)) if self.atol is None else self.atol,
             default if self.rtol is None else self.rtol,
         )
 
 
 def _precision(dtype: DType) -> float:
     return float(_finfo(real_part(dtype)).eps)
+
+
+def _size(values: Sequence[HostArray]) -> float:
+    """The greatest absolute value among the finite elements."""
+    sizes = [np.abs(_wide(x)) for x in values if is_inexact(x.dtype)]
+    return max((float(np.max(x, initial=0.0, where=np.isfinite(x))) for x in sizes), default=0.0)
 
 
 @attrs.frozen
@@ -218,12 +231,13 @@ def _check_fwd(
     expected_values, out_tree = point.outputs(point.hosts)
     slopes, _, eps = point.differences(directions)
     used = [x.dtype for x in (*point.hosts, *values) if is_inexact(x.dtype)]
-    atol, rtol = point.check.tolerances(used)
     for i, (got, expected) in enumerate(zip(values, expected_values, strict=True)):
+        atol, rtol = point.check.tolerances(used, [got])
         if not np.allclose(_wide(got), _wide(expected), rtol, atol, equal_nan=True):
             place = leaf_path("result", out_tree, i)
             _fail(point, "fwd", place, got, expected, "the value itself differs under jvp")
-    for i, (got, slope) in enumerate(zip(found, slopes, strict=True)):
+    for i, (value, got, slope) in enumerate(zip(values, found, slopes, strict=True)):
+        atol, rtol = point.check.tolerances(used, [value])
         if is_inexact(got.dtype) and not np.allclose(_wide(got), slope, rtol, atol):
             place, x, y = _worst(leaf_path("result", out_tree, i), _wide(got), slope)
             detail = (
@@ -253,10 +267,13 @@ def _blame(
         return ""
     for k in candidates:
         alone = [t if j == k else np.zeros_like(t) for j, t in enumerate(directions)]
-        _, tangent = f_jvp(point.args(point.arrays), point.args([ConcreteArray(t) for t in alone]))
+        value, tangent = f_jvp(
+            point.args(point.arrays), point.args([ConcreteArray(t) for t in alone])
+        )
+        values, _ = _hosts(point.fun, value)
         found, _ = _hosts(point.fun, tangent)
         slopes, _, _ = point.differences(alone)
-        atol, rtol = point.check.tolerances([hosts[k].dtype, found[i].dtype])
+        atol, rtol = point.check.tolerances([hosts[k].dtype, found[i].dtype], [values[i]])
         if not np.allclose(_wide(found[i]), slopes[i], rtol, atol):
             wrong.append(point.path(k))
     return f", with respect to {' and '.join(wrong)}" if wrong else ""
@@ -285,7 +302,7 @@ def _check_rev(
             detail = f"the cotangent is {ct.dtype}{list(ct.shape)}, not {x.dtype}{list(x.shape)}"
             _fail(point, "rev", point.path(k), ct, x, detail)
     used = [x.dtype for x in (*hosts, *values) if is_inexact(x.dtype)]
-    atol, rtol = point.check.tolerances(used)
+    atol, rtol = point.check.tolerances(used, values)
     # One argument at a time, so that the message can name it.
     for k, x in enumerate(hosts):
         if not is_inexact(x.dtype):
