@@ -1,44 +1,78 @@
 """How tinyjax is checked: plain ``nox`` runs what must pass; ``nox -l`` lists the rest."""
 
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
 import nox
 
 nox.needs_version = ">=2025.2"
 nox.options.sessions = ["tests", "mypy", "lint", "typeguard"]
-nox.options.default_venv_backend = "venv"
-nox.options.reuse_existing_virtualenvs = True
-nox.options.error_on_missing_interpreters = True
+# The sessions share one environment, since jaxlib and what it needs take half a gigabyte.
+nox.options.default_venv_backend = "none"
 
 PROJECT = nox.project.load_toml("pyproject.toml")
+ENVIRONMENT = Path(".nox", "dev").absolute()
+PROGRAMS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
 FUZZ_EXAMPLES = "2000"
 
 
-def install(session: nox.Session, *groups: str) -> None:
-    """Install the package, editable, and the named dependency groups of pyproject.toml."""
-    session.install("-e", ".", *nox.project.dependency_groups(PROJECT, *groups))
+def run(session: nox.Session, program: str, *args: str, env: dict[str, str] | None = None) -> None:
+    """Run a program of the shared environment."""
+    session.run(str(PROGRAMS / program), *args, env=env)
+
+
+def install(session: nox.Session, *wanted: str) -> None:
+    """Add dependency groups of pyproject.toml to the environment; "." is the package, editable.
+
+    What a session has added stays, and is looked at again when pyproject.toml asks for something
+    else. Remove .nox to start afresh.
+    """
+    record = ENVIRONMENT / "installed.json"
+    found: dict[str, Any] = json.loads(record.read_text()) if record.exists() else {}
+    maker = [str(ENVIRONMENT), sys.base_prefix, sys.version]
+    if found.get("python") != maker:
+        session.run_install(sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT))
+        found = {"python": maker}
+    missing: dict[str, Any] = {}
+    requirements: list[str] = []
+    for name in wanted:
+        group = () if name == "." else nox.project.dependency_groups(PROJECT, name)
+        needed = PROJECT["project"] if name == "." else list(group)
+        if found.get(name) != needed:
+            missing[name] = needed
+            requirements += ["-e", "."] if name == "." else group
+    if missing:
+        python = str(PROGRAMS / "python")
+        session.run_install(python, "-m", "pip", "install", "--quiet", *requirements)
+        record.write_text(json.dumps(found | missing))
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests. Arguments go to pytest."""
-    install(session, "test", "examples", "types")  # the examples and annotations are tested too
-    session.run("pytest", "-n", "2", *session.posargs)
+    # the examples and annotations are tested too
+    install(session, ".", "test", "examples", "types")
+    run(session, "pytest", "-n", "2", *session.posargs)
 
 
 @nox.session
 def mypy(session: nox.Session) -> None:
     """Check the types of src and tests."""
-    install(session, "types")
-    session.run("mypy", *session.posargs)
+    install(session, ".", "types")
+    run(session, "mypy", *session.posargs)
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check style, formatting and the layers of the package."""
-    session.install(*nox.project.dependency_groups(PROJECT, "lint"))
-    session.run("ruff", "check", ".")
-    session.run("ruff", "format", "--check", ".")
+    install(session, "lint")
+    run(session, "ruff", "check", ".")
+    run(session, "ruff", "format", "--check", ".")
     # The layers are read from the source: nothing is imported, so nothing need be installed.
-    session.run("lint-imports", env={"PYTHONPATH": "src"})
+    run(session, "lint-imports", env={"PYTHONPATH": "src"})
 
 
 @nox.session
@@ -47,9 +81,9 @@ def typeguard(session: nox.Session) -> None:
 
     A sixth of the cases of each is taken (tests/conftest.py).
     """
-    install(session, "test")
+    install(session, ".", "test")
     marked = ("-m", "not fuzz and not slow and not wrong_types and not counts")
-    session.run("pytest", "-n", "2", *marked, *session.posargs, env={"TINYJAX_TYPECHECK": "1"})
+    run(session, "pytest", "-n", "2", *marked, *session.posargs, env={"TINYJAX_TYPECHECK": "1"})
 
 
 @nox.session
@@ -58,11 +92,12 @@ def fuzz(session: nox.Session) -> None:
 
     Without a number, TINYJAX_FUZZ_EXAMPLES is taken. Further arguments go to pytest.
     """
-    install(session, "test")
+    install(session, ".", "test")
     budget, arguments = session.env.get("TINYJAX_FUZZ_EXAMPLES") or FUZZ_EXAMPLES, session.posargs
     if arguments and arguments[0].isdigit():
         budget, *arguments = arguments
-    session.run(
+    run(
+        session,
         *("pytest", "-n", "2", "-m", "fuzz", "--hypothesis-profile", "fuzz", *arguments),
         # At level 0, which the tests are compiled at, XLA may round what two loops compute alike in
         # two ways, and then no element is equal to the greatest.
@@ -76,15 +111,15 @@ def fuzz(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure tinyjax beside JAX, autograd and PyTorch. Arguments go to the benchmarks."""
-    install(session, "bench")
-    session.run("python", "-m", "benchmarks", *session.posargs)
+    install(session, ".", "bench")
+    run(session, "python", "-m", "benchmarks", *session.posargs)
 
 
 @nox.session
 def growth(session: nox.Session) -> None:
     """Measure how time grows with the size and the depth of programs."""
-    install(session, "bench")
-    session.run("python", "-m", "benchmarks.growth", *session.posargs)
+    install(session, ".", "bench")
+    run(session, "python", "-m", "benchmarks.growth", *session.posargs)
 
 
 @nox.session
@@ -97,26 +132,26 @@ def memory(session: nox.Session) -> None:
 @nox.session
 def compare(session: nox.Session) -> None:
     """Measure two commits of tinyjax: ``nox -s compare -- main .``; ``.`` is the working tree."""
-    install(session, "bench")
-    session.run("python", "-m", "benchmarks.compare", *session.posargs)
+    install(session, ".", "bench")
+    run(session, "python", "-m", "benchmarks.compare", *session.posargs)
 
 
 @nox.session
 def demo(session: nox.Session) -> None:
     """Train a classifier of handwritten digits: the first thing to run."""
-    install(session, "examples")
-    session.run("python", "examples/digits.py", *session.posargs)
+    install(session, ".", "examples")
+    run(session, "python", "examples/digits.py", *session.posargs)
 
 
 @nox.session
 def tour(session: nox.Session) -> None:
     """Walk through everything tinyjax does, printing as it goes."""
-    install(session, "examples")
-    session.run("python", "examples/tour.py", *session.posargs)
+    install(session, ".", "examples")
+    run(session, "python", "examples/tour.py", *session.posargs)
 
 
 @nox.session
 def verifytypes(session: nox.Session) -> None:
     """Ask pyright whether every public name has a complete type."""
-    install(session, "types")
-    session.run("pyright", "--verifytypes", "tinyjax", "--ignoreexternal", *session.posargs)
+    install(session, ".", "pyright")
+    run(session, "pyright", "--verifytypes", "tinyjax", "--ignoreexternal", *session.posargs)
