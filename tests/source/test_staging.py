@@ -152,6 +152,48 @@ def while_with_two_conditions(x: Any) -> Any:
     return x * k
 
 
+def counted_before_the_test(x: Any) -> Any:
+    n, y = 0, 1.0
+    while True:
+        n += 1
+        y = y * x + n
+        if x < 1:
+            break
+        x = x / 2
+    return n * 10 + y
+
+
+def assigned_in_the_condition(x: Any) -> Any:
+    while (y := x * 0.5) > 1.0 and (z := y - 0.25) < 100.0:
+        x = x - z
+    return x + y
+
+
+def assigned_in_the_condition_and_left(x: Any) -> Any:
+    n = 0
+    while (y := x * 0.5 - n) > 1.0:
+        n += 1
+        x = x * 0.75
+        if x + y < 2:
+            return y * n
+    else:
+        y = y - 10
+    return y + n
+
+
+def computed_by_the_first_block_of_both_loops(x: Any) -> Any:
+    total = 0.0
+    while True:
+        outer = total + x
+        while (inner := math.sin(x) + outer) < 2.5:
+            x = x + 0.5
+            outer = outer + inner * 0.1
+        total = total + inner
+        if total > 7:
+            break
+    return total + outer * inner
+
+
 def int_that_becomes_a_float(x: Any) -> Any:
     total: Any = 0
     while total < 5 + x * x:
@@ -250,6 +292,10 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
     (first_turns_in_python, (0.4,)),
     (a_loop_after_a_loop, (-0.7, 0.3, 2.0)),
     (while_with_two_conditions, (0.3, 20.0)),
+    (counted_before_the_test, (0.3, 9.0)),
+    (assigned_in_the_condition, (0.3, 2.5, 9.0)),
+    (assigned_in_the_condition_and_left, (0.3, 2.5, 9.0)),
+    (computed_by_the_first_block_of_both_loops, (0.3, 1.7)),
     (int_that_becomes_a_float, (0.3, 1.5)),
     (float_that_is_set_to_an_int, (0.2, 2.3)),
     (recursion_to_a_static_depth, (0.4, 3.0)),

@@ -112,6 +112,11 @@ class Graph:
         """What a block needs to be run from: its parameters, and what is used from there on."""
         return self._live[index]
 
+    def defined(self, index: int) -> list[Variable]:
+        """The variables that a block defines."""
+        block = self.blocks[index]
+        return [*block.parameters, *(s.variable for s in block.statements)]
+
     def first_line(self, index: int) -> int:
         """The first line of the user's in a block; 0 where there is none."""
         return next((s.line for s in self.blocks[index].statements if s.line), 0)

@@ -52,6 +52,7 @@ def _in_python(
             if header not in outcome.arrivals:
                 return outcome
         run.session.rewind(mark)
+        run.forget(loop.blocks)
         traced = TracedLoop(run, loop, inner, items)
         length = static_length(items)
         if length is None:

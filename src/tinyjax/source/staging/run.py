@@ -8,7 +8,7 @@ blocks where they meet, and one ``cond`` chooses; where a loop's end is traced, 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType
 from typing import Any, Final
 
@@ -119,6 +119,13 @@ class Run:
         found.env = {**self.env}
         found.lines = {**self.lines}
         return found
+
+    def forget(self, blocks: Iterable[int]) -> None:
+        """Drop what blocks have computed in a turn that is abandoned."""
+        for index in blocks:
+            for variable in self.graph.defined(index):
+                self.env.pop(variable, None)
+                self.lines.pop(variable, None)
 
     # Statements
 

@@ -174,8 +174,8 @@ class TracedLoop:
         aside.enter(self.header, last)
         graph, out = self.run.graph, test.out.target
         computed = {s.variable for s in graph.blocks[self.header].statements}
-        if computed.intersection(test.out.args, graph.wanted(out)):
-            aside.run_statements(self.header)
+        if not computed.isdisjoint((*test.out.args, *graph.wanted(out))):
+            aside.run_statements(self.header)  # as they are when the condition no longer holds
         ended = Outcome({out: aside.complete(out, aside.arrival(test.out.args))})
         if left.selector is None:
             return ended
