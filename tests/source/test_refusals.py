@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from random_programs import compiled
 from unchecked import unchecked
 
 import tinyjax
@@ -43,7 +44,7 @@ def test_message(fun: Function, message: str) -> None:
         source.grad(fun)(0.7)
     assert re.sub(r"line \d+", "line N", caught.value.message) == message
     assert caught.value.location is not None
-    assert caught.value.location.filename == __file__
+    assert caught.value.location.filename == fun.__code__.co_filename
     assert str(caught.value).endswith("# here")
 
 
@@ -100,18 +101,134 @@ def global_statement(x: float) -> Any:
     return total
 
 
-@refused(
-    "nonlocal is not taken by tinyjax.source. Instead, pass the value in, and return what has"
-    " become of it."
+def counter() -> Callable[[float], float]:
+    count = 0.0
+
+    def counted(x: float) -> float:
+        nonlocal count  # here
+        count += 1.0
+        return x * count
+
+    return counted
+
+
+refused(
+    "nonlocal is not taken by tinyjax.source. Instead, pass the value in, and return what has "
+    "become of it."
+)(counter())
+
+HANDED_ON = (
+    "'add', a function that uses variables assigned by nested functions (nonlocal), as a value is "
+    "not taken by tinyjax.source. Instead, only call it, by its name, where it is defined; or "
+    "return what has become of the variable."
 )
-def nonlocal_statement(x: float) -> float:
+
+
+@refused(HANDED_ON)
+def function_with_nonlocal_handed_on(x: float) -> float:
     total = 0.0
 
-    def add() -> None:
-        nonlocal total  # here
-        total = total + x
+    def add(v: float) -> None:
+        nonlocal total
+        total = total + v
 
-    add()
+    list(map(add, [x, x]))  # here
+    return total
+
+
+@refused(HANDED_ON)
+def function_with_nonlocal_returned(x: float) -> Any:
+    total = x
+
+    def add(v: float) -> None:
+        nonlocal total
+        total = total + v
+
+    return add  # here
+
+
+@refused(
+    "a lambda that closes over 'total', which a nested function assigns (nonlocal), is not taken "
+    "by tinyjax.source. Instead, define it with def, and only call it."
+)
+def lambda_over_a_nonlocal(x: float) -> float:
+    total = 0.0
+
+    def add(v: float) -> None:
+        nonlocal total
+        total = total + v
+
+    shown: Callable[[], float] = lambda: total  # noqa: E731 # here
+    add(x)
+    return shown()
+
+
+@refused(
+    "'fall', a function with nonlocal that calls itself, is not taken by tinyjax.source. Instead, "
+    "write a loop, or return what has become of the variable."
+)
+def recursion_with_nonlocal(x: float) -> float:
+    total = 0.0
+
+    def fall(n: int) -> None:
+        nonlocal total
+        total = total + x
+        if n:
+            fall(n - 1)  # here
+
+    fall(3)
+    return total
+
+
+@refused(
+    "a decorated function (add) with nonlocal is not taken by tinyjax.source. Instead, leave out "
+    "the decorator."
+)
+def decorated_with_nonlocal(x: float) -> float:
+    total = 0.0
+
+    @functools.cache
+    def add(v: float) -> None:  # here
+        nonlocal total
+        total = total + v
+
+    add(x)
+    return total
+
+
+@refused(
+    "a call of 'add', a function with nonlocal, with * or ** is not taken by tinyjax.source. "
+    "Instead, write out the arguments."
+)
+def star_call_with_nonlocal(x: float) -> float:
+    total = 0.0
+
+    def add(*values: float) -> None:
+        nonlocal total
+        total = total + sum(values)
+
+    add(*[x, x])  # here
+    return total
+
+
+@refused(
+    "'add', a function with nonlocal whose name is assigned again, is not taken by tinyjax.source. "
+    "Instead, give each a name of its own."
+)
+def assigned_again_with_nonlocal(x: float) -> float:
+    total = 0.0
+    if x > 1:
+
+        def add(v: float) -> None:  # here
+            nonlocal total
+            total = total + v
+    else:
+
+        def add(v: float) -> None:
+            nonlocal total
+            total = total - v
+
+    add(x)
     return total
 
 
@@ -578,6 +695,37 @@ class Held:
 def bound_by_with(x: float) -> float:
     with Held(x) as y:  # here
         return y * y
+
+
+CALLED_FIRST = compiled("""
+def program(x):
+    total = 0.0
+    for k in range(2):
+        if k:
+            add(x)  # here
+        def add(v):
+            nonlocal total
+            total = total + v
+    return total
+""")
+refused(
+    "a call of 'add' before its definition is not taken by tinyjax.source. Instead, define it "
+    "first."
+)(CALLED_FIRST)
+
+WRONG_ARGUMENTS = compiled("""
+def program(x):
+    total = 0.0
+    def add(v):
+        nonlocal total
+        total = total + v
+    add()  # here
+    return total
+""")
+refused(
+    "a call of 'add' with arguments that its parameters do not take is not taken by "
+    "tinyjax.source. Instead, give one for each parameter."
+)(WRONG_ARGUMENTS)
 
 
 def no_source() -> Function:

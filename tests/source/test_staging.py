@@ -175,10 +175,10 @@ def assigned_in_the_condition_and_left(x: Any) -> Any:
         n += 1
         x = x * 0.75
         if x + y < 2:
-            return y * n
+            break
     else:
         y = y - 10
-    return y + n
+    return y * n
 
 
 def computed_by_the_first_block_of_both_loops(x: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, Final, NoReturn
 
 import attrs
@@ -28,6 +28,7 @@ from tinyjax.source.ir import (
     Statement,
     Variable,
 )
+from tinyjax.source.signature import parameters_of
 
 UNDEFINED: Final = Constant(runtime.UNDEFINED, "undefined")
 DEFINED: Final = Constant(runtime.defined, "defined")
@@ -56,6 +57,29 @@ class Draft:
     incoming: dict[Variable, dict[int, Atom]] = attrs.field(factory=dict)
 
 
+@attrs.frozen(eq=False)
+class Scope:
+    """The function whose statements are written: the program's own, or one that it writes out.
+
+    Attributes:
+        node: its definition.
+        code: its code.
+        after: where ``return`` leads to; None in the program's own function.
+        result: the name of what it returns.
+        outer: the scope that it is called from.
+    """
+
+    node: FunctionNode
+    code: CodeType
+    after: Draft | None = None
+    result: str = ""
+    outer: Scope | None = None
+
+    def is_within(self, node: FunctionNode) -> bool:
+        """Whether it is a function, or is called from it."""
+        return self.node is node or (self.outer is not None and self.outer.is_within(node))
+
+
 class Blocks:
     """The blocks of one function, of which one is being written."""
 
@@ -74,6 +98,13 @@ class Blocks:
         #: Generated programs name what they go through, and do so once.
         self.generated = self.code.co_filename.startswith(PACKAGE_DIRECTORY)
         self.locals = {*self.code.co_varnames, *self.code.co_cellvars}
+        self.scope = Scope(node, self.code)
+        #: The names of variables that may have no value, as Python's locals.
+        self.unsure = self.locals - {*parameters_of(self.code)}
+        #: The variables of comprehensions.
+        self.iterated: set[str] = set()
+        #: The variables that nested functions assign, and the nested functions that use one.
+        self.shared: set[str] = set()
         self.draft: Draft | None = None
         #: The function itself, whose captured values are read from it.
         self.self_variable = Variable(0)

@@ -69,7 +69,7 @@ class Expressions(Functions):
                 return self.function(node, "<lambda>")
             case ast.NamedExpr():
                 value = self.expression(node.value)
-                self.write(node.target.id, value)
+                self.write(self.name_of(node.target.id), value)
                 return value
             case _:
                 return self.display(node)
@@ -189,6 +189,8 @@ class Expressions(Functions):
     # Calls
 
     def call(self, node: ast.Call) -> Atom:
+        if isinstance(node.func, ast.Name) and self.name_of(node.func.id) in self.shared:
+            return self.call_shared(node, self.name_of(node.func.id))
         function = self.expression(node.func)
         name = function.text.split(".")[-1] if isinstance(function, Constant) else ""
         if isinstance(function, Constant) and runtime.is_in(function.value, REFUSED):
@@ -212,6 +214,10 @@ class Expressions(Functions):
         keywords = tuple([(k.arg or "", self.expression(k.value)) for k in node.keywords])
         self.line = node.lineno
         return self.emit_call(Call(function, tuple(args), keywords))
+
+    def call_shared(self, node: ast.Call, name: str) -> Atom:
+        """Write out a function that is called."""
+        raise NotImplementedError
 
     def argument(self, node: ast.expr, function: Atom) -> Atom:
         """An argument; of a built-in function that goes through an iterator, the items."""
@@ -376,7 +382,8 @@ class Expressions(Functions):
         items, counter = self.start_counting(self.iterable(first.iter))
         for target in ast.walk(first.target):
             if isinstance(target, ast.Name):
-                self.renamed[-1][target.id] = self.hide(target.id)
+                hidden = self.renamed[-1][target.id] = self.hide(target.id)
+                self.iterated.add(hidden)
         head, inside, step, out = (self.new_block() for _ in range(4))
         self.jump(head)
         self.draft = head

@@ -6,12 +6,13 @@ import ast
 import operator
 from collections.abc import Sequence
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, NoReturn
 
 from tinyjax.errors import SourceError
 from tinyjax.source import runtime
 from tinyjax.source.find import FunctionNode, find_function
 from tinyjax.source.frontend.blocks import DEFINED, UNDEFINED, Blocks
+from tinyjax.source.frontend.scopes import COMPREHENSIONS
 from tinyjax.source.ir import Atom, Call, Constant, Variable
 from tinyjax.source.signature import parameters_of
 
@@ -36,10 +37,12 @@ class Functions(Blocks):
             return UNDEFINED
         name = self.name_of(name)
         if name in self.locals or "." in name:
+            self.check_shared(name)
             value = self.read(name, self.draft)
-            if name in self.parameters or "." in name:
+            if name not in self.unsure:
                 return value
-            return self.emit_call(Call(DEFINED, (value, self.literal(name))), name)
+            plain = name.partition(".")[0]
+            return self.emit_call(Call(DEFINED, (value, self.literal(plain))), plain)
         if name in self.code.co_freevars:
             return self.emit(runtime.captured, self.self_variable, self.literal(name), name=name)
         found = lookup(self.fun, name)
@@ -48,11 +51,22 @@ class Functions(Blocks):
             return Constant(found, name)
         return self.emit(runtime.global_value, self.self_variable, self.literal(name), name=name)
 
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        return parameters_of(self.code)
+    def check_shared(self, name: str) -> None:
+        """See that a function that is to be written out where it is called is only called."""
+        raise NotImplementedError
+
+    def shares(self, node: FunctionNode) -> bool:
+        """Whether a nested function assigns variables outside, or uses one that such a one does."""
+        return any(self.name_of(name) in self.shared for name in self.code_of(node).co_freevars)
+
+    def shared_function(self, node: ast.FunctionDef) -> None:
+        """Define a function that is written out where it is called."""
+        raise NotImplementedError
 
     def nested(self, node: ast.FunctionDef) -> None:
+        if self.shares(node):
+            self.shared_function(node)
+            return
         value: Atom = self.function(node, node.name)
         for decorator in reversed(node.decorator_list):
             value = self.emit_call(Call(self.expression(decorator), (value,)))
@@ -77,6 +91,14 @@ class Functions(Blocks):
 
     def nested_group(self, group: list[ast.FunctionDef]) -> None:
         """Functions that call each other."""
+        for node in group:
+            if self.shares(node):
+                self.shared_function(node)
+        group = [node for node in group if not self.shares(node)]
+        if len(group) < 2:
+            for node in group:
+                self.nested(node)
+            return
         names = [node.name for node in group]
         codes = tuple([self.code_of(node) for node in group])
         given = [self.defaults(node) for node in group]
@@ -114,6 +136,10 @@ class Functions(Blocks):
 
     def function(self, node: FunctionNode, name: str) -> Variable:
         code = self.code_of(node)
+        if self.shares(node):  # a lambda: it cannot assign any, but would see only the first value
+            self.fail_shared(
+                next(n for n in code.co_freevars if self.name_of(n) in self.shared), node
+            )
         positional, by_keyword = self.defaults(node)
         values: list[Atom] = []
         for free in code.co_freevars:
@@ -143,13 +169,13 @@ class Functions(Blocks):
                 if isinstance(constant, CodeType):
                     if _same_place(constant, node):
                         return constant
-                    if constant.co_name in {"<listcomp>", "<dictcomp>", "<genexpr>", "<setcomp>"}:
+                    if constant.co_name in COMPREHENSIONS:
                         inner = search(constant)
                         if inner is not None:
                             return inner
             return None
 
-        found = search(self.code)
+        found = search(self.scope.code)
         if found is None:
             if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(node)):
                 self.fail("a generator", "return a list", node)
@@ -161,7 +187,7 @@ class Functions(Blocks):
 
         The two differ where the variable is assigned again, and that is refused.
         """
-        if self.name_of(name) != name:
+        if self.name_of(name) in self.iterated:
             self.fail(
                 f"a function that closes over the variable '{name}' of a comprehension",
                 f"bind it as a default: lambda ..., {name}={name}: ...",
@@ -169,7 +195,7 @@ class Functions(Blocks):
             )
         outer = {id(n) for n in ast.walk(node)}
         repeated = {id(n) for n in ast.walk(self.loop_nodes[0])} if self.loop_nodes else set()
-        for other in ast.walk(self.node):
+        for other in ast.walk(self.scope.node):
             if id(other) in outer:
                 continue
             if not isinstance(other, (ast.Name, ast.FunctionDef)):
@@ -190,14 +216,18 @@ class Functions(Blocks):
                     node,
                 )
 
+    def fail_shared(self, name: str, node: ast.AST | None = None) -> NoReturn:
+        """Refuse a use of a shared variable or function that cannot be written out."""
+        raise NotImplementedError
+
     def assigned_before(self, name: str, node: FunctionNode) -> bool:
         """Whether a variable has a value before a function is defined that closes over it."""
-        return name in self.parameters or any(
+        return name in parameters_of(self.scope.code) or any(
             isinstance(other, ast.Name)
             and other.id == name
             and isinstance(other.ctx, ast.Store)
             and (other.lineno, other.col_offset) < (node.lineno, node.col_offset)
-            for other in ast.walk(self.node)
+            for other in ast.walk(self.scope.node)
         )
 
 

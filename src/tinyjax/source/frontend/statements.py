@@ -7,12 +7,11 @@ import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType
 
-import attrs
-
 from tinyjax.source import runtime
 from tinyjax.source.find import FunctionNode
 from tinyjax.source.frontend.blocks import UNDEFINED, Draft
-from tinyjax.source.frontend.expressions import Expressions, name_in
+from tinyjax.source.frontend.expressions import name_in
+from tinyjax.source.frontend.inlining import Inlining, Loop
 from tinyjax.source.frontend.syntax import BINARY, MUTATORS, UNSUPPORTED
 from tinyjax.source.ir import IR, Atom, Constant, Return
 from tinyjax.source.signature import parameters_of
@@ -20,22 +19,11 @@ from tinyjax.source.simplify import simplified
 from tinyjax.source.verify import verify
 
 
-@attrs.frozen(eq=False)
-class Loop:
-    """Where ``continue`` and ``break`` lead, and how many clean-ups there were outside."""
-
-    again: Draft
-    out: Draft
-    cleanups: int
-
-
-class Builder(Expressions):
+class Builder(Inlining):
     """Writes the program of one function."""
 
     def __init__(self, fun: FunctionType, node: FunctionNode) -> None:
         super().__init__(fun, node)
-        self.loops: list[Loop] = []
-        self.cleanups: list[Callable[[], None]] = []
         self.counted: dict[ast.For, tuple[Atom, str]] = {}
 
     def build(self) -> IR:
@@ -70,8 +58,7 @@ class Builder(Expressions):
                 self.expression_statement(node)
             case ast.Return():
                 value = self.expression(node.value) if node.value else Constant(None, "None")
-                self.clean_up(0)
-                self.leave(Return(value))
+                self.return_(value)
             case ast.Assign():
                 self.assignment(node)
             case ast.AnnAssign():
@@ -99,6 +86,8 @@ class Builder(Expressions):
                 self.guarded(node)
             case ast.FunctionDef():
                 self.nested(node)
+            case ast.Nonlocal() if all(self.is_local(name) for name in node.names):
+                pass
             case ast.Pass():
                 pass
             case _:
@@ -106,6 +95,20 @@ class Builder(Expressions):
                     type(node), (type(node).__name__.lower(), "write it in another way")
                 )
                 self.fail(construct, instead, node)
+
+    def return_(self, value: Atom) -> None:
+        """Write the end of the function, or of one that is written out."""
+        if self.scope.after is not None:
+            self.write(self.scope.result, value)
+        self.clean_up(0)
+        if self.scope.after is None:
+            self.leave(Return(value))
+        else:
+            self.jump(self.scope.after)
+
+    def is_local(self, name: str) -> bool:
+        """Whether a name is one of the program's variables."""
+        return (found := self.name_of(name)) in self.locals or "." in found
 
     def assignment(self, node: ast.Assign) -> None:
         match node:
