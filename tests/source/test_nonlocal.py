@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -278,7 +279,9 @@ def program(x):
 
 @pytest.mark.parametrize(("fun", "name"), [(UNASSIGNED, "value"), (UNDEFINED, "add")])
 def test_what_has_no_value_yet_raises(fun: Callable[..., Any], name: str) -> None:
-    for run in (fun, source.grad(fun), lambda x: source.evaluate(source.ir_of(fun), x)):
+    program = source.ir_of(fun)
+    runs: list[Callable[..., Any]] = [fun, source.grad(fun), partial(source.evaluate, program)]
+    for run in runs:
         with pytest.raises(UnboundLocalError, match=f"'{name}'"):
             run(0.5)
 

@@ -22,19 +22,32 @@ def find_function(code: CodeType) -> FunctionNode:
     Raises:
         SourceError: the source cannot be read, or the function is of a kind that is not taken.
     """
-    lines = linecache.getlines(code.co_filename)
     here = Location(code.co_filename, code.co_firstlineno, code.co_qualname)
+    lines = linecache.getlines(code.co_filename)
+    if lines and code.co_flags & (
+        inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+    ):
+        generates = bool(code.co_flags & inspect.CO_GENERATOR)
+        kind = "a generator" if generates else "asynchronous"
+        instead = "Return a list" if generates else "Define a regular function"
+        raise SourceError(f"{code.co_qualname} is {kind}, which is not taken. {instead}.", here)
+    return find_definition(code)
+
+
+def find_definition(code: CodeType) -> FunctionNode:
+    """The definition that a code object was compiled from, of whatever kind.
+
+    Raises:
+        SourceError: the source cannot be read.
+    """
+    here = Location(code.co_filename, code.co_firstlineno, code.co_qualname)
+    lines = linecache.getlines(code.co_filename)
     if not lines:
         raise SourceError(
             f"the source of {code.co_qualname} cannot be read ({code.co_filename}). Define the "
             "function in a file or a notebook.",
             here,
         )
-    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
-        generates = bool(code.co_flags & inspect.CO_GENERATOR)
-        kind = "a generator" if generates else "asynchronous"
-        instead = "Return a list" if generates else "Define a regular function"
-        raise SourceError(f"{code.co_qualname} is {kind}, which is not taken. {instead}.", here)
     found = [node for node in _functions("".join(lines)) if _is_of(node, code)]
     if not found:
         found = [node for node in _block(tuple(lines), code) if _is_of(node, code)]

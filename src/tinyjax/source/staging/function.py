@@ -21,6 +21,7 @@ from tinyjax.source.frontend import ir_of
 from tinyjax.source.ir import IR
 from tinyjax.source.signature import bound
 from tinyjax.source.staging.calls import plain_arguments, replacement, takes_functions
+from tinyjax.source.staging.effects import check_effects, check_manager, is_pure, property_of
 from tinyjax.source.staging.graph import RETURN, Graph
 from tinyjax.source.staging.outcomes import Arrival, Outcome, stage_piece
 from tinyjax.source.staging.run import Run
@@ -103,14 +104,20 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         case MethodType():
             return call(fun.__func__, (fun.__self__, *args), kwargs)
         case FunctionType() if is_read(fun):
-            if not (holds_tracer((args, kwargs)) or holds_tracer(fun)):
-                return fun(*args, **kwargs)
-            return _run(fun, args, kwargs)
+            if holds_tracer((args, kwargs)) or holds_tracer(fun):
+                return _run(fun, args, kwargs)
+            if _is_conditional() and not is_pure(fun, args):
+                return _run(fun, args, kwargs)
+            return fun(*args, **kwargs)
         case _ if fun is runtime.enter or fun is runtime.leave:
+            if fun is runtime.enter and _is_conditional():
+                check_manager(*args)
             with _in_session() as session:
                 return session.enter(*args) if fun is runtime.enter else session.leave(*args)
-        case _ if fun is print and _is_of_the_program(args):
+        case _ if fun is print and (holds_tracer(args) or _is_conditional()):
             return debug_callback(print, tuple(plain_arguments(args)), kwargs, False)
+        case _ if fun is runtime.attribute and is_read(getter := property_of(*args)):
+            return call(getter, args[:1], {})
         case _ if fun is map and is_read(args[0]):
             columns = [runtime.items_of(column) for column in args[1:]]
             return [call(args[0], row, {}) for row in zip(*columns, strict=False)]
@@ -124,10 +131,10 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return _call_unread(fun, args, kwargs)
 
 
-def _is_of_the_program(args: tuple[Any, ...]) -> bool:
-    """Whether the program does what is printed: it is traced, or whether it comes to that."""
+def _is_conditional() -> bool:
+    """Whether it depends on a traced condition whether the program comes here, or how often."""
     session = current_session.get()
-    return holds_tracer(args) or (session is not None and session.conditions > 0)
+    return session is not None and session.conditions > 0
 
 
 def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -138,7 +145,11 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if takes_functions(fun):
         return fun(*map(_staged, args), **{name: _staged(v) for name, v in kwargs.items()})
     other = replacement(fun, args, kwargs)
-    return fun(*plain_arguments(args), **kwargs) if other is None else other(*args, **kwargs)
+    if other is not None:
+        return other(*args, **kwargs)
+    if _is_conditional():
+        check_effects(fun, args, kwargs)
+    return fun(*plain_arguments(args), **kwargs)
 
 
 def _staged(value: Any) -> Any:
@@ -246,6 +257,8 @@ def _run_plainly(
     fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], reason: SourceError
 ) -> Any:
     """Call a function that cannot be read, which goes well where its conditions are static."""
+    if _is_conditional():
+        check_effects(fun, args, kwargs)
     before = evaluated_source()
     set_evaluated_source(None)
     try:

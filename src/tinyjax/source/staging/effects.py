@@ -1,0 +1,426 @@
+"""Whether a call may do more than return a value.
+
+What is under a traced condition is staged whatever the condition says, once however often a loop
+makes a turn. So a call there must be one that is staged itself, or have no effects. Functions that
+are read show theirs call by call; of one that is not, the syntax tree is asked: it may change what
+it has made itself, and call what has no effects either.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    MappingProxyType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax.core.array import Array
+from tinyjax.errors import SourceError
+from tinyjax.source import runtime
+from tinyjax.source.find import find_definition
+from tinyjax.source.signature import parameters_of
+from tinyjax.source.staging.session import is_read
+
+#: Modules whose functions only compute.
+_PURE_MODULES: Final = frozenset(
+    ("abc", "attr", "attrs", "bisect", "builtins", "cmath", "collections", "contextlib", "copy",
+     "dataclasses", "decimal", "enum", "fractions", "functools", "itertools", "math", "ml_dtypes",
+     "numbers", "numpy", "operator", "re", "scipy", "statistics", "string", "tinyjax", "types",
+     "typing")
+)  # fmt: skip
+#: Functions of these that do more, by module and name.
+_IMPURE: Final = frozenset(
+    (builtins.open, builtins.input, builtins.exec, builtins.eval, builtins.setattr,
+     builtins.delattr, builtins.next, builtins.print, builtins.breakpoint, builtins.__import__,
+     operator.setitem, operator.delitem, operator.iadd, operator.isub, operator.imul,
+     operator.itruediv, operator.ifloordiv, operator.imod, operator.ipow, operator.imatmul,
+     operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift,
+     operator.iconcat, np.copyto, np.put, np.place, np.putmask, np.fill_diagonal,
+     np.put_along_axis, np.save, np.savez, np.savetxt, np.seterr)
+)  # fmt: skip
+#: Methods that change what they belong to, whatever it is.
+WRITING: Final = frozenset(
+    ("__delattr__", "__delitem__", "__iadd__", "__iand__", "__imul__", "__ior__", "__isub__",
+     "__ixor__", "__next__", "__setattr__", "__setitem__", "add", "append", "appendleft", "at",
+     "byteswap", "clear", "difference_update", "discard", "extend", "extendleft", "fill",
+     "insert", "intersection_update", "itemset", "move_to_end", "partition", "pop", "popitem",
+     "popleft", "put", "remove", "resize", "reverse", "rotate", "send", "setdefault", "setfield",
+     "setflags", "shuffle", "sort", "subtract", "symmetric_difference_update", "throw", "update")
+)  # fmt: skip
+_READING: Final = (
+    frozenset(
+        name
+        for kind in (str, bytes, tuple, list, dict, set, int, float, complex, range, np.ndarray)
+        for name in dir(kind)
+    )
+    | {"at", "set"}
+) - (WRITING - {"at"})
+_DESCRIPTORS: Final = (
+    MethodDescriptorType,
+    MethodWrapperType,
+    WrapperDescriptorType,
+    ClassMethodDescriptorType,
+)
+
+
+#: What has attributes that no property computes.
+_NAMESPACES: Final = (ModuleType, type)
+#: Functions that were found to have no effects.
+_known_pure: Final[set[Any]] = set()
+
+
+def check_effects(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """See that a call under a traced condition only computes.
+
+    Raises:
+        SourceError: it may do more, or it is not known that it does not.
+    """
+    if getattr(fun, "__module__", None) == runtime.__name__:
+        return
+    reason = None if runtime.is_in(fun, _known_pure) else _effect_with(fun, args)
+    if reason is None:
+        if isinstance(fun, BuiltinFunctionType) and isinstance(fun.__self__, ModuleType):
+            _known_pure.add(fun)
+        handed = () if fun is functools.partial else (*args, *kwargs.values())
+        found = [effect_of_argument(x) for x in handed]
+        reason = next(filter(None, found), None)
+    if reason is not None:
+        raise SourceError(
+            f"{_name_of(fun)} depends on a traced condition, and {reason}: "
+            "it would do so once, when the program is staged, whatever the condition says and "
+            "however many turns the loop makes. Return what changes, or let the program do it when "
+            "it runs (tinyjax.debug.callback)."
+        )
+
+
+def check_manager(manager: Any) -> None:
+    """See that a ``with`` statement under a traced condition only computes.
+
+    Raises:
+        SourceError: it may do more, or it is not known that it does not.
+    """
+    for name in ("__enter__", "__exit__"):
+        check_effects(getattr(type(manager), name, None), (), {})
+
+
+def is_pure(fun: FunctionType, args: tuple[Any, ...]) -> bool:
+    """Whether a function of the user's is known to have no effects."""
+    return _effect_with(fun, args) is None
+
+
+def _effect_with(fun: Any, args: tuple[Any, ...]) -> str | None:
+    if not isinstance(fun, FunctionType) or not is_read(fun):
+        return effect_of(fun)
+    given = dict(zip(fun.__code__.co_varnames[: fun.__code__.co_argcount], args, strict=False))
+    own = [name for name, x in given.items() if isinstance(x, _FIXED)]
+    return _effect_of_function(fun, frozenset(), own, given)
+
+
+def effect_of(fun: Any, seen: frozenset[object] = frozenset()) -> str | None:
+    """What a call of a function does beside returning a value; None if nothing."""
+    match fun:
+        case functools.partial():
+            return effect_of(fun.func, seen)
+        case MethodType():
+            return effect_of(fun.__func__, seen)
+        case FunctionType() if is_read(fun):
+            return None if fun.__code__ in seen else _effect_of_function(fun, seen)
+        case type():
+            return _effect_of_class(fun, seen)
+        case BuiltinFunctionType() if not isinstance(fun.__self__, (ModuleType, type(None))):
+            if fun.__name__ in WRITING:
+                return f"changes {_article(type(fun.__self__))}"
+            return _effect_of_module(type(fun.__self__).__module__)
+        case _ if isinstance(fun, _DESCRIPTORS):
+            return "changes an object" if fun.__name__ in WRITING else None
+        case _ if runtime.is_in(fun, _IMPURE):
+            return "does more than return a value"
+        case _ if isinstance(wrapped := getattr(fun, "__wrapped__", None), FunctionType):
+            return effect_of(wrapped, seen)
+        case FunctionType() | BuiltinFunctionType():
+            return None if _is_generated(fun) else _effect_of_module(fun.__module__ or "builtins")
+        case _:
+            method = getattr(type(fun), "__call__", None)  # noqa: B004 - the class's own
+            if is_read(method):
+                return effect_of(method, seen)
+            return _effect_of_module(type(fun).__module__)
+
+
+def effect_of_argument(value: Any) -> str | None:
+    """What a function does that is handed to another one, which may call it."""
+    if isinstance(value, (FunctionType, MethodType, functools.partial)):
+        return effect_of(value)
+    return None
+
+
+def property_of(value: Any, name: str) -> Any:
+    """The function that computes an attribute, if it is a property."""
+    found = getattr(type(value), name, None)
+    return found.fget if isinstance(found, property) else None
+
+
+def _effect_of_module(module: str) -> str | None:
+    root = module.partition(".")[0].lstrip("_")
+    if root in _PURE_MODULES and "random" not in module:
+        return None
+    return "may do more than return a value"
+
+
+def _effect_of_class(kind: type, seen: frozenset[object]) -> str | None:
+    """What making an object does: the methods of the user's that do it may change the object."""
+    for name in ("__new__", "__init__", "__post_init__", "__attrs_post_init__"):
+        method = getattr(kind, name, None)
+        if not isinstance(method, FunctionType) or not is_read(method) or _is_generated(method):
+            continue
+        if method.__code__ not in seen:
+            found = _effect_of_function(method, seen, own=method.__code__.co_varnames[:1])
+            if found is not None:
+                return found
+    return None
+
+
+def _is_generated(fun: Any) -> bool:
+    """Whether a method was made by attrs, dataclasses or NamedTuple."""
+    filename = fun.__code__.co_filename if isinstance(fun, FunctionType) else ""
+    return filename.startswith(("<attrs generated", "<string>"))
+
+
+def _article(kind: type) -> str:
+    name = kind.__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _name_of(fun: Any) -> str:
+    if isinstance(fun, functools.partial):
+        return _name_of(fun.func)
+    found = getattr(fun, "__qualname__", None) or type(fun).__qualname__
+    return f"{str(found).rpartition('<locals>.')[2]}()"
+
+
+# Functions of the user's
+
+
+def _effect_of_function(
+    fun: FunctionType,
+    seen: frozenset[object],
+    own: Sequence[str] = (),
+    given: Mapping[str, Any] = MappingProxyType({}),
+) -> str | None:
+    try:
+        node = find_definition(fun.__code__)
+    except SourceError:
+        return "may do more than return a value, as its source cannot be read"
+    body = Body(fun, node, seen | {fun.__code__}, own, given)
+    found = next(body.effects(), None)
+    return None if found is None else f"{found[1]} in line {found[0].lineno}"
+
+
+class Body:
+    """The syntax tree of a function, and what its names stand for.
+
+    Attributes:
+        fun: the function.
+        nodes: its syntax tree.
+        seen: the code of functions that are being looked at.
+        given: the values of its parameters, as far as they are known.
+        own: the variables whose values it has made itself, or that are numbers.
+        local: the variables that it gives values.
+        defined: the functions that it defines.
+    """
+
+    def __init__(
+        self,
+        fun: FunctionType,
+        node: ast.AST,
+        seen: frozenset[object],
+        own: Sequence[str],
+        given: Mapping[str, Any],
+    ) -> None:
+        self.fun = fun
+        self.given = given
+        self.seen = seen
+        parts = [node.body] if isinstance(node, ast.Lambda) else getattr(node, "body", [])
+        self.nodes = [inner for part in parts for inner in ast.walk(part)]
+        code = fun.__code__
+        self.local = {*code.co_varnames, *code.co_cellvars}
+        self.defined = {n.name for n in self.nodes if isinstance(n, ast.FunctionDef)}
+        bound: dict[str, list[ast.expr | None]] = {}
+        for name in parameters_of(code):
+            bound[name] = [] if name in own else [None]
+        for inner in self.nodes:
+            for name, value in _bindings(inner):
+                bound.setdefault(name, []).append(value)
+        self.own = {*bound}
+        while lost := {n for n in self.own if not all(map(self.is_made, bound[n]))}:
+            self.own -= lost
+
+    def effects(self) -> Iterator[tuple[Any, str]]:
+        """What it does beside returning a value, and where."""
+        for node in self.nodes:
+            match node:
+                case ast.Global():
+                    yield node, "assigns a global variable"
+                case ast.Nonlocal() if not {*node.names} <= {*self.fun.__code__.co_cellvars}:
+                    yield node, "assigns a nonlocal variable"
+                case ast.Await() | ast.AsyncFor() | ast.AsyncWith():
+                    yield node, "awaits something"
+                case ast.Attribute(ctx=ast.Store() | ast.Del()):
+                    if not self.is_own(node.value):
+                        yield node, "assigns an attribute"
+                case ast.Attribute(ctx=ast.Load()):
+                    getter = property_of(self.object_of(node.value), node.attr)
+                    what = effect_of(getter, self.seen) if is_read(getter) else None
+                    if what is not None:
+                        yield node, what
+                case ast.Subscript(ctx=ast.Store() | ast.Del()):
+                    if not self.is_own(node.value):
+                        yield node, "assigns an item"
+                case ast.AugAssign(target=ast.Name() as target):
+                    if not self.is_own(target):
+                        yield node, "may change something in place"
+                case ast.Call():
+                    what = self.effect_of_call(node)
+                    if what is not None:
+                        yield node, what
+                case ast.withitem(context_expr=expression):
+                    what = self.effect_of_entering(expression)
+                    if what is not None:
+                        yield expression, what
+                case _:
+                    pass
+
+    def is_own(self, node: ast.expr) -> bool:
+        """Whether what is changed was made by the function itself."""
+        return isinstance(node, ast.Name) and node.id in self.own
+
+    def is_made(self, node: ast.expr | None) -> bool:
+        """Whether an expression makes something, rather than naming what there is."""
+        match node:
+            case ast.Constant() | ast.List() | ast.Tuple() | ast.Dict() | ast.Set():
+                return True
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.JoinedStr():
+                return True
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare():
+                return True
+            case ast.IfExp():
+                return self.is_made(node.body) and self.is_made(node.orelse)
+            case ast.Name(id=name):
+                return name in self.own
+            case ast.Call(func=func):
+                found = self.value_of(func)
+                if isinstance(found, (type, np.ufunc)) or runtime.is_in(found, _MAKING):
+                    return True
+                return getattr(found, "__module__", None) in ("math", "cmath")
+            case _:
+                return False
+
+    def effect_of_call(self, node: ast.Call) -> str | None:
+        function = node.func
+        found = self.value_of(function)
+        if found is not None:
+            what = effect_of(found, self.seen)
+        elif isinstance(function, ast.Name):
+            what = None if function.id in self.defined else f"calls the variable {function.id}"
+        elif isinstance(function, ast.Attribute):
+            what = self.effect_of_method(function)
+        else:
+            what = None if isinstance(function, ast.Lambda) else "calls what it has computed"
+        for arg in (*node.args, *[k.value for k in node.keywords]):
+            what = what or effect_of_argument(self.value_of(arg))
+        return what
+
+    def effect_of_entering(self, node: ast.expr) -> str | None:
+        if isinstance(node, ast.Call):
+            kind = self.value_of(node.func)  # what the call does is asked for by itself
+            known = kind is not None
+        else:
+            manager = self.object_of(node)
+            kind, known = type(manager), manager is not None
+        methods = [getattr(kind, name, None) for name in ("__enter__", "__exit__")]
+        found = [effect_of(method, self.seen) for method in methods if is_read(method)]
+        return next(filter(None, found), None if known else "enters a context")
+
+    def effect_of_method(self, node: ast.Attribute) -> str | None:
+        if node.attr in WRITING and not self.is_own(node.value):
+            at = isinstance(node.value, ast.Subscript) and isinstance(
+                node.value.value, ast.Attribute
+            )
+            return None if at and node.attr in _UPDATES else f"calls .{node.attr}()"
+        return None if node.attr in _READING or node.attr in WRITING else f"calls .{node.attr}()"
+
+    def object_of(self, node: ast.expr) -> Any:
+        """What an expression names; None where it is not known."""
+        match node:
+            case ast.Name(id=name) if name in self.local:
+                return self.given.get(name)
+            case ast.Name(id=name):
+                try:
+                    if name in self.fun.__code__.co_freevars:
+                        return runtime.captured(self.fun, name)
+                    return runtime.global_value(self.fun, name)
+                except NameError:
+                    return None
+            case ast.Attribute(value=value, attr=attr):
+                owner = self.object_of(value)
+                return getattr(owner, attr, None) if isinstance(owner, _NAMESPACES) else None
+            case _:
+                return None
+
+    def value_of(self, node: ast.expr) -> Any:
+        """The function, class or module that an expression names; None where it is not known."""
+        found = self.object_of(node)
+        return found if isinstance(found, ModuleType) or callable(found) else None
+
+
+#: ``x.at[i].add(v)`` changes nothing.
+_UPDATES: Final = frozenset(("add", "subtract"))
+_MAKING: Final[frozenset[Any]] = frozenset(
+    (sorted, np.array, np.zeros, np.ones, np.empty, np.full, np.zeros_like, np.ones_like,
+     np.empty_like, np.full_like, np.arange, np.linspace, np.eye, np.copy, np.where, abs, min, max,
+     sum, len, round, divmod)
+)  # fmt: skip
+#: Values that are not changed in place.
+_FIXED: Final = (bool, int, float, complex, str, bytes, tuple, type(None), np.generic, Array)
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+    """The variables that a statement gives values, and these where they are expressions."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, value
+                else:
+                    yield from _unpacked(target)
+        case ast.AnnAssign(target=ast.Name(id=name), value=value):
+            yield name, value
+        case ast.NamedExpr(target=ast.Name(id=name), value=value):
+            yield name, value
+        case ast.For(target=target) | ast.comprehension(target=target):
+            yield from _unpacked(target)
+        case ast.withitem(optional_vars=ast.expr() as target):
+            yield from _unpacked(target)
+        case ast.arg(arg=name):
+            yield name, None
+        case _:
+            pass
+
+
+def _unpacked(target: ast.expr) -> Iterator[tuple[str, None]]:
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, None
