@@ -229,7 +229,11 @@ def _promote(types: tuple[tuple[DType, bool], ...], defaults: str) -> tuple[DTyp
     if not isinstance(joined, str):
         return joined, False
     # No operand says how wide the result is: 64 bits for what has 64 bits, else the default width.
-    is_wide = defaults == "float64" or any(dtype in _WIDE for dtype, _ in types)
+    # (Weak integers of 64 bits, those of staged Python programs, say nothing of floats.)
+    is_wide = defaults == "float64" or any(
+        dtype in _WIDE and (joined == "i*" or not (weak and dtype.kind in "iu"))
+        for dtype, weak in types
+    )
     if not is_wide:
         whole = [_node(*t) for t in types if t[0].kind in "biu"]
         integers = _join(frozenset([bool_, *whole]))

@@ -189,15 +189,18 @@ def test_effects_happen_as_often_as_in_python(capsys: pytest.CaptureFixture[str]
 def test_what_a_program_comes_to_is_printed_when_it_runs(
     x: float, transform: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    percent = ", %d"
+
     def halved(x: Any) -> Any:
         while x > 1:
             x = x / 2
             print("turn", x, sep=": ")
+            print(f"x = {x:.3f}" + percent % (x > 2), [x, {"k": (x > 2, 1)}], str(x), end=";\n")
         if x < 0:
-            print("negative")
+            print("negative", "{:6.2f} {}".format(x, "<- here"), f"{x!r:>8}", ("a", x))
         return x
 
-    halved(np.float64(x))
+    halved(x)
     expected = capsys.readouterr().out
     staged = transform(source.stage(halved))
     assert not capsys.readouterr().out

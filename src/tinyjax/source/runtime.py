@@ -225,6 +225,16 @@ def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
     Raises:
         SourceError: it would change the value in place.
     """
+    check_in_place(operation, value)
+    return operation(value, by)
+
+
+def check_in_place(operation: Callable[[Any, Any], Any], value: Any) -> None:
+    """See that an augmented assignment does not change a value in place.
+
+    Raises:
+        SourceError: it would.
+    """
     if hasattr(type(value), f"__i{operation.__name__.strip('_')}__") and not isinstance(
         value, (np.generic, Array)
     ):
@@ -232,7 +242,6 @@ def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
             f"an augmented assignment changes a value of type {type(value).__name__} in place, "
             "which every other name of it would see. Write x = x + y in place of x += y."
         )
-    return operation(value, by)
 
 
 _CONVERSIONS: Final[dict[str, Callable[[Any], str]]] = {"s": str, "r": repr, "a": ascii}

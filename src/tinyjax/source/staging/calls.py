@@ -19,119 +19,32 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
-from tinyjax.core.trace import Tracer
-from tinyjax.errors import SourceError
 from tinyjax.scipy import special
 from tinyjax.source import runtime
-from tinyjax.source.staging import items
-from tinyjax.source.staging.values import holds_tracer, is_undecided, truth
+from tinyjax.source.staging import classes, comparisons, items, numbers, texts
+from tinyjax.source.staging.numbers import is_integer
+from tinyjax.source.staging.values import holds_tracer, is_undecided
 
 Leaf = Callable[..., Any]
 
 
-def negated(value: Any) -> Any:
-    """``not value``."""
-    found = truth(value)
-    return jnp.logical_not(found) if isinstance(found, Array) else not found
+def plain_arguments(values: Sequence[Any]) -> list[Any]:
+    """Arguments of a function that knows nothing of items.
+
+    Raises:
+        SourceError: how many items there are depends on a traced value.
+    """
+    return [items.expanded(x) if isinstance(x, items.Items) else x for x in values]
 
 
-def contained(item: Any, container: Any) -> Any:
-    """``item in container``."""
-    if isinstance(container, Array):
-        return jnp.any(container == item)
-    if isinstance(container, (tuple, list, range)):
-        return any_of([item == other for other in container])
-    return item in container
+def of_items(function: Leaf) -> Leaf:
+    """A function that goes through all that it is given."""
+    return lambda *args, **options: function(*plain_arguments(args), **options)
 
 
-def missing(item: Any, container: Any) -> Any:
-    """``item not in container``."""
-    return negated(contained(item, container))
-
-
-def any_of(values: Any) -> Any:
-    """``any`` of values of which some may be traced."""
-    found: Any = False
-    for value in runtime.items_of(values):
-        here = truth(value)
-        if here is True:
-            return True
-        if isinstance(here, Array):
-            found = here if found is False else jnp.logical_or(found, here)
-    return found
-
-
-def all_of(values: Any) -> Any:
-    """``all`` of values of which some may be traced."""
-    return negated(any_of([negated(value) for value in runtime.items_of(values)]))
-
-
-def _extreme(compare: Callable[[Any, Any], Any], values: tuple[Any, ...], options: Any) -> Any:
-    key = options.get("key") or (lambda x: x)
-    candidates = [*values[0]] if len(values) == 1 else values
-    if not candidates and "default" in options:
-        return options["default"]
-    best, *rest = candidates
-    measure = key(best)
-    for value in rest:
-        found = key(value)
-        better = truth(compare(found, measure))
-        if isinstance(better, Array):
-            best, measure = jnp.where(better, value, best), jnp.where(better, found, measure)
-        elif better:
-            best, measure = value, found
-    return best
-
-
-def least(*values: Any, **options: Any) -> Any:
-    """``min`` of scalars."""
-    return _extreme(operator.lt, values, options)
-
-
-def greatest(*values: Any, **options: Any) -> Any:
-    """``max`` of scalars."""
-    return _extreme(operator.gt, values, options)
-
-
-def in_order(values: Any, **options: Any) -> Any:
-    """``sorted`` of scalars."""
-    values = [*values]
-    if options.get("key") is not None or not any(map(is_undecided, values)):
-        return sorted(values, **options)
-    found = jnp.sort(jnp.stack([jnp.asarray(value) for value in values]))
-    if options.get("reverse"):
-        found = found[::-1]
-    return [found[i] for i in range(found.shape[0])]
-
-
-def whole(value: Any) -> Any:
-    """``int`` of a scalar."""
-    return value if jnp.isdtype(value.dtype, "integral") else jnp.trunc(value).astype(int)
-
-
-def real_number(value: Any) -> Any:
-    """``float`` of a scalar."""
-    return value if jnp.isdtype(value.dtype, "real floating") else value.astype(float)
-
-
-def true_or_false(value: Any) -> Any:
-    """``bool`` of a scalar."""
-    return truth(value)
-
-
-def rounded(value: Any, ndigits: int | None = None) -> Any:
-    """``round`` of a scalar."""
-    return jnp.round(value).astype(int) if ndigits is None else jnp.round(value, ndigits)
-
-
-def floor_of(value: Any) -> Any:
-    """``math.floor``."""
-    return jnp.floor(value).astype(int)
-
-
-def ceil_of(value: Any) -> Any:
-    """``math.ceil``."""
-    return jnp.ceil(value).astype(int)
+def of_floats(function: Leaf) -> Leaf:
+    """A function of ``math``, which takes integers for floats."""
+    return lambda *args, **options: function(*map(numbers.floating, args), **options)
 
 
 def log_of(value: Any, base: Any = None) -> Any:
@@ -155,21 +68,17 @@ def distance(p: Sequence[Any], q: Sequence[Any]) -> Any:
     return jnp.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True)))
 
 
-def quotient_and_rest(x: Any, y: Any) -> Any:
-    """``divmod``."""
-    return x // y, x % y
+def factorial(n: Any) -> Any:
+    """``math.factorial``, as far as it fits 64 bits."""
+    if not is_integer(n):
+        raise TypeError(f"math.factorial takes an integer, but got {n.aval}")
+    n = numbers.integer(n)
+    numbers.check(n < 0, ValueError("factorial() not defined for negative values"))
+    numbers.check(n >= len(_FACTORIALS), OverflowError("factorial() of more than 20 is too large"))
+    return numbers.integer(jnp.asarray(_FACTORIALS)[n])
 
 
-def product(values: Any, *, start: Any = 1) -> Any:
-    """``math.prod``."""
-    return functools.reduce(operator.mul, runtime.items_of(values), start)
-
-
-def field_text(value: Any, conversion: int, spec: str) -> str:
-    """One replacement field of an f-string, where the value is traced: its type."""
-    if isinstance(value, Tracer) and is_undecided(value):
-        return f"<{value.aval}>"
-    return runtime.formatted(value, conversion, spec)
+_FACTORIALS: Final = np.array([math.factorial(n) for n in range(21)])
 
 
 def length_of(value: Any) -> Any:
@@ -196,24 +105,66 @@ def _by_name(names: str, module: Any) -> dict[Any, Leaf]:
     return {getattr(math, name): getattr(module, name) for name in names.split()}
 
 
+#: What takes the place of a function of numbers, where one of them is an array.
+NUMERIC: Final[dict[Any, Leaf]] = {
+    operator.add: numbers.add,
+    operator.sub: numbers.arithmetic(operator.sub),
+    operator.mul: numbers.multiply,
+    operator.truediv: numbers.divide,
+    operator.floordiv: numbers.floor_divide,
+    operator.mod: numbers.modulo,
+    operator.pow: numbers.power,
+    operator.lshift: numbers.shift(operator.lshift),
+    operator.rshift: numbers.shift(operator.rshift),
+    operator.and_: numbers.bitwise(operator.and_),
+    operator.or_: numbers.bitwise(operator.or_),
+    operator.xor: numbers.bitwise(operator.xor),
+    operator.neg: numbers.unary(operator.neg),
+    operator.pos: numbers.unary(operator.pos),
+    operator.invert: numbers.invert,
+    operator.is_: comparisons.same,
+    operator.is_not: comparisons.different,
+    runtime.updated: numbers.changed,
+    builtins.abs: numbers.unary(abs),
+    builtins.pow: numbers.power,
+    builtins.divmod: numbers.quotient_and_rest,
+    builtins.type: classes.class_of,
+    builtins.isinstance: classes.is_instance,
+    builtins.hasattr: classes.has_attribute,
+    builtins.getattr: classes.attribute_of,
+    runtime.attribute: classes.attribute_of,
+    **{
+        compared: comparisons.compare(compared)
+        for compared in (
+            operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge
+        )
+    },
+}  # fmt: skip
 #: What takes the place of a function, where one of its arguments is traced.
 REPLACED: Final[dict[Any, Leaf]] = {
-    operator.not_: negated,
+    operator.not_: comparisons.negated,
     operator.getitem: item_of,
-    runtime.contains: contained,
-    runtime.lacks: missing,
+    operator.contains: lambda container, item: comparisons.contained(item, container),
+    runtime.contains: comparisons.contained,
+    runtime.lacks: comparisons.missing,
     runtime.items_of: items.items_of,
-    runtime.formatted: field_text,
-    builtins.any: any_of,
-    builtins.all: all_of,
-    builtins.min: least,
-    builtins.max: greatest,
-    builtins.sorted: in_order,
-    builtins.int: whole,
-    builtins.float: real_number,
-    builtins.bool: true_or_false,
-    builtins.round: rounded,
-    builtins.divmod: quotient_and_rest,
+    runtime.formatted: texts.text_of(runtime.formatted),
+    runtime.text: texts.text_of(runtime.text),
+    builtins.str: texts.text_of(str),
+    builtins.repr: texts.text_of(repr),
+    builtins.ascii: texts.text_of(ascii),
+    builtins.format: texts.text_of(format),
+    builtins.any: of_items(comparisons.any_of),
+    builtins.all: of_items(comparisons.all_of),
+    builtins.min: of_items(comparisons.least),
+    builtins.max: of_items(comparisons.greatest),
+    builtins.sorted: of_items(comparisons.in_order),
+    builtins.sum: of_items(numbers.total),
+    builtins.int: numbers.whole,
+    builtins.float: numbers.real_number,
+    builtins.complex: numbers.complex_number,
+    builtins.bool: numbers.true_or_false,
+    builtins.round: numbers.rounded,
     builtins.len: length_of,
     builtins.range: items.traced_range,
     builtins.enumerate: items.enumerated,
@@ -221,28 +172,31 @@ REPLACED: Final[dict[Any, Leaf]] = {
     builtins.reversed: items.in_reverse,
     **_by_name(
         "acos acosh asin asinh atan atan2 atanh cbrt copysign cos cosh degrees exp exp2 expm1 fabs "
-        "fmod hypot isfinite isinf isnan ldexp log10 log1p log2 pow radians sin sinh sqrt tan tanh "
-        "trunc",
+        "hypot isfinite isinf isnan ldexp log10 log1p log2 radians sin sinh sqrt tan tanh",
         jnp,
     ),
     **_by_name("erf erfc gamma", special),
-    math.factorial: special.factorial,
+    math.factorial: factorial,
+    math.fmod: of_floats(jnp.fmod),
+    math.pow: of_floats(jnp.pow),
     math.lgamma: special.gammaln,
-    math.floor: floor_of,
-    math.ceil: ceil_of,
-    math.trunc: whole,
+    math.floor: numbers.floor_of,
+    math.ceil: numbers.ceil_of,
+    math.trunc: numbers.whole,
     math.log: log_of,
-    math.isclose: close,
-    math.remainder: nearest_remainder,
+    math.isclose: of_floats(close),
+    math.remainder: of_floats(nearest_remainder),
     math.dist: distance,
-    math.fsum: sum,
-    math.prod: product,
+    math.fsum: lambda values: numbers.floating(numbers.total(values)),
+    math.prod: numbers.product,
 }
 #: Those that a tracer whose data is known does not keep from doing what they do.
 _DECIDING: Final = frozenset(
-    (operator.not_, runtime.contains, runtime.lacks, any, all, min, max, sorted, bool, round, range,
-     runtime.formatted, math.floor, math.ceil, math.trunc, divmod, int)
+    (operator.not_, operator.contains, runtime.contains, runtime.lacks, any, all, min, max, sorted,
+     bool, range, math.floor, math.ceil, math.trunc, int)
 )  # fmt: skip
+#: Those that make texts.
+_TEXTS: Final = frozenset((runtime.formatted, runtime.text, str, repr, ascii, format))
 #: Those that take something to go through, which is traced only if that is itself an array.
 _GOING_THROUGH: Final = frozenset((enumerate, zip, reversed, len, runtime.items_of))
 _ITEMS: Final = (items.Rows, items.Steps, items.Together, items.Current)
@@ -251,12 +205,18 @@ _ITEMS: Final = (items.Rows, items.Steps, items.Together, items.Current)
 def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Leaf | None:
     """What to call in a function's place; None for the function itself."""
     try:
-        found = REPLACED.get(function)
+        numeric = NUMERIC.get(function)
+        found = REPLACED.get(function) if numeric is None else None
     except TypeError:  # it cannot be hashed
         return None
+    if numeric is not None:
+        return numeric if any(map(_holds_array, args)) else None
     given = (*args, *kwargs.values())
     if found is not None:
         return found if _concerns(function, given) else None
+    if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, str):
+        made = function.__name__ in ("format", "format_map", "join") and holds_tracer(given)
+        return texts.text_of(function) if made else None
     if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, np.ndarray):
         if holds_tracer(given):
             method: Leaf = getattr(jnp.asarray(function.__self__), function.__name__)
@@ -268,10 +228,19 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     return _of_numpy(function, module) if holds_tracer(given) else None
 
 
+def _holds_array(value: Any) -> bool:
+    """Whether an operand is an array or a text of traced values, or a sequence with some inside."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_holds_array, value))
+    return isinstance(value, (Array, texts.TracedText))
+
+
 def _concerns(function: Any, given: tuple[Any, ...]) -> bool:
     """Whether a function that has a replacement is given something traced that needs it."""
     if any(isinstance(x, _ITEMS) for x in given):
         return True
+    if function in _TEXTS:
+        return any(map(_holds_array, given)) or holds_tracer(given)
     if function in _GOING_THROUGH:
         return any(is_undecided(x) and x.shape for x in given)
     if function is operator.getitem:
@@ -287,24 +256,6 @@ def _of_numpy(function: Any, module: str) -> Leaf | None:
         return functools.partial(jnp.asarray, dtype=function)
     found: Leaf | None = getattr(jnp.linalg if "linalg" in module else jnp, name, None)
     return found
-
-
-def plain_arguments(values: Sequence[Any]) -> list[Any]:
-    """Arguments of a function that knows nothing of items.
-
-    Raises:
-        SourceError: how many items there are depends on a traced value.
-    """
-    return [_expanded(value) if isinstance(value, items.Items) else value for value in values]
-
-
-def _expanded(value: items.Items) -> list[Any]:
-    if is_undecided(value.length):
-        raise SourceError(
-            "a list or a tuple whose length depends on a traced value cannot be made, since arrays "
-            "have fixed shapes. Loop over the items, or compute with masks (jnp.where)."
-        )
-    return [value.at(i) for i in range(value.length)]
 
 
 def takes_functions(function: Any) -> bool:

@@ -9,7 +9,7 @@ import attrs
 
 from tinyjax import tree
 from tinyjax.control_flow.common import match_carry
-from tinyjax.core.array import Array, as_array, splat
+from tinyjax.core.array import Array, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import Tracer
@@ -21,6 +21,7 @@ from tinyjax.source.staging.outcomes import Arrival, Outcome, pruned
 from tinyjax.source.staging.runner import Runner
 from tinyjax.source.staging.values import (
     Structure,
+    as_array,
     describe,
     is_dynamic,
     is_same,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from tinyjax.callbacks.effects import debug_callback
 from tinyjax.core.array import Array
 from tinyjax.core.closures import closed_over
 from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
@@ -23,9 +24,11 @@ from tinyjax.source.signature import bound
 from tinyjax.source.staging.calls import plain_arguments, replacement, takes_functions
 from tinyjax.source.staging.effects import check_effects, check_manager, is_pure, property_of
 from tinyjax.source.staging.graph import RETURN, Graph
+from tinyjax.source.staging.numbers import widened
 from tinyjax.source.staging.outcomes import Arrival, Outcome, stage_piece
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import Entered, Session, Shared, current_session, is_read
+from tinyjax.source.staging.texts import as_texts, print_when_run
 from tinyjax.source.staging.values import holds_tracer, take_apart
 
 P = ParamSpec("P")
@@ -115,20 +118,36 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             with _in_session() as session:
                 return session.enter(*args) if fun is runtime.enter else session.leave(*args)
         case _ if fun is print and (holds_tracer(args) or _is_conditional()):
-            return debug_callback(print, tuple(plain_arguments(args)), kwargs, False)
+            return print_when_run(tuple(plain_arguments(args)), kwargs)
         case _ if fun is runtime.attribute and is_read(getter := property_of(*args)):
             return call(getter, args[:1], {})
-        case _ if fun is map and is_read(args[0]):
+        case _ if fun is map and (is_read(args[0]) or holds_tracer(args)):
             columns = [runtime.items_of(column) for column in args[1:]]
             return [call(args[0], row, {}) for row in zip(*columns, strict=False)]
-        case _ if fun is functools.reduce and is_read(args[0]):
+        case _ if fun is functools.reduce and (is_read(args[0]) or holds_tracer(args)):
             values = [*args[2:], *runtime.as_list(args[1])]
-            found = values[0]
-            for value in values[1:]:
-                found = call(args[0], (found, value), {})
-            return found
+            return [*_accumulated(args[0], values)][-1] if values else fun(*args)
+        case _ if fun is itertools.accumulate and holds_tracer((args, kwargs)):
+            values, how, start = _accumulation(*args, **kwargs)
+            return [*_accumulated(how, [*start, *runtime.as_list(values)])]
         case _:
             return _call_unread(fun, args, kwargs)
+
+
+def _accumulated(how: Any, values: Sequence[Any]) -> Iterator[Any]:
+    """What ``itertools.accumulate`` gives."""
+    if not values:
+        return
+    found = values[0]
+    yield found
+    for value in values[1:]:
+        found = call(how, (found, value), {})
+        yield found
+
+
+def _accumulation(values: Any, func: Any = None, *, initial: Any = None) -> tuple[Any, Any, Any]:
+    """The arguments of ``itertools.accumulate``."""
+    return values, func or operator.add, () if initial is None else (initial,)
 
 
 def _is_conditional() -> bool:
@@ -142,6 +161,8 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     method = getattr(type(fun), "__call__", None)  # noqa: B004 - the class's own
     if is_read(method):
         return call(method, (fun, *args), kwargs)
+    if isinstance(fun, type) and issubclass(fun, BaseException):
+        return fun(*as_texts(args), **kwargs)
     if takes_functions(fun):
         return fun(*map(_staged, args), **{name: _staged(v) for name, v in kwargs.items()})
     other = replacement(fun, args, kwargs)
@@ -198,6 +219,8 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
                 raise
             return _run_plainly(fun, args, kwargs, error)
         values = (fun, *bound(fun, args, kwargs).values)
+        if not session.entered:
+            values = tuple(map(widened, values))
         parts, _ = take_apart((_closed_over(fun), values[1:]))
         entered = Entered(fun.__code__, parts, session.conditions)
         session.check_recursion(entered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
@@ -9,9 +10,19 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
+from tinyjax.errors import PromotionError, SourceError
+from tinyjax.numpy.promotion import convert
 from tinyjax.source import runtime
-from tinyjax.source.staging.values import is_dynamic, is_same, is_undecided, take_apart
+from tinyjax.source.staging.numbers import as_number, check, integer, is_integer
+from tinyjax.source.staging.values import (
+    as_array,
+    is_dynamic,
+    is_same,
+    is_undecided,
+    join_avals,
+    take_apart,
+)
 
 
 @attrs.frozen(eq=False)
@@ -104,7 +115,7 @@ def _single(parts: Sequence[Any]) -> Any:
 
 
 def stacked(values: Sequence[Any]) -> Rows | None:
-    """Values of one structure and type, stacked; None where they are not."""
+    """Values of one structure and shapes, stacked; None where they are not."""
     taken = [take_apart(value) for value in values]
     if not taken or any(structure != taken[0][1] for _, structure in taken):
         return None
@@ -113,9 +124,13 @@ def stacked(values: Sequence[Any]) -> Rows | None:
         if not all(map(is_dynamic, column)):
             return None
         arrays = [as_array(part) for part in column]
-        if any(a.aval.strip_weak() is not arrays[0].aval.strip_weak() for a in arrays):
+        if any(a.shape != arrays[0].shape for a in arrays):
             return None
-        columns.append(jnp.stack(arrays))
+        try:
+            aval = functools.reduce(join_avals, [a.aval for a in arrays])
+        except PromotionError:
+            return None
+        columns.append(jnp.stack([convert(a, aval.dtype, aval.weak_type) for a in arrays]))
     return Rows(tuple(columns), len(values), taken[0][1].build)
 
 
@@ -134,7 +149,13 @@ def as_items(value: Any) -> Items | None:
 
 def traced_range(*bounds: Any) -> Steps:
     """``range`` of traced bounds."""
+    for bound in bounds:
+        if not is_integer(bound) or jnp.ndim(bound):
+            shown = bound.aval if isinstance(bound, Array) else type(bound).__name__
+            raise TypeError(f"range() takes integers, but got {shown}")
     start, stop, step = {1: (0, *bounds, 1), 2: (*bounds, 1)}.get(len(bounds), bounds)
+    start, stop, step = [as_number(bound) for bound in (start, stop, step)]
+    check(as_array(step) == 0, ValueError("range() arg 3 must not be zero"))
     turns = -((start - stop) // step)
     return Steps(start, step, jnp.maximum(turns, 0))
 
@@ -176,8 +197,24 @@ def in_reverse(value: Any) -> Any:
     return reversed(value)
 
 
+def expanded(value: Items) -> list[Any]:
+    """The items one by one.
+
+    Raises:
+        SourceError: how many there are depends on a traced value.
+    """
+    if is_undecided(value.length):
+        raise SourceError(
+            "a list or a tuple whose length depends on a traced value cannot be made, since arrays "
+            "have fixed shapes. Loop over the items, or compute with masks (jnp.where)."
+        )
+    return [value.at(i) for i in range(value.length)]
+
+
 def item_at(value: Any, index: Any) -> Any:
     """The item at a traced index of a sequence."""
+    if index.dtype.kind == "b":
+        index = integer(index)
     items = as_items(value) if isinstance(value, (tuple, list, range)) else None
     if items is not None:
         if isinstance(items, Steps):

@@ -16,7 +16,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.control_flow.common import convert_all, convert_outputs
 from tinyjax.control_flow.cond import bind_branches
-from tinyjax.core.array import Array, ConcreteArray, as_array, is_splat
+from tinyjax.core.array import Array, ConcreteArray, is_splat
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.jaxpr import Atom, Jaxpr, Lit, Var, zero_literal
 from tinyjax.core.simplify import dce
@@ -29,6 +29,7 @@ from tinyjax.primitives.shape import broadcast_in_dim
 from tinyjax.source.staging.values import (
     NOTHING,
     Structure,
+    as_array,
     aval_of,
     describe,
     is_dynamic,

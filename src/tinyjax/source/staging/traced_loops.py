@@ -24,6 +24,7 @@ from tinyjax.primitives.elementwise import and_, eq, not_
 from tinyjax.source.staging.carry import Carry, OnceError, RepeatedError
 from tinyjax.source.staging.graph import Counting, Loop, Test
 from tinyjax.source.staging.items import Current, Items, Steps, Together, as_items
+from tinyjax.source.staging.numbers import integer
 from tinyjax.source.staging.outcomes import Arrival, Outcome, Piece, flatten_outcome, pruned
 from tinyjax.source.staging.runner import Runner
 from tinyjax.source.staging.session import RaisedError, TracedEndError
@@ -199,7 +200,7 @@ class TracedLoop:
         items: Items = self.items
         rows = list(items.arrays)
         if _counts(items):
-            rows.append(jnp.arange(items.length))
+            rows.append(integer(jnp.arange(items.length)))
 
         def turn(*arrays: Array) -> list[Array]:
             state, slices = arrays[: len(arrays) - len(rows)], arrays[len(arrays) - len(rows) :]

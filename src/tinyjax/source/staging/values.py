@@ -17,7 +17,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.core import array
+from tinyjax.core.array import Array, ConcreteArray, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.closures import closed_over
 from tinyjax.core.trace import Tracer
@@ -158,6 +159,27 @@ def is_same(x: Any, y: Any) -> bool:
     return bool(x == y)
 
 
+#: What a Python integer is: weakly typed as ever, and of 64 bits whatever the default.
+INTEGER: Final = ShapedArray((), dtypes.int64, True)
+
+
+def as_array(part: Any) -> Array:
+    """An array or a number as an array.
+
+    Raises:
+        ArgumentError: it is an integer of more than 64 bits.
+    """
+    if type(part) is not int:
+        return array.as_array(part)
+    try:
+        return splat(part, INTEGER)
+    except OverflowError:
+        raise ArgumentError(
+            f"{part} does not fit in 64 bits, as integers must beside traced values. Make it a "
+            "float."
+        ) from None
+
+
 def aval_of(part: Any) -> ShapedArray:
     """The type of an array or a number."""
     return as_array(part).aval
@@ -172,7 +194,7 @@ def join_avals(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     if x is y:
         return x
     dtype, weak = dtypes.promote([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])
-    return ShapedArray(x.shape, dtype, weak)
+    return ShapedArray(x.shape, dtypes.int64 if weak and dtype.kind == "i" else dtype, weak)
 
 
 def is_undecided(x: object) -> bool:
@@ -257,7 +279,8 @@ def _contents(value: object) -> list[Any]:
         case BuiltinFunctionType():
             return [value.__self__]
         case _ if type(value).__module__.partition(".")[0] == "tinyjax":
-            return [getattr(value, name, None) for name in ("__wrapped__", "fun")]
+            names = ("__wrapped__", "fun", "args", "kwargs")
+            return [getattr(value, name, None) for name in names]
         case _:
             slots = getattr(type(value), "__slots__", ())
             named = [slots] if isinstance(slots, str) else [*slots]

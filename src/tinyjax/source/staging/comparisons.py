@@ -1,0 +1,175 @@
+"""What comparisons and truth values mean where some are traced."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax.core.array import Array
+from tinyjax.errors import SourceError
+from tinyjax.source import runtime
+from tinyjax.source.staging import items
+from tinyjax.source.staging.numbers import as_number
+from tinyjax.source.staging.session import current_session
+from tinyjax.source.staging.texts import TracedText
+from tinyjax.source.staging.values import as_array, is_undecided, truth
+
+Binary = Callable[[Any, Any], Any]
+
+
+def negated(value: Any) -> Any:
+    """``not value``."""
+    found = truth(value)
+    return jnp.logical_not(found) if isinstance(found, Array) else not found
+
+
+def any_of(values: Any) -> Any:
+    """``any`` of values of which some may be traced."""
+    found: Any = False
+    for value in runtime.items_of(values):
+        here = truth(value)
+        if here is True:
+            return True
+        if isinstance(here, Array):
+            found = here if found is False else jnp.logical_or(found, here)
+    return found
+
+
+def all_of(values: Any) -> Any:
+    """``all`` of values of which some may be traced."""
+    return negated(any_of([negated(value) for value in runtime.items_of(values)]))
+
+
+def compare(operation: Binary) -> Binary:
+    """A comparison, of sequences item by item."""
+
+    def applied(x: Any, y: Any) -> Any:
+        for kind in (tuple, list):
+            if isinstance(x, kind) and isinstance(y, kind):
+                return _compare_items(operation, x, y)
+        if type(x) is int:
+            return operation(as_number(x, y), y)
+        return operation(x, as_number(y, x)) if type(y) is int else operation(x, y)
+
+    return applied
+
+
+def _compare_items(operation: Binary, xs: Any, ys: Any) -> Any:
+    same = [compare(operator.eq)(x, y) for x, y in zip(xs, ys, strict=False)]
+    if operation in (operator.eq, operator.ne):
+        equal = len(xs) == len(ys) and all_of(same)
+        return equal if operation is operator.eq else negated(equal)
+    found: Any = operation(len(xs), len(ys))
+    for x, y, equal in reversed([*zip(xs, ys, same, strict=False)]):
+        decided = truth(equal)
+        if decided is True:
+            continue
+        here = compare(operation)(x, y)
+        found = here if decided is False else jnp.where(decided, found, here)
+    return found
+
+
+def contained(item: Any, container: Any) -> Any:
+    """``item in container``."""
+    if isinstance(item, TracedText):
+        bool(item)  # which says that it is not known
+    match container:
+        case Array() | np.ndarray():
+            return jnp.any(jnp.asarray(container) == item)
+        case items.Steps():
+            return _in_range(item, container)
+        case tuple() | list() | range() | set() | frozenset() | dict():
+            return any_of([compare(operator.eq)(item, other) for other in container])
+        case _:
+            return item in container
+
+
+def _in_range(item: Any, steps: items.Steps) -> Any:
+    place, rest = (item - steps.start) // steps.step, (item - steps.start) % steps.step
+    return all_of([rest == 0, place >= 0, place < steps.length])
+
+
+def missing(item: Any, container: Any) -> Any:
+    """``item not in container``."""
+    return negated(contained(item, container))
+
+
+def same(x: Any, y: Any) -> bool:
+    """``x is y``.
+
+    Raises:
+        SourceError: both are numbers, of which one is traced.
+    """
+    if x is y:
+        return True
+    for one, other in ((x, y), (y, x)):
+        if isinstance(one, Array) and isinstance(
+            other, (Array, bool, int, float, complex, np.generic)
+        ):
+            raise SourceError(
+                "whether a traced value is the same object as another number is not known (is, is "
+                "not). Compare with == or !=."
+            )
+    return False
+
+
+def different(x: Any, y: Any) -> bool:
+    """``x is not y``."""
+    return not same(x, y)
+
+
+def _extreme(compared: Binary, name: str, values: tuple[Any, ...], options: Any) -> Any:
+    candidates = [*runtime.items_of(values[0])] if len(values) == 1 else [*values]
+    if not candidates:
+        if "default" in options:
+            return options["default"]
+        raise ValueError(f"{name}() iterable argument is empty")
+    best, *rest = candidates
+    measure = _measured(options, best)
+    for value in rest:
+        found = _measured(options, value)
+        better = truth(compared(found, measure))
+        if isinstance(better, Array):
+            best, measure = _chosen(better, value, best), _chosen(better, found, measure)
+        elif better:
+            best, measure = value, found
+    return best
+
+
+def _measured(options: Any, value: Any) -> Any:
+    key, session = options.get("key"), current_session.get()
+    if key is None:
+        return value
+    return key(value) if session is None else session.call(key, (value,), {})
+
+
+def _chosen(better: Array, value: Any, best: Any) -> Any:
+    """One of two values, of which the parts are chosen where they are tuples."""
+    if isinstance(value, (tuple, list)) and type(value) is type(best) and len(value) == len(best):
+        return type(value)([_chosen(better, x, y) for x, y in zip(value, best, strict=True)])
+    return jnp.where(better, as_array(value), as_array(best))
+
+
+def least(*values: Any, **options: Any) -> Any:
+    """``min`` of values of which some may be traced."""
+    return _extreme(compare(operator.lt), "min", values, options)
+
+
+def greatest(*values: Any, **options: Any) -> Any:
+    """``max`` of values of which some may be traced."""
+    return _extreme(compare(operator.gt), "max", values, options)
+
+
+def in_order(values: Any, **options: Any) -> Any:
+    """``sorted`` of scalars."""
+    values = [*runtime.items_of(values)]
+    if options.get("key") is not None or not any(map(is_undecided, values)):
+        return sorted(values, **options)
+    found = jnp.sort(jnp.stack([as_array(value) for value in values]))
+    if options.get("reverse"):
+        found = found[::-1]
+    return [found[i] for i in range(found.shape[0])]

@@ -1,0 +1,175 @@
+"""Texts of traced values, which are known when the program runs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from tinyjax.callbacks.effects import debug_callback
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.errors import SourceError
+from tinyjax.source.staging.values import Structure, holds_tracer, take_apart
+from tinyjax.transforms.jvp import JVPTracer
+
+_print: Final = print
+_METHODS: Final = frozenset(name for name in dir(str) if not name.startswith("_"))
+
+
+@attrs.frozen(eq=False, repr=False)
+class TracedText:
+    """A text that a function makes of traced values, among others.
+
+    It may be printed, be the text of an exception, and be part of another one. All else depends on
+    what it says.
+
+    Attributes:
+        function: makes it.
+        args: of these.
+        kwargs: and of these.
+    """
+
+    function: Callable[..., str]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def with_values(self, of: Callable[[Any], Any]) -> str:
+        """The text with something in place of each traced value."""
+        args, kwargs = _with_values(self.args, of), _with_values(self.kwargs, of)
+        return self.function(*args, **kwargs)
+
+    def __str__(self) -> str:
+        """What messages say: types in place of values."""
+        try:
+            return self.with_values(Placeholder)
+        except (TypeError, ValueError):  # of "%.2f" % x and its like
+            return "<a text of traced values>"
+
+    def __add__(self, other: Any) -> TracedText:
+        return TracedText(operator.add, (self, other), {})
+
+    def __radd__(self, other: Any) -> TracedText:
+        return TracedText(operator.add, (other, self), {})
+
+    def __mod__(self, other: Any) -> TracedText:
+        return TracedText(operator.mod, (self, other), {})
+
+    def __eq__(self, other: object) -> bool:
+        raise _refused()
+
+    def __ne__(self, other: object) -> bool:
+        raise _refused()
+
+    def __lt__(self, other: object) -> bool:
+        raise _refused()
+
+    def __gt__(self, other: object) -> bool:
+        raise _refused()
+
+    def __hash__(self) -> int:
+        raise _refused()
+
+    def __bool__(self) -> bool:
+        raise _refused()
+
+    def __len__(self) -> int:
+        raise _refused()
+
+    def __getitem__(self, index: object) -> str:
+        raise _refused()
+
+    def __contains__(self, part: object) -> bool:
+        raise _refused()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _METHODS:
+            raise _refused()
+        raise AttributeError(name)
+
+
+def _refused() -> SourceError:
+    return SourceError(
+        "what a text of traced values says is not known when the program is staged: it may be "
+        "printed, or be the text of an exception. Compare the values themselves."
+    )
+
+
+class Placeholder:
+    """Stands for a traced value in the text of an exception."""
+
+    def __init__(self, value: Array) -> None:
+        self.text = f"<{value.aval}>"
+
+    def __format__(self, spec: str) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def python_number(value: Any) -> Any:
+    """A value that is known: a number as Python's, an array as NumPy's.
+
+    A float of less than double precision is the one of the fewest digits, as it would be printed.
+    """
+    while isinstance(value, JVPTracer):
+        value = value.primal
+    found = np.asarray(value)
+    if found.ndim:
+        return found
+    narrow = found.dtype.kind not in "biuc" and found.dtype.itemsize < 8
+    return float(str(found[()])) if narrow else found.item()
+
+
+def _with_values(value: Any, of: Callable[[Any], Any]) -> Any:
+    """Something with other parts in place of its arrays, and texts that are known."""
+    match value:
+        case TracedText():
+            return value.with_values(of)
+        case Array():
+            return value if value.shape and isinstance(value, ConcreteArray) else of(value)
+        case np.ndarray():
+            return of(value)
+        case tuple() | list() if type(value) in (tuple, list):
+            return type(value)([_with_values(part, of) for part in value])
+        case dict():
+            return {key: _with_values(part, of) for key, part in value.items()}
+        case _:
+            parts, structure = take_apart(value)
+            if structure.is_part:
+                return value
+            return structure.build([_with_values(part, of) for part in parts])
+
+
+def text_of(function: Callable[..., str]) -> Callable[..., Any]:
+    """A function that makes a text, as one of traced values."""
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        found = TracedText(function, args, kwargs)
+        return found if holds_tracer((args, kwargs), True) else found.with_values(python_number)
+
+    return made
+
+
+def print_when_run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """``print``, of what the program comes to when it runs."""
+    parts, structure = take_apart((args, kwargs))
+    debug_callback(_printing(structure), tuple(parts), {}, False)
+
+
+@lru_cache(maxsize=256)  # so that programs with equal calls are equal
+def _printing(structure: Structure) -> Callable[..., None]:
+    def write(*parts: Any) -> None:
+        args, kwargs = _with_values(structure.build(parts), python_number)
+        _print(*args, **kwargs)
+
+    return write
+
+
+def as_texts(args: Sequence[Any]) -> list[Any]:
+    """The arguments of an exception."""
+    return [str(arg) if isinstance(arg, TracedText) else arg for arg in args]
