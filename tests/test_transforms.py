@@ -137,6 +137,29 @@ def test_grad_argnums(x64: None, argnums: Any) -> None:
     agree(found, expected)
 
 
+WITH_ARGNUMS: list[Any] = [
+    pytest.param(fun, id=f"{module.__name__}.{fun.__name__}")
+    for module in (tinyjax, tinyjax.autodiff, tinyjax.source)
+    for fun in vars(module).values()
+    if callable(fun) and "argnums" in getattr(fun, "__annotations__", ())
+]
+
+
+def test_transformations_with_argnums_are_found() -> None:
+    assert len(WITH_ARGNUMS) > 8
+
+
+@pytest.mark.parametrize("transformation", WITH_ARGNUMS)
+@pytest.mark.parametrize("argnums", [(0, 0), (0, -2), (-1, 1), (1, 0, -1)])
+def test_an_argument_is_differentiated_once(transformation: Fun, argnums: tuple[int, ...]) -> None:
+    """In jax the second replaces the first by None, and the function fails on that."""
+    with pytest.raises(TypeError, match=r"argument '[xy]' twice: argnums is") as caught:
+        transformation(lambda x, y: x * x * y, argnums=argnums)(2.0, 3.0)
+    assert isinstance(caught.value, ArgumentError)
+    with pytest.raises(TypeError):
+        jax.grad(lambda x, y: x * x * y, argnums=argnums)(2.0, 3.0)
+
+
 def test_value_and_grad(x64: None) -> None:
     agree(
         value_and_grad(loss(jnp))(PARAMS, X),

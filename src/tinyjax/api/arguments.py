@@ -43,14 +43,9 @@ class Choice:
         """The arguments chosen, out of those of a call.
 
         Raises:
-            ArgumentError: there are not so many.
+            ArgumentError: there are not so many, or one is named twice.
         """
-        for i in self.numbers:
-            if not -len(args) <= i < len(args):
-                raise ArgumentError(
-                    f"{self.name} of {describe_function(self.fun)} differentiates positional "
-                    f"argument {i}, but it was called with {len(args)} positional arguments."
-                )
+        check_argnums(self.name, self.fun, self.numbers, len(args))
         leaves, in_tree = tree.flatten_arguments(tuple([args[i] for i in self.numbers]), {})
         return Chosen(self, args, kwargs, in_tree, as_arrays(leaves, self.fun, in_tree))
 
@@ -81,6 +76,26 @@ def choose(
     if isinstance(argnums, int):
         return Choice(name, fun, (argnums,), False, holomorphic)
     return Choice(name, fun, tuple(argnums), True, holomorphic)
+
+
+def check_argnums(
+    name: str, fun: Callable[..., Any], numbers: Sequence[int], num_args: int
+) -> None:
+    """Raise ArgumentError unless each number is a positional argument, and each another one."""
+    seen: set[int] = set()
+    for i in numbers:
+        if not -num_args <= i < num_args:
+            raise ArgumentError(
+                f"{name} of {describe_function(fun)} differentiates positional argument {i}, but "
+                f"it was called with {num_args} positional arguments."
+            )
+        if i % num_args in seen:
+            raise ArgumentError(
+                f"{name} of {describe_function(fun)} differentiates argument "
+                f"'{parameter_name(fun, i % num_args)}' twice: argnums is {tuple(numbers)}. Name "
+                "each argument once."
+            )
+        seen.add(i % num_args)
 
 
 @attrs.frozen(eq=False)

@@ -9,12 +9,14 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from tinyjax.api.arguments import check_argnums
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
 from tinyjax.source.codegen import adjoint_text
 from tinyjax.source.cotangents import gradient_like, is_differentiable, is_record, one_like
 from tinyjax.source.pullbacks import plan_of, pull
 from tinyjax.source.rules import attributes, compositions, operators
+from tinyjax.source.rules.registry import inert
 from tinyjax.source.samples import sample_arguments
 from tinyjax.source.signature import bound
 from tinyjax.source.written import with_room
@@ -192,12 +194,9 @@ def value_and_gradient(
 
 def check_arguments(fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...]) -> None:
     """Check that the arguments to differentiate with respect to are there and have derivatives."""
-    for i in [argnums] if isinstance(argnums, int) else argnums:
-        if not -len(args) <= i < len(args):
-            raise ArgumentError(
-                f"argnums names argument {i}, but {describe_function(fun)} was given {len(args)} "
-                "positional arguments."
-            )
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    check_argnums("source.grad", fun, numbers, len(args))
+    for i in numbers:
         x = args[i]
         if type(x) is np.ndarray and x.dtype.kind == "f":  # as most are
             continue
@@ -206,6 +205,9 @@ def check_arguments(fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...]
                 f"argument {i} of {describe_function(fun)} is of type {type(args[i]).__name__}, "
                 "which has no derivative. Give a float, or an array of floats."
             )
+
+
+inert.add(check_arguments)
 
 
 def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
