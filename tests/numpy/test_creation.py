@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import hypothesis
 import jax.numpy as oracle
 import numpy as np
 import pytest
@@ -248,6 +249,47 @@ def test_scalar_types_are_dtypes(name: str) -> None:
     assert kind != jnp.uint16
     assert kind is not None
     assert repr(kind) == f"tinyjax.numpy.{dtype.name}"
+
+
+class Unequal:
+    """An object that cannot be compared."""
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("compared")
+
+    def __hash__(self) -> int:
+        return 0
+
+
+SCALAR_TYPES = [
+    name
+    for name in vars(oracle)
+    if isinstance(getattr(jnp, name, None), type(jnp.float32)) and name != "bool"
+]
+STRANGERS: list[Any] = ["text: with a colon", "nonsense", "", "(", "f4", "i4,f8", "O", b"f4", 4]
+STRANGERS += [None, ..., 1.5, (), ("f4", 2), [("a", "f4")], {"names": ["a"]}, slice(3), object()]
+STRANGERS += [float, bool, object, str, type, np.generic, np.floating, np.longlong, np.float32]
+STRANGERS += [np.dtype(x) for x in (">f4", "S3", "O", "f4", [("a: b", "f4")])]
+
+
+@pytest.mark.parametrize("name", SCALAR_TYPES)
+def test_scalar_types_compare_with_anything(name: str) -> None:
+    """As in jax; what is equal has one hash, save for NumPy's scalar types, as with its dtypes."""
+    kind, theirs = getattr(jnp, name), getattr(oracle, name)
+    pairs = [(getattr(jnp, other), getattr(oracle, other)) for other in SCALAR_TYPES]
+    for other, their_other in [*pairs, *[(x, x) for x in (*STRANGERS, *SCALAR_TYPES)]]:
+        assert (kind == other) is (theirs == their_other), other
+        assert (kind != other) is (theirs != their_other), other
+        if kind == other and not isinstance(other, type):
+            assert hash(kind) == hash(other)
+    assert kind == kind.dtype.type
+    for other in (np.ones(3), np.ones(3, kind), jnp.ones(3, kind), jnp.ones((), kind), Unequal()):
+        assert (kind == other) is False
+
+
+@hypothesis.given(hypothesis.strategies.text())
+def test_scalar_types_are_no_text(text: str) -> None:
+    assert jnp.float32 != text
 
 
 ABSTRACT = ["floating", "integer", "signedinteger", "unsignedinteger", "inexact", "number"]

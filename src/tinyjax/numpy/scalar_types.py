@@ -22,14 +22,11 @@ from tinyjax.numpy.elementwise import finfo_of
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 
-def _as_dtype_like(x: object) -> DTypeLike:
-    return x
-
-
 class ScalarType:
     """A dtype that makes arrays of its type when called.
 
-    It equals, and hashes like, the NumPy dtype it stands for.
+    It equals the NumPy dtype it stands for, and hashes like it; and it equals that dtype's scalar
+    type, as NumPy's dtypes do (which hashes otherwise). To all else, texts too, it is unequal.
 
     Attributes:
         dtype: the NumPy dtype.
@@ -54,12 +51,9 @@ class ScalarType:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ScalarType):
             return self.dtype == other.dtype
-        if other is None:
-            return False
-        try:
-            return self.dtype == np.dtype(_as_dtype_like(other))
-        except TypeError:
-            return False
+        if isinstance(other, np.dtype):
+            return self.dtype == other
+        return self.dtype.type is other
 
     def __hash__(self) -> int:
         return hash(self.dtype)
