@@ -29,7 +29,7 @@ from typing import (
 
 import numpy as np
 
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, interned
 from tinyjax.core.primitive import HostArray
 from tinyjax.dtypes import (
     ALL,
@@ -722,7 +722,9 @@ class ConcreteArray(Array):
         aval = self._aval
         if aval is None:
             host = self.host
-            aval = self._aval = ShapedArray(host.shape, host.dtype)
+            shape, dtype = host.shape, host.dtype
+            # a call would cost as much again
+            aval = self._aval = interned.get((shape, dtype, False)) or ShapedArray(shape, dtype)
         return aval
 
     @property

@@ -14,7 +14,8 @@ import attrs
 from tinyjax.dtypes import DType, check, float0, is_inexact
 
 _Key = tuple[tuple[int, ...], DType, bool]
-_interned: dict[_Key, ShapedArray] = {}
+#: The types that there are.
+interned: Final[dict[_Key, ShapedArray]] = {}
 _MOST_UNUSED: Final = 1 << 16
 
 
@@ -32,16 +33,16 @@ class ShapedArray:
 
     def __new__(cls, shape: tuple[int, ...], dtype: DType, weak_type: bool = False) -> ShapedArray:
         key = (shape, dtype, weak_type)
-        found = _interned.get(key)
+        found = interned.get(key)
         if found is not None:
             return found
         self = object.__new__(cls)
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", dtype)
         object.__setattr__(self, "weak_type", weak_type)
-        if len(_interned) >= _MOST_UNUSED:
+        if len(interned) >= _MOST_UNUSED:
             _drop_unused()
-        return _interned.setdefault(key, self)
+        return interned.setdefault(key, self)
 
     @property
     def ndim(self) -> int:
@@ -148,6 +149,6 @@ class ShapeDtypeStruct:
 def _drop_unused() -> None:
     """Forget the types that nothing but the table refers to."""
     references_of_the_table = 3  # the table, the loop variable, and the call that counts
-    for key, aval in list(_interned.items()):
+    for key, aval in list(interned.items()):
         if sys.getrefcount(aval) <= references_of_the_table + 1:  # and the list's tuple
-            del _interned[key]
+            del interned[key]

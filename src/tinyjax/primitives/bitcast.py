@@ -99,6 +99,4 @@ def bitcast_convert_type(x: Array, dtype: DType) -> Array:
         >>> bitcast_convert_type(jnp.array([1.0, -2.0]), dtypes.uint32)
         Array([1065353216, 3221225472], dtype=uint32)
     """
-    params = BitcastParams(dtype)
-    bitcast_convert_type_p.rules.abstract_eval((x.aval,), params)
-    return bind1(bitcast_convert_type_p, (x,), params)
+    return bind1(bitcast_convert_type_p, (x,), BitcastParams(dtype))

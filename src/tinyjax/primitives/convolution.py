@@ -588,8 +588,6 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
         batch_group_count,
         x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type),
     )
-    # checked here, where a mistake is the caller's, and not by NumPy
-    conv_general_dilated_p.rules.abstract_eval((x.aval, w.aval), params)
     return bind1(conv_general_dilated_p, (x, w), params)
 
 

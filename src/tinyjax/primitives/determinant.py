@@ -41,7 +41,6 @@ from tinyjax.primitives.lu import SolveParams, lu_p, solve_p
 from tinyjax.primitives.matrices import (
     along_columns,
     along_rows,
-    applied,
     check_matrices,
     def_matrix_batch,
     diagonal_of,
@@ -123,7 +122,7 @@ def det(x: Array) -> Array:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    return applied(det_p, (x,), NO_PARAMS)[0]
+    return bind(det_p, (x,), NO_PARAMS)[0]
 
 
 # slogdet
@@ -187,7 +186,7 @@ def slogdet(x: Array) -> tuple[Array, Array]:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    signs, logarithms = applied(slogdet_p, (x,), NO_PARAMS)
+    signs, logarithms = bind(slogdet_p, (x,), NO_PARAMS)
     return signs, logarithms
 
 
@@ -336,4 +335,4 @@ def adjugate(x: Array) -> Array:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    return applied(adjugate_p, (x,), NO_PARAMS)[0]
+    return bind(adjugate_p, (x,), NO_PARAMS)[0]

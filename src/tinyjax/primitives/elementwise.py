@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ConcreteArray, followed, met_splats, remember_splat
+from tinyjax.core.array import Array, met_splats, remember_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import (
@@ -1254,11 +1254,4 @@ def convert_element_type(x: Array, dtype: DType, weak_type: bool = False) -> Arr
     aval = x.aval
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
-    out = bind1(convert_element_type_p, (x,), ConvertParams(dtype, weak_type))
-    if weak_type and type(out) is ConcreteArray:
-        # evaluation keeps weak types only where an operand has one
-        weak = ShapedArray(out.shape, dtype, True)
-        if id(out) not in followed:
-            return ConcreteArray(out.host, weak)
-        out._aval = weak
-    return out
+    return bind1(convert_element_type_p, (x,), ConvertParams(dtype, weak_type))

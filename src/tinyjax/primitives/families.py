@@ -27,7 +27,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import stage
-from tinyjax.core.trace import EVAL, bind, bind1, current_trace
+from tinyjax.core.trace import EVAL, bind, bind1, current_trace, evaluate_broadcast
 from tinyjax.dtypes import DType, kind
 from tinyjax.errors import DifferentiationError, DtypeError, ShapeError
 from tinyjax.primitives.shape import move_batch_axis
@@ -105,7 +105,7 @@ def def_elementwise_batch(primitive: Primitive[P], broadcasts: bool = False) -> 
                     if x.weak_type or (a is not None and a != 0):
                         break
                 else:
-                    return bind(primitive, values, params), (0,)
+                    return (evaluate_broadcast(primitive, values, params),), (0,)
             # a loop runs faster than a comprehension's frame
             moved: list[Array] = []
             for x, a in zip(values, axes, strict=True):

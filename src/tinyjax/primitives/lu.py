@@ -35,7 +35,6 @@ from tinyjax.primitives.families import add_tangents, lower_formula, not_linear
 from tinyjax.primitives.gather import GatherDimensionNumbers, gather
 from tinyjax.primitives.matrices import (
     Stack,
-    applied,
     check_matrices,
     check_operands,
     def_matrix_batch,
@@ -204,7 +203,7 @@ def lu(x: Array) -> tuple[Array, Array, Array]:
         ShapeError: ``x`` does not hold matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    factors, pivots = applied(lu_p, (x,), NO_PARAMS)
+    factors, pivots = bind(lu_p, (x,), NO_PARAMS)
     return factors, pivots, pivots_to_permutation(pivots, x.shape[-2])
 
 
@@ -321,7 +320,7 @@ def pivots_to_permutation(pivots: Array, size: int) -> Array:
         ShapeError: there are more pivots than rows.
         DtypeError: the pivots are not int32.
     """
-    return applied(pivots_to_permutation_p, (pivots,), PermutationParams(size))[0]
+    return bind(pivots_to_permutation_p, (pivots,), PermutationParams(size))[0]
 
 
 def rows(x: Array, order: Array) -> Array:
@@ -469,4 +468,4 @@ def solve(a: Array, b: Array) -> Array:
         ShapeError: the shapes do not fit.
         DtypeError: the dtypes differ, or are none of LAPACK's.
     """
-    return applied(solve_p, (a, b), SolveParams(False))[0]
+    return bind(solve_p, (a, b), SolveParams(False))[0]

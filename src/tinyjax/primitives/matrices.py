@@ -106,12 +106,6 @@ def check_operands(name: str, a: ShapedArray, b: ShapedArray) -> None:
         )
 
 
-def applied(primitive: Primitive[P], operands: Sequence[Array], params: P) -> Sequence[Array]:
-    """Apply a primitive to what a user gave: the types are checked here, and not by NumPy."""
-    primitive.rules.abstract_eval([x.aval for x in operands], params)
-    return bind(primitive, operands, params)
-
-
 # Formulas
 
 

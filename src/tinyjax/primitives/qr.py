@@ -19,7 +19,6 @@ from tinyjax.primitives.elementwise import add, div, sub
 from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.matrices import (
     Stack,
-    applied,
     check_matrices,
     def_matrix_batch,
     has_no_elements,
@@ -158,5 +157,5 @@ def qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array]:
         ShapeError: ``x`` does not hold matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    q, r = applied(qr_p, (x,), QrParams(full_matrices))
+    q, r = bind(qr_p, (x,), QrParams(full_matrices))
     return q, r

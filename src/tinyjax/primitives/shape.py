@@ -6,6 +6,7 @@ All are linear: the tangent map is the primitive itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from math import prod
 from typing import TypeVar
@@ -177,6 +178,9 @@ class ReshapeParams(Params):
     shape: tuple[int, ...]
 
 
+#: The parameters for this shape: looking them up takes a third of the time of making them.
+_to_shape = lru_cache(maxsize=1024)(ReshapeParams)
+
 reshape_p: Primitive[ReshapeParams] = Primitive("reshape", ReshapeParams)
 
 
@@ -240,7 +244,7 @@ def reshape(x: Array, shape: tuple[int, ...]) -> Array:
     shape = tuple(shape)
     if x.shape == shape:
         return x
-    return bind1(reshape_p, (x,), ReshapeParams(shape))
+    return bind1(reshape_p, (x,), _to_shape(shape))
 
 
 def expand_dims(x: Array, axes: tuple[int, ...]) -> Array:
@@ -265,6 +269,8 @@ class TransposeParams(Params):
 
     perm: tuple[int, ...]
 
+
+_permuted = lru_cache(maxsize=256)(TransposeParams)
 
 transpose_p: Primitive[TransposeParams] = Primitive("transpose", TransposeParams)
 
@@ -323,7 +329,7 @@ def transpose(x: Array, perm: tuple[int, ...]) -> Array:
     perm = tuple(perm)
     if perm == tuple(range(x.ndim)):
         return x
-    return bind1(transpose_p, (x,), TransposeParams(perm))
+    return bind1(transpose_p, (x,), _permuted(perm))
 
 
 def moveaxis(x: Array, source: int, destination: int) -> Array:

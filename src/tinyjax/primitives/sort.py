@@ -347,10 +347,7 @@ def sort(
         ShapeError: the shapes differ, or there is no such axis.
         ArgumentError: there are fewer operands than keys.
     """
-    params = SortParams(axis, num_keys, is_stable)
-    # checked here, where a mistake is the caller's, and not by NumPy
-    sort_p.rules.abstract_eval([x.aval for x in operands], params)
-    return bind(sort_p, tuple(operands), params)
+    return bind(sort_p, tuple(operands), SortParams(axis, num_keys, is_stable))
 
 
 def _permuted(x: Array, order: Array, axis: int) -> Array:
@@ -440,7 +437,5 @@ def top_k(x: Array, k: int) -> tuple[Array, Array]:
         ShapeError: ``k`` is negative or larger than the axis.
         DtypeError: ``x`` is bool or complex.
     """
-    params = TopKParams(k)
-    top_k_p.rules.abstract_eval((x.aval,), params)
-    values, indices = bind(top_k_p, (x,), params)
+    values, indices = bind(top_k_p, (x,), TopKParams(k))
     return values, indices

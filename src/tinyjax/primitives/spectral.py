@@ -34,7 +34,6 @@ from tinyjax.primitives.matrices import (
     Stack,
     along_columns,
     along_rows,
-    applied,
     check_matrices,
     def_matrix_batch,
     diagonal_of,
@@ -266,10 +265,10 @@ def svd(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, Array]:
         ShapeError: ``x`` does not hold matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    s, u, vh = applied(svd_p, (x,), SvdParams(full_matrices, True))
+    s, u, vh = bind(svd_p, (x,), SvdParams(full_matrices, True))
     return u, s, vh
 
 
 def singular_values(x: Array) -> Array:
     """Return the singular values, real and descending, of matrices ``(..., m, n)``."""
-    return applied(svd_p, (x,), SvdParams(False, False))[0]
+    return bind(svd_p, (x,), SvdParams(False, False))[0]

@@ -21,13 +21,12 @@ from tinyjax.core.primitive import (
     Tangent,
 )
 from tinyjax.core.stablehlo import Lowering
-from tinyjax.core.trace import bind1
+from tinyjax.core.trace import bind, bind1
 from tinyjax.errors import ShapeError
 from tinyjax.primitives.elementwise import div, neg
 from tinyjax.primitives.families import add_tangents, lower_formula, not_linear
 from tinyjax.primitives.matrices import (
     Stack,
-    applied,
     check_matrices,
     check_operands,
     conjugated,
@@ -240,7 +239,7 @@ def triangular_solve(
         DtypeError: the dtypes differ, or are none of LAPACK's.
     """
     params = TriangularSolveParams(left_side, lower, transpose_a, conjugate_a, unit_diagonal)
-    return applied(triangular_solve_p, (a, b), params)[0]
+    return bind(triangular_solve_p, (a, b), params)[0]
 
 
 # cholesky

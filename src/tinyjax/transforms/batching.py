@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
@@ -50,11 +50,13 @@ class BatchTracer(Tracer):
 
     __slots__ = ("_example", "axis", "value")
 
-    def __init__(self, trace: Trace, value: Array, axis: int) -> None:
+    def __init__(
+        self, trace: Trace, value: Array, axis: int, example: ShapedArray | None = None
+    ) -> None:
         self._trace = trace
         self.value = value
         self.axis = axis
-        self._example: ShapedArray | None = None
+        self._example = example
 
     @property
     def aval(self) -> ShapedArray:
@@ -66,12 +68,13 @@ class BatchTracer(Tracer):
     # asked for at every operation, so answered without going through aval
     @property
     def shape(self) -> tuple[int, ...]:
-        shape, axis = self.value.shape, self.axis
-        return shape[1:] if axis == 0 else shape[:axis] + shape[axis + 1 :]
+        found = self._example
+        return self.aval.shape if found is None else found.shape
 
     @property
     def dtype(self) -> DType:
-        return self.value.dtype
+        found = self._example
+        return self.value.dtype if found is None else found.dtype
 
     @property
     def ndim(self) -> int:
@@ -79,7 +82,8 @@ class BatchTracer(Tracer):
 
     @property
     def weak_type(self) -> bool:
-        return self.value.weak_type
+        found = self._example
+        return self.value.weak_type if found is None else found.weak_type
 
     def components(self) -> Sequence[Array]:
         return (self.value,)
@@ -122,15 +126,18 @@ class BatchTrace(Trace):
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         values: list[Array] = []
         axes: list[BatchAxis] = []
+        key: list[Any] = [params]
         active = False
         for arg in args:
             if type(arg) is BatchTracer and arg._trace is self:
                 active = True
                 values.append(arg.value)
                 axes.append(arg.axis)
+                key.append(arg._example or arg.aval)
             else:
                 values.append(arg)
                 axes.append(None)
+                key.append(arg._aval or arg.aval)
         rules = primitive.rules
         rule, collective = rules.batch, rules.collective
         if collective is not None and getattr(params, "axis_name", None) == self.mapped.name:
@@ -138,6 +145,13 @@ class BatchTrace(Trace):
             active = True
         if not active and not self._named_in(primitive, params):
             return self.parent.process(primitive, args, params)
+        known: Sequence[ShapedArray] = ()
+        if rules.evaluate is None:
+            # of one example: the rule sees the operands of all, and may have more that fit
+            try:
+                known = rules.types[tuple(key)]
+            except (KeyError, TypeError):  # types not met before, parameters that have no hash
+                known = primitive.check_types(key[1:], params)
         token = set_trace(self.parent)
         try:
             outs, out_axes = rule(self.mapped, values, axes, params)
@@ -145,7 +159,9 @@ class BatchTrace(Trace):
             reset_trace(token)
         if len(outs) == 1:  # nearly always, and faster than the loop
             (out,), (axis,) = outs, out_axes
-            return (out if axis is None else BatchTracer(self, out, axis),)
+            if axis is None:
+                return (out,)
+            return (BatchTracer(self, out, axis, known[0] if known else None),)
         results: list[Array] = []
         for out, axis in zip(outs, out_axes, strict=True):
             results.append(out if axis is None else BatchTracer(self, out, axis))
