@@ -125,8 +125,8 @@ def growth(session: nox.Session) -> None:
 @nox.session
 def memory(session: nox.Session) -> None:
     """Measure what a million calls on each path of dispatch leave in memory, beside JAX."""
-    install(session, "bench")
-    session.run("python", "-m", "benchmarks.memory", *session.posargs)
+    install(session, ".", "bench")
+    run(session, "python", "-m", "benchmarks.memory", *session.posargs)
 
 
 @nox.session
