@@ -115,6 +115,9 @@ class Carry:
 
     def arrival(self, arrays: Sequence[Array], count: Any = None) -> Arrival:
         """The values for the first block, with other arrays, and a count if it is not carried."""
+        aliases = self.run.session.aliases
+        for array, part in zip(arrays, self.arrays(), strict=False):
+            aliases.follow(array, aliases.roots(part))
         rest = iter(arrays)
         values = [
             structure.build([next(rest) if is_dynamic(part) else part for part in parts])

@@ -21,6 +21,7 @@ from tinyjax.source import runtime
 from tinyjax.source.frontend import ir_of
 from tinyjax.source.ir import IR
 from tinyjax.source.signature import bound
+from tinyjax.source.staging.aliases import current_aliases
 from tinyjax.source.staging.calls import plain_arguments, replacement, takes_functions
 from tinyjax.source.staging.effects import check_effects, check_manager, is_pure, property_of
 from tinyjax.source.staging.graph import RETURN, Graph
@@ -190,10 +191,11 @@ def _in_session() -> Iterator[Session]:
         yield found
         return
     made = Session(call)
-    token = current_session.set(made)
+    token, aliases = current_session.set(made), current_aliases.set(made.aliases)
     try:
         yield made
     finally:
+        current_aliases.reset(aliases)
         current_session.reset(token)
 
 

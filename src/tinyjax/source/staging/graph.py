@@ -93,9 +93,16 @@ class Graph:
         self.before = predecessors(ir.blocks)
         self.order = {block: place for place, block in enumerate(in_order(ir.blocks))}
         self.order[RETURN] = len(ir.blocks)
+        self._gone_through = {
+            s.variable
+            for b in ir.blocks
+            for s in b.statements
+            if _calls(s.call.function, runtime.items_of)
+        }
         bodies = loops(self.before, dominators(ir.blocks))
         self.loops = {header: self._loop(header, body) for header, body in bodies.items()}
         self._reached: dict[tuple[int, frozenset[int]], frozenset[int]] = {}
+        self._live_after: dict[tuple[int, int], frozenset[Variable]] = {}
         self._collecting = _collecting_variables(ir.blocks)
         self._live = _live_variables(ir.blocks)
         self._lines = {s.variable: s.line for b in ir.blocks for s in b.statements}
@@ -111,6 +118,21 @@ class Graph:
     def wanted(self, index: int) -> tuple[Variable, ...]:
         """What a block needs to be run from: its parameters, and what is used from there on."""
         return self._live[index]
+
+    def live_after(self, index: int, place: int) -> frozenset[Variable]:
+        """The variables with a value at a statement of a block that are used after it."""
+        found = self._live_after.get((index, place))
+        if found is None:
+            block = self.blocks[index]
+            rest = Block((), block.statements[place + 1 :], block.exits)
+            used = {*rest.uses}
+            for branch in block.branches:
+                target = branch.target
+                used.update(self.wanted(target)[len(self.blocks[target].parameters) :])
+            used -= {s.variable for s in block.statements[place:]}
+            used -= self._gone_through  # each item once
+            found = self._live_after[index, place] = frozenset(used)
+        return found
 
     def defined(self, index: int) -> list[Variable]:
         """The variables that a block defines."""
@@ -185,12 +207,11 @@ class Graph:
         ):
             return None
         (items,), counter = length.call.args, test.call.args[0]
-        made = any(
-            s.variable is items and _calls(s.call.function, runtime.items_of)
-            for b in self.blocks
-            for s in b.statements
-        )
-        if not made or counter not in block.parameters or not isinstance(items, Variable):
+        if (
+            items not in self._gone_through
+            or counter not in block.parameters
+            or not isinstance(items, Variable)
+        ):
             return None
         return Counting(items, block.parameters.index(counter), out, inside)
 

@@ -220,6 +220,8 @@ def changed(operation: Binary, value: Any, by: Any) -> Any:
     runtime.check_in_place(operation, value)
     session = current_session.get()
     assert session is not None, "a program is staged in a session"
+    if isinstance(value, Array) and value.shape:
+        session.aliases.check(value, session.frames)
     return session.call(operation, (value, by), {})
 
 

@@ -26,6 +26,7 @@ from tinyjax.errors import BranchTypeError, PromotionError
 from tinyjax.frames import Location
 from tinyjax.primitives.elementwise import convert_element_type, select
 from tinyjax.primitives.shape import broadcast_in_dim
+from tinyjax.source.staging.aliases import Aliases, Roots, current_aliases
 from tinyjax.source.staging.values import (
     NOTHING,
     Structure,
@@ -98,9 +99,15 @@ COLLECTED: Final = "the number of a comprehension's items"
 
 @attrs.frozen(eq=False)
 class Slot:
-    """A part of a value that a staged piece computes: which of its results."""
+    """A part of a value that a staged piece computes.
+
+    Attributes:
+        index: which of its results.
+        roots: the arrays from before whose data it shares.
+    """
 
     index: int
+    roots: Roots = frozenset()
 
 
 @attrs.frozen(eq=False)
@@ -193,7 +200,7 @@ def pruned(staged: Staged) -> Staged:
 
 def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[Staged], Piece]]:
     """The arrays that a staged outcome computes, and how to make a piece of the program."""
-    trace = current_trace()
+    trace, aliases = current_trace(), current_aliases.get()
     arrays: list[Array] = []
     slots: dict[int, Slot] = {}
 
@@ -201,7 +208,8 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[Staged], P
         if not (isinstance(part, StagingTracer) and part._trace is trace):
             return part
         if id(part) not in slots:
-            slots[id(part)] = Slot(len(arrays))
+            roots = Roots() if aliases is None else aliases.outer_roots(part)
+            slots[id(part)] = Slot(len(arrays), roots)
             arrays.append(part)
         return slots[id(part)]
 
@@ -280,7 +288,18 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
         chooser = Slot(len(wanted))
         wanted.append(Wanted(first.chooser, second.chooser, ShapedArray((), dtypes.int32, False)))
     arrays = _take(pred, first, second, wanted)
+    aliases = current_aliases.get()
+    if aliases is not None:
+        for array, part in zip(arrays, wanted, strict=False):
+            aliases.follow(array, _roots(aliases, part.first) | _roots(aliases, part.second))
     return Piece(first.staged, parts, structures, lines, chooser).outcome(arrays)
+
+
+def _roots(aliases: Aliases, part: Any) -> Roots:
+    """The arrays whose data a part shares."""
+    if isinstance(part, Slot):
+        return part.roots
+    return aliases.roots(part) if isinstance(part, Array) else Roots()
 
 
 def _pass(part: Any, piece: Piece, is_first: bool, wanted: list[Wanted]) -> Any:

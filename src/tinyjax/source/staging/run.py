@@ -22,6 +22,7 @@ from tinyjax.frames import Location, Source, user_location
 from tinyjax.primitives.elementwise import eq, not_
 from tinyjax.source import runtime
 from tinyjax.source.ir import IR, Atom, Branch, Constant, Return, Statement, Variable
+from tinyjax.source.staging.aliases import Frame
 from tinyjax.source.staging.graph import RETURN, Graph
 from tinyjax.source.staging.lines import loop_lines, side_lines
 from tinyjax.source.staging.loops import run_loop
@@ -130,12 +131,14 @@ class Run:
     # Statements
 
     def run_statements(self, block: int) -> None:
-        before = evaluated_source()
+        before, frames = evaluated_source(), self.session.frames
+        frames.append(frame := Frame(self, block))
         try:
-            for statement in self.graph.blocks[block].statements:
+            for frame.place, statement in enumerate(self.graph.blocks[block].statements):
                 set_evaluated_source(self.source(statement.line))
                 self.env[statement.variable] = self.evaluate(statement)
         finally:
+            frames.pop()
             set_evaluated_source(before)
 
     def source(self, line: int) -> Source:
@@ -151,7 +154,8 @@ class Run:
         try:
             if function is runtime.apply:
                 function, args, kwargs = args
-            return self.session.call(function, args, kwargs)
+            found = self.session.call(function, args, kwargs)
+            return self.session.aliases.after(function, args, found)
         except (RaisedError, TracedEndError):
             raise
         except TinyjaxError as error:

@@ -21,6 +21,7 @@ from tinyjax.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.primitives.elementwise import and_, convert_element_type, not_
 from tinyjax.source import runtime
 from tinyjax.source.origins import is_library
+from tinyjax.source.staging.aliases import Aliases, Frame
 from tinyjax.source.staging.outcomes import Piece
 from tinyjax.source.staging.values import Structure, is_same
 
@@ -132,6 +133,8 @@ class Session:
         failures: where the checks so far failed, of which the first is to be told.
         managers: the context managers that were entered and not left.
         shared: the programs of functions that call themselves.
+        aliases: which arrays share data.
+        frames: the statements that are being run, outermost first.
     """
 
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -140,6 +143,8 @@ class Session:
     failures: list[Array] = attrs.field(factory=list)
     managers: list[Managed] = attrs.field(factory=list)
     shared: list[Shared] = attrs.field(factory=list)
+    aliases: Aliases = attrs.field(factory=Aliases)
+    frames: list[Frame] = attrs.field(factory=list)
 
     def conditional(self, run: Callable[P, T]) -> Callable[P, T]:
         """A function of which what it does may not be done in the end, or more than once."""

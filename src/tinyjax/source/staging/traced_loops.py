@@ -205,6 +205,9 @@ class TracedLoop:
         def turn(*arrays: Array) -> list[Array]:
             state, slices = arrays[: len(arrays) - len(rows)], arrays[len(arrays) - len(rows) :]
             index = slices[-1] if _counts(items) else 0
+            aliases = self.run.session.aliases
+            for part, row in zip(slices, items.arrays, strict=False):
+                aliases.follow(part, aliases.roots(row))
             aside = self.run.aside()
             aside.enter(self.header, carry.arrival(state, index))
             aside.env[counting.items] = Current(items.row(slices[: len(items.arrays)], index))

@@ -1,0 +1,240 @@
+"""Augmented assignment to arrays: as NumPy changes them in place, or an error."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import source
+from tinyjax.errors import SourceError
+
+pytestmark = pytest.mark.usefixtures("double_precision")
+
+Function = Callable[[Any, Any], Any]
+SHARED: list[Any] = []
+OWN: list[Any] = []
+
+
+def shared(name: str) -> Callable[[Function], Function]:
+    """Add a program in which something else shares the array that is changed, by its name."""
+
+    def add(fun: Function) -> Function:
+        SHARED.append(pytest.param(fun, name, id=fun.__name__))
+        return fun
+
+    return add
+
+
+def own(fun: Function) -> Function:
+    """Add a program in which nothing else does, or nothing that is used."""
+    OWN.append(pytest.param(fun, id=fun.__name__))
+    return fun
+
+
+@shared("a")
+def slice_of_an_array(a: Any, c: Any) -> Any:
+    b = a[1:]
+    b *= 2  # here
+    return a.sum() + b.sum()
+
+
+@shared("a")
+def another_name(a: Any, c: Any) -> Any:
+    a = a * 1
+    b = a
+    b += c  # here
+    return a.sum() + b.sum()
+
+
+@shared("b")
+def the_array_of_a_view(a: Any, c: Any) -> Any:
+    b = a.reshape(2, 2).T
+    a -= c  # here
+    return (a * np.arange(4)).sum() + b[0].sum()
+
+
+@shared("a")
+def changed_by_a_function(a: Any, c: Any) -> Any:
+    def scaled(v: Any) -> Any:
+        v *= c  # here
+        return v.sum()
+
+    return scaled(a) + a.sum()
+
+
+@shared("pair")
+def held_by_a_container(a: Any, c: Any) -> Any:
+    pair = (a * c, c)
+    b = pair[0]
+    b /= 2  # here
+    return b.sum() + pair[0].sum()
+
+
+@shared("a")
+def rows_of_a_loop(a: Any, c: Any) -> Any:
+    a = jnp.stack([a, a])
+    total = 0.0
+    for row in a:
+        row *= c  # here
+        total += row.sum()
+    return total + a.sum()
+
+
+@shared("first")
+def unpacked(a: Any, c: Any) -> Any:
+    rows = jnp.stack([a, a * c])
+    first, _ = rows
+    rows += 1  # here
+    return first.sum() + rows.sum()
+
+
+@shared("a")
+def chosen_by_a_condition(a: Any, c: Any) -> Any:
+    b = a[1:] if c > 0 else a[:-1] * 2
+    b *= 3  # here
+    return a.sum() + b.sum()
+
+
+@shared("a")
+def on_one_side(a: Any, c: Any) -> Any:
+    b = a[1:]
+    if c > 0:
+        b += 1  # here
+    return a.sum() + b.sum()
+
+
+@shared("a")
+def in_a_traced_loop(a: Any, c: Any) -> Any:
+    b = np.reshape(a, (2, 2))
+    while c < 10:
+        b *= 2  # here
+        c = c + b.sum()
+    return a.sum() + c
+
+
+@shared("a")
+def from_before_a_traced_loop(a: Any, c: Any) -> Any:
+    b = a[::-1]
+    while c < 10:
+        c = c + 5
+        b = b + 0 if c > 100 else b
+    b *= 2  # here
+    return a.sum() + b.sum()
+
+
+class Layer:
+    """An object with an array."""
+
+    def __init__(self, weight: Any) -> None:
+        self.weight = weight
+
+
+@shared("what the function closes over, or an object,")
+def held_by_an_object(a: Any, c: Any) -> Any:
+    layer = Layer(a)
+    w = layer.weight
+    w *= c  # here
+    return w.sum()
+
+
+@shared("what the function closes over, or an object,")
+def closed_over(a: Any, c: Any) -> Any:
+    def inner(x: Any) -> Any:
+        b = a
+        b += x  # here
+        return b.sum()
+
+    return inner(c)
+
+
+@own
+def accumulated(a: Any, c: Any) -> Any:
+    total = a * c
+    for k in range(3):
+        total += a * k
+        total -= c
+    while total.sum() < 100:
+        total *= 2
+    return total.sum()
+
+
+@own
+def copied(a: Any, c: Any) -> Any:
+    b, d, e, f = np.array(a), a.copy(), np.copy(a), +a
+    b *= 2
+    d += c
+    e -= 1
+    f *= c
+    return a.sum() + b.sum() * d.sum() - e.sum() + f.sum() + a.astype(float).sum()
+
+
+@own
+def what_is_not_used_again(a: Any, c: Any) -> Any:
+    b = a[1:]
+    b *= c
+    b = b.reshape(3, 1)
+    b += c
+    return b.sum()
+
+
+@own
+def state_from_step_to_step(a: Any, c: Any) -> Any:
+    def step(x: Any, v: Any) -> Any:
+        v -= x * c
+        x += v * 0.1
+        return x, v
+
+    x, v = a, a * 0
+    for _ in range(4):
+        x, v = step(x, v)
+    return x.sum() + v.sum()
+
+
+@own
+def advanced_indices(a: Any, c: Any) -> Any:
+    b = a[np.array([0, 2])]
+    b *= c
+    return a.sum() + b.sum()
+
+
+@own
+def numbers(a: Any, c: Any) -> Any:
+    first = a[0]
+    first *= 2
+    d = c
+    d += 1
+    return a.sum() + first + c * d
+
+
+@own
+def rows_that_are_used_up(a: Any, c: Any) -> Any:
+    total = 0.0
+    for row in jnp.stack([a, a * 2]):
+        row *= c
+        total += row.sum()
+    return total
+
+
+ARRAY = np.array([1.0, 2.0, -0.5, 3.0])
+
+
+@pytest.mark.parametrize(("fun", "name"), SHARED)
+def test_what_shares_data_is_refused(fun: Function, name: str) -> None:
+    for transform in (tinyjax.jit, tinyjax.grad):
+        with pytest.raises(SourceError) as caught:
+            transform(source.stage(fun))(jnp.array(ARRAY), 1.5)
+        assert f"never; {name}" in caught.value.message
+        assert str(caught.value).endswith("# here")
+
+
+@pytest.mark.parametrize("fun", OWN)
+def test_what_shares_nothing_is_that_of_numpy(fun: Function) -> None:
+    expected = fun(ARRAY.copy(), 1.5)
+    assert float(tinyjax.jit(fun, control_flow="source")(ARRAY, 1.5)) == pytest.approx(expected)
+    step = 1e-6
+    slope = (fun(ARRAY.copy(), 1.5 + step) - fun(ARRAY.copy(), 1.5 - step)) / (2 * step)
+    found = tinyjax.jit(tinyjax.grad(source.stage(fun), 1))(ARRAY, 1.5)
+    assert float(found) == pytest.approx(float(slope), rel=1e-6)
