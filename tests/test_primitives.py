@@ -23,8 +23,9 @@ from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr, typecheck_jaxpr
 from tinyjax.core.primitive import HostArray, NoParams, Primitive, registry
+from tinyjax.core.trace import bind
 from tinyjax.dtypes import DType
-from tinyjax.errors import MissingRuleError
+from tinyjax.errors import MissingRuleError, TinyjaxError
 from tinyjax.jit import jit
 from tinyjax.primitives import elementwise, reduce
 from tinyjax.primitives.shape import full, pad
@@ -43,6 +44,8 @@ def rows(check: str) -> pytest.MarkDecorator:
         "jax": lambda row: row.jax,
         "grad": lambda row: row.grad,
         "linear": lambda row: row.linear,
+        # a program has the types that it was made for
+        "dtypes": lambda row: row.primitive.rules.evaluate is None,
     }
     need = needed.get(check)
     chosen = [
@@ -169,6 +172,83 @@ def test_compiles_to_what_it_evaluates_to(row: Spec) -> None:
     for (case, _, given), got in zip(samples, compiled, strict=True):
         expected = applied(row, case.params)(*given)
         compare(got, expected, row.tol, f"compiled {describe(case.params, given)}")
+
+
+def refusal(fun: Callable[..., Any], *operands: HostArray) -> str:
+    """The error that a call ends in; nothing where it does not."""
+    try:
+        fun(*operands)
+    except TinyjaxError as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def misfits(operands: Arrays) -> list[Arrays]:
+    """The operands with one of another dtype, with an axis more, and with an axis less."""
+    found = []
+    for i, x in enumerate(operands):
+        others = [np.ones(x.shape, np.int32 if x.dtype == np.float32 else np.float32), x[None]]
+        if x.ndim and len(x):
+            others.append(x[0])
+        found += [(*operands[:i], other, *operands[i + 1 :]) for other in others]
+    return found
+
+
+def applications(
+    row: Spec, fun: Callable[..., Any], operands: Arrays
+) -> list[tuple[Callable[..., Any], Arrays]]:
+    """The primitive as a row's function applies it, and operands of the types that it gets.
+
+    A collective is gone before it is staged.
+    """
+    rng = row.rng("misfits")
+    return [
+        (
+            lambda *xs, params=eqn.params: bind(row.primitive, [as_array(x) for x in xs], params),
+            tuple(ArraySpec(x.aval.shape, x.aval.dtype).sample(rng) for x in eqn.inputs),
+        )
+        for jaxpr in nested(tinyjax.make_jaxpr(fun)(*operands).jaxpr)
+        for eqn in jaxpr.eqns
+        if eqn.primitive is row.primitive
+    ]
+
+
+def assert_same_taken(fun: Callable[..., Any], operands: Arrays, what: str) -> bool:
+    """Hold that a call is refused by its types, evaluated and mapped, or by none of these."""
+    said = refusal(partial(tinyjax.eval_shape, fun), *operands)
+    evaluated = refusal(fun, *operands)
+    assert bool(said) == bool(evaluated), f"{what}: typed {said!r}, evaluated {evaluated!r}"
+    if operands:
+        mapped = refusal(tinyjax.vmap(fun), *[np.stack([x, x]) for x in operands])
+        assert bool(said) == bool(mapped), f"{what}: typed {said!r}, mapped {mapped!r}"
+    return not said
+
+
+@rows("dtypes")
+def test_takes_the_same_whoever_evaluates(row: Spec) -> None:
+    """Nobody computes what the type rule refuses, and everybody what it takes, in any dtype."""
+    rng = row.rng("every dtype")
+    taken: dict[DType, tuple[dict[str, Any], Arrays, Any]] = {}
+    for case in row.cases:
+        fun = applied(row, case.params)
+        for dtype in dtypes.ALL if case.generic else row.dtypes[:1]:
+            with np.errstate(all="ignore"):
+                operands = case.sample(rng, dtype)
+            what = describe(case.params, operands)
+            if assert_same_taken(fun, operands, what) and dtype not in row.dtypes:
+                taken.setdefault(dtype, (case.params, operands, fun(*operands)))
+        with np.errstate(all="ignore"):
+            for apply, fitting in applications(row, fun, case.sample(rng, row.dtypes[0])):
+                for operands in misfits(fitting):
+                    assert_same_taken(apply, operands, describe(case.params, operands))
+
+    def run(all_operands: list[Arrays]) -> list[Any]:
+        pairs = zip(taken.values(), all_operands, strict=True)
+        return [row.fun(*operands, **params) for (params, _, _), operands in pairs]
+
+    compiled = jit(run)([operands for _, operands, _ in taken.values()]) if taken else []
+    for (params, operands, expected), got in zip(taken.values(), compiled, strict=True):
+        compare(got, expected, row.tol, f"compiled {describe(params, operands)}")
 
 
 @rows("jax")

@@ -10,7 +10,7 @@ ones the default float.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -35,6 +35,9 @@ float8_e4m3b11fnuz: Final = np.dtype(ml_dtypes.float8_e4m3b11fnuz)
 float8_e4m3fnuz: Final = np.dtype(ml_dtypes.float8_e4m3fnuz)
 float8_e5m2fnuz: Final = np.dtype(ml_dtypes.float8_e5m2fnuz)
 
+#: NumPy's ``finfo``, extended to the types of ml_dtypes.
+finfo: Final[Callable[[DType], np.finfo[Any]]] = ml_dtypes.finfo
+
 #: The type of the tangent of an integer or a boolean: there is only one, and it holds nothing.
 float0: Final = np.dtype([("float0", np.void, 0)])
 
@@ -52,6 +55,7 @@ _INEXACT = frozenset(INEXACT)
 _FLOATS = frozenset(FLOATS)
 _INTEGERS = frozenset(INTEGERS)
 _WIDE = frozenset((int64, uint64, float64, complex128))
+_EXTENDED = frozenset((*FLOAT8, bfloat16))
 _NARROW_FLOATS = frozenset((*FLOAT8, bfloat16, float16))
 
 
@@ -78,6 +82,14 @@ def is_integer(dtype: DType) -> bool:
 def is_narrow_float(dtype: DType) -> bool:
     """Say whether a type is a float of at most 16 bits, whose sums are kept in float32."""
     return dtype in _NARROW_FLOATS
+
+
+def is_extended(dtype: DType) -> bool:
+    """Say whether a type is one of those that ml_dtypes adds to NumPy's: bfloat16 or a float8.
+
+    NumPy's ``kind`` does not tell: it is "f" for float8_e5m2 and "V" for the others.
+    """
+    return dtype in _EXTENDED
 
 
 def kind(dtype: DType) -> str:

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, Final, NoReturn
 
 import attrs
-import ml_dtypes
 import numpy as np
 
 from tinyjax import tree
@@ -20,7 +19,7 @@ from tinyjax.api.derivatives import jvp, vjp
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.calling import argument_path, as_arrays, leaf_path
 from tinyjax.core.primitive import HostArray
-from tinyjax.dtypes import DType, float0, is_complex, is_inexact, real_part
+from tinyjax.dtypes import DType, finfo, float0, is_complex, is_inexact, real_part
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import describe_function
 from tinyjax.tree import PyTreeDef
@@ -28,8 +27,6 @@ from tinyjax.tree import PyTreeDef
 __all__ = ["DerivativeMismatchError", "check_grads", "check_jvp", "check_vjp"]
 
 _MODES: Final = ("fwd", "rev")
-# NumPy's finfo, extended to bfloat16 and float8
-_finfo: Callable[[DType], Any] = ml_dtypes.finfo
 
 
 class DerivativeMismatchError(TinyjaxError, AssertionError):
@@ -108,7 +105,7 @@ class _Check:
 
 
 def _precision(dtype: DType) -> float:
-    return float(_finfo(real_part(dtype)).eps)
+    return float(finfo(real_part(dtype)).eps)
 
 
 def _size(values: Sequence[HostArray]) -> float:

@@ -41,6 +41,7 @@ KINDS: Final[dict[str, tuple[DType, ...]]] = {
 #: The checks of tests/test_primitives.py, which a row may skip by name.
 CHECKS: Final = (
     "numpy",  # eager evaluation against NumPy, and the types that abstract_eval says
+    "dtypes",  # whether it is refused, by type, eagerly, compiled and mapped, in every dtype
     "compiled",  # the lowering against eager evaluation
     "jax",  # eager evaluation against jax
     "grad",  # derivatives against finite differences, to the row's order, in both modes

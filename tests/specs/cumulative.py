@@ -87,8 +87,9 @@ SPECS: list[Spec] = [
         cases((3, 4), extremes=True),
         numpy=accumulated(np.maximum),
         jax=jax.lax.cummax,
-        dtypes="iuf",
+        dtypes="iufc",
         grad=2,
+        grad_dtypes=("float64", "complex128"),
     ),
     Spec(
         "cummin",
@@ -97,8 +98,9 @@ SPECS: list[Spec] = [
         cases((3, 4), extremes=True),
         numpy=accumulated(np.minimum),
         jax=jax.lax.cummin,
-        dtypes="iuf",
+        dtypes="iufc",
         grad=2,
+        grad_dtypes=("float64", "complex128"),
     ),
     Spec(
         "cumlogsumexp",

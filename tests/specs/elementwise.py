@@ -371,8 +371,8 @@ SPECS = [
         linear=(0,),
     ),
     pairs(ew.rem_p, ew.rem, truncated_remainder, jax.lax.rem, "iuf", y=NONZERO),
-    pairs(ew.max_p, ew.max_, np.maximum, jax.lax.max, "biuf"),
-    pairs(ew.min_p, ew.min_, np.minimum, jax.lax.min, "biuf"),
+    pairs(ew.max_p, ew.max_, np.maximum, jax.lax.max, "biufc"),
+    pairs(ew.min_p, ew.min_, np.minimum, jax.lax.min, "biufc"),
     # Signs and rounding
     one(ew.neg_p, ew.neg, np.negative, jax.lax.neg, "iufce", linear=(0,), grad_dtypes=BOTH),
     one(ew.sign_p, ew.sign, complex_sign, jax.lax.sign, "iufc", grad_dtypes=BOTH, low=0.2),

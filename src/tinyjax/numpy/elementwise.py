@@ -9,15 +9,10 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable
-from typing import Any
-
-import ml_dtypes
-import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.numpy.promotion import (
     array_of,
@@ -849,14 +844,10 @@ def nan_to_num(
     if dtypes.is_complex(a.dtype):
         parts = [nan_to_num(p, copy, nan, posinf, neginf) for p in (ew.real(a), ew.imag(a))]
         return ew.complex_(*parts)
-    largest = float(finfo_of(a.dtype).max)
+    largest = float(dtypes.finfo(a.dtype).max)
     a_ = pick(isnan(a), nan, a)
     a_ = pick(isposinf(a), largest if posinf is None else posinf, a_)
     return pick(isneginf(a), -largest if neginf is None else neginf, a_)
-
-
-#: The limits of a float type. The function knows NumPy's types and its own, but is not typed.
-finfo_of: Callable[[DType], np.finfo[Any]] = ml_dtypes.finfo
 
 
 # Booleans and bits

@@ -79,7 +79,7 @@ class _Reduction:
     name: str
     reduce: Callable[[Array, tuple[int, ...]], Array]
     combine: Callable[[Array, Array], Array]
-    identity: Callable[[DType], bool | int | float]
+    identity: Callable[[DType], bool | int | float | complex]
 
 
 _SUM = _Reduction("sum", rd.reduce_sum, ew.add, lambda _: 0)

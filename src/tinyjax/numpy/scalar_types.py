@@ -17,7 +17,6 @@ from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axes, is_ar
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError
 from tinyjax.numpy.creation import array
-from tinyjax.numpy.elementwise import finfo_of
 
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
@@ -132,7 +131,7 @@ def finfo(dtype: DTypeLike) -> np.finfo[Any]:
         >>> float(jnp.finfo(jnp.float32).eps)
         1.1920928955078125e-07
     """
-    return finfo_of(_dtype_of(dtype))
+    return dtypes.finfo(_dtype_of(dtype))
 
 
 def iinfo(dtype: DTypeLike) -> np.iinfo[Any]:

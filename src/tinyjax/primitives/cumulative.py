@@ -36,7 +36,13 @@ from tinyjax.primitives.elementwise import (
     select,
     sub,
 )
-from tinyjax.primitives.families import add_tangents, check_kind, elementwise_type, not_linear
+from tinyjax.primitives.families import (
+    add_tangents,
+    check_kind,
+    elementwise_type,
+    lower_combination,
+    not_linear,
+)
 from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.shape import (
     def_linear,
@@ -70,7 +76,7 @@ def _lower_loop(
     lowering: Lowering,
     operands: Sequence[str],
     params: CumulativeParams,
-    start: bool | int | float,
+    start: bool | int | float | complex,
     combine: LowerCombine,
 ) -> str:
     """Write a loop along the axis that carries the last result.
@@ -282,7 +288,7 @@ def cumulative(
     impl: Callable[[HostArray, int], Any],
     combine: LowerCombine,
     kinds: str,
-    start: Callable[[dtypes.DType], bool | int | float],
+    start: Callable[[dtypes.DType], bool | int | float | complex],
     derivative: Derivative | None,
 ) -> Primitive[CumulativeParams]:
     """Declare ``y[i] = combine(y[i - 1], x[i])`` along an axis.
@@ -344,7 +350,7 @@ def cumulative(
 
 def _simply(hlo: str) -> LowerCombine:
     def combine(low: Lowering, aval: ShapedArray, last: str, elements: Sequence[str]) -> str:
-        return low.op1(hlo, (last, *elements), (aval, aval), aval)
+        return lower_combination(low, hlo, (last, *elements), aval)
 
     return combine
 
@@ -397,7 +403,7 @@ cummax_p = cumulative(
     "cummax",
     np.maximum.accumulate,
     _simply("stablehlo.maximum"),
-    "biuf",
+    "biufc",
     lowest,
     _extremum_derivative,
 )
@@ -405,7 +411,7 @@ cummin_p = cumulative(
     "cummin",
     np.minimum.accumulate,
     _simply("stablehlo.minimum"),
-    "biuf",
+    "biufc",
     highest,
     _extremum_derivative,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
+from typing import Final
 
 import attrs
 import numpy as np
@@ -56,6 +57,9 @@ def _rest(ndim: int, batch: Axes, contract: Axes) -> Axes:
     return tuple([i for i in range(ndim) if i not in batch and i not in contract])
 
 
+_BLAS: Final = frozenset((dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128))
+
+
 @dot_general_p.def_impl
 def _dot_impl(operands: Sequence[HostArray], params: DotParams) -> Sequence[HostResult]:
     x, y = operands
@@ -66,7 +70,7 @@ def _dot_impl(operands: Sequence[HostArray], params: DotParams) -> Sequence[Host
         and not params.lhs_batch
         and len(params.lhs_contract) == 1
         and x.dtype is y.dtype is dtype
-        and dtype.kind in "fc"
+        and dtype in _BLAS
     ):
         left = x.T if params.lhs_contract[0] < x.ndim - 1 else x
         right = y.T if params.rhs_contract[0] else y

@@ -37,6 +37,7 @@ from tinyjax.primitives.families import (
     def_elementwise_batch,
     def_elementwise_lowering,
     elementwise_type,
+    lower_combination,
     not_linear,
     unary,
 )
@@ -117,52 +118,29 @@ def _truncate(x: Array) -> Array:
     return mul(sign(x), floor(abs_(x)))
 
 
-def _maximum(x: HostArray, y: HostArray) -> HostArray:
-    if dtypes.is_complex(x.dtype):
-        return np.where(_complex_less(x, y), y, x)
-    return np.asarray(np.maximum(x, y))
-
-
-def _minimum(x: HostArray, y: HostArray) -> HostArray:
-    if dtypes.is_complex(x.dtype):
-        return np.where(_complex_less(y, x), y, x)
-    return np.asarray(np.minimum(x, y))
-
-
-def _complex_less(x: HostArray, y: HostArray) -> HostArray:
-    return np.asarray((x.real < y.real) | ((x.real == y.real) & (x.imag < y.imag)))
-
-
 def _share(t: Array, won: Array, tied: Array) -> Array:
     """The tangent of an extremum: all to the winner, half to each where they tie."""
     half = mul(t, _constant(t, 0.5))
     return select(tied, half, select(won, t, _constant(t, 0.0)))
 
 
-def _max_share(t: Array, mine: Array, other: Array) -> Array:
-    return _share(t, gt(mine, other), eq(mine, other))
+def _extremum(name: str, impl: np.ufunc, hlo: str) -> Primitive[NoParams]:
+    return binary(
+        name,
+        impl,
+        lambda lowering, operands, params: (
+            lower_combination(lowering, hlo, operands, lowering.avals_in[0]),
+        ),
+        "biufc",
+        (
+            lambda t, z, x, y: _share(t, eq(z, x), eq(x, y)),
+            lambda t, z, x, y: _share(t, eq(z, y), eq(x, y)),
+        ),
+    )
 
 
-def _min_share(t: Array, mine: Array, other: Array) -> Array:
-    return _share(t, lt(mine, other), eq(mine, other))
-
-
-max_p = binary(
-    "max",
-    _maximum,
-    "stablehlo.maximum",
-    "biuf",
-    (lambda t, z, x, y: _max_share(t, x, y), lambda t, z, x, y: _max_share(t, y, x)),
-    broadcasts=True,
-)
-min_p = binary(
-    "min",
-    _minimum,
-    "stablehlo.minimum",
-    "biuf",
-    (lambda t, z, x, y: _min_share(t, x, y), lambda t, z, x, y: _min_share(t, y, x)),
-    broadcasts=True,
-)
+max_p = _extremum("max", np.maximum, "stablehlo.maximum")
+min_p = _extremum("min", np.minimum, "stablehlo.minimum")
 
 
 @add_p.def_transpose

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import (
@@ -126,6 +127,38 @@ def def_elementwise_lowering(primitive: Primitive[P], hlo: str | LoweringRule[P]
         lowering: Lowering, operands: Sequence[str], params: P
     ) -> Sequence[str]:
         return lowering.op(hlo, operands)
+
+
+def lower_combination(lowering: Lowering, hlo: str, pair: Sequence[str], aval: ShapedArray) -> str:
+    """Write a binary operation on two values of one type.
+
+    XLA does not order complex numbers: the greater one has the greater real part, or where these
+    are equal the greater imaginary one. A NaN in either wins, as among real numbers.
+    """
+    if aval.dtype.kind != "c" or hlo not in ("stablehlo.maximum", "stablehlo.minimum"):
+        return lowering.op1(hlo, pair, (aval, aval), aval)
+    x, y = pair
+    part, flags = aval.with_dtype(dtypes.real_part(aval.dtype)), aval.with_dtype(dtypes.bool_)
+
+    def compare(a: str, b: str, direction: str, of: ShapedArray) -> str:
+        attributes = {"comparison_direction": f"#stablehlo<comparison_direction {direction}>"}
+        return lowering.op1("stablehlo.compare", (a, b), (of, of), flags, attributes)
+
+    def both(name: str, a: str, b: str) -> str:
+        return lowering.op1(name, (a, b), (flags, flags), flags)
+
+    real = [lowering.op1("stablehlo.real", (z,), (aval,), part) for z in pair]
+    imaginary = [lowering.op1("stablehlo.imag", (z,), (aval,), part) for z in pair]
+    direction = "GT" if hlo == "stablehlo.maximum" else "LT"
+    tied = both(
+        "stablehlo.and",
+        compare(real[0], real[1], "EQ", part),
+        compare(imaginary[0], imaginary[1], direction.replace("T", "E"), part),
+    )
+    first = both("stablehlo.or", compare(real[0], real[1], direction, part), tied)
+    first = both("stablehlo.and", first, compare(y, y, "EQ", aval))
+    first = both("stablehlo.or", first, compare(x, x, "NE", aval))
+    return lowering.op1("stablehlo.select", (first, x, y), (flags, aval, aval), aval)
 
 
 def composed(fun: Callable[..., Array]) -> LoweringRule[Any]:

@@ -233,7 +233,10 @@ def _permutation_impl(
     stacked = np.arange(len(flat))
     for i in range(k):
         j = flat[:, i]
-        order[stacked, j], order[:, i] = order[:, i].copy(), order[stacked, j]
+        inside = (j >= 0) & (j < params.size)  # what is not there is read as 0 and not written
+        mine = order[:, i].copy()
+        order[:, i] = np.where(inside, order[stacked, np.where(inside, j, 0)], 0)
+        order[stacked[inside], j[inside]] = mine[inside]
     return (order.reshape(*batch, params.size),)
 
 

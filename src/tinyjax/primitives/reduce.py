@@ -34,7 +34,7 @@ from tinyjax.primitives.elementwise import (
     mul,
     select,
 )
-from tinyjax.primitives.families import check_kind
+from tinyjax.primitives.families import check_kind, lower_combination
 from tinyjax.primitives.shape import (
     BroadcastParams,
     PadParams,
@@ -84,7 +84,7 @@ def reducer(
     impl: Callable[..., Any],
     hlo: str,
     kinds: str,
-    identity: Callable[[DType], bool | int | float],
+    identity: Callable[[DType], bool | int | float | complex],
 ) -> Primitive[ReduceParams]:
     """Declare a reduction by an associative, commutative operation; its jvp comes separately.
 
@@ -138,7 +138,7 @@ def lower_reduce(
     out: ShapedArray,
     axes: tuple[int, ...],
     hlo: str,
-    identity: bool | int | float,
+    identity: bool | int | float | complex,
 ) -> str:
     """Write a reduction by a binary operation.
 
@@ -152,7 +152,7 @@ def lower_reduce(
     initial = lowering.scalar(identity, wide)
     region = lowering.region(
         (scalar, scalar),
-        lambda args: (lowering.op1(hlo, args, (scalar, scalar), scalar),),
+        lambda args: (lower_combination(lowering, hlo, args, scalar),),
         (scalar,),
     )
     result = lowering.op1(
@@ -169,37 +169,41 @@ def lower_reduce(
 
 
 def _sum(x: HostArray, axes: tuple[int, ...]) -> HostArray:
-    if x.dtype.kind not in "fcbiu" or x.dtype == dtypes.float16:
+    if dtypes.is_narrow_float(x.dtype):
         return np.asarray(np.add.reduce(x.astype(np.float32), axis=axes)).astype(x.dtype)
     return np.asarray(np.add.reduce(x, axis=axes, dtype=x.dtype))
 
 
 def _product(x: HostArray, axes: tuple[int, ...]) -> HostArray:
-    if x.dtype.kind not in "fcbiu" or x.dtype == dtypes.float16:
+    if dtypes.is_narrow_float(x.dtype):
         return np.asarray(np.multiply.reduce(x.astype(np.float32), axis=axes)).astype(x.dtype)
     return np.asarray(np.multiply.reduce(x, axis=axes, dtype=x.dtype))
 
 
-def lowest(dtype: DType) -> bool | int | float:
-    """The least value of a type: minus infinity for floats."""
+def lowest(dtype: DType) -> bool | int | float | complex:
+    """The least value of a type: minus infinity for floats that have it."""
     if dtype == dtypes.bool_:
         return False
     if dtypes.is_integer(dtype):
         return int(np.iinfo(dtype).min)
-    return -float("inf")
+    return -highest(dtype)
 
 
-def highest(dtype: DType) -> bool | int | float:
-    """The greatest value of a type: infinity for floats."""
+def highest(dtype: DType) -> bool | int | float | complex:
+    """The greatest value of a type: infinity for floats that have it."""
     if dtype == dtypes.bool_:
         return True
     if dtypes.is_integer(dtype):
         return int(np.iinfo(dtype).max)
-    return float("inf")
+    if dtypes.is_complex(dtype):
+        return complex(np.inf, np.inf)
+    if np.isinf(np.array(np.inf).astype(dtype)):
+        return float("inf")
+    return float(dtypes.finfo(dtype).max)
 
 
 def _extremum(
-    ufunc: np.ufunc, start: Callable[[DType], bool | int | float]
+    ufunc: np.ufunc, start: Callable[[DType], bool | int | float | complex]
 ) -> Callable[..., HostArray]:
     def impl(x: HostArray, axes: tuple[int, ...]) -> HostArray:
         if x.size:
@@ -218,10 +222,10 @@ def _all_ones(dtype: DType) -> bool | int:
 reduce_sum_p = reducer("reduce_sum", _sum, "stablehlo.add", "iufc", lambda _: 0)
 reduce_prod_p = reducer("reduce_prod", _product, "stablehlo.multiply", "iufc", lambda _: 1)
 reduce_max_p = reducer(
-    "reduce_max", _extremum(np.maximum, lowest), "stablehlo.maximum", "biuf", lowest
+    "reduce_max", _extremum(np.maximum, lowest), "stablehlo.maximum", "biufc", lowest
 )
 reduce_min_p = reducer(
-    "reduce_min", _extremum(np.minimum, highest), "stablehlo.minimum", "biuf", highest
+    "reduce_min", _extremum(np.minimum, highest), "stablehlo.minimum", "biufc", highest
 )
 reduce_and_p = reducer(
     "reduce_and",
@@ -396,7 +400,7 @@ def _arg_reducer(name: str, impl: Callable[..., HostArray], direction: str) -> P
     @primitive.def_impl
     def arg_impl(operands: Sequence[HostArray], params: ArgParams) -> Sequence[HostArray]:
         (x,) = operands
-        if x.dtype.kind not in "fcbiu":
+        if dtypes.is_extended(x.dtype):
             x = x.astype(np.float32)
         return (np.asarray(impl(x, axis=params.axis)).astype(params.dtype),)
 

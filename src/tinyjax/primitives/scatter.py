@@ -25,7 +25,7 @@ from tinyjax.core.stablehlo import Lowering, boolean
 from tinyjax.core.trace import bind1
 from tinyjax.errors import DifferentiationError, DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, select
-from tinyjax.primitives.families import add_arrays, check_kind, not_linear
+from tinyjax.primitives.families import add_arrays, check_kind, lower_combination, not_linear
 from tinyjax.primitives.gather import (
     GatherDimensionNumbers,
     GatherParams,
@@ -199,7 +199,7 @@ def _declare(name: str, ufunc: np.ufunc | None, hlo: str, kinds: str) -> Primiti
         def body(args: list[str]) -> Sequence[str]:
             if not hlo:
                 return (args[1],)
-            return (lowering.op1(hlo, args, (scalar, scalar), scalar),)
+            return (lower_combination(lowering, hlo, args, scalar),)
 
         numbers = params.dimension_numbers
         text = (
@@ -452,7 +452,7 @@ def _scatter_mul_transpose(
 
 
 def _declare_extremum(name: str, ufunc: np.ufunc, hlo: str) -> Primitive[ScatterParams]:
-    primitive = _declare(name, ufunc, hlo, "biuf")
+    primitive = _declare(name, ufunc, hlo, "biufc")
 
     @primitive.def_jvp
     def extremum_jvp(

@@ -53,7 +53,7 @@ def _comparable(x: HostArray) -> list[HostArray]:
     """The real arrays that NumPy compares in place of a key, most significant first."""
     if dtypes.is_complex(x.dtype):
         return [x.real, x.imag]
-    if x.dtype.kind == "V":  # ml_dtypes' floats
+    if dtypes.is_extended(x.dtype):
         return [x.astype(np.float32)]
     return [x]
 

@@ -23,7 +23,7 @@ from tinyjax.dtypes import DType
 from tinyjax.errors import ShapeError
 from tinyjax.primitives.convolution import padtype_to_pads
 from tinyjax.primitives.elementwise import and_, eq, not_, or_, select
-from tinyjax.primitives.families import add_arrays, check_kind
+from tinyjax.primitives.families import add_arrays, check_kind, lower_combination
 from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.shape import (
     def_linear,
@@ -72,7 +72,7 @@ def window_reducer(
     ufunc: np.ufunc,
     hlo: str,
     kinds: str,
-    identity: Callable[[DType], bool | int | float],
+    identity: Callable[[DType], bool | int | float | complex],
 ) -> Primitive[WindowParams]:
     """Declare a reduction over windows; its derivative comes separately.
 
@@ -113,7 +113,7 @@ def window_reducer(
         scalar = ShapedArray((), wide)
         region = lowering.region(
             (scalar, scalar),
-            lambda args: (lowering.op1(hlo, args, (scalar, scalar), scalar),),
+            lambda args: (lower_combination(lowering, hlo, args, scalar),),
             (scalar,),
         )
         result = lowering.op1(
@@ -176,7 +176,7 @@ def _reduce_axis(
     axis: int,
     params: WindowParams,
     ufunc: np.ufunc,
-    identity: bool | int | float,
+    identity: bool | int | float | complex,
 ) -> HostArray:
     x = np.moveaxis(x, axis, -1)
     n, step = x.shape[-1], params.base_dilation[axis]
@@ -198,10 +198,10 @@ reduce_window_sum_p = window_reducer(
     "reduce_window_sum", np.add, "stablehlo.add", "iufc", lambda _: 0
 )
 reduce_window_max_p = window_reducer(
-    "reduce_window_max", np.maximum, "stablehlo.maximum", "biuf", lowest
+    "reduce_window_max", np.maximum, "stablehlo.maximum", "biufc", lowest
 )
 reduce_window_min_p = window_reducer(
-    "reduce_window_min", np.minimum, "stablehlo.minimum", "biuf", highest
+    "reduce_window_min", np.minimum, "stablehlo.minimum", "biufc", highest
 )
 
 def_linear(reduce_window_sum_p)
@@ -232,7 +232,7 @@ def _window_sum_transpose(
 
 
 def _def_extremum_jvp(
-    primitive: Primitive[WindowParams], identity: Callable[[DType], bool | int | float]
+    primitive: Primitive[WindowParams], identity: Callable[[DType], bool | int | float | complex]
 ) -> None:
     @primitive.def_jvp
     def extremum_jvp(
@@ -255,7 +255,7 @@ def _follow(
     t: Array,
     axis: int,
     params: WindowParams,
-    identity: bool | int | float,
+    identity: bool | int | float | complex,
 ) -> tuple[Array, Array]:
     """Reduce along one axis, and take the tangent of the element that was chosen."""
     others = (1,) * x.ndim
