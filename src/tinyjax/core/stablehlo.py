@@ -232,6 +232,7 @@ class Lowering:
         self.avals_out: Sequence[ShapedArray] = ()
         self._count = 0
         self._constants: dict[tuple[str, str], str] = {}
+        self._values: dict[str, HostArray] = {}
         self._regions: list[str] = []
         # What the ordered callbacks written so far in this block leave to the next one.
         self._turn: str | None = None
@@ -267,10 +268,15 @@ class Lowering:
         found = self._constants.get((text, kind))
         if found is None:
             found = self._constants[text, kind] = self.fresh()
+            self._values[found] = value
             self.lines.append(
                 f'{found} = "stablehlo.constant"() {{value = {text} : {kind}}} : () -> {kind}'
             )
         return found
+
+    def known(self, name: str) -> HostArray | None:
+        """The value behind a name, where it is that of a constant."""
+        return self._values.get(name)
 
     def scalar(self, value: bool | int | float | complex, dtype: DType) -> str:
         """Write a scalar constant."""

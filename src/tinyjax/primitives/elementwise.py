@@ -21,6 +21,7 @@ from tinyjax.core.primitive import (
     ZERO,
     HostArray,
     HostResult,
+    LoweringRule,
     NoParams,
     Params,
     Primitive,
@@ -54,8 +55,24 @@ def _constant(x: Array, value: float) -> Array:
 
 # Arithmetic
 
+
+def _or_of_bools(hlo: str, of_bools: str) -> LoweringRule[NoParams]:
+    """A lowering to an operation, or to another of bools, whose sums XLA folds as those of bits."""
+
+    def lower(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
+        return lowering.op(
+            of_bools if lowering.avals_in[0].dtype == dtypes.bool_ else hlo, operands
+        )
+
+    return lower
+
+
 add_p = binary(
-    "add", np.add, "stablehlo.add", "biufc", (lambda t, z, x, y: t, lambda t, z, x, y: t)
+    "add",
+    np.add,
+    _or_of_bools("stablehlo.add", "stablehlo.or"),
+    "biufc",
+    (lambda t, z, x, y: t, lambda t, z, x, y: t),
 )
 declare_addition(add_p)
 sub_p = binary(
@@ -68,7 +85,7 @@ sub_p = binary(
 mul_p = binary(
     "mul",
     np.multiply,
-    "stablehlo.multiply",
+    _or_of_bools("stablehlo.multiply", "stablehlo.and"),
     "biufc",
     (lambda t, z, x, y: mul(t, y), lambda t, z, x, y: mul(t, x)),
 )
@@ -95,10 +112,45 @@ def _remainder(x: HostArray, y: HostArray) -> HostArray:
     )
 
 
+def _by_safe_divisor(
+    hlo: str, of_zero: Callable[[Lowering, str, ShapedArray], str]
+) -> LoweringRule[NoParams]:
+    """A lowering of a division that divides no integer by zero.
+
+    Where XLA folds such a division of constants, the process dies.
+
+    Args:
+        hlo: the operation.
+        of_zero: gives the result where the divisor is zero, from the dividend.
+    """
+
+    def lower(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
+        (x, y), aval = operands, lowering.avals_in[0]
+        known = lowering.known(y)
+        if dtypes.kind(aval.dtype) not in "iu" or (known is not None and known.all()):
+            return lowering.op(hlo, operands)
+        flags = aval.with_dtype(dtypes.bool_)
+        zero, one = lowering.full(0, aval), lowering.full(1, aval)
+        attributes = {"comparison_direction": "#stablehlo<comparison_direction EQ>"}
+        is_zero = lowering.op1("stablehlo.compare", (y, zero), (aval, aval), flags, attributes)
+        cases = (flags, aval, aval)
+        divisor = lowering.op1("stablehlo.select", (is_zero, one, y), cases, aval)
+        result = lowering.op1(hlo, (x, divisor), (aval, aval), aval)
+        special = of_zero(lowering, x, aval)
+        return (lowering.op1("stablehlo.select", (is_zero, special, result), cases, aval),)
+
+    return lower
+
+
+def _all_bits(lowering: Lowering, x: str, aval: ShapedArray) -> str:
+    unsigned = dtypes.kind(aval.dtype) == "u"
+    return lowering.full(int(np.iinfo(aval.dtype).max) if unsigned else -1, aval)
+
+
 div_p = binary(
     "div",
     _divide,
-    "stablehlo.divide",
+    _by_safe_divisor("stablehlo.divide", _all_bits),
     "iufc",
     (lambda t, z, x, y: div(t, y), lambda t, z, x, y: neg(div(mul(t, z), y))),
     broadcasts=True,
@@ -106,7 +158,7 @@ div_p = binary(
 rem_p = binary(
     "rem",
     _remainder,
-    "stablehlo.remainder",
+    _by_safe_divisor("stablehlo.remainder", lambda lowering, x, aval: x),
     "iuf",
     # x - y * trunc(x / y), whose quotient is locally constant
     (lambda t, z, x, y: t, lambda t, z, x, y: neg(mul(t, _truncate(div(x, y))))),
