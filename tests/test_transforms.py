@@ -1,6 +1,7 @@
 """The transformations alone and composed: containers, axes, closures, threads, exceptions."""
 
 import asyncio
+import copy
 import functools
 import threading
 from collections.abc import Callable, Iterator
@@ -135,6 +136,17 @@ def test_grad_argnums(x64: None, argnums: Any) -> None:
     else:
         expected = jax.grad(loss(jax.numpy), tuple(i % 2 for i in argnums))(PARAMS, X, scale=2.0)
     agree(found, expected)
+
+
+@pytest.mark.parametrize("of", [copy.copy, copy.deepcopy])
+def test_traced_values_are_copied(x64: None, of: Fun) -> None:
+    def fun(x: Any) -> Any:
+        return of({"a": of(x)})["a"] ** 2
+
+    x = normal(3)
+    agree(jit(fun)(x), x**2)
+    agree(vmap(grad(fun))(x), 2 * x)
+    agree(jax.jit(jax.vmap(jax.grad(fun)))(x), jit(vmap(grad(fun)))(x))
 
 
 WITH_ARGNUMS: list[Any] = [

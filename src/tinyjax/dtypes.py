@@ -113,7 +113,7 @@ def check(dtype: DTypeLike) -> DType:
         return default_complex()
     try:
         found = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # of texts and tuples that describe no type
         raise DtypeError(f"{dtype!r} is not a dtype.") from None
     if found not in _ALL and found != float0:
         raise DtypeError(

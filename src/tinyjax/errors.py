@@ -1,7 +1,9 @@
 """The errors a user can meet: one class per cause, each carrying its data.
 
 Every message says what was expected, what came, and what to do; the base class adds the user's
-line.
+line. Each class is also an instance of the builtin classes that JAX raises for its cause. For some
+causes those are TypeError in one function and ValueError in another, and NumPy says the opposite;
+then it is both, so that whichever a program catches is caught.
 """
 
 from __future__ import annotations
@@ -30,19 +32,31 @@ class TinyjaxError(Exception):
         return f"{self.message}\n  at {self.location}: {self.location.text}"
 
 
-class ArgumentError(TinyjaxError, TypeError):
+class ArgumentError(TinyjaxError, TypeError, ValueError):
     """An argument has a type or a value that the function does not take."""
 
 
-class DtypeError(TinyjaxError, TypeError):
+class NumberRangeError(ArgumentError, OverflowError):
+    """A number does not fit in the dtype that it is converted to."""
+
+
+class DonatedArrayError(ArgumentError, RuntimeError):
+    """An array was used after it was donated to a compiled function."""
+
+
+class DtypeError(TinyjaxError, TypeError, ValueError):
     """An operand's dtype is not one the operation is defined on."""
 
 
-class ShapeError(TinyjaxError, ValueError):
+class ShapeError(TinyjaxError, TypeError, ValueError):
     """Operand shapes do not fit each other or the parameters."""
 
 
-class AxisError(TinyjaxError, ValueError, IndexError):
+class IndexingError(ArgumentError, IndexError):
+    """What is given as an index, in ``x[...]`` for instance, does not index the array."""
+
+
+class AxisError(TinyjaxError, TypeError, ValueError, IndexError):
     """An axis is out of range or repeated.
 
     Attributes:
@@ -64,7 +78,11 @@ class ConcretizationError(TinyjaxError, TypeError):
     """A value that is only known abstractly was asked for its data."""
 
 
-class LeakedTracerError(TinyjaxError, RuntimeError):
+class ConcreteIndexError(ConcretizationError, IndexError):
+    """An index decides on the shape of the result, but is only known abstractly."""
+
+
+class LeakedTracerError(TinyjaxError, TypeError, RuntimeError):
     """A tracer was used after the transformation that made it had ended."""
 
 
@@ -103,7 +121,7 @@ class StaticArgumentError(TinyjaxError, ValueError):
     """A static argument of ``jit`` is missing, unhashable or an array."""
 
 
-class CallbackError(TinyjaxError, ValueError):
+class CallbackError(TinyjaxError, ValueError, RuntimeError):
     """A callback returned what was not declared, or was transformed in a way it cannot be."""
 
 
@@ -146,7 +164,7 @@ class NanError(TinyjaxError, FloatingPointError):
         return type(self), (self.message, *rest)
 
 
-class DifferentiationError(TinyjaxError, TypeError):
+class DifferentiationError(TinyjaxError, TypeError, ValueError):
     """A derivative was asked for that does not exist: of an integer, or of a non-scalar."""
 
 

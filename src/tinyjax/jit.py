@@ -479,11 +479,12 @@ def jit(
 
     Raises:
         ConcretizationError: when called, if the function needs the data of an argument.
-        StaticArgumentError: when called, if a static argument is an array or not hashable.
+        StaticArgumentError: the function has no such argument as is called static; or when called,
+            if a static argument is an array or not hashable.
         SourceError: when called, if ``control_flow`` is "source" and the function does what is not
             taken.
-        ArgumentError: ``fun`` is not callable, or ``control_flow`` is neither "python" nor
-            "source".
+        ArgumentError: ``fun`` is not callable; ``control_flow`` is neither "python" nor "source";
+            or what is donated is static, or no argument of the function.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

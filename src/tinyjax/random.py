@@ -25,6 +25,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, canonical_axis, scalar
+from tinyjax.core.integers import integer
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape, promote_inexact
@@ -566,6 +567,8 @@ def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array
     """Convert a bound, kept in [least, most]; say where it exceeds the type's greatest number."""
     greatest = int(np.iinfo(dtype).max)
     if isinstance(value, (bool, int, float)):
+        if not math.isfinite(value):
+            raise ArgumentError(f"a bound of randint must be finite, but got {value}.")
         number = int(value)
         return (
             full((), min(max(number, least), most), dtype),
@@ -741,7 +744,7 @@ def choice(
         axis = canonical_axis(axis, array.ndim)
         size = array.shape[axis]
     else:
-        size = int(array)
+        size = integer(array, "what choice draws from")
     before, after = array.shape[:axis], array.shape[axis + 1 :]
     result_shape = (*before, *sizes, *after) if array.shape else sizes
     if drawn == 0:

@@ -21,11 +21,12 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import argument_path, parameter_name
 from tinyjax.core.primitive import MappedAxis
 from tinyjax.core.trace import enclosing_axes
-from tinyjax.errors import StaticArgumentError
+from tinyjax.errors import ArgumentError, StaticArgumentError
 from tinyjax.frames import describe_function
 from tinyjax.tree import PyTree, PyTreeDef, TreeMismatchError
 from tinyjax.tree.treedef import walk_up_to
 
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -120,10 +121,55 @@ class Parameters:
     """
 
     fun: Callable[..., Any]
-    static_argnums: tuple[int, ...]
-    static_argnames: tuple[str, ...]
-    donate_argnums: tuple[int, ...]
-    donate_argnames: tuple[str, ...]
+    static_argnums: tuple[int, ...] = ()
+    static_argnames: tuple[str, ...] = ()
+    donate_argnums: tuple[int, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        static = (self.static_argnums, self.static_argnames)
+        donated = (self.donate_argnums, self.donate_argnames)
+        if not any((*static, *donated)) or self._parameters is None:
+            return
+        self._check("static", *static, StaticArgumentError)
+        self._check("donate", *donated, ArgumentError)
+        both = self._named(*static) & self._named(*donated)
+        if both:
+            raise ArgumentError(
+                f"{' and '.join(sorted(both))} of {describe_function(self.fun)} cannot be both "
+                "static and donated: what is static is no array, and has no memory to give up."
+            )
+
+    def _check(
+        self,
+        kind: str,
+        numbers: tuple[int, ...],
+        names: tuple[str, ...],
+        error: type[StaticArgumentError | ArgumentError],
+    ) -> None:
+        """Raise where the function has no such argument."""
+        kinds = {p.kind for p in self._parameters or ()}
+        count = len(self._names)
+        for i in numbers:
+            if not -count <= i < count and inspect.Parameter.VAR_POSITIONAL not in kinds:
+                raise error(
+                    f"{kind}_argnums names argument {i}, but {describe_function(self.fun)} takes "
+                    f"{count} positional arguments."
+                )
+        by_name = [p.name for p in self._parameters or () if p.kind in _BY_NAME]
+        for name in names:
+            if name not in by_name and inspect.Parameter.VAR_KEYWORD not in kinds:
+                raise error(
+                    f"{kind}_argnames names '{name}', but {describe_function(self.fun)} takes by "
+                    f"name {', '.join(by_name) or 'nothing'}."
+                )
+
+    def _named(self, numbers: tuple[int, ...], names: tuple[str, ...]) -> set[str]:
+        """The names of the parameters that are meant, where they have some."""
+        count = len(self._names)
+        kinds = {p.kind for p in self._parameters or ()}
+        least = 0 if inspect.Parameter.VAR_POSITIONAL in kinds else -count
+        return {*names, *[self._names[i] for i in numbers if least <= i < count]}
 
     @property
     def all_dynamic(self) -> bool:
@@ -162,24 +208,11 @@ class Parameters:
         return leaves, in_tree, StaticArguments(positional, keywords)
 
     def _static_places(self, num_args: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
-        for i in self.static_argnums:
-            if not -num_args <= i < num_args and i >= len(self._names) and not self._variadic:
-                raise StaticArgumentError(
-                    f"static_argnums names argument {i}, but {describe_function(self.fun)} takes "
-                    f"{len(self._names)} positional arguments."
-                )
         nums = {i + num_args if i < 0 else i for i in self.static_argnums}
         names = set(self.static_argnames)
         names.update(self._names[i] for i in nums if 0 <= i < len(self._names))
         nums.update(i for i, name in enumerate(self._names) if name in self.static_argnames)
         return tuple(sorted([i for i in nums if i < num_args])), tuple(sorted(names))
-
-    @property
-    def _variadic(self) -> bool:
-        parameters = self._parameters
-        return parameters is None or any(
-            p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters
-        )
 
     def _hashable(self, value: Any, place: str) -> Any:
         if isinstance(value, Array):

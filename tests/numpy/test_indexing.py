@@ -592,7 +592,7 @@ def test_errors_say_what_to_do() -> None:
         x[1.0]
     with pytest.raises(DtypeError, match=r"astype\(int\)"):
         x[jnp.zeros(2)]
-    with pytest.raises(ShapeError, match="mask must have the shape"):
+    with pytest.raises(IndexError, match="mask must have the shape"):
         x[jnp.asarray([True, False, True])]
     with pytest.raises(ShapeError, match="do not broadcast"):
         x[jnp.asarray(ints(0, 1)), jnp.asarray(ints(0, 1, 2))]

@@ -112,6 +112,7 @@ def _mapped(
             wanted = [out_axes] * len(outs)
         else:
             wanted = tree.flatten_prefix(out_axes, flat.out_tree, _is_none, "out_axes")
+            _check_axes("out_axes", wanted)
         if wanted != found:
             outs = [
                 _place(fun, out, axis, to, size, flat.out_tree, i)
@@ -198,7 +199,7 @@ def _argument_axes(
     kwargs: dict[str, Any],
     in_tree: PyTreeDef,
 ) -> list[int | None]:
-    if isinstance(in_axes, int):
+    if type(in_axes) is int:
         return [in_axes] * in_tree.num_leaves
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ArgumentError(
@@ -207,11 +208,15 @@ def _argument_axes(
             "all."
         )
     given = tree.flatten_prefix(in_axes, tree.structure(args), _is_none, "in_axes")
-    for axis in given:
-        if axis is not None and not isinstance(axis, int):
-            raise ArgumentError(f"in_axes holds {axis!r}; it may hold ints and None.")
+    _check_axes("in_axes", given)
     axes: list[int | None] = given
     return axes + [0] * (in_tree.num_leaves - len(axes))
+
+
+def _check_axes(name: str, axes: Sequence[Any]) -> None:
+    for axis in axes:
+        if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):
+            raise ArgumentError(f"{name} holds {axis!r}; it may hold ints and None.")
 
 
 def _mapped_size(

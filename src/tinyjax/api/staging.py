@@ -17,31 +17,21 @@ from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
+from tinyjax.signatures import Parameters
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def _stage_call(
-    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], static: tuple[int, ...]
+    parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Staged, FlatFunction]:
-    user_fun = fun
-    chosen: dict[int, Any] = {}
-    if static:
-        chosen = {i if i >= 0 else i + len(args): args[i] for i in static}
-        full, original = list(args), fun
-
-        def with_static(*dynamic: Any, **dynamic_kwargs: Any) -> Any:
-            rest = iter(dynamic)
-            values = [chosen[i] if i in chosen else next(rest) for i in range(len(full))]
-            return original(*values, **dynamic_kwargs)
-
-        fun = with_static
-        args = tuple(a for i, a in enumerate(args) if i not in chosen)
-    leaves, in_tree = tree.flatten_arguments(args, kwargs)
-    avals = as_avals(leaves, user_fun, in_tree, chosen)
-    flat = FlatFunction(fun, in_tree, user_fun=user_fun)
-    return stage(flat, avals, user_fun), flat
+    fun = parameters.fun
+    leaves, in_tree, static = parameters.split(args, kwargs)
+    avals = as_avals(leaves, fun, in_tree, static.positions)
+    of_dynamic = fun if parameters.all_dynamic else static.bind(fun)
+    flat = FlatFunction(of_dynamic, in_tree, user_fun=fun)
+    return stage(flat, avals, fun), flat
 
 
 @overload
@@ -72,8 +62,12 @@ def make_jaxpr(
 
     Args:
         fun: the function.
-        static_argnums: positional arguments that are not arrays.
+        static_argnums: positional arguments that are not arrays: hashable Python values.
         return_shape: whether to return, as well, the shapes and dtypes of the result in its tree.
+
+    Raises:
+        StaticArgumentError: the function has no such argument; or when called, if one is an array
+            or not hashable.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -84,10 +78,11 @@ def make_jaxpr(
           in ( c ) }
     """
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    parameters = Parameters(fun, static)
 
     @wraps(fun)
     def make(*args: P.args, **kwargs: P.kwargs) -> Any:
-        staged, flat = _stage_call(fun, args, kwargs, static)
+        staged, flat = _stage_call(parameters, args, kwargs)
         closed = ClosedJaxpr(staged.jaxpr, staged.consts)
         if return_shape:
             return closed, tree.unflatten(flat.out_tree, _structs(staged))
@@ -116,7 +111,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         >>> tinyjax.eval_shape(jnp.sum, jnp.ones((2, 3)))
         ShapeDtypeStruct(shape=(), dtype=dtype('float32'), weak_type=False)
     """
-    staged, flat = _stage_call(fun, args, kwargs, ())
+    staged, flat = _stage_call(Parameters(fun), args, kwargs)
     return tree.unflatten(flat.out_tree, _structs(staged))
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from tinyjax import tree
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.primitive import ZERO, Tangent
-from tinyjax.dtypes import float0, is_inexact
+from tinyjax.dtypes import float0, is_inexact, kind, scalar_dtype
 from tinyjax.errors import DifferentiationError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
@@ -85,13 +85,13 @@ def as_tangents(
 
 
 def _as_tangent(leaf: Any, like: ShapedArray) -> Array:
+    if type(leaf) in PYTHON_NUMBERS:
+        own = scalar_dtype(type(leaf))
+        return ConcreteArray(np.asarray(leaf, like.dtype if kind(own) == kind(like.dtype) else own))
     if isinstance(leaf, Array):
-        if leaf.weak_type and leaf.dtype != like.dtype and is_inexact(like.dtype):
+        if leaf.weak_type and leaf.dtype != like.dtype and kind(leaf.dtype) == kind(like.dtype):
             return convert_element_type(leaf, like.dtype)
         return leaf
-    if isinstance(leaf, (bool, int, float, complex)) and not isinstance(leaf, np.generic):
-        dtype = like.dtype if is_inexact(like.dtype) else np.dtype(type(leaf))
-        return ConcreteArray(np.asarray(leaf, dtype))
     if isinstance(leaf, np.ndarray) and leaf.dtype == float0:
         return ConcreteArray(leaf)
     (array,) = as_arrays([leaf], _as_tangent, tree.structure(((0,), {})))

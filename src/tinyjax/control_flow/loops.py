@@ -10,6 +10,7 @@ from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, canonical_axis
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
+from tinyjax.core.integers import integer
 from tinyjax.core.primitive import MappedAxis
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
@@ -136,6 +137,7 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
     if batch_size is None:
         _, result = scan(Body(turn, f, "map"), None, xs)
         return result
+    batch_size = integer(batch_size, "batch_size of map")
     if batch_size < 1:
         raise ArgumentError(f"batch_size of map must be positive, but it is {batch_size}.")
     leaves, in_tree = tree.flatten(((xs,), {}))

@@ -13,12 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from math import copysign
 from types import EllipsisType, ModuleType
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
     Final,
+    Literal,
     Protocol,
     TypeAlias,
     TypedDict,
@@ -30,6 +32,7 @@ from typing import (
 import numpy as np
 
 from tinyjax.core.avals import ShapedArray, interned
+from tinyjax.core.integers import described, integer, one_or_more, shortened
 from tinyjax.core.primitive import HostArray
 from tinyjax.dtypes import (
     ALL,
@@ -41,10 +44,18 @@ from tinyjax.dtypes import (
     default_float,
     default_int,
 )
-from tinyjax.errors import ArgumentError, AxisError, DtypeError
+from tinyjax.errors import (
+    ArgumentError,
+    AxisError,
+    DonatedArrayError,
+    DtypeError,
+    IndexingError,
+    NumberRangeError,
+)
 
 ArrayLike: TypeAlias = Union["Array", HostArray, np.generic, bool, int, float, complex]
 Axis: TypeAlias = int | Sequence[int] | None
+Order: TypeAlias = Literal["C", "F"]
 Index: TypeAlias = int | slice | EllipsisType | ArrayLike | None
 Indices: TypeAlias = Index | tuple[Index, ...]
 
@@ -113,7 +124,7 @@ class ArrayNamespace(Protocol):
     def matrix_transpose(self, x: ArrayLike, /) -> Array: ...
     def swapaxes(self, a: ArrayLike, axis1: int, axis2: int) -> Array: ...
     def squeeze(self, a: ArrayLike, axis: Axis = None) -> Array: ...
-    def ravel(self, a: ArrayLike) -> Array: ...
+    def ravel(self, a: ArrayLike, order: Order = "C") -> Array: ...
     def sum(
         self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
     ) -> Array: ...
@@ -437,14 +448,14 @@ class Array:
     def reshape(self, *shape: int | Sequence[int]) -> Array:
         if len(shape) == 1:
             return self._numpy.reshape(self, shape[0])
-        return self._numpy.reshape(self, [_integer(n) for n in shape])
+        return self._numpy.reshape(self, [integer(n, "a size in reshape") for n in shape])
 
     def transpose(self, *axes: int | Sequence[int]) -> Array:
         if not axes:
             return self._numpy.transpose(self)
-        if len(axes) == 1 and not isinstance(axes[0], int):
+        if len(axes) == 1 and isinstance(axes[0], Sequence):
             return self._numpy.transpose(self, axes[0])
-        return self._numpy.transpose(self, [_integer(n) for n in axes])
+        return self._numpy.transpose(self, [integer(n, "an axis of transpose") for n in axes])
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:
         return self._numpy.swapaxes(self, axis1, axis2)
@@ -452,11 +463,11 @@ class Array:
     def squeeze(self, axis: Axis = None) -> Array:
         return self._numpy.squeeze(self, axis)
 
-    def ravel(self) -> Array:
-        return self._numpy.ravel(self)
+    def ravel(self, order: Order = "C") -> Array:
+        return self._numpy.ravel(self, order)
 
-    def flatten(self) -> Array:
-        return self._numpy.ravel(self)
+    def flatten(self, order: Order = "C") -> Array:
+        return self._numpy.ravel(self, order)
 
     def sum(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> Array:
         return self._numpy.sum(self, axis, dtype, keepdims=keepdims)
@@ -528,9 +539,15 @@ class Array:
     def copy(self) -> Array:
         return self
 
-    def item(self) -> bool | int | float | complex:
+    def item(self, *args: int) -> bool | int | float | complex:
+        if args:
+            index = [integer(n, "an index in item") for n in args]
+            flat = self._numpy.ravel(self) if len(index) == 1 else self
+            if any(not -n <= i < n for i, n in zip(index, flat.shape, strict=False)):
+                raise IndexingError(f"item{tuple(index)} is outside of {self.aval}.")
+            return self._numpy.getitem(flat, tuple(index)).item()
         found: bool | int | float | complex = self._scalar(
-            "a Python scalar", "use x[index].item()"
+            "a Python scalar", "use x.item(index)"
         ).item()
         return found
 
@@ -741,10 +758,9 @@ class ConcreteArray(Array):
         buffer = self._buffer
         assert buffer is not None, "an array holds a host array or a buffer"
         if buffer.is_deleted():
-            raise ArgumentError(
+            raise DonatedArrayError(
                 f"this array ({self.aval}) was donated to a compiled function, which has reused "
-                "its "
-                "memory. Use the function's result, or do not donate the argument."
+                "its memory. Use the function's result, or do not donate the argument."
             )
         try:
             return np.asarray(memoryview(buffer))
@@ -888,12 +904,6 @@ def _rebuild(host: HostArray, weak_type: bool) -> Array:
     return ConcreteArray(host, ShapedArray(host.shape, host.dtype, weak_type))
 
 
-def _integer(value: int | Sequence[int]) -> int:
-    if isinstance(value, Sequence):
-        raise ArgumentError(f"expected an int, but got {value!r}.")
-    return int(value)
-
-
 _PYTHON_SCALARS = (bool, int, float, complex)
 
 
@@ -909,7 +919,7 @@ def scalar(
     try:
         host = np.array(value, dtype)
     except OverflowError:
-        raise ArgumentError(
+        raise NumberRangeError(
             f"{value} does not fit in {dtype.name}. Give a wider dtype, for instance "
             f"jnp.asarray({value}, dtype=jnp.int64)."
         ) from None
@@ -923,27 +933,38 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
 
     Raises:
         OverflowError: the value does not fit the dtype.
+        ArgumentError: it is no number.
     """
-    host = np.array(value, aval.dtype)
+    try:
+        host = np.array(value, aval.dtype)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"expected a number, but got {described(value)}.") from None
     if aval.shape:
         host = np.ndarray(aval.shape, aval.dtype, host, 0, (0,) * len(aval.shape))
     return ConcreteArray(host, aval)
 
 
 #: Splats met before, by number, its type and theirs: a look-up takes 0.2 us where making one takes
-#: 0.8 us. They are operands only: what is given out may be donated.
+#: 0.8 us. They are operands only: what is given out may be donated. Zeros, and complex numbers with
+#: a part that is zero, stand with their signs: 0.0 and -0.0 are equal keys.
 met_splats: Final[dict[tuple[object, type, ShapedArray], Array]] = {}
 _MOST_MET: Final = 4096
 
 
 def remember_splat(value: bool | int | float | complex, made: Array) -> Array:
     """Put a splat into ``met_splats``, which is emptied when it is full, and return it."""
-    # 0.0 and -0.0 are equal keys; beside what is weakly typed a number is promoted
-    if value and not made.weak_type:
+    if not made.weak_type:  # beside what is weakly typed a number is promoted
         if len(met_splats) >= _MOST_MET:
             met_splats.clear()
-        met_splats[value, type(value), made.aval] = made
+        met_splats[splat_key(value), type(value), made.aval] = made
     return made
+
+
+def splat_key(value: bool | int | float | complex) -> object:
+    """What a number stands by in ``met_splats``: itself, with its signs where it has a zero."""
+    if value and (type(value) is not complex or (value.real and value.imag)):
+        return value
+    return value, copysign(1.0, value.real), copysign(1.0, value.imag)
 
 
 def is_splat(x: Array) -> bool:
@@ -989,7 +1010,7 @@ def as_array(x: object) -> Array:
             return as_array(x.__jax_array__())
         case _:
             raise ArgumentError(
-                f"expected an array or a number, but got {type(x).__name__}: {_shorten(repr(x))}. "
+                f"expected an array or a number, but got {type(x).__name__}: {shortened(x)}. "
                 "Convert it with jnp.asarray(...)."
             )
 
@@ -1009,16 +1030,17 @@ def given_number(x: ConcreteArray) -> HostArray:
     return x.host if number is None else np.asarray(number)
 
 
-def _shorten(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
 def canonical_axis(axis: int, ndim: int, what: str = "axis") -> int:
     """Return ``axis`` counted from the front.
 
     Raises:
+        ArgumentError: it is not an int; a bool is none.
         AxisError: it is out of range.
     """
+    if type(axis) is not int:
+        if isinstance(axis, bool):
+            raise ArgumentError(f"{what} must be an int, but got {axis} (bool).")
+        axis = integer(axis, what)
     if not -ndim <= axis < ndim:
         raise AxisError(
             f"{what} {axis} is out of range for an array with {ndim} axes: it must be in "
@@ -1033,12 +1055,14 @@ def canonical_axes(axis: Axis, ndim: int, what: str = "axis") -> tuple[int, ...]
     """Return sorted axes counted from the front; None means all of them.
 
     Raises:
+        ArgumentError: one is not an int; a bool is none.
         AxisError: one is out of range or repeated.
     """
     if axis is None:
         return tuple(range(ndim))
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
-    axes = tuple(sorted(canonical_axis(int(a), ndim, what) for a in given))
+    if type(axis) is int:
+        return (canonical_axis(axis, ndim, what),)
+    axes = tuple(sorted([canonical_axis(a, ndim, what) for a in one_or_more(axis, what)]))
     for a, b in pairwise(axes):
         if a == b:
             raise AxisError(f"{what} {a} is repeated in {axis}.", a, ndim)

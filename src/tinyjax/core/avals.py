@@ -11,7 +11,9 @@ from typing import Final
 
 import attrs
 
-from tinyjax.dtypes import DType, check, float0, is_inexact
+from tinyjax.core.integers import integers
+from tinyjax.dtypes import DType, DTypeLike, check, float0, is_inexact
+from tinyjax.errors import ArgumentError
 
 _Key = tuple[tuple[int, ...], DType, bool]
 #: The types that there are.
@@ -120,8 +122,14 @@ def same_types(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
     return list(a) == list(b) or [x.strip_weak() for x in a] == [x.strip_weak() for x in b]
 
 
-def _shape(dims: Iterable[int]) -> tuple[int, ...]:
-    return tuple(dims)
+def _shape(dims: Sequence[int]) -> tuple[int, ...]:
+    return integers(dims, "the shape of ShapeDtypeStruct")
+
+
+def _dtype(dtype: DTypeLike) -> DType:
+    if dtype is None:
+        raise ArgumentError("ShapeDtypeStruct needs a dtype, but got None.")
+    return check(dtype)
 
 
 @attrs.frozen
@@ -129,7 +137,7 @@ class ShapeDtypeStruct:
     """A shape and a dtype, in place of an array where only its type matters."""
 
     shape: tuple[int, ...] = attrs.field(converter=_shape)
-    dtype: DType = attrs.field(converter=check)
+    dtype: DType = attrs.field(converter=_dtype)
     weak_type: bool = False
 
     @property

@@ -199,6 +199,18 @@ class Tracer(Array):
             "of NumPy's."
         )
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise ConcretizationError(
+            f"a value of type {self.aval} that is traced by {self._trace.describe()} cannot be "
+            "pickled: it has no data. Return it from the function, and pickle the result."
+        )
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval}>"
 

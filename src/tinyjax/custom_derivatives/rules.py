@@ -13,6 +13,7 @@ from tinyjax.core.array import Array, ConcreteArray, as_array, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays, leaf_path
 from tinyjax.core.closures import holds_tracer
+from tinyjax.core.integers import integers
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import ZERO, MappedAxis, Tangent
 from tinyjax.core.staging import stage
@@ -23,7 +24,7 @@ from tinyjax.custom_derivatives.cotangents import (
     PullBackParams,
     custom_vjp_tangent_p,
 )
-from tinyjax.dtypes import float0, is_inexact
+from tinyjax.dtypes import float0, is_inexact, kind
 from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
@@ -116,13 +117,20 @@ def _convert(leaf: object, by: Callable[..., Any]) -> Array:
         ) from None
 
 
+#: The kinds of Python numbers that a float or a complex number holds.
+_LOSSLESS = {"f": "if", "c": "ifc"}
+
+
 def _fit(leaf: Any, like: ShapedArray, by: Callable[..., Any], what: str) -> Tangent:
     """Return a tangent or cotangent of a value, or say why it does not fit."""
     if not is_inexact(like.dtype) or leaf is ZERO:
         return ZERO
     array = leaf if isinstance(leaf, Array) else _convert(leaf, by)
     if array.weak_type and array.dtype != like.dtype:
-        array = convert_element_type(array, like.dtype)
+        # A tangent is a float where its value is; of a cotangent, 0 or 1 may be said.
+        kinds = _LOSSLESS[kind(like.dtype)] if what.startswith("cotangent") else kind(like.dtype)
+        if kind(array.dtype) in kinds:
+            array = convert_element_type(array, like.dtype)
     if array.shape != like.shape or array.dtype != like.dtype:
         advice = (
             "A cotangent is of the type of its argument: sum over what was broadcast, or broadcast "
@@ -170,7 +178,7 @@ class _Custom(Generic[P, R]):
             raise ArgumentError(f"{self.kind} takes a function, but got {fun!r}.")
         update_wrapper(self, fun)
         self.fun = fun
-        self.nondiff_argnums = tuple(nondiff_argnums)
+        self.nondiff_argnums = integers(nondiff_argnums, "nondiff_argnums")
 
     @property
     def name(self) -> str:
@@ -186,6 +194,11 @@ class _Custom(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         given = self._positional(args, kwargs)
         chosen = {i + len(given) if i < 0 else i for i in self.nondiff_argnums}
+        if not chosen.issubset(range(len(given))):
+            raise ArgumentError(
+                f"nondiff_argnums of {describe_function(self.fun)} is {self.nondiff_argnums}, but "
+                f"it was called with {len(given)} positional arguments."
+            )
         static = {i: x for i, x in enumerate(given) if i in chosen}
         dynamic = tuple(x for i, x in enumerate(given) if i not in chosen)
         flat = _Flat(self, dynamic, static)

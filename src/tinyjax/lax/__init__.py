@@ -20,12 +20,14 @@ from tinyjax.control_flow import associative_scan, cond, fori_loop, scan, switch
 from tinyjax.control_flow import map_ as map
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.jaxpr import Lit
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.promotion import broadcast as _broadcast_arrays
 from tinyjax.numpy.promotion import broadcast_shapes, convert
 from tinyjax.primitives import bitcast as _bitcast
@@ -269,7 +271,9 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     Raises:
         DtypeError: ``x`` is a bool, or an integer to a negative power.
     """
-    return bind1(_ew.integer_pow_p, (as_array(x),), _ew.IntegerPowParams(y))
+    return bind1(
+        _ew.integer_pow_p, (as_array(x),), _ew.IntegerPowParams(integer(y, "the exponent"))
+    )
 
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
@@ -445,9 +449,9 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
         Array([[1, 2],
                [1, 2]], dtype=int32)
     """
-    x = as_array(operand)
-    dims = tuple(range(len(sizes), len(sizes) + x.ndim))
-    return broadcast_in_dim(x, (*sizes, *x.shape), dims)
+    x, new = as_array(operand), integers(sizes, "sizes")
+    dims = tuple(range(len(new), len(new) + x.ndim))
+    return broadcast_in_dim(x, (*new, *x.shape), dims)
 
 
 def broadcast_in_dim(
@@ -470,7 +474,8 @@ def broadcast_in_dim(
         Array([[1, 1, 1],
                [2, 2, 2]], dtype=int32)
     """
-    x, sizes, dims = as_array(operand), tuple(shape), tuple(broadcast_dimensions)
+    x, sizes = as_array(operand), canonical_shape(shape)
+    dims = integers(broadcast_dimensions, "broadcast_dimensions")
     if len(dims) == x.ndim and all(0 <= d < len(sizes) for d in dims):
         stretched = [i for i, n in enumerate(x.shape) if n == 1 != sizes[dims[i]]]
         x = _sh.squeeze(x, tuple(stretched)) if stretched else x
@@ -504,7 +509,7 @@ def dtype(x: Any) -> DType:
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Put axes of size one in front, until there are as many as wanted."""
     array = as_array(x)
-    return _sh.reshape(array, (1,) * (rank - array.ndim) + array.shape)
+    return _sh.reshape(array, (1,) * (integer(rank, "rank") - array.ndim) + array.shape)
 
 
 def reshape(
@@ -523,7 +528,7 @@ def reshape(
     x = as_array(operand)
     if dimensions is not None:
         x = transpose(x, dimensions)
-    return bind1(_sh.reshape_p, (x,), _sh.ReshapeParams(tuple(new_sizes)))
+    return bind1(_sh.reshape_p, (x,), _sh.ReshapeParams(integers(new_sizes, "new_sizes")))
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -533,7 +538,9 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
         AxisError: an axis is out of range.
     """
     x = as_array(operand)
-    start, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(x.ndim)
+    first = integer(start_dimension, "start_dimension")
+    last = None if stop_dimension is None else integer(stop_dimension, "stop_dimension")
+    start, stop, _ = builtins.slice(first, last).indices(x.ndim)
     middle = prod(x.shape[start:stop])
     return _sh.reshape(x, (*x.shape[:start], middle, *x.shape[stop:]))
 
@@ -544,9 +551,9 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     Raises:
         AxisError: a place is out of range or repeated.
     """
-    x = as_array(array)
-    ndim = x.ndim + len(dimensions)
-    places = sorted(canonical_axis(d, ndim, "expand_dims: dimension") for d in dimensions)
+    x, given = as_array(array), listed(dimensions, "dimensions")
+    ndim = x.ndim + len(given)
+    places = sorted([canonical_axis(d, ndim, "expand_dims: dimension") for d in given])
     _distinct("expand_dims", places)
     return _sh.expand_dims(x, tuple(places))
 
@@ -559,7 +566,8 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
         ShapeError: an axis has another size, or is repeated.
     """
     x = as_array(array)
-    axes = [canonical_axis(d, x.ndim, "squeeze: dimension") for d in dimensions]
+    given = listed(dimensions, "dimensions")
+    axes = [canonical_axis(d, x.ndim, "squeeze: dimension") for d in given]
     _distinct("squeeze", axes)
     if any(x.shape[a] != 1 for a in axes):
         raise ShapeError(f"squeeze removes axes of size one, but axes {axes} of {x.aval} are not.")
@@ -577,7 +585,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     Raises:
         ShapeError: it is not a permutation of the axes.
     """
-    params = _sh.TransposeParams(tuple(int(p) for p in permutation))
+    params = _sh.TransposeParams(integers(permutation, "permutation"))
     return bind1(_sh.transpose_p, (as_array(operand),), params)
 
 
@@ -589,7 +597,8 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
         ShapeError: an axis is repeated.
     """
     x = as_array(operand)
-    axes = tuple(canonical_axis(d, x.ndim, "rev: dimension") for d in dimensions)
+    given = listed(dimensions, "dimensions")
+    axes = tuple([canonical_axis(d, x.ndim, "rev: dimension") for d in given])
     return bind1(_sh.rev_p, (x,), _sh.RevParams(axes))
 
 
@@ -617,8 +626,12 @@ def slice(
         Array([1, 3], dtype=int32)
     """
     x = as_array(operand)
-    steps = (1,) * x.ndim if strides is None else tuple(strides)
-    params = _sh.SliceParams(tuple(start_indices), tuple(limit_indices), steps)
+    steps = (1,) * x.ndim if strides is None else integers(strides, "strides")
+    starts, limits = (
+        integers(start_indices, "start_indices"),
+        integers(limit_indices, "limit_indices"),
+    )
+    params = _sh.SliceParams(starts, limits, steps)
     return bind1(_sh.slice_p, (x,), params)
 
 
@@ -638,9 +651,12 @@ def slice_in_dim(
     x = as_array(operand)
     along = canonical_axis(axis, x.ndim)
     n = x.shape[along]
-    bounds = [0 if start_index is None else start_index, n if limit_index is None else limit_index]
+    bounds = [
+        0 if start_index is None else integer(start_index, "start_index"),
+        n if limit_index is None else integer(limit_index, "limit_index"),
+    ]
     starts, limits, strides = [0] * x.ndim, list(x.shape), [1] * x.ndim
-    starts[along], limits[along] = (b + n if b < 0 else b for b in bounds)
+    starts[along], limits[along] = [b + n if b < 0 else b for b in bounds]
     strides[along] = stride
     return slice(x, starts, limits, strides)
 
@@ -650,13 +666,13 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 
     Raises:
         AxisError: there is no such axis.
-        ArgumentError: the index is out of range.
+        IndexingError: the index is out of range.
     """
-    x = as_array(operand)
+    x, index = as_array(operand), integer(index, "index")
     along = canonical_axis(axis, x.ndim)
     n = x.shape[along]
     if not -n <= index < n:
-        raise ArgumentError(f"index {index} is out of range for axis {along} of {x.aval}.")
+        raise IndexingError(f"index {index} is out of range for axis {along} of {x.aval}.")
     place = index + n if index < 0 else index
     out = slice_in_dim(x, place, place + 1, 1, along)
     return out if keepdims else _sh.squeeze(out, (along,))
@@ -685,8 +701,17 @@ def pad(
         Array([0, 1, 0, 2, 0, 0], dtype=int32)
     """
     x, value = _one_dtype("pad", (as_array(operand), as_array(padding_value)))
-    config = tuple((int(a), int(b), int(c)) for a, b, c in padding_config)
-    return bind1(_sh.pad_p, (x, value), _sh.PadParams(config))
+    config = [
+        integers(amounts, "each of padding_config")
+        for amounts in listed(padding_config, "padding_config")
+    ]
+    if any(len(amounts) != 3 for amounts in config):
+        raise ShapeError(
+            "padding_config holds (before, after, between) for each axis, but got "
+            f"{padding_config}."
+        )
+    triples = tuple([(a, b, c) for a, b, c in config])
+    return bind1(_sh.pad_p, (x, value), _sh.PadParams(triples))
 
 
 def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
@@ -700,10 +725,11 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
         ArgumentError: there are no operands.
         ShapeError: the operands do not fit each other, or there is no such axis.
     """
-    xs = [as_array(x) for x in operands]
+    xs = [as_array(x) for x in listed(operands, "operands of concatenate")]
     if not xs:
         raise ArgumentError("concatenate needs at least one operand.")
-    return bind1(_sh.concatenate_p, xs, _sh.ConcatenateParams(dimension))
+    params = _sh.ConcatenateParams(integer(dimension, "dimension"))
+    return bind1(_sh.concatenate_p, xs, params)
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
@@ -714,7 +740,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
         ShapeError: their shapes differ.
         AxisError: there is no such place for an axis.
     """
-    xs = [as_array(x) for x in operands]
+    xs = [as_array(x) for x in listed(operands, "operands of stack")]
     if not xs:
         raise ArgumentError("stack needs at least one operand.")
     place = canonical_axis(axis, xs[0].ndim + 1)
@@ -739,13 +765,13 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
         AxisError: there is no such axis.
         ShapeError: the sizes do not add up to the axis's.
     """
-    x = as_array(operand)
+    x, parts = as_array(operand), integers(sizes, "sizes")
     along = canonical_axis(axis, x.ndim)
-    if sum(sizes) != x.shape[along] or any(n < 0 for n in sizes):
+    if sum(parts) != x.shape[along] or any(n < 0 for n in parts):
         raise ShapeError(
-            f"split of axis {along} of {x.aval} needs sizes that add up to it, but got {sizes}."
+            f"split of axis {along} of {x.aval} needs sizes that add up to it, but got {parts}."
         )
-    return _sh.split(x, sizes, along)
+    return _sh.split(x, parts, along)
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
@@ -754,14 +780,14 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     Raises:
         ShapeError: there is not one number for each axis.
     """
-    x = as_array(operand)
-    if len(reps) != x.ndim:
-        raise ShapeError(f"tile needs a number for each axis of {x.aval}, but got {tuple(reps)}.")
-    shape = tuple(n for pair in zip(reps, x.shape, strict=True) for n in pair)
+    x, times = as_array(operand), canonical_shape(integers(reps, "reps"), "reps")
+    if len(times) != x.ndim:
+        raise ShapeError(f"tile needs a number for each axis of {x.aval}, but got {times}.")
+    shape = tuple([n for pair in zip(times, x.shape, strict=True) for n in pair])
     dims = tuple(range(1, 2 * x.ndim, 2))
     return _sh.reshape(
         _sh.broadcast_in_dim(x, shape, dims),
-        tuple(n * r for n, r in zip(x.shape, reps, strict=True)),
+        tuple([n * r for n, r in zip(x.shape, times, strict=True)]),
     )
 
 
@@ -782,8 +808,11 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
     Raises:
         AxisError: there is no such axis.
     """
-    axis = canonical_axis(dimension, len(shape))
-    return bind1(_sh.iota_p, (), _sh.IotaParams(tuple(shape), dtypes.check(dtype), axis))
+    sizes, found = canonical_shape(shape), dtypes.check(dtype)
+    if found == dtypes.bool_:
+        raise DtypeError("iota counts in numbers, but dtype is bool.")
+    axis = canonical_axis(dimension, len(sizes))
+    return bind1(_sh.iota_p, (), _sh.IotaParams(sizes, found, axis))
 
 
 def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike = None) -> Array:
@@ -807,7 +836,7 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike = None) -
         raise ShapeError(f"full needs a scalar, but got {value.aval}.")
     wanted = value.dtype if dtype is None else dtypes.check(dtype)
     weak = value.weak_type and dtype is None
-    return _sh.broadcast_in_dim(convert(value, wanted, weak), tuple(shape), ())
+    return _sh.broadcast_in_dim(convert(value, wanted, weak), canonical_shape(shape), ())
 
 
 def full_like(
@@ -834,7 +863,8 @@ def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
 
 
 def _axes_of(name: str, x: Array, axes: Sequence[int]) -> tuple[int, ...]:
-    found = sorted(canonical_axis(a, x.ndim, f"{name}: axis") for a in axes)
+    given = listed(axes, f"the axes of {name}")
+    found = sorted([canonical_axis(a, x.ndim, f"{name}: axis") for a in given])
     _distinct(name, found)
     return tuple(found)
 
@@ -872,8 +902,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
         AxisError: there is no such axis.
     """
     x = as_array(operand)
-    params = _rd.ArgParams(canonical_axis(axis, x.ndim), dtypes.check(index_dtype))
-    return bind1(_rd.argmax_p, (x,), params)
+    return bind1(_rd.argmax_p, (x,), _arg_params(x, axis, index_dtype))
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -883,8 +912,14 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
         AxisError: there is no such axis.
     """
     x = as_array(operand)
-    params = _rd.ArgParams(canonical_axis(axis, x.ndim), dtypes.check(index_dtype))
-    return bind1(_rd.argmin_p, (x,), params)
+    return bind1(_rd.argmin_p, (x,), _arg_params(x, axis, index_dtype))
+
+
+def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> _rd.ArgParams:
+    found = dtypes.check(index_dtype)
+    if not dtypes.is_integer(found):
+        raise DtypeError(f"index_dtype must be an integer type, but got {found.name}.")
+    return _rd.ArgParams(canonical_axis(axis, x.ndim), found)
 
 
 def _operation(name: str, computation: Callable[[Any, Any], Any], dtype: DType) -> Primitive[Any]:
@@ -1200,7 +1235,13 @@ def dot_general(
         (5, 2, 4)
     """
     x, y = _one_dtype("dot_general", (as_array(lhs), as_array(rhs)))
-    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    try:
+        (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            "dimension_numbers of dot_general are ((lhs_contract, rhs_contract), (lhs_batch, "
+            f"rhs_batch)), but got {dimension_numbers!r}."
+        ) from None
     params = DotParams(
         _places(x, x_contract),
         _places(y, y_contract),
@@ -1212,7 +1253,8 @@ def dot_general(
 
 
 def _places(x: Array, axes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(canonical_axis(int(a), x.ndim, "dot_general: axis") for a in axes)
+    given = listed(axes, "the axes of dot_general")
+    return tuple([canonical_axis(a, x.ndim, "dot_general: axis") for a in given])
 
 
 def dot(

@@ -11,6 +11,7 @@ from typing import Literal
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axis
+from tinyjax.core.integers import integer
 from tinyjax.dtypes import DTypeLike, default_float
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.elementwise import (
@@ -581,7 +582,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike = None, axis: in
         Array([[1., 0., 0.],
                [0., 0., 1.]], dtype=float32)
     """
-    places = array_of("one_hot", x)
+    places, num_classes = array_of("one_hot", x), integer(num_classes, "num_classes")
     if num_classes < 0:
         raise ArgumentError(f"one_hot needs num_classes of at least 0, but got {num_classes}.")
     found = default_float() if dtype is None else dtypes.check(dtype)

@@ -12,13 +12,14 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes, random
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, canonical_axis
+from tinyjax.core.array import Array, ArrayLike, canonical_axis
+from tinyjax.core.integers import one_or_more
 from tinyjax.core.primitive import HostArray
 from tinyjax.dtypes import DType, DTypeLike, default_float
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.creation import canonical_shape, full
+from tinyjax.numpy.promotion import array_of
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.shape import broadcast_in_dim
 
 Shape: TypeAlias = int | Sequence[int]
 Axes: TypeAlias = int | Sequence[int]
@@ -188,16 +189,11 @@ def truncated_normal(
 
 def _scaled(x: Array, factor: ArrayLike | HostArray) -> Array:
     """Multiply, in the dtype of ``x``."""
-    if isinstance(factor, Array):
-        scale = ew.convert_element_type(factor, x.dtype)
-    else:
-        scale = ConcreteArray(np.array(factor, x.dtype))
-    return ew.mul(x, broadcast_in_dim(scale, x.shape, ()))
+    return ew.mul(x, full(x.shape, factor, x.dtype))
 
 
 def _axes(axes: Axes, ndim: int) -> list[int]:
-    given = (axes,) if isinstance(axes, int) else axes
-    return [canonical_axis(a, ndim) for a in given]
+    return [canonical_axis(a, ndim) for a in one_or_more(axes, "axis")]
 
 
 def _fans(
@@ -266,6 +262,8 @@ def variance_scaling(
             "variance_scaling has the distributions 'truncated_normal', 'normal' and 'uniform', "
             f"but distribution is {distribution!r}."
         )
+    if dtypes.is_complex(array_of("variance_scaling", scale).dtype):
+        raise DtypeError(f"variance_scaling takes a real scale, but got {scale}.")
     fallback = dtype
 
     def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:

@@ -6,7 +6,6 @@ Also the questions about dtypes and shapes that need no computation.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, overload, runtime_checkable
 
@@ -24,9 +23,16 @@ from tinyjax.core.array import (
     is_array_like,
     scalar,
 )
+from tinyjax.core.integers import integer, integers, one_or_more
 from tinyjax.core.primitive import HostArray
 from tinyjax.dtypes import DType, DTypeLike
-from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
+from tinyjax.errors import (
+    ArgumentError,
+    AxisError,
+    DtypeError,
+    NumberRangeError,
+    ShapeError,
+)
 from tinyjax.numpy.elementwise import (
     astype,
     equal,
@@ -76,14 +82,9 @@ def canonical_shape(shape: Shape, name: str = "shape") -> tuple[int, ...]:
     Raises:
         ShapeError: a size is negative.
         ArgumentError: a size is not an int.
+        ConcretizationError: a size is traced.
     """
-    try:
-        given = (shape,) if isinstance(shape, SupportsIndex) else shape
-        sizes = tuple([operator.index(n) for n in given])
-    except TypeError:
-        raise ArgumentError(
-            f"{name} must be an int or a sequence of ints known at trace time, but got {shape!r}."
-        ) from None
+    sizes = integers(one_or_more(shape, name), name)
     if any(n < 0 for n in sizes):
         raise ShapeError(f"{name} must not be negative, but got {sizes}.")
     return sizes
@@ -124,7 +125,7 @@ def array(
         Array(3, dtype=int8)
     """
     wanted = None if dtype is None else dtypes.check(dtype)
-    made = _make(object, wanted)
+    made, ndmin = _make(object, wanted), integer(ndmin, "ndmin")
     if wanted is not None:
         made = ew.convert_element_type(made, wanted)
     if made.ndim < ndmin:
@@ -225,11 +226,16 @@ def _of_numbers(x: Any, types: set[type], wanted: DType | None) -> Array:
     if wanted is None:
         joined = [(dtypes.scalar_dtype(t), t is not bool) for t in types]
         wanted = dtypes.promote(joined)[0] if joined else dtypes.default_float()
+    if complex in types and not dtypes.is_complex(wanted):
+        raise DtypeError(
+            f"array: a complex number cannot be made {wanted.name} without losing its imaginary "
+            "part. Give its real part."
+        )
     host = _host_of(x, x)
     if host.dtype == object or (host.dtype.kind in "iu" and dtypes.is_integer(wanted)):
         info = np.iinfo(wanted if dtypes.is_integer(wanted) else np.int64)
         if host.size and not info.min <= host.min() <= host.max() <= info.max:
-            raise ArgumentError(
+            raise NumberRangeError(
                 f"array: {host.max() if host.max() > info.max else host.min()} does not fit in "
                 f"{info.dtype}. Give a wider dtype, for instance jnp.array(..., dtype=jnp.int64)."
             )
@@ -375,12 +381,12 @@ def arange(
         Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
     if dtype is None:
-        given = arrays("arange", *[x for x in (start, stop, step) if x is not None])
+        given = arrays("arange", start, *[x for x in (stop, step) if x is not None])
         wanted = dtypes.promote([(x.dtype, x.weak_type) for x in given])[0]
     else:
         wanted = dtypes.check(dtype)
-    if wanted == dtypes.bool_:
-        raise DtypeError("arange does not count in bools. Give an integer or float dtype.")
+    if wanted == dtypes.bool_ or dtypes.is_complex(wanted):
+        raise DtypeError(f"arange does not count in {wanted.name}. Give an integer or float dtype.")
     first, last = (0, start) if stop is None else (start, stop)
     first, last, by = _known(first), _known(last), 1 if step is None else _known(step)
     if by == 0:
@@ -392,6 +398,8 @@ def arange(
         if by != 1:
             counted = ew.mul(counted, filled((size,), _wrap(by, wanted), wanted))
         return counted if first == 0 else ew.add(counted, filled((size,), first, wanted))
+    if any(not math.isfinite(v) for v in (first, last, by)):
+        raise ArgumentError(f"arange needs finite numbers, but got {first}, {last} and {by}.")
     values = np.arange(first, last, by)
     return ConcreteArray(convert_host(values, wanted))
 
@@ -399,7 +407,7 @@ def arange(
 def _fits(name: str, value: int, dtype: DType) -> None:
     info = np.iinfo(dtype)
     if not info.min <= value <= info.max:
-        raise ArgumentError(f"{name}: {value} does not fit in {dtype.name}. Give a wider dtype.")
+        raise NumberRangeError(f"{name}: {value} does not fit in {dtype.name}. Give a wider dtype.")
 
 
 def _wrap(value: int, dtype: DType) -> int:
@@ -412,6 +420,8 @@ def _known(x: ArrayLike) -> Any:
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
         return x
     a = array_of("arange", x)
+    if dtypes.is_complex(a.dtype):
+        raise DtypeError(f"arange counts in real numbers, but got {a.aval}.")
     if a.shape:
         raise ShapeError(f"arange needs scalars, but got an array of shape {a.shape}.")
     return a.concrete("the start, stop or step of arange").item()
@@ -466,7 +476,7 @@ def linspace(
         >>> jnp.linspace(0, 1, 5)
         Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    count = operator.index(num)
+    count = integer(num, "num")
     if count < 0:
         raise ArgumentError(f"linspace needs num to be at least 0, but got {num}.")
     a, b = promote_inexact(*arrays("linspace", start, stop))
@@ -484,8 +494,8 @@ def linspace(
     if dtypes.is_integer(wanted):
         points = floor(points)
     points = ew.convert_element_type(points, wanted)
-    if axis:
-        place = canonical_axis(axis, points.ndim)
+    place = canonical_axis(axis, points.ndim)
+    if place:
         order = [*range(1, points.ndim)]
         order.insert(place, 0)
         points = transpose(points, tuple(order))
@@ -550,9 +560,10 @@ def geomspace(
     result = pick(ew.eq(row, like(row, 0)), a, result)
     if endpoint and num > 1:
         result = pick(ew.eq(row, like(row, num - 1)), b, result)
-    if axis:
+    place = canonical_axis(axis, result.ndim)
+    if place:
         order = [*range(1, result.ndim)]
-        order.insert(canonical_axis(axis, result.ndim), 0)
+        order.insert(place, 0)
         result = transpose(result, tuple(order))
     return result if dtype is None else astype(result, dtype)
 
@@ -659,7 +670,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Ar
                [0., 1.]], dtype=float32)
     """
     (rows, columns) = canonical_shape((N, N if M is None else M))
-    mask = _offset_mask((rows, columns), operator.index(k), ew.eq)
+    mask = _offset_mask((rows, columns), integer(k, "k"), ew.eq)
     return ew.convert_element_type(mask, _float_unless(dtype))
 
 
@@ -671,7 +682,7 @@ def identity(n: int, dtype: DTypeLike = None) -> Array:
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Array:
     """Return a matrix with ones on and below the ``k``-th diagonal and zeros above."""
     (rows, columns) = canonical_shape((N, N if M is None else M))
-    mask = _offset_mask((rows, columns), operator.index(k), ew.ge)
+    mask = _offset_mask((rows, columns), integer(k, "k"), ew.ge)
     return ew.convert_element_type(mask, _float_unless(dtype))
 
 
@@ -699,13 +710,13 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
                [1., 1.]], dtype=float32)
     """
     x, shape = _matrix_axes("tril", m)
-    return pick(_offset_mask(shape, k, ew.ge), x, like(x, 0))
+    return pick(_offset_mask(shape, integer(k, "k"), ew.ge), x, like(x, 0))
 
 
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """Return matrices with zeros below the ``k``-th diagonal; as ``tril`` otherwise."""
     x, shape = _matrix_axes("triu", m)
-    return pick(_offset_mask(shape, k - 1, ew.ge), like(x, 0), x)
+    return pick(_offset_mask(shape, integer(k, "k") - 1, ew.ge), like(x, 0), x)
 
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
@@ -725,7 +736,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
         Array([1, 4], dtype=int32)
     """
-    x = array_of("diagonal", a)
+    x, offset = array_of("diagonal", a), integer(offset, "offset")
     i, j = canonical_axis(axis1, x.ndim, "axis1"), canonical_axis(axis2, x.ndim, "axis2")
     if i == j:
         raise AxisError(f"diagonal needs two different axes, but both are {axis1}.", i, x.ndim)
@@ -757,7 +768,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         Array([[1, 0],
                [0, 2]], dtype=int32)
     """
-    x = array_of("diag", v)
+    x, k = array_of("diag", v), integer(k, "k")
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
@@ -814,7 +825,9 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     a = array_of("vander", x)
     if a.ndim != 1:
         raise ShapeError(f"vander needs an array with one axis, but got shape {a.shape}.")
-    n = a.size if N is None else operator.index(N)
+    n = a.size if N is None else integer(N, "N")
+    if n < 0:
+        raise ShapeError(f"vander needs N to be at least 0, but got {n}.")
     exponents = range(n) if increasing else range(n - 1, -1, -1)
     columns = [reshape(power(a, k), (a.size, 1)) for k in exponents]
     return concatenate(columns, 1) if columns else filled((a.size, 0), 0, a.dtype)
@@ -828,17 +841,19 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
         >>> jnp.tril_indices(2)
         (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
-    rows, columns = np.tril_indices(n, k, m)
-    return _index_arrays(rows, columns)
+    return _index_arrays(np.tril_indices, n, k, m)
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Return the rows and columns of the elements on and above the ``k``-th diagonal."""
-    rows, columns = np.triu_indices(n, k, m)
-    return _index_arrays(rows, columns)
+    return _index_arrays(np.triu_indices, n, k, m)
 
 
-def _index_arrays(rows: HostArray, columns: HostArray) -> tuple[Array, Array]:
+def _index_arrays(
+    triangle: Callable[[int, int, int], tuple[HostArray, HostArray]], n: int, k: int, m: int | None
+) -> tuple[Array, Array]:
+    sizes = canonical_shape((n, n if m is None else m), "the size of a triangle")
+    rows, columns = triangle(sizes[0], integer(k, "k"), sizes[1])
     dtype = dtypes.default_int()
     return ConcreteArray(rows.astype(dtype)), ConcreteArray(columns.astype(dtype))
 
@@ -857,7 +872,7 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """Return the indices of the main diagonal of an array with ``ndim`` axes of size ``n``."""
-    return (iota((n,), dtypes.default_int(), 0),) * ndim
+    return (iota(canonical_shape(n, "n"), dtypes.default_int(), 0),) * integer(ndim, "ndim")
 
 
 # Agreement of whole arrays

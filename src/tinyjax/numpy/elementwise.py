@@ -12,6 +12,7 @@ import math
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.integers import integer
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.numpy.promotion import (
@@ -342,7 +343,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
         Array([ 1.2, -0.5], dtype=float32)
     """
     no_out("round", out)
-    x = array_of("round", a)
+    x, decimals = array_of("round", a), integer(decimals, "decimals")
     if _is_integral(x):
         if decimals < 0:
             raise ArgumentError(

@@ -17,11 +17,10 @@ from tinyjax.core.array import Array, ConcreteArray, Index, Indices, as_array, s
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.trace import Tracer
 from tinyjax.errors import (
-    ArgumentError,
     AxisError,
-    ConcretizationError,
+    ConcreteIndexError,
     DtypeError,
-    ShapeError,
+    IndexingError,
 )
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
 from tinyjax.primitives.shape import concatenate, reshape
@@ -95,10 +94,10 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
         wrap: whether an index below zero counts from the end.
 
     Raises:
-        ArgumentError: an entry is nothing that indexes.
+        IndexingError: an entry is nothing that indexes, or a mask does not have the shape of the
+            axes it stands for.
         AxisError: there are more entries than axes.
-        ShapeError: a mask does not have the shape of the axes it stands for.
-        ConcretizationError: a mask or a slice's bound is not known.
+        ConcreteIndexError: a mask or a slice's bound is not known.
     """
     given = index if isinstance(index, tuple) else (index,)
     expanded: list[Index | ScalarBool] = []
@@ -107,7 +106,7 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
     for entry in given:
         if entry is Ellipsis:
             if ellipsis is not None:
-                raise ArgumentError("an index can hold only one '...'.")
+                raise IndexingError("an index can hold only one '...'.")
             ellipsis = len(expanded)
             continue
         items = _mask_positions(entry, shape, consumed) if _is_mask(entry) else [entry]
@@ -167,14 +166,14 @@ def _is_mask(entry: object) -> bool:
 def _mask_positions(entry: object, shape: tuple[int, ...], axis: int) -> list[Index | ScalarBool]:
     """The arrays of positions that a mask stands for: one for each of its axes."""
     if isinstance(entry, Tracer):
-        raise ConcretizationError(
+        raise ConcreteIndexError(
             f"a mask whose values are not known, {entry.aval}, cannot be an index: the shape of "
             "the result depends on them. Use jnp.where(mask, x, y) to choose between values, or "
             "jnp.nonzero(mask, size=n) for a fixed number of positions."
         )
     mask = np.asarray(entry)
     if mask.shape != shape[axis : axis + mask.ndim]:
-        raise ShapeError(
+        raise IndexingError(
             f"a mask must have the shape of the axes it stands for: axes {axis} to "
             f"{axis + mask.ndim - 1} of an array of shape {shape} are "
             f"{shape[axis : axis + mask.ndim]}, but the mask's shape is {mask.shape}."
@@ -212,11 +211,11 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
             indices = ConcreteArray(np.clip(indices.host, -1, n).astype(np.int32))
         return Look(axis, indices)
     if isinstance(entry, (list, range)):
-        raise ArgumentError(
+        raise IndexingError(
             f"a {type(entry).__name__} cannot be an index: use a tuple for several axes, or "
             f"jnp.array(...) for an array of indices."
         )
-    raise ArgumentError(
+    raise IndexingError(
         "an index must be made of integers, slices, None, '...', and arrays of integers or bools, "
         f"but got {type(entry).__name__}: {entry!r}."
     )
@@ -224,7 +223,7 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
 
 def _parse_slice(entry: slice, axis: int, n: int) -> Keep:
     if any(isinstance(bound, Tracer) for bound in (entry.start, entry.stop, entry.step)):
-        raise ConcretizationError(
+        raise ConcreteIndexError(
             f"a slice needs bounds that are known, but got {entry}: the result's shape depends on "
             "them. Use lax.dynamic_slice(x, start, size) for a slice of fixed size that starts "
             "anywhere."
@@ -232,11 +231,11 @@ def _parse_slice(entry: slice, axis: int, n: int) -> Keep:
     try:
         start, stop, step = entry.indices(n)
     except TypeError:
-        raise ArgumentError(
+        raise IndexingError(
             f"the bounds of a slice must be integers or None, but got {entry}."
         ) from None
     except ValueError:
-        raise ArgumentError(f"the step of a slice cannot be zero, but got {entry}.") from None
+        raise IndexingError(f"the step of a slice cannot be zero, but got {entry}.") from None
     size = len(range(start, stop, step))
     if not size:
         return Keep(axis, 0, 0, 1, False)

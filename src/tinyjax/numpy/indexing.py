@@ -119,11 +119,11 @@ def getitem(
         An array of ``x``'s dtype.
 
     Raises:
-        ArgumentError: an entry of the index is nothing that indexes.
+        IndexingError: an entry of the index is nothing that indexes, or a mask has the wrong shape.
         AxisError: there are more entries than axes.
-        ShapeError: arrays of indices do not broadcast, or a mask has the wrong shape.
+        ShapeError: arrays of indices do not broadcast.
         DtypeError: an array of indices is of floats.
-        ConcretizationError: a mask or a bound of a slice is not known.
+        ConcreteIndexError: a mask or a bound of a slice is not known.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -298,11 +298,11 @@ def update_at(
         An array of ``x``'s shape and dtype (a float for ``"div"``).
 
     Raises:
-        ArgumentError: an entry of the index is nothing that indexes.
+        IndexingError: an entry of the index is nothing that indexes, or a mask has the wrong shape.
         AxisError: there are more entries than axes.
         ShapeError: the value does not broadcast to the shape of ``x[index]``.
         DtypeError: the value is of a kind that ``x`` cannot hold.
-        ConcretizationError: a mask or a bound of a slice is not known.
+        ConcreteIndexError: a mask or a bound of a slice is not known.
 
     Example:
         >>> import tinyjax.numpy as jnp

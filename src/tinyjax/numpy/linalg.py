@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import index
 from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.core.integers import integer, listed, one_or_more
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
@@ -576,7 +576,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     """
     x, y = arrays("tensorsolve", a, b)
     if axes is not None:
-        moved = [canonical_axis(i, x.ndim) for i in axes]
+        moved = [canonical_axis(i, x.ndim) for i in listed(axes, "axes")]
         kept = [i for i in range(x.ndim) if i not in moved]
         x = manipulation.transpose(x, [*kept, *moved])
     shape = x.shape[y.ndim :]
@@ -603,7 +603,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
         ShapeError: the numbers of elements differ.
         ArgumentError: ``ind`` is not positive.
     """
-    x = array_of("tensorinv", a)
+    x, ind = array_of("tensorinv", a), integer(ind, "ind")
     if ind <= 0:
         raise ArgumentError(f"tensorinv needs a positive ind, but got {ind}.")
     rows, columns = x.shape[:ind], x.shape[ind:]
@@ -670,7 +670,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
         ShapeError: the vectors have another size.
     """
     x, y = arrays("cross", x1, x2)
-    if any(not z.ndim or z.shape[axis] != 3 for z in (x, y)):
+    if any(z.shape[canonical_axis(axis, z.ndim)] != 3 for z in (x, y)):
         raise ShapeError(f"cross takes vectors of size 3, but got shapes {x.shape} and {y.shape}.")
     return cross_of(x, y, axis=axis)
 
@@ -713,10 +713,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     x = array_of("matrix_power", a)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power takes square matrices, but got shape {x.shape}.")
-    try:
-        n = index(n)
-    except TypeError:
-        raise ArgumentError(f"matrix_power takes an int as exponent, but got {n!r}.") from None
+    n = integer(n, "the exponent of matrix_power")
     if n < 0:
         x, n = inv(x), -n
     if n == 0:
@@ -748,7 +745,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array
         >>> jnp.linalg.multi_dot([jnp.ones((2, 50)), jnp.ones((50, 3)), jnp.ones(3)])
         Array([150., 150.], dtype=float32)
     """
-    xs = [array_of("multi_dot", x) for x in arrays]
+    xs = [array_of("multi_dot", x) for x in listed(arrays, "arrays")]
     ends = {0, len(xs) - 1}
     fits = all(x.ndim == 2 or (x.ndim == 1 and i in ends) for i, x in enumerate(xs))
     if len(xs) < 2 or not fits:
@@ -884,8 +881,8 @@ def norm(
             return _euclidean(a, None, keepdims)
         axes = tuple(range(a.ndim))
     else:
-        given = (axis,) if isinstance(axis, int) else tuple(axis)
-        axes = tuple(canonical_axis(i, a.ndim) for i in given)  # rows first, in any order
+        given = one_or_more(axis, "axis")
+        axes = tuple([canonical_axis(i, a.ndim) for i in given])  # rows first, in any order
     match axes:
         case (_,):
             return vector_norm(a, axis=axes, keepdims=keepdims, ord=ord)

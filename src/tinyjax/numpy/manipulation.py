@@ -6,11 +6,10 @@ derivatives are of the same kind; only repeating by different numbers needs a ga
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import prod
-from typing import Any, Literal, SupportsIndex, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -20,16 +19,19 @@ from tinyjax.core.array import (
     ArrayLike,
     Axis,
     ConcreteArray,
+    Order,
     canonical_axes,
     canonical_axis,
 )
+from tinyjax.core.integers import integer, listed, one_or_more
 from tinyjax.core.primitive import HostArray
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, AxisError, ShapeError
+from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
 from tinyjax.numpy.creation import Nested, Shape, broadcast_to, canonical_shape
 from tinyjax.numpy.creation import array as array_from
 from tinyjax.numpy.elementwise import (
     astype,
+    clip,
     floor_divide,
     not_equal,
     remainder,
@@ -56,7 +58,7 @@ Sections: TypeAlias = int | Sequence[int] | Array | HostArray
 def reshape(
     a: ArrayLike,
     shape: Shape,
-    order: Literal["C", "F"] = "C",
+    order: Order = "C",
     *,
     copy: bool | None = None,
 ) -> Array:
@@ -91,13 +93,8 @@ def _fill_in(x: Array, shape: Shape) -> tuple[int, ...]:
     if type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape):
         sizes = shape
     else:
-        try:
-            given = (shape,) if isinstance(shape, SupportsIndex) else shape
-            sizes = tuple([operator.index(n) for n in given])
-        except TypeError:
-            raise ArgumentError(
-                f"reshape: the shape must be ints known at trace time, but got {shape!r}."
-            ) from None
+        given = one_or_more(shape, "shape")
+        sizes = tuple([integer(n, "a size in reshape") for n in given])
     if -1 in sizes:
         others = prod([n for n in sizes if n != -1])
         if sizes.count(-1) > 1 or (others == 0 or x.size % others):
@@ -114,7 +111,7 @@ def _fill_in(x: Array, shape: Shape) -> tuple[int, ...]:
     return sizes
 
 
-def ravel(a: ArrayLike, order: Literal["C", "F"] = "C") -> Array:
+def ravel(a: ArrayLike, order: Order = "C") -> Array:
     """Return the elements along one axis.
 
     Example:
@@ -145,7 +142,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     x = array_of("transpose", a)
     if axes is None:
         return sh.transpose(x, tuple(range(x.ndim - 1, -1, -1)))
-    perm = tuple([canonical_axis(operator.index(i), x.ndim) for i in axes])
+    perm = tuple([canonical_axis(i, x.ndim) for i in listed(axes, "axes")])
     canonical_axes(perm, x.ndim)
     if len(perm) != x.ndim:
         raise ShapeError(
@@ -221,8 +218,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
 def _given_axes(axis: int | Sequence[int], ndim: int, what: str) -> tuple[int, ...]:
     """Axes counted from the front, in the order given."""
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
-    axes = tuple([canonical_axis(operator.index(i), ndim, what) for i in given])
+    axes = tuple([canonical_axis(i, ndim, what) for i in one_or_more(axis, what)])
     canonical_axes(axes, ndim, what)
     return axes
 
@@ -251,8 +247,8 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
         (1, 3, 1)
     """
     x = array_of("expand_dims", a)
-    count = 1 if isinstance(axis, int) else len(axis)
-    return sh.expand_dims(x, canonical_axes(axis, x.ndim + count))
+    places = one_or_more(axis, "axis")
+    return sh.expand_dims(x, canonical_axes(places, x.ndim + len(places)))
 
 
 def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
@@ -363,7 +359,7 @@ def concatenate(
     first = xs[0]
     if not first.shape:
         raise ShapeError("concatenate cannot join arrays without axes. Use stack.")
-    place = canonical_axis(operator.index(axis), first.ndim)
+    place = canonical_axis(axis, first.ndim)
     rest = first.shape[:place] + first.shape[place + 1 :]
     for x in xs:
         if x.ndim != first.ndim or x.shape[:place] + x.shape[place + 1 :] != rest:
@@ -385,14 +381,7 @@ def _parts(name: str, given: Sequence[ArrayLike] | Array, dtype: DTypeLike) -> l
             raise ArgumentError(f"{name} needs a sequence of arrays, but got one without axes.")
         xs = _unstacked(x, 0)
     else:
-        try:
-            xs = arrays(name, *given)
-        except TypeError as error:
-            if isinstance(error, ArgumentError):
-                raise
-            raise ArgumentError(
-                f"{name} needs a sequence of arrays, but got {type(given).__name__}."
-            ) from None
+        xs = arrays(name, *listed(given, f"what {name} joins"))
     if not xs:
         raise ArgumentError(f"{name} needs at least one array.")
     if dtype is not None:
@@ -436,7 +425,7 @@ def stack(
     for x in xs:
         if x.shape != shape:
             raise ShapeError(f"stack needs arrays of one shape, but got {shape} and {x.shape}.")
-    place = canonical_axis(operator.index(axis), len(shape) + 1)
+    place = canonical_axis(axis, len(shape) + 1)
     return sh.concatenate([sh.expand_dims(x, (place,)) for x in xs], place)
 
 
@@ -519,10 +508,13 @@ def _cuts(name: str, sections: Sections) -> list[int] | int:
     if isinstance(sections, int):
         return sections
     known = sections.concrete(f"a place where {name} cuts") if isinstance(sections, Array) else None
-    found = np.asarray(sections if known is None else known)
+    try:
+        found = np.asarray(sections if known is None else known)
+    except ValueError:  # lists of unequal lengths
+        found = np.empty(1, object)
     if found.dtype.kind not in "iu" and found.size:
         raise ArgumentError(f"{name} needs ints to cut at, but got {sections!r}.")
-    return int(found) if found.ndim == 0 else [int(i) for i in found]
+    return int(found) if found.ndim == 0 else [int(i) for i in found.reshape(-1)]
 
 
 def _split(
@@ -670,6 +662,7 @@ def repeat(
         return sh.reshape(sh.broadcast_in_dim(x, shape, dims), merged)
     places = np.repeat(np.arange(n), counts)
     if total_repeat_length is not None:
+        (total_repeat_length,) = canonical_shape((total_repeat_length,), "total_repeat_length")
         places = places[:total_repeat_length]
         last = places[-1] if places.size else 0
         places = np.pad(places, (0, total_repeat_length - places.size), constant_values=last)
@@ -680,7 +673,7 @@ def _counts(repeats: int | ArrayLike | Sequence[int]) -> HostArray:
     if isinstance(repeats, Array):
         counts = repeats.concrete("the repeats of jnp.repeat")
     else:
-        counts = np.asarray(repeats)
+        counts = np.asarray([integer(n, "repeats") for n in one_or_more(repeats, "repeats")])
     if (counts.dtype.kind not in "iu" and counts.size) or (counts < 0).any():
         raise ArgumentError(f"repeat needs numbers of at least 0, but got {repeats!r}.")
     return counts.astype(np.int64)
@@ -748,8 +741,11 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
                [1, 3]], dtype=int32)
     """
     x = array_of("rot90", m)
-    i, j = _given_axes(axes, x.ndim, "axis")
-    match k % 4:
+    plane = _given_axes(axes, x.ndim, "axes")
+    if len(plane) != 2:
+        raise ArgumentError(f"rot90 needs two axes, which make a plane, but got {axes!r}.")
+    i, j = plane
+    match integer(k, "k") % 4:
         case 0:
             return x
         case 1:
@@ -780,8 +776,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
     x = array_of("roll", a)
     if axis is None:
         return sh.reshape(roll(sh.reshape(x, (x.size,)), shift, 0), x.shape)
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
-    axes = [canonical_axis(i, x.ndim) for i in given]
+    axes = [canonical_axis(i, x.ndim) for i in one_or_more(axis, "axis")]
     shifts = _shifts(shift)
     if len(shifts) == 1:
         shifts *= len(axes)
@@ -797,8 +792,9 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
 def _shifts(shift: ArrayLike | Sequence[int]) -> list[int | Array]:
     if isinstance(shift, Array) and not isinstance(shift, ConcreteArray):
         return [shift] if not shift.shape else [*_unstacked(shift, 0)]
-    known = shift.concrete("a shift") if isinstance(shift, Array) else np.asarray(shift)
-    return [int(i) for i in known.reshape(-1)]
+    known = shift.concrete("a shift") if isinstance(shift, Array) else shift
+    by = list(known.reshape(-1)) if isinstance(known, np.ndarray) else one_or_more(known, "shift")
+    return [integer(i, "shift") for i in by]
 
 
 def _roll(x: Array, by: int | Array, axis: int) -> Array:
@@ -826,7 +822,7 @@ def pad(
     pad_width: PadWidth,
     mode: str = "constant",
     *,
-    constant_values: Nested = 0,
+    constant_values: Nested | None = None,
 ) -> Array:
     """Put elements before and after an array along each axis.
 
@@ -836,7 +832,7 @@ def pad(
         mode: what is put there. ``"constant"``: ``constant_values``; ``"edge"``: the outermost
             element; ``"reflect"``: the array mirrored at its outermost element, ``"symmetric"``: at
             its end; ``"wrap"``: the array from its other end; ``"empty"``: zeros.
-        constant_values: one number, or (before, after), or that for each axis.
+        constant_values: one number, or (before, after), or that for each axis; zero by default.
 
     Raises:
         ArgumentError: there is no such mode, or the widths are negative.
@@ -851,9 +847,11 @@ def pad(
     """
     x = array_of("pad", array)
     widths = _pad_widths(pad_width, x.ndim)
+    if constant_values is not None and mode != "constant":
+        raise ArgumentError(f"pad: constant_values are for mode 'constant', but mode is {mode!r}.")
     if mode in ("constant", "empty"):
-        return _pad_constant(x, widths, constant_values if mode == "constant" else 0)
-    if mode not in _EXTENSIONS:
+        return _pad_constant(x, widths, 0 if constant_values is None else constant_values)
+    if mode not in list(_EXTENSIONS):
         raise ArgumentError(
             f"pad: mode must be 'constant', 'empty', {', '.join(map(repr, _EXTENSIONS))}, but got "
             f"{mode!r}."
@@ -963,6 +961,8 @@ def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
         [1, 2]
     """
     rest = array_of("unravel_index", indices)
+    if not dtypes.is_integer(rest.dtype):
+        raise DtypeError(f"unravel_index takes integers, but got {rest.aval}.")
     sizes = canonical_shape(shape)
     total = prod(sizes)
     # an index out of bounds becomes the last of its side, as with any indexing
@@ -980,15 +980,26 @@ def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
     return tuple(reversed(found))
 
 
-def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int]) -> Array:
+def ravel_multi_index(
+    multi_index: Sequence[ArrayLike],
+    dims: Sequence[int],
+    mode: Literal["raise", "wrap", "clip"] = "raise",
+    order: Order = "C",
+) -> Array:
     """Convert indices into a shape to indices into the flattened array.
 
     Args:
-        multi_index: integers for each axis; they must lie within bounds.
+        multi_index: integers for each axis.
         dims: the shape.
+        mode: of indices out of bounds: ``"raise"`` an error, for which they must be known;
+            ``"wrap"`` around, or ``"clip"`` them.
+        order: whether the last axis (``"C"``) or the first (``"F"``) varies fastest.
 
     Raises:
         ShapeError: there are not as many indices as axes.
+        DtypeError: the indices are no integers.
+        ArgumentError: an index is out of bounds, or there is no such mode or order.
+        ConcretizationError: the indices are traced, and the mode is ``"raise"``.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -996,14 +1007,39 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int]) -> 
         5
     """
     sizes = canonical_shape(dims, "dims")
-    if len(multi_index) != len(sizes):
+    indices = arrays("ravel_multi_index", *listed(multi_index, "multi_index"))
+    if len(indices) != len(sizes):
         raise ShapeError(
-            f"ravel_multi_index needs an index for each of {sizes}, but got {len(multi_index)}."
+            f"ravel_multi_index needs an index for each of {sizes}, but got {len(indices)}."
         )
+    if mode not in ("raise", "wrap", "clip"):
+        raise ArgumentError(
+            f"ravel_multi_index knows the modes 'raise', 'wrap' and 'clip', not {mode!r}."
+        )
+    if order not in ("C", "F"):
+        raise ArgumentError(f"ravel_multi_index: order must be 'C' or 'F', but got {order!r}.")
+    pairs = [(_within(i, n, mode), n) for i, n in zip(indices, sizes, strict=True)]
     flat: Array = sh.full((), 0, dtypes.default_int())
-    for index, n in zip(multi_index, sizes, strict=True):
-        flat = flat * n + array_of("ravel_multi_index", index)
+    for index, n in pairs if order == "C" else pairs[::-1]:
+        flat = flat * n + index
     return flat
+
+
+def _within(index: Array, n: int, mode: str) -> Array:
+    """An index into an axis of this size, as the mode has it."""
+    if not dtypes.is_integer(index.dtype):
+        raise DtypeError(f"ravel_multi_index takes integers, but got {index.aval}.")
+    if mode == "wrap":
+        return remainder(index, n)
+    if mode == "clip":
+        return clip(index, 0, n - 1)
+    known = index.concrete("an index of ravel_multi_index (or give mode='clip' or 'wrap')")
+    if known.size and not (known.min() >= 0 and known.max() < n):
+        raise ArgumentError(
+            f"ravel_multi_index needs indices in [0, {n}), but got some from {known.min()} to "
+            f"{known.max()}. Give mode='clip' or 'wrap'."
+        )
+    return index
 
 
 # Differences
@@ -1034,7 +1070,7 @@ def diff(
         >>> jnp.diff(jnp.array([1, 4, 9]))
         Array([3, 5], dtype=int32)
     """
-    x = array_of("diff", a)
+    x, n = array_of("diff", a), integer(n, "n")
     if n < 0:
         raise ArgumentError(f"diff: n must be at least 0, but got {n}.")
     if n == 0:  # nothing is put before or after either, as in NumPy

@@ -24,12 +24,14 @@ from tinyjax.core.array import (
     met_splats,
     remember_splat,
     splat,
+    splat_key,
 )
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import integers, one_or_more
 from tinyjax.core.primitive import HostArray
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, promote, to_inexact
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, NumberRangeError, ShapeError
 from tinyjax.primitives.elementwise import (
     ConvertParams,
     convert_element_type,
@@ -62,7 +64,7 @@ def array_of(name: str, x: ArrayLike) -> Array:
     try:
         return as_array(x)
     except ArgumentError as error:
-        raise ArgumentError(f"{name}: {error.message}") from None
+        raise type(error)(f"{name}: {error.message}") from None
 
 
 def arrays(name: str, *values: ArrayLike) -> list[Array]:
@@ -106,7 +108,8 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
         >>> jnp.broadcast_shapes((3, 1), (4,))
         (3, 4)
     """
-    return _broadcast_shapes(tuple([(s,) if isinstance(s, int) else tuple(s) for s in shapes]), "")
+    given = [integers(one_or_more(s, "a shape"), "a shape") for s in shapes]
+    return _broadcast_shapes(tuple(given), "")
 
 
 @lru_cache(maxsize=4096)
@@ -172,7 +175,8 @@ def broadcast(xs: Sequence[Array], name: str = "") -> list[Array]:
 
 def _beside(name: str, value: bool | int | float | complex, other: Array) -> Array:
     """Make an array of a number, of the type and shape of the other operand."""
-    return remember_splat(value, _made(name, value, other.aval))
+    found = met_splats.get((splat_key(value), type(value), other.aval))
+    return remember_splat(value, _made(name, value, other.aval)) if found is None else found
 
 
 def _made(name: str, value: bool | int | float | complex, aval: ShapedArray) -> Array:
@@ -182,7 +186,7 @@ def _made(name: str, value: bool | int | float | complex, aval: ShapedArray) -> 
         with np.errstate(over="ignore"):
             return splat(value, aval)
     except OverflowError:
-        raise ArgumentError(
+        raise NumberRangeError(
             f"{name}: {value} does not fit in the other operand's dtype, {aval.dtype.name}. "
             "Convert that operand to a wider one with .astype(...)."
         ) from None

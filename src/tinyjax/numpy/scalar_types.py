@@ -15,7 +15,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axes, is_array_like
 from tinyjax.dtypes import DType, DTypeLike
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.numpy.creation import array
 
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
@@ -131,12 +131,18 @@ def finfo(dtype: DTypeLike) -> np.finfo[Any]:
         >>> float(jnp.finfo(jnp.float32).eps)
         1.1920928955078125e-07
     """
-    return dtypes.finfo(_dtype_of(dtype))
+    found = _dtype_of(dtype)
+    if not dtypes.is_inexact(found):
+        raise DtypeError(f"finfo describes floats and complex numbers, but got {found.name}.")
+    return dtypes.finfo(found)
 
 
 def iinfo(dtype: DTypeLike) -> np.iinfo[Any]:
     """Return the limits of an integer type: ``min``, ``max`` and ``bits``."""
-    return np.iinfo(_dtype_of(dtype))
+    found = _dtype_of(dtype)
+    if not dtypes.is_integer(found):
+        raise DtypeError(f"iinfo describes integers, but got {found.name}.")
+    return np.iinfo(found)
 
 
 def _dtype_of(x: DTypeLike) -> DType:

@@ -13,7 +13,9 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray
+from tinyjax.core.integers import integer, listed, one_or_more
 from tinyjax.errors import ArgumentError
+from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.elementwise import pick, truth
 from tinyjax.numpy.manipulation import ravel, stack, unravel_index
 from tinyjax.numpy.promotion import array_of, arrays, promote_dtypes
@@ -94,13 +96,14 @@ def select(
         >>> jnp.select([x < 1, x > 2], [x - 1, x * 2])
         Array([-1,  0,  0,  6], dtype=int32)
     """
-    if len(condlist) != len(choicelist) or not condlist:
+    conditions, chosen = listed(condlist, "condlist"), listed(choicelist, "choicelist")
+    if len(conditions) != len(chosen) or not conditions:
         raise ArgumentError(
-            f"select needs as many choices as conditions, at least one, but got {len(condlist)} "
-            f"conditions and {len(choicelist)} choices."
+            f"select needs as many choices as conditions, at least one, but got {len(conditions)} "
+            f"conditions and {len(chosen)} choices."
         )
-    *choices, result = promote_dtypes(*arrays("select", *choicelist, default))
-    for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
+    *choices, result = promote_dtypes(*arrays("select", *chosen, default))
+    for condition, choice in reversed(list(zip(conditions, choices, strict=True))):
         result = pick(condition, choice, result)
     return result
 
@@ -134,6 +137,7 @@ def nonzero(
     if size is None:
         found = np.nonzero(mask.concrete("the number of nonzero elements (or give size=...)"))
         return tuple([ConcreteArray(places.astype(index_type)) for places in found])
+    (size,) = canonical_shape((size,), "size")
     flat = ravel(mask)
     n = flat.shape[0]
     # a stable sort brings the places where the mask holds to the front, in order
@@ -144,7 +148,10 @@ def nonzero(
         places = pad_with(places, full((), 0, index_type), ((0, size - n, 0),))
     count = reduce_sum(ew.convert_element_type(flat, index_type), (0,))
     taken = ew.lt(iota((size,), index_type, 0), pick(True, count, full((size,), 0, index_type)))
-    fills = fill_value if isinstance(fill_value, tuple) else (fill_value or 0,) * x.ndim
+    given = one_or_more(0 if fill_value is None else fill_value, "fill_value")
+    fills = [integer(fill, "fill_value") for fill in given]
+    if not isinstance(fill_value, tuple):
+        fills *= x.ndim
     if len(fills) != x.ndim:
         raise ArgumentError(
             f"nonzero needs a fill value for each of {x.ndim} axes, but got {fill_value}."

@@ -12,6 +12,7 @@ from typing import Literal
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.core.integers import integer, listed
 from tinyjax.core.primitive import HostArray
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -149,7 +150,7 @@ def lexsort(keys: Array | HostArray | Sequence[ArrayLike], axis: int = -1) -> Ar
         >>> jnp.lexsort((second, first))
         Array([2, 1, 0], dtype=int32)
     """
-    arrays = [array_of("lexsort", key) for key in keys]
+    arrays = [array_of("lexsort", key) for key in listed(keys, "keys")]
     if not arrays:
         raise ArgumentError("lexsort needs at least one key.")
     if not arrays[0].shape:
@@ -185,7 +186,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 def _check_kth(name: str, a: ArrayLike, kth: int, axis: int) -> None:
     x, along = _along(name, a, axis)
-    n = x.shape[along]
+    n, kth = x.shape[along], integer(kth, "kth")
     if not -n <= kth < n:
         raise ArgumentError(
             f"{name}: kth must be an index of axis {along}, which has size {n}, but got {kth}."

@@ -19,6 +19,7 @@ from tinyjax.core.array import (
     splat,
 )
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import listed
 from tinyjax.core.primitive import HostArray
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.dtypes import default_int
@@ -339,11 +340,7 @@ def choose(
     if out is not None:
         raise ArgumentError("choose: out= is not supported, since arrays are immutable.")
     number = _integers("choose", a)
-    if isinstance(choices, (Array, np.ndarray)):
-        stacked = as_array(choices)
-        rows = [getitem(stacked, i) for i in range(stacked.shape[0])]
-    else:
-        rows = [array_of("choose", choice) for choice in choices]
+    rows = [array_of("choose", choice) for choice in listed(choices, "choices")]
     if not rows:
         raise ArgumentError("choose needs at least one array to choose from.")
     n = len(rows)

@@ -7,7 +7,7 @@ axes, and of strides and dilations, exchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import TypeAlias
 
@@ -17,6 +17,8 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import int_pairs, integers, listed
+from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, bool_array, int_array, integer, pairs
@@ -31,16 +33,8 @@ Axes: TypeAlias = tuple[int, ...]
 Padding: TypeAlias = str | Sequence[tuple[int, int]]
 
 
-def _axes(given: Iterable[int]) -> Axes:
-    return tuple(int(a) for a in given)
-
-
-def _pairs(given: Iterable[Iterable[int]]) -> tuple[tuple[int, int], ...]:
-    found = []
-    for pair in given:
-        low, high = pair
-        found.append((int(low), int(high)))
-    return tuple(found)
+def _axes(given: Sequence[int]) -> Axes:
+    return integers(given, "the axes in ConvDimensionNumbers")
 
 
 @attrs.frozen
@@ -445,7 +439,8 @@ def conv_dimension_numbers(
     if dimension_numbers is None:
         plain = tuple(range(ndim))
         return ConvDimensionNumbers(plain, plain, plain)
-    if [isinstance(s, str) for s in dimension_numbers] != [True] * 3:
+    strings = [isinstance(s, str) for s in listed(dimension_numbers, "dimension_numbers")]
+    if strings != [True] * 3:
         raise ArgumentError(
             "dimension_numbers are three strings such as ('NHWC', 'HWIO', 'NHWC'), but got "
             f"{dimension_numbers!r}."
@@ -557,9 +552,9 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
     x, w = as_array(lhs), as_array(rhs)
     numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
     space = max(x.ndim - 2, 0)
-    strides = _axes(window_strides)
-    left = (1,) * space if lhs_dilation is None else _axes(lhs_dilation)
-    right = (1,) * space if rhs_dilation is None else _axes(rhs_dilation)
+    strides = integers(window_strides, "window_strides")
+    left = (1,) * space if lhs_dilation is None else integers(lhs_dilation, "lhs_dilation")
+    right = (1,) * space if rhs_dilation is None else integers(rhs_dilation, "rhs_dilation")
     if isinstance(padding, str):
         if any(d != 1 for d in left):
             raise ArgumentError(
@@ -577,15 +572,15 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
             sizes = _spatial(x.shape, numbers.lhs_spec)
             ends = tuple(padtype_to_pads(sizes, spans, strides, padding))
     else:
-        ends = _pairs(padding)
+        ends = int_pairs(padding, "padding")
     params = ConvParams(
         strides,
         ends,
         left,
         right,
         numbers,
-        feature_group_count,
-        batch_group_count,
+        as_integer(feature_group_count, "feature_group_count"),
+        as_integer(batch_group_count, "batch_group_count"),
         x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type),
     )
     return bind1(conv_general_dilated_p, (x, w), params)
@@ -676,19 +671,27 @@ def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
             )
         dimension_numbers = _CHANNELS_LAST[x.ndim]
     numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
-    dilation = (1,) * (x.ndim - 2) if rhs_dilation is None else _axes(rhs_dilation)
+    steps = integers(strides, "strides")
+    dilation = (1,) * (x.ndim - 2)
+    if rhs_dilation is not None:
+        dilation = integers(rhs_dilation, "rhs_dilation")
+    if not len(steps) == len(dilation) == x.ndim - 2:
+        raise ShapeError(
+            f"conv_transpose of {x.aval} has {x.ndim - 2} spatial axes, but strides are {steps} "
+            f"and rhs_dilation is {dilation}."
+        )
     spans = [
         _dilated(k, d) for k, d in zip(_spatial(w.shape, numbers.rhs_spec), dilation, strict=True)
     ]
     if isinstance(padding, str):
-        ends = [_fraction_pads(k, s, padding) for k, s in zip(spans, strides, strict=True)]
+        ends = [_fraction_pads(k, s, padding) for k, s in zip(spans, steps, strict=True)]
     elif use_consistent_padding:
         ends = [
             (k - 1 - low, k - 1 - high)
-            for k, (low, high) in zip(spans, _pairs(padding), strict=True)
+            for k, (low, high) in zip(spans, int_pairs(padding, "padding"), strict=True)
         ]
     else:
-        ends = list(_pairs(padding))
+        ends = list(int_pairs(padding, "padding"))
     if transpose_kernel:
         w = rev(w, numbers.rhs_spec[2:])
         perm = list(range(w.ndim))
@@ -700,7 +703,7 @@ def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
         w,
         (1,) * (x.ndim - 2),
         ends,
-        strides,
+        steps,
         dilation,
         numbers,
         preferred_element_type=preferred_element_type,

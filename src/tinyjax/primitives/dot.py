@@ -118,6 +118,12 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
                     f"dot_general needs {what} axes of equal size, but axis {i} of {x} and axis "
                     f"{j} of {y} differ or do not exist."
                 )
+    for places in (
+        (*params.lhs_contract, *params.lhs_batch),
+        (*params.rhs_contract, *params.rhs_batch),
+    ):
+        if len(set(places)) != len(places):
+            raise ShapeError(f"dot_general needs each axis once, but got {places}.")
     if x.dtype != y.dtype:
         raise DtypeError(
             f"dot_general needs operands of one dtype, but got {x} and {y}. The function of "

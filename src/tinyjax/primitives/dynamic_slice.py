@@ -21,6 +21,7 @@ from tinyjax.core.array import (
     splat,
 )
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import (
     NO_PARAMS,
@@ -325,7 +326,7 @@ def _starts(
             )
         given = [reshape(slice_(vector, (i,), (i + 1,)), ()) for i in range(vector.shape[0])]
     else:
-        given = [as_array(start) for start in start_indices]
+        given = [as_array(start) for start in listed(start_indices, "start_indices")]
     if len(given) != x.ndim:
         raise ShapeError(
             f"{name} needs one start for each axis of {x.aval}, but got {len(given)} of them."
@@ -379,7 +380,8 @@ def dynamic_slice(
     """
     x = as_array(operand)
     starts = _starts("dynamic_slice", x, start_indices, allow_negative_indices)
-    return bind1(dynamic_slice_p, (x, *starts), DynamicSliceParams(tuple(slice_sizes)))
+    sizes = integers(slice_sizes, "slice_sizes")
+    return bind1(dynamic_slice_p, (x, *starts), DynamicSliceParams(sizes))
 
 
 def dynamic_update_slice(
@@ -449,7 +451,7 @@ def dynamic_slice_in_dim(
     x = as_array(operand)
     axis = canonical_axis(axis, x.ndim)
     sizes = list(x.shape)
-    sizes[axis] = int(slice_size)
+    sizes[axis] = integer(slice_size, "slice_size")
     return dynamic_slice(
         x, _one_start(x, start_index, axis), sizes, allow_negative_indices=allow_negative_indices
     )

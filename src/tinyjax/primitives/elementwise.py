@@ -50,7 +50,10 @@ T = TypeVar("T")
 def _constant(x: Array, value: float) -> Array:
     """An operand of a formula; zeros, which may be all there is of a derivative, are made anew."""
     found = met_splats.get((value, type(value), x.aval))
-    return remember_splat(value, full_like(x, value)) if found is None else found
+    if found is not None:
+        return found
+    made = full_like(x, value)
+    return remember_splat(value, made) if value else made
 
 
 # Arithmetic

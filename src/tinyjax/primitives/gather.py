@@ -15,8 +15,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, splat
+from tinyjax.core.array import Array, ArrayLike, as_array, is_array_like, splat
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import described, integers, listed
 from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, boolean, int_array
 from tinyjax.core.trace import bind1
@@ -289,7 +290,10 @@ def canonical_fill(value: ArrayLike | None, dtype: DType) -> Scalar | None:
     """Bring a fill value to the form that parameters hold; NaN is the floats' own."""
     if value is None:
         return None
+    if not is_array_like(value):
+        raise ArgumentError(f"a fill value must be a number, but got {described(value)}.")
     host = np.asarray(value)
+    dtypes.check(host.dtype)
     if host.shape:
         raise ArgumentError(f"a fill value must be a scalar, but got shape {host.shape}.")
     scalar: Scalar = host.astype(dtype).astype(np.dtype(object)).item()
@@ -341,6 +345,11 @@ def gather(
                [1, 2]], dtype=int32)
     """
     x, indices = as_array(operand), as_array(start_indices)
+    if not isinstance(dimension_numbers, GatherDimensionNumbers):
+        raise ArgumentError(
+            "dimension_numbers of gather must be GatherDimensionNumbers, but got "
+            f"{described(dimension_numbers)}."
+        )
     params = GatherParams(
         dimension_numbers,
         as_axes(slice_sizes),
@@ -370,9 +379,16 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
         >>> index_take(jnp.array([[1, 2], [3, 4]]), (jnp.array([0, 1]), jnp.array([1, 0])), (0, 1))
         Array([2, 3], dtype=int32)
     """
-    columns = [reshape(i, (*i.shape, 1)) for i in idxs]
-    sizes = tuple([1 if i in axes else n for i, n in enumerate(src.shape)])
+    x, along = as_array(src), integers(axes, "axes")
+    indices = [as_array(i) for i in listed(idxs, "idxs")]
+    if len(indices) != len(along) or not indices or any(i.ndim != 1 for i in indices):
+        raise ShapeError(
+            f"index_take needs a vector of indices for each of the axes {along}, but got "
+            f"{', '.join(str(i.aval) for i in indices) or 'none'}."
+        )
+    columns = [reshape(i, (*i.shape, 1)) for i in indices]
+    sizes = tuple([1 if i in along else n for i, n in enumerate(x.shape)])
     numbers = GatherDimensionNumbers(
-        tuple(range(1, src.ndim - len(axes) + 1)), tuple(sorted(axes)), tuple(axes)
+        tuple(range(1, x.ndim - len(along) + 1)), tuple(sorted(along)), along
     )
-    return gather(src, concatenate(columns, 1), numbers, sizes, mode="clip")
+    return gather(x, concatenate(columns, 1), numbers, sizes, mode="clip")

@@ -19,11 +19,12 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, is_splat, splat
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import described
 from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, boolean
 from tinyjax.core.trace import bind1
-from tinyjax.errors import DifferentiationError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, select
 from tinyjax.primitives.families import add_arrays, check_kind, lower_combination, not_linear
 from tinyjax.primitives.gather import (
@@ -496,6 +497,11 @@ def _scatter(
     x, indices, values = as_array(operand), as_array(scatter_indices), as_array(updates)
     if values.weak_type and values.dtype != x.dtype:
         values = convert_element_type(values, x.dtype)
+    if not isinstance(dimension_numbers, ScatterDimensionNumbers):
+        raise ArgumentError(
+            f"dimension_numbers of {primitive.name} must be ScatterDimensionNumbers, but got "
+            f"{described(dimension_numbers)}."
+        )
     params = ScatterParams(
         dimension_numbers, GatherScatterMode.from_any(mode), indices_are_sorted, unique_indices
     )

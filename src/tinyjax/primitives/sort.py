@@ -27,6 +27,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, boolean, int_array, integer
 from tinyjax.core.trace import bind
@@ -347,7 +348,8 @@ def sort(
         ShapeError: the shapes differ, or there is no such axis.
         ArgumentError: there are fewer operands than keys.
     """
-    return bind(sort_p, tuple(operands), SortParams(axis, num_keys, is_stable))
+    params = SortParams(axis, as_integer(num_keys, "num_keys"), is_stable)
+    return bind(sort_p, tuple(operands), params)
 
 
 def _permuted(x: Array, order: Array, axis: int) -> Array:
@@ -437,5 +439,6 @@ def top_k(x: Array, k: int) -> tuple[Array, Array]:
         ShapeError: ``k`` is negative or larger than the axis.
         DtypeError: ``x`` is bool or complex.
     """
-    values, indices = bind(top_k_p, (x,), TopKParams(k))
+    params = TopKParams(as_integer(k, "k"))
+    values, indices = bind(top_k_p, (x,), params)
     return values, indices

@@ -15,6 +15,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import int_pairs, integers
 from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, int_array, pairs
@@ -310,19 +311,19 @@ def window_params(
         ArgumentError: there is no such padding.
     """
     ones = (1,) * x.ndim
-    window = tuple(window_dimensions)
-    strides = ones if window_strides is None else tuple(window_strides)
-    base = ones if base_dilation is None else tuple(base_dilation)
-    within = ones if window_dilation is None else tuple(window_dilation)
+    window = integers(window_dimensions, "window_dimensions")
+    strides = ones if window_strides is None else integers(window_strides, "window_strides")
+    base = ones if base_dilation is None else integers(base_dilation, "base_dilation")
+    within = ones if window_dilation is None else integers(window_dilation, "window_dilation")
     params = WindowParams(window, strides, ((0, 0),) * x.ndim, base, within)
     _check(name, x.aval, params)
     if isinstance(padding, str):
         sizes = [_dilated(n, d) for n, d in zip(x.shape, base, strict=True)]
         spans = [_dilated(n, d) for n, d in zip(window, within, strict=True)]
-        ends = padtype_to_pads(sizes, spans, strides, padding)
+        ends = tuple(padtype_to_pads(sizes, spans, strides, padding))
     else:
-        ends = [(int(low), int(high)) for low, high in padding]
-    params = attrs.evolve(params, padding=tuple(ends))
+        ends = int_pairs(padding, "padding")
+    params = attrs.evolve(params, padding=ends)
     _check(name, x.aval, params)
     return params
 

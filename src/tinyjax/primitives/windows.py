@@ -14,6 +14,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import integers
 from tinyjax.core.primitive import HostArray
 from tinyjax.core.stablehlo import Lowering
 from tinyjax.errors import DtypeError, ShapeError
@@ -24,7 +25,7 @@ Axes = tuple[int, ...]
 
 def as_axes(given: Sequence[int]) -> Axes:
     """Convert to a tuple of ints."""
-    return tuple([int(axis) for axis in given])
+    return integers(given, "axes and sizes of windows")
 
 
 @attrs.frozen

@@ -9,10 +9,11 @@ nothing is checked.
 from __future__ import annotations
 
 import math
-from typing import Final, Literal, overload
+from typing import Any, Final, Literal, overload
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.integers import described
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import creation, manipulation
 from tinyjax.numpy import linalg as numpy_linalg
@@ -52,6 +53,15 @@ def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
     a = strong(inexact(x, name))
     matrices.check_matrices(name, a.aval, square=square)
     return a
+
+
+def _pair(name: str, given: Any, factor: str) -> tuple[Any, Any]:
+    """What a factorisation returns, as a user hands it on."""
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise ArgumentError(
+            f"{name} takes the pair that {factor} returns, but got {described(given)}."
+        )
+    return given[0], given[1]
 
 
 def _systems(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
@@ -135,7 +145,7 @@ def cho_solve(
         >>> linalg.cho_solve(linalg.cho_factor(a), jnp.array([2.0, 3.0]))
         Array([0.5, 3. ], dtype=float32)
     """
-    factor, lower = c_and_lower
+    factor, lower = _pair("cho_solve", c_and_lower, "cho_factor")
     c, right, vector = _systems("cho_solve", factor, b)
     for conjugated in (not lower, lower):
         right = triangular.triangular_solve(
@@ -205,7 +215,7 @@ def lu_solve(
     """
     if trans not in (0, 1, 2):
         raise ArgumentError(f"lu_solve takes 0, 1 or 2 for trans, but got {trans!r}.")
-    given, pivots = lu_and_piv
+    given, pivots = _pair("lu_solve", lu_and_piv, "lu_factor")
     factors, right, vector = _systems("lu_solve", given, b)
     order = lu_.pivots_to_permutation(
         array_of("lu_solve", pivots).astype(dtypes.int32), factors.shape[-1]
@@ -304,7 +314,7 @@ def solve_triangular(
         >>> linalg.solve_triangular(a, jnp.array([2.0, 3.0]), lower=True)
         Array([1., 2.], dtype=float32)
     """
-    if trans not in _OPTIONS:
+    if trans not in list(_OPTIONS):
         raise ArgumentError(
             f"solve_triangular takes 0, 1, 2, 'N', 'T' or 'C' for trans, but got {trans!r}."
         )

@@ -7,7 +7,7 @@ from textwrap import shorten
 from tinyjax.errors import TinyjaxError
 
 
-class TreeMismatchError(TinyjaxError, ValueError):
+class TreeMismatchError(TinyjaxError, TypeError, ValueError):
     """A tree does not have the structure that another tree or a treedef asks for.
 
     Attributes:

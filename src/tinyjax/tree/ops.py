@@ -280,7 +280,10 @@ def transpose(
         >>> tree.transpose(tree.structure([0, 0, 0]), tree.structure((0, 0)), pairs)
         ([1, 3, 5], [2, 4, 6])
     """
-    if inner_treedef is None:
+    _check_treedef("outer_treedef", outer_treedef)
+    if inner_treedef is not None:
+        _check_treedef("inner_treedef", inner_treedef)
+    else:
         subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
         if not subtrees:
             raise ArgumentError("transpose: the outer tree has no leaves, so pass inner_treedef.")
@@ -288,6 +291,14 @@ def transpose(
     flat = outer_treedef.compose(inner_treedef).flatten_up_to(pytree_to_transpose)
     step = inner_treedef.num_leaves
     return inner_treedef.unflatten(outer_treedef.unflatten(flat[i::step]) for i in range(step))
+
+
+def _check_treedef(name: str, given: object) -> None:
+    if not isinstance(given, PyTreeDef):
+        raise ArgumentError(
+            f"{name} of transpose must be a PyTreeDef, as tree.structure returns it, but got "
+            f"{type(given).__name__}."
+        )
 
 
 def flatten_with_path(

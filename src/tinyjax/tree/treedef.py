@@ -103,7 +103,14 @@ class PyTreeDef:
             >>> tree.structure({"a": 0, "b": [0, None]}).unflatten([1, 2])
             {'a': 1, 'b': [2, None]}
         """
-        values = tuple(leaves)
+        try:
+            values = tuple(leaves)
+        except TypeError:
+            if _is_iterable(leaves):  # raised by what makes the leaves
+                raise
+            raise ArgumentError(
+                f"unflatten takes an iterable of leaves, but got {type(leaves).__name__}."
+            ) from None
         if len(values) != self.num_leaves:
             raise LeafCountError(repr(self), self.num_leaves, len(values))
         if self.kind is None:
@@ -298,6 +305,14 @@ def _interchangeable(a: Any, b: Any) -> bool:
         or type(a) is StrKeys
         or (type(a) is type(b) and (type(a) is not tuple or [*map(type, a)] == [*map(type, b)]))
     )
+
+
+def _is_iterable(x: Iterable[Any]) -> bool:
+    try:
+        iter(x)
+    except TypeError:
+        return False
+    return True
 
 
 def make_treedef(kind: NodeKind, metadata: Any, children: tuple[PyTreeDef, ...]) -> PyTreeDef:

@@ -107,7 +107,7 @@ class Executable:
             args: arrays with data, of the types of the parameters.
 
         Raises:
-            ArgumentError: one was donated to an earlier call.
+            DonatedArrayError: one was donated to an earlier call.
         """
         if self.host_program is not None:
             return self.host_program(args)

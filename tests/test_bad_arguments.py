@@ -1,0 +1,139 @@
+"""Each argument of each function, replaced by what is none: the error is one that says so.
+
+The functions are called with good arguments (``invalid.calls``), of which one at a time gives way
+to a text, a float, None and other things that it can seldom be.
+"""
+
+import ast
+import inspect
+import re
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.nn.initializers
+import tinyjax.numpy as jnp
+import tinyjax.scipy.linalg
+import tinyjax.scipy.special
+import tinyjax.scipy.stats
+from invalid.calls import CALLS
+from tinyjax import lax, random, scipy
+from tinyjax.errors import TinyjaxError
+
+NAMES: dict[str, Any] = {
+    "jax": tinyjax,
+    "jnp": jnp,
+    "lax": lax,
+    "np": np,
+    "scipy": scipy,
+    "A": jnp.array([[0.5, 1.5, 2.5], [3.5, 4.5, 5.5]]),
+    "V": jnp.array([1.0, 2.0, 3.0]),
+    "I": jnp.array([0, 1, 2]),
+    "C": jnp.array([1j]),
+    "S": jnp.eye(3) * 2 + 1,
+    "K": random.key(0),
+    "X": jnp.ones((1, 1, 5)),
+    "W": jnp.ones((1, 1, 3)),
+    "F": lambda x: x + 1,
+    "O": object(),
+}
+#: What no axis is.
+NO_AXIS = ['"a"', '"01"', "1.5", "True", "1j", "(1.5,)", '("a",)', "(True,)", "O", "F", "{}"]
+JUNK = [*NO_AXIS, "None", "-9", "[]", "()", "A", "[[1, 2], [3]]", "slice(2)", 'float("nan")']
+JUNK += ['{"x": "y"}', 'np.array("a")']
+#: Parameters that are axes.
+AXES = {"axis", "axes", "axis1", "axis2", "dimension", "dimensions", "source", "destination"}
+AXES |= {"permutation", "reduction_dimension", "scatter_dimension", "split_axis", "concat_axis"}
+AXES |= {"in_axis", "out_axis", "batch_axis", "in_axes", "out_axes"}
+
+#: What Python says of a call that does not fit a function, or of what is none.
+OWN = re.compile(
+    r"missing \d+ required|positional argument|unexpected keyword|multiple values|is not callable"
+)
+PACKAGE = str(Path(tinyjax.__file__).parent)
+
+
+def variants(call: str) -> Iterator[tuple[str, str | None]]:
+    """Calls with one bad argument each, and the parameter's name where it is given by name."""
+    nodes = [node for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Call)]
+    for number, node in enumerate(nodes):
+        for place in range(len(node.args) + len(node.keywords)):
+            for junk in JUNK:
+                tree = ast.parse(call, mode="eval")
+                found = [n for n in ast.walk(tree) if isinstance(n, ast.Call)][number]
+                value = ast.parse(junk, mode="eval").body
+                name = None
+                if place < len(found.args):
+                    found.args[place] = value
+                else:
+                    keyword = found.keywords[place - len(found.args)]
+                    keyword.value, name = value, keyword.arg
+                yield ast.unparse(tree), name if junk in NO_AXIS else None
+
+
+def outcome(program: str) -> Exception | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            eval(program, NAMES)
+        except Exception as error:
+            return error
+    return None
+
+
+def is_own(error: Exception) -> bool:
+    """Whether it is Python's to say, or was raised by the caller's own code."""
+    if isinstance(error, TypeError) and OWN.search(str(error)):
+        return True
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return frame.filename in ("<string>", __file__)
+
+
+@pytest.mark.wrong_types
+@pytest.mark.parametrize("call", CALLS.strip().split("\n"))
+def test_bad_arguments(call: str) -> None:
+    assert outcome(call) is None
+    for program, name in variants(call):
+        error = outcome(program)
+        if error is not None and not isinstance(error, TinyjaxError) and not is_own(error):
+            raise AssertionError(f"{program} raises a raw error") from error
+        if name in AXES:
+            assert isinstance(error, TinyjaxError), f"{program} takes it for an axis"
+            assert isinstance(error, TypeError)
+            assert re.search(r"ax[ie]s|dimension|permutation|source|destination", str(error))
+
+
+MODULES: dict[str, ModuleType] = {
+    "jnp": jnp,
+    "jnp.linalg": jnp.linalg,
+    "lax": lax,
+    "jax": tinyjax,
+    "jax.nn": tinyjax.nn,
+    "jax.nn.initializers": tinyjax.nn.initializers,
+    "jax.random": random,
+    "scipy.linalg": scipy.linalg,
+    "scipy.special": scipy.special,
+}
+
+
+def test_all_functions_with_axes_are_there() -> None:
+    def parameters(fun: Callable[..., Any]) -> set[str]:
+        try:
+            return set(inspect.signature(fun).parameters)
+        except (TypeError, ValueError):
+            return set()
+
+    called = {ast.unparse(n.func) for n in ast.walk(ast.parse(CALLS)) if isinstance(n, ast.Call)}
+    functions = {eval(name, NAMES) for name in called if not re.search(r"[(\[]", name)}
+    for module, found in MODULES.items():
+        for name in found.__all__:
+            fun = getattr(found, name)
+            if callable(fun) and parameters(fun) & AXES:
+                assert fun in functions, f"{module}.{name}"
