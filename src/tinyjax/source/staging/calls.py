@@ -258,6 +258,12 @@ def _of_numpy(function: Any, module: str) -> Leaf | None:
     return found
 
 
+def makes_text(function: Any) -> bool:
+    """Whether a function makes a text of what it is given."""
+    method = isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, str)
+    return method or runtime.is_in(function, _TEXTS)
+
+
 def takes_functions(function: Any) -> bool:
     """Whether a function of tinyjax runs the functions that it is given."""
     if isinstance(function, FunctionType):

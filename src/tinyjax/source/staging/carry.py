@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -71,6 +71,8 @@ class Carry:
         parts: the parts of each.
         structures: how each is put together.
         lines: where each was computed.
+        fixed: the numbers that are not carried, and what they are: by the place of the variable
+            among those carried, and that of the part in it.
     """
 
     run: Runner
@@ -80,6 +82,7 @@ class Carry:
     parts: tuple[tuple[Any, ...], ...]
     structures: tuple[Structure, ...]
     lines: tuple[int, ...]
+    fixed: Mapping[tuple[int, int], Any] = attrs.field(factory=dict)
 
     @classmethod
     def of(
@@ -109,9 +112,18 @@ class Carry:
             lines=tuple([arrival.lines[i] for i in self.places]),
         )
 
+    def varies(self, i: int, j: int) -> bool:
+        """Whether a part may change from turn to turn."""
+        return is_dynamic(self.parts[i][j]) and (i, j) not in self.fixed
+
     def arrays(self) -> list[Array]:
         """The parts that may change from turn to turn."""
-        return [as_array(part) for parts in self.parts for part in parts if is_dynamic(part)]
+        return [
+            as_array(part)
+            for i, parts in enumerate(self.parts)
+            for j, part in enumerate(parts)
+            if self.varies(i, j)
+        ]
 
     def arrival(self, arrays: Sequence[Array], count: Any = None) -> Arrival:
         """The values for the first block, with other arrays, and a count if it is not carried."""
@@ -120,8 +132,13 @@ class Carry:
             aliases.follow(array, aliases.roots(part))
         rest = iter(arrays)
         values = [
-            structure.build([next(rest) if is_dynamic(part) else part for part in parts])
-            for parts, structure in zip(self.parts, self.structures, strict=True)
+            structure.build(
+                [
+                    next(rest) if self.varies(i, j) else self.fixed.get((i, j), part)
+                    for j, part in enumerate(parts)
+                ]
+            )
+            for i, (parts, structure) in enumerate(zip(self.parts, self.structures, strict=True))
         ]
         lines = list(self.lines)
         for place in range(len(self.run.graph.blocks[self.loop.header].parameters)):
@@ -151,10 +168,10 @@ class Carry:
             if _is_undefined(parts) and not _is_undefined(others):
                 raise self._with_first_value(after, i)
             same = self.structures[i] == after.structures[i]
-            for old, new in zip(parts, others, strict=same):
-                if is_dynamic(old) and is_dynamic(new):
+            for j, (old, new) in enumerate(zip(parts, others, strict=same)):
+                if self.varies(i, j) and is_dynamic(new):
                     found.append(_converted(as_array(new), next(before).aval))
-                else:
+                elif (i, j) not in self.fixed:
                     same = same and is_same(old, new)
             if not same:
                 raise RestructuredError(self._restructured(after, i))
@@ -206,9 +223,9 @@ class Carry:
         """The error of an array that changes its type."""
         names = [
             (path, i)
-            for i, (parts, structure) in enumerate(zip(self.parts, self.structures, strict=True))
-            for path, part in zip(structure.paths(self.name_of(i)), parts, strict=True)
-            if is_dynamic(part)
+            for i, structure in enumerate(self.structures)
+            for j, path in enumerate(structure.paths(self.name_of(i)))
+            if self.varies(i, j)
         ]
         for (path, i), a, b in zip(names, before, after, strict=False):
             if (a.shape, a.dtype) != (b.shape, b.dtype):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
 from types import CodeType, FunctionType, MethodType
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from tinyjax.core.array import Array
 from tinyjax.core.closures import closed_over
@@ -22,9 +22,23 @@ from tinyjax.source.frontend import ir_of
 from tinyjax.source.ir import IR
 from tinyjax.source.signature import bound
 from tinyjax.source.staging.aliases import current_aliases
-from tinyjax.source.staging.calls import plain_arguments, replacement, takes_functions
+from tinyjax.source.staging.calls import (
+    makes_text,
+    plain_arguments,
+    replacement,
+    takes_functions,
+)
 from tinyjax.source.staging.effects import check_effects, check_manager, is_pure, property_of
 from tinyjax.source.staging.graph import RETURN, Graph
+from tinyjax.source.staging.known import (
+    NOT_KNOWN,
+    Known,
+    Turns,
+    current_turns,
+    holds_known,
+    in_each_turn,
+    replaced,
+)
 from tinyjax.source.staging.numbers import widened
 from tinyjax.source.staging.outcomes import Arrival, Outcome, stage_piece
 from tinyjax.source.staging.run import Run
@@ -102,6 +116,11 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
 
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call, reading the function if it is the user's and is given something traced."""
+    turns = current_turns.get()
+    if turns is not None and holds_known((args, kwargs)) and not _passes_on(fun):
+        found, args, kwargs = _call_known(turns, fun, args, kwargs)
+        if found is not NOT_KNOWN:
+            return found
     match fun:
         case functools.partial():
             return call(fun.func, (*fun.args, *args), {**fun.keywords, **kwargs})
@@ -133,6 +152,44 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return [*_accumulated(how, [*start, *runtime.as_list(values)])]
         case _:
             return _call_unread(fun, args, kwargs)
+
+
+#: What makes containers, or takes them apart.
+_CONTAINERS: Final = frozenset(
+    (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined, runtime.as_list,
+     runtime.merged, runtime.unpacked, runtime.unpacked_star, runtime.collected,
+     runtime.collected_dict, runtime.defined, runtime.make_function, runtime.make_functions)
+)  # fmt: skip
+
+
+def _passes_on(fun: Any) -> bool:
+    """Whether a call only passes on what is known in each turn of a loop."""
+    if isinstance(fun, functools.partial):
+        return _passes_on(fun.func)
+    if isinstance(fun, type):
+        return issubclass(fun, BaseException)
+    method = fun.__func__ if isinstance(fun, MethodType) else fun
+    return is_read(method) or runtime.is_in(fun, _CONTAINERS)
+
+
+def _call_known(
+    turns: Turns, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Call a function of what is known in each turn of a loop.
+
+    Returns:
+        What it gives, if that is known too; and else the arguments as traced values.
+    """
+    if fun is operator.getitem and not holds_known(args[1]):
+        return args[0][args[1]], args, kwargs
+    sample = replaced((args, kwargs), turns, lambda value: value.sample)
+    if not (holds_tracer(sample) or fun is print or takes_functions(fun) or makes_text(fun)):
+        check_effects(fun, *sample)
+        found = in_each_turn(turns, fun, args, kwargs)
+        if found is not NOT_KNOWN:
+            return found, args, kwargs
+    traced = replaced((args, kwargs), turns, Known.array)
+    return NOT_KNOWN, *traced
 
 
 def _accumulated(how: Any, values: Sequence[Any]) -> Iterator[Any]:

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from tinyjax.source.staging.carry import RestructuredError
 from tinyjax.source.staging.graph import Loop
-from tinyjax.source.staging.items import is_scanned
+from tinyjax.source.staging.items import Items, is_scanned
 from tinyjax.source.staging.outcomes import Arrival, Outcome
+from tinyjax.source.staging.rolling import Roller
 from tinyjax.source.staging.runner import Runner
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError
 from tinyjax.source.staging.traced_loops import TracedLoop, static_length
@@ -40,14 +41,17 @@ def _in_python(
     """Make the turns of a loop one by one, until one does not say whether there is another."""
     header = loop.header
     count = len(run.graph.blocks[header].parameters)
+    roller = Roller(run, loop, inner, items, items is None or isinstance(items, Items))
     while True:
         mark = run.session.mark()
+        roller.begin()
         outcome = None
         with suppress(TracedEndError):
             outcome = run.execute(header, arrival, inner, turn_of=header, within=True)
         if outcome is not None:
             if outcome.only == header:
                 arrival = outcome.arrivals[header].first(count)
+                arrival = roller.end(arrival) or arrival
                 continue
             if header not in outcome.arrivals:
                 return outcome

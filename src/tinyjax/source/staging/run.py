@@ -296,6 +296,7 @@ class Run:
     def choose(self, pred: Array, yes: Part, no: Part, line: int) -> Outcome:
         before = evaluated_source()
         set_evaluated_source(self.source(line))
+        self.session.choices += 1
         try:
             if yes.raised is not None:
                 self.session.check(pred, yes.raised)

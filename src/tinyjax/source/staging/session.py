@@ -130,6 +130,7 @@ class Session:
         call: makes the calls of the programs.
         entered: the functions that are being run, outermost first.
         conditions: how many traced conditions and loops there are around.
+        choices: how often a traced condition has chosen.
         failures: where the checks so far failed, of which the first is to be told.
         managers: the context managers that were entered and not left.
         shared: the programs of functions that call themselves.
@@ -140,6 +141,7 @@ class Session:
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     entered: list[Entered] = attrs.field(factory=list)
     conditions: int = 0
+    choices: int = 0
     failures: list[Array] = attrs.field(factory=list)
     managers: list[Managed] = attrs.field(factory=list)
     shared: list[Shared] = attrs.field(factory=list)

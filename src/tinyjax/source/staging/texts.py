@@ -13,6 +13,7 @@ import numpy as np
 from tinyjax.callbacks.effects import debug_callback
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.errors import SourceError
+from tinyjax.source.staging.known import Known
 from tinyjax.source.staging.values import Structure, holds_tracer, take_apart
 from tinyjax.transforms.jvp import JVPTracer
 
@@ -172,4 +173,4 @@ def _printing(structure: Structure) -> Callable[..., None]:
 
 def as_texts(args: Sequence[Any]) -> list[Any]:
     """The arguments of an exception."""
-    return [str(arg) if isinstance(arg, TracedText) else arg for arg in args]
+    return [str(arg) if isinstance(arg, (TracedText, Known)) else arg for arg in args]

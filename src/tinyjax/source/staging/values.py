@@ -26,6 +26,7 @@ from tinyjax.errors import ArgumentError
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.source import runtime
 from tinyjax.source.cotangents import field_names, is_record
+from tinyjax.source.staging.known import Known
 from tinyjax.transforms.jvp import JVPTracer
 from tinyjax.tree import PyTreeDef
 
@@ -132,6 +133,8 @@ def is_dynamic(part: Any) -> bool:
     """Whether a part is an array or a number, and so can depend on a traced condition."""
     if isinstance(part, (Array, *_NUMBERS)):
         return True
+    if isinstance(part, Known):
+        return isinstance(part.sample, (*_NUMBERS, np.generic))
     return isinstance(part, (np.ndarray, np.generic)) and part.dtype.kind in "biufc"
 
 
@@ -169,6 +172,8 @@ def as_array(part: Any) -> Array:
     Raises:
         ArgumentError: it is an integer of more than 64 bits.
     """
+    if isinstance(part, Known):
+        return part.array()
     if type(part) is not int:
         return array.as_array(part)
     try:
@@ -182,7 +187,7 @@ def as_array(part: Any) -> Array:
 
 def aval_of(part: Any) -> ShapedArray:
     """The type of an array or a number."""
-    return as_array(part).aval
+    return part.aval if isinstance(part, Known) else as_array(part).aval
 
 
 def join_avals(x: ShapedArray, y: ShapedArray) -> ShapedArray:
@@ -210,6 +215,8 @@ def truth(value: Any) -> bool | Array:
     Raises:
         ArgumentError: it is an array with axes.
     """
+    if isinstance(value, Known):
+        value = value.array()
     if not is_undecided(value):
         return bool(value)
     if value.shape:
@@ -255,6 +262,8 @@ def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None =
     """
     if isinstance(value, Tracer):
         return is_undecided(value) if undecided else True
+    if isinstance(value, Known):
+        return True
     if isinstance(value, (Array, *_PLAIN)) or value is runtime.UNDEFINED:
         return False
     seen = set() if seen is None else seen

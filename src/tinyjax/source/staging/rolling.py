@@ -1,0 +1,251 @@
+"""Long loops over what is known, rolled up: one program for all turns but the first.
+
+A loop over a known range is made in Python, turn by turn. Where a turn contains traced control
+flow, and there are many, a ``scan`` takes the place of those that follow; what Python knows in each
+turn it goes on computing (``known``). Where the turns are not uniform, because what they carry
+changes its structure, or an item is asked for what no program can say, the loop goes on in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax.control_flow.scan import ScanParams, bind_scan
+from tinyjax.core.array import Array
+from tinyjax.core.jaxpr import JaxprEqn, subjaxprs
+from tinyjax.core.staging import StagingTrace
+from tinyjax.core.trace import Trace, current_trace
+from tinyjax.source.staging.carry import Carry
+from tinyjax.source.staging.graph import Counting, Loop
+from tinyjax.source.staging.items import Current, stacked
+from tinyjax.source.staging.known import (
+    NOT_KNOWN,
+    Known,
+    NotUniformError,
+    Turns,
+    current_turns,
+    is_equal,
+    known_of,
+    simulated,
+)
+from tinyjax.source.staging.numbers import integer
+from tinyjax.source.staging.outcomes import Arrival
+from tinyjax.source.staging.runner import Runner
+from tinyjax.source.staging.values import aval_of, is_dynamic, take_apart
+
+#: An equation takes a millisecond to compile, and a choice or a loop as long as so many.
+_CONTROL_FLOW: Final = 40
+#: Milliseconds of compilation from which on a loop is rolled up, if its turns make choices, and if
+#: they do not: then unrolling is what makes its program fast.
+_WORTH_IT: Final = 600
+_WORTH_IT_WITHOUT_CHOICES: Final = 5000
+#: How often a turn is staged until it is known what it carries.
+_ATTEMPTS: Final = 6
+
+#: A part of a carried variable: the place of that among those carried, and its own in it.
+Place: TypeAlias = tuple[int, int]
+
+
+def _recording() -> StagingTrace | None:
+    """The program that is being recorded, if one is."""
+    trace: Trace = current_trace()
+    while not isinstance(trace, StagingTrace):
+        if trace.parent is trace:
+            return None
+        trace = trace.parent
+    return trace
+
+
+def _cost(eqns: Sequence[JaxprEqn]) -> int:
+    """How long equations take to compile, in milliseconds."""
+    cost = len(eqns)
+    for eqn in eqns:
+        inner = [_cost(jaxpr.eqns) for jaxpr in subjaxprs(eqn.params)]
+        cost += sum(inner) + _CONTROL_FLOW * (eqn.primitive.name in ("cond", "scan", "while"))
+    return cost
+
+
+@attrs.define(eq=False)
+class Roller:
+    """Decides when a loop over what is known is rolled up, and does it.
+
+    Attributes:
+        run: the run that comes to the loop.
+        loop: the loop.
+        inner: the blocks at which a turn ends.
+        items: what it goes over.
+        done: whether it was rolled up, or cannot be.
+    """
+
+    run: Runner
+    loop: Loop
+    inner: frozenset[int]
+    items: Any
+    done: bool
+    _recorded: int = 0
+    _choices: int = 0
+
+    def begin(self) -> None:
+        """Remember how far the recording is at the beginning of a turn."""
+        trace = None if self.done else _recording()
+        self.done = trace is None
+        self._recorded = 0 if trace is None else len(trace.eqns)
+        self._choices = self.run.session.choices
+
+    def end(self, after: Arrival) -> Arrival | None:
+        """Roll up the turns that follow, if that is worth while and possible.
+
+        Args:
+            after: what the turn that was made has led to.
+
+        Returns:
+            What there is after the last turn; None if the next one is made in Python.
+        """
+        trace, counting = _recording(), self.loop.counting
+        if self.done or trace is None or counting is None:
+            return None
+        start = after.values[counting.counter]
+        left = len(self.items) - start
+        choices = self.run.session.choices > self._choices
+        worth_it = _WORTH_IT if choices else _WORTH_IT_WITHOUT_CHOICES
+        if _cost(trace.eqns[self._recorded :]) * left < worth_it:
+            return None
+        self.done = True
+        mark = self.run.session.mark()
+        try:
+            carry = Carry.of(self.run, self.loop, after, counting.counter, True)
+            return Rolled(self.run, self.loop, self.inner, self.items[start:], carry).made(counting)
+        except Exception:  # Python meets it too, or does without
+            self.run.session.rewind(mark)
+            return None
+
+
+class AgainError(Exception):
+    """A turn is staged again, with what is known now of what it carries."""
+
+
+class Rolled:
+    """A loop that is rolled up.
+
+    Attributes:
+        constant: the numbers that stay what they are.
+        changing: the numbers that Python knows in each turn, and what they are at the beginning of
+            each and after the last, if that is found out.
+    """
+
+    def __init__(
+        self, run: Runner, loop: Loop, inner: frozenset[int], items: Any, carry: Carry
+    ) -> None:
+        self.run = run
+        self.loop = loop
+        self.inner = inner
+        self.items = items
+        self.carry = carry
+        self.count = len(items)
+        self.constant = {
+            (i, j)
+            for i, parts in enumerate(carry.parts)
+            for j, part in enumerate(parts)
+            if is_dynamic(part) and not isinstance(part, (Array, np.ndarray))
+        }
+        self.changing: dict[Place, list[Any] | None] = {}
+        self.leaves: dict[Place, Known] = {}
+        self.following: dict[Place, Any] = {}
+
+    def made(self, counting: Counting) -> Arrival:
+        """Make the loop.
+
+        Raises:
+            NotUniformError: its turns cannot be one program.
+        """
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._made(counting)
+            except AgainError:
+                continue
+        raise NotUniformError
+
+    def _made(self, counting: Counting) -> Arrival:
+        fixed = {*self.constant, *self.changing}
+        carry = attrs.evolve(self.carry, fixed={(i, j): self._start(i, j) for i, j in fixed})
+
+        def turn(*arrays: Array) -> list[Array]:
+            *state, index = arrays
+            turns = Turns(index, self.count)
+            self.leaves = {place: self._leaf(place, turns) for place in self.changing}
+            token = current_turns.set(turns)
+            try:
+                here = attrs.evolve(carry, fixed={**carry.fixed, **self.leaves})
+                aside = self.run.aside()
+                aside.enter(self.loop.header, here.arrival(state, index))
+                aside.env[counting.items] = Current(self._item(turns))
+                branch = counting.inside
+                outcome = aside.execute(branch.target, aside.arrival(branch.args), self.inner)
+                if outcome.only != self.loop.header:
+                    raise NotUniformError
+                after = here.following(outcome.arrivals[self.loop.header])
+                self.following = {(i, j): after.parts[i][j] for i, j in fixed}
+                return here.next_arrays(outcome, state)
+            finally:
+                current_turns.reset(token)
+
+        index = integer(jnp.arange(self.count))
+        state, body = carry.match(turn, [index.aval.row()])
+        self._decide()
+        params = ScanParams(body.jaxpr, len(body.consts), len(state), self.count)
+        outs = bind_scan(body.jaxpr, body.consts, state, [index], params)
+        ends = {place: values[-1] for place, values in self.changing.items() if values is not None}
+        done = attrs.evolve(carry, fixed={**carry.fixed, **ends})
+        return done.arrival(outs, len(self.run.env[counting.items]))
+
+    def _start(self, i: int, j: int) -> Any:
+        return self.carry.parts[i][j]
+
+    def _leaf(self, place: Place, turns: Turns) -> Known:
+        return Known(turns, self.changing[place], self._start(*place))
+
+    def _item(self, turns: Turns) -> Any:
+        """The item of a turn."""
+        found = known_of(self.items, turns)
+        if found is not NOT_KNOWN:
+            return found
+        parts = [part for item in self.items for part in take_apart(item)[0]]
+        rows = (
+            stacked(self.items) if all(isinstance(x, (Array, np.ndarray)) for x in parts) else None
+        )
+        if rows is None or len({aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1:
+            raise NotUniformError
+        return rows.at(turns.index)
+
+    def _decide(self) -> None:
+        """See that what was taken for constant or known is so.
+
+        Raises:
+            AgainError: it is not, but something else that is known now.
+            NotUniformError: it is not, and nothing is known of it.
+        """
+        again = False
+        for place, value in self.following.items():
+            if isinstance(value, (Array, np.ndarray)):
+                self.constant.discard(place)
+                self.changing.pop(place, None)
+                again = True
+            elif place in self.constant and not is_equal(value, self._start(*place)):
+                self.constant.discard(place)
+                self.changing[place] = None
+                again = True
+        if not again and self.changing:
+            starts = {place: self._start(*place) for place in self.changing}
+            following = {place: self.following[place] for place in self.changing}
+            found = simulated(following, self.leaves, starts, self.count)
+            for place, values in found.items():
+                known = self.changing[place]
+                again = again or known is None or not all(map(is_equal, known, values))
+            self.changing.update(found)
+        if again:
+            raise AgainError
