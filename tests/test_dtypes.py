@@ -266,6 +266,7 @@ def test_to_inexact(defaults: str) -> None:
     assert dtypes.to_inexact(dtypes.int64) == dtypes.to_inexact(dtypes.uint64) == dtypes.float64
     assert dtypes.to_inexact(dtypes.int32) == dtypes.to_inexact(dtypes.bool_)
     assert dtypes.to_inexact(dtypes.int32) == dtypes.default_float()
+    assert dtypes.to_inexact(dtypes.int64, weak=True) == dtypes.default_float()
     assert dtypes.to_inexact(dtypes.bfloat16) == dtypes.bfloat16
 
 

@@ -174,14 +174,15 @@ def to_complex(dtype: DType) -> DType:
     return complex128 if dtype == float64 else complex64
 
 
-def to_inexact(dtype: DType) -> DType:
+def to_inexact(dtype: DType, weak: bool = False) -> DType:
     """Return the float or complex type in which to compute with values of a type.
 
-    That is the type itself where it is one; float64 for 64-bit integers; else the default float.
+    That is the type itself where it is one; float64 for 64-bit integers, unless they are weak; else
+    the default float.
     """
     if dtype in _INEXACT:
         return dtype
-    return float64 if dtype in _WIDE else default_float()
+    return float64 if dtype in _WIDE and not weak else default_float()
 
 
 # The lattice. An edge leads from a node to the nodes just above it.

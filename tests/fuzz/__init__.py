@@ -11,6 +11,11 @@ written out, matrices are decomposed by hand, and a reverse derivative is put to
 column from jvp, so that what is left in common is evaluation and jvp. Both must agree to 1e-9 of
 the result's size; and jvp must agree with a finite difference.
 
+Beside the float64 values there are ones of all other dtypes, whose promotions must be those that
+``result_type`` says, and special ones: NaN, infinities, zeros of either sign, the ends of the
+integers. They are chosen by the data and exact in their dtypes. Static arguments are tuples whose
+parts are equal and yet of different types.
+
 Steps keep values of moderate size and away from kinks: what grows goes through a sine, divisors
 stay away from zero, and thresholds are irrational.
 """

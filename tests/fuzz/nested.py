@@ -1,11 +1,13 @@
 """Steps with a function inside: transformations, the toolbox, control flow, rules."""
 
+import math
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
 import tinyjax
+import tinyjax.numpy as jnp
 from fuzz.plain import (
     F64,
     I32,
@@ -225,6 +227,70 @@ def nested_while(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
     return lax.while_loop(lambda state: ew.lt(state[0], n), both, (start, x))[1]
 
 
+STARTS: Final = (0, 0.1, 3, -2, np.int64(1), np.float32(0.5), np.int8(-1), 1.5)
+
+
+def nested_promoted(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
+    """A loop whose carry starts as a number or in another dtype; branches of several dtypes."""
+    start: Any = STARTS[k % len(STARTS)]
+    bound = k % 4
+    widens = isinstance(start, (bool, int, float)) and not isinstance(start, np.generic)
+
+    def turn(s: Any) -> Any:
+        return jnp.sin(total(fitted(body(x, c), x.shape))) + s * 0.5
+
+    def other(s: Any) -> Any:
+        return s + 1
+
+    if not ours:
+        s: Any = start
+        for _ in range(bound if widens else 1):
+            s = turn(s)
+    elif not widens:  # what has a dtype of its own keeps it in a carry
+        s = turn(jnp.asarray(start))
+    elif k % 3 == 0:
+        s = lax.fori_loop(0, bound, lambda i, s: turn(s), start)
+    elif k % 3 == 1:
+        s = lax.scan(lambda s, _: (turn(s), None), start, None, length=bound)[0]
+    else:
+        s = lax.while_loop(lambda s: s[0] < bound, lambda s: (s[0] + 1, turn(s[1])), (0, start))[1]
+    predicate = ew.gt(number(c, k, 1), full((), 0, I32))
+    if ours:
+        chosen = lax.cond(predicate, turn, other, s)
+    else:
+        chosen = jnp.where(predicate, turn(s), other(s))
+    return ew.add(x, constant(x, 1.0) * jnp.sin(jnp.asarray(chosen).astype(F64)))
+
+
+#: Of equal parts and of different types: what is compiled for one is not to be used for another.
+CONFIGURATIONS: Final[tuple[tuple[Any, ...], ...]] = (
+    (1, 0.5), (1.0, 0.5), (True, 0.5), (0.0, ("a", 1)), (-0.0, ("a", 1)), (0, ("a", 1.0)),
+    (False, ("a", True)), (2.0, (1, (-0.0,))), (2.0, (1, (0.0,))), (2, (1.0, (0,))),
+)  # fmt: skip
+
+
+def configured(configuration: Any) -> float:
+    """A number that tells apart what is equal: types, and the signs of zeros."""
+    if isinstance(configuration, tuple):
+        return 0.1 + sum(0.7**i * configured(part) for i, part in enumerate(configuration))
+    if isinstance(configuration, str):
+        return 0.01 * len(configuration)
+    by_type = {bool: 0.11, int: 0.23, float: 0.37}[type(configuration)]
+    return math.copysign(by_type, configuration) + 0.05 * float(configuration)
+
+
+def nested_static(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
+    """A jitted function with a static argument that is a tuple, called with two of them."""
+
+    def inner(z: Array, configuration: Any) -> Array:
+        return fitted(body(ew.mul(z, constant(z, configured(configuration))), c), x.shape)
+
+    fun = jit(inner, static_argnums=1) if ours else inner
+    n = len(CONFIGURATIONS)
+    first, second = CONFIGURATIONS[k % n], CONFIGURATIONS[(k + 1 + k // n) % n]
+    return ew.sub(fun(x, first), ew.mul(fun(x, second), constant(x, 0.5)))
+
+
 # Rules of one's own, which say what is so anyway.
 
 
@@ -326,6 +392,8 @@ NESTED: dict[str, Callable[[Body, Array, Array, int, bool], Array]] = {
     "scan": nested_scan,
     "fori": nested_fori,
     "while": nested_while,
+    "promoted": nested_promoted,
+    "static": nested_static,
     "custom_jvp": nested_custom_jvp,
     "custom_vjp": nested_custom_vjp,
     "custom_derivative": nested_custom_derivative,

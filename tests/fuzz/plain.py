@@ -293,4 +293,4 @@ OPERATIONS: dict[str, Callable[[Array, Array, int], Array]] = {
     "ordered": ordered,
     "complex": through_complex,
 }
-KINKED: Final = ("kink", "extremum", "chosen", "ordered", "cond", "switch", "while")
+KINKED: Final = ("kink", "extremum", "chosen", "ordered", "cond", "switch", "while", "promoted")

@@ -8,6 +8,7 @@ import numpy as np
 
 from fuzz.algebra import TWO_SIDED
 from fuzz.equations import EQUATIONS
+from fuzz.mixed import MIXED
 from fuzz.nested import NESTED
 from fuzz.plain import KINKED, MOST_NUMBER, OPERATIONS, Body
 from tinyjax.core.array import Array, as_array
@@ -19,7 +20,8 @@ Values = tuple[Array, ...]
 Function = Callable[..., Values]
 
 #: Steps that are operations, and those with a function inside.
-PLAIN = (*OPERATIONS, *TWO_SIDED)
+ONE_SIDED = {**OPERATIONS, **MIXED}
+PLAIN = (*ONE_SIDED, *TWO_SIDED)
 WITH_BODY = {**NESTED, **EQUATIONS}
 
 
@@ -66,7 +68,7 @@ class Program:
     @property
     def smooth(self) -> bool:
         """Whether a small step cannot cross a kink: no step has one."""
-        return not _any_of(KINKED, self.steps)
+        return not _any_of((*KINKED, *MIXED), self.steps)
 
 
 def _any_of(ops: Sequence[str], steps: Sequence[Step]) -> bool:
@@ -78,8 +80,8 @@ def run(steps: Sequence[Step], values: list[Array], with_jit: bool) -> list[Arra
     for step in steps:
         a = values[-1 - step.a % len(values)]
         b = values[-1 - step.b % len(values)]
-        if step.op in OPERATIONS:
-            values.append(OPERATIONS[step.op](a, b, step.k))
+        if step.op in ONE_SIDED:
+            values.append(ONE_SIDED[step.op](a, b, step.k))
         elif step.op in TWO_SIDED:
             values.append(TWO_SIDED[step.op](a, b, step.k, with_jit))
         else:

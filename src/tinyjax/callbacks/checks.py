@@ -20,7 +20,8 @@ from tinyjax.errors import (
     DtypeError,
 )
 from tinyjax.frames import Location, user_location
-from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.primitives.elementwise import and_
+from tinyjax.primitives.shape import broadcast_in_dim, move_batch_axis
 
 V = TypeVar("V")
 
@@ -80,11 +81,13 @@ def _error_if_jvp(
 def _error_if_batch(
     mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: ErrorIfParams
 ) -> tuple[Sequence[Array], Sequence[int | None]]:
-    operands = [
+    (failed,) = [
         x if axis is None else move_batch_axis(x, axis, 0, mapped.size)
         for x, axis in zip(values, axes, strict=True)
     ]
-    return bind(error_if_p, operands, params), ()
+    if mapped.taking_part is not None:  # in a branch that some examples do not take
+        failed = and_(failed, broadcast_in_dim(mapped.taking_part.mask, failed.shape, (0,)))
+    return bind(error_if_p, (failed,), params), ()
 
 
 @checked

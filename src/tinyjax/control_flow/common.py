@@ -12,12 +12,20 @@ from tinyjax import dtypes, tree, xla
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr, subjaxprs, zero_literal
-from tinyjax.core.primitive import Primitive
+from tinyjax.core.jaxpr import (
+    Jaxpr,
+    JaxprEqn,
+    Var,
+    effects,
+    eval_jaxpr,
+    subjaxprs,
+    zero_literal,
+)
+from tinyjax.core.primitive import MappedAxis, Participation, Primitive
 from tinyjax.core.staging import Staged, extend, stage, stand_ins
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
-from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives.elementwise import and_, convert_element_type
 from tinyjax.tree import PyTreeDef
 
 T = TypeVar("T")
@@ -111,6 +119,18 @@ def split(values: Sequence[T], *sizes: int) -> list[list[T]]:
 def at_front(batched: Sequence[bool]) -> tuple[int | None, ...]:
     """The batch axes of values that are batched along their first axis, or not at all."""
     return tuple([0 if b else None for b in batched])
+
+
+def of_those(mapped: MappedAxis, mask: Array, program: Jaxpr) -> MappedAxis:
+    """The axis to map a program over, of which it concerns only the examples where a mask holds.
+
+    It makes a difference to what the program does besides computing its results.
+    """
+    if not effects(program).any:
+        return mapped
+    outer = mapped.taking_part
+    both = mask if outer is None else and_(outer.mask, mask)
+    return attrs.evolve(mapped, taking_part=Participation(both))
 
 
 def paths(treedef: PyTreeDef, name: str) -> list[str]:

@@ -13,6 +13,7 @@ from tinyjax.control_flow.common import (
     contains,
     convert_all,
     convert_outputs,
+    of_those,
     paths,
     stage_function,
 )
@@ -324,21 +325,25 @@ def _of_those_who_take(
     used = {x for eqn in branch.eqns for x in eqn.inputs}
     marks = [mark and var in used for mark, var in zip(batched, branch.in_binders, strict=True)]
 
-    def of_many(operands: Sequence[Array]) -> list[Array]:
+    def of_many(here: Array, operands: Sequence[Array]) -> list[Array]:
         # not through batch_jaxpr: equations that are inlined here must not be recorded twice,
         # or nested branches would take time quadratic in their depth
         outs, axes = batch_flat(
-            lambda *args: eval_jaxpr(branch, args), mapped, operands, at_front(batched)
+            lambda *args: eval_jaxpr(branch, args),
+            of_those(mapped, here, branch),
+            operands,
+            at_front(batched),
         )
         return [
             move_batch_axis(out, axis, 0, mapped.size) for out, axis in zip(outs, axes, strict=True)
         ]
 
     differentiable = any(isinstance(x, Var) and dtypes.is_inexact(x.aval.dtype) for x in used)
-    if not (contains(branch, while_p) or differentiable) or not mapped.size:
-        return of_many(operands)
+    matters = differentiable or contains(branch, while_p) or effects(branch).any
+    if not matters or not mapped.size:
+        return of_many(here, operands)
     avals = [x.aval for x in (here, *operands)]
-    run = stage(lambda here, *operands: of_many(first_lane(here, operands, marks)), avals)
+    run = stage(lambda here, *operands: of_many(here, first_lane(here, operands, marks)), avals)
     zeros = tuple([zero_literal(aval) for aval in run.jaxpr.out_avals])
     nothing = Staged(Jaxpr(tuple(map(Var, avals)), (), zeros), ())
     anyone = convert_element_type(reduce_or(here, (0,)), dtypes.int32)

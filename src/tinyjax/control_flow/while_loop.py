@@ -14,6 +14,7 @@ from tinyjax.control_flow.common import (
     evaluate_compiled,
     fixed_point,
     match_carry,
+    of_those,
     rearrange,
     split,
     stabilise,
@@ -42,7 +43,7 @@ from tinyjax.primitives.shape import (
     zeros_like,
 )
 from tinyjax.primitives.stop_gradient import stop_gradient
-from tinyjax.transforms.batching import batch_jaxpr
+from tinyjax.transforms.batching import Batched, batch_jaxpr
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.tree import PyTreeDef
 
@@ -214,10 +215,10 @@ def _while_batch(
     fixed, other = split(consts, n)
     in_fixed, in_other = split(in_axes, n)
 
-    def of_condition(batched: tuple[bool, ...]) -> tuple[Staged, tuple[int | None, ...]]:
+    def of_condition(batched: tuple[bool, ...]) -> Batched:
         return batch_jaxpr(params.condition, mapped, (*in_fixed, *at_front(batched)))
 
-    def of_body(batched: tuple[bool, ...]) -> tuple[Staged, tuple[int | None, ...]]:
+    def of_body(batched: tuple[bool, ...], mapped: MappedAxis = mapped) -> Batched:
         given = (*in_other, *at_front(batched))
         return batch_jaxpr(params.body, mapped, given, batched)
 
@@ -252,9 +253,11 @@ def _while_batch(
             shared = (False,) * len(body.consts)
             marks = (*shared, *(axis is not None for axis in in_other), *batched)
             operands = first_lane(going, operands, marks)
+        turn, _ = of_body(batched, of_those(mapped, going, params.body))
+        given = [*turn.consts, *operands[len(body.consts) :]]
         after = [
             select(broadcast_in_dim(going, x.shape, (0,)), x, y)
-            for x, y in zip(eval_jaxpr(body.jaxpr, operands), before, strict=True)
+            for x, y in zip(eval_jaxpr(turn.jaxpr, given), before, strict=True)
         ]
         return [*eval_jaxpr(condition.jaxpr, [*fixed_, *after]), *after]
 

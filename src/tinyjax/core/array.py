@@ -738,7 +738,8 @@ class ConcreteArray(Array):
     def aval(self) -> ShapedArray:
         aval = self._aval
         if aval is None:
-            host = self.host
+            host = self._host
+            assert host is not None, "what a device buffer holds has a type"
             shape, dtype = host.shape, host.dtype
             # a call would cost as much again
             aval = self._aval = interned.get((shape, dtype, False)) or ShapedArray(shape, dtype)
@@ -1021,13 +1022,19 @@ def _of_number(value: int | float | complex, dtype: DType) -> ConcreteArray:
     return made
 
 
+def raw_host(x: ConcreteArray) -> HostArray:
+    """The data as evaluation reads it: not to be written to, nor given out."""
+    host = x._host
+    return x.host if host is None else host
+
+
 def given_number(x: ConcreteArray) -> HostArray:
     """The data of an array; where it was made of a Python number, that number before rounding.
 
     ``0.1`` beside a float64 is float64's 0.1, and not what is left of it in the default float.
     """
     number = getattr(x, "_number", None)
-    return x.host if number is None else np.asarray(number)
+    return raw_host(x) if number is None else np.asarray(number)
 
 
 def canonical_axis(axis: int, ndim: int, what: str = "axis") -> int:

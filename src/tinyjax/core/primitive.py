@@ -53,6 +53,20 @@ ZERO: Final = SymbolicZero.ZERO
 Tangent: TypeAlias = Union["Array", Literal[SymbolicZero.ZERO]]
 
 
+@attrs.frozen(eq=False)
+class Participation:
+    """Which examples take part in a branch or turn that is computed for all of them.
+
+    Attributes:
+        mask: a bool for each example.
+        batched: what was made of programs for these examples, by program and the way it was mapped.
+            It closes over the mask, so that it is not kept on the programs.
+    """
+
+    mask: Array
+    batched: dict[Hashable, Any] = attrs.field(factory=dict)
+
+
 @attrs.frozen
 class MappedAxis:
     """The axis that ``vmap`` maps over.
@@ -61,11 +75,13 @@ class MappedAxis:
         size: its size.
         name: its name for collectives.
         of_basis: whether it goes over the directions of a Jacobian, not over examples of the user.
+        taking_part: which examples do; None where all do, or it makes no difference.
     """
 
     size: int
     name: Hashable | None = None
     of_basis: bool = False
+    taking_part: Participation | None = attrs.field(default=None, eq=False)
 
 
 #: NumPy arrays in, NumPy arrays out: eager evaluation, and the oracle for the compiled one.

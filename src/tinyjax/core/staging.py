@@ -189,10 +189,17 @@ def extend(jaxpr: Jaxpr, fun: Callable[..., Sequence[Array]]) -> Jaxpr:
 
     Only the function is recorded; the program's equations are taken as they are.
     """
-    staged = stage(fun, jaxpr.out_avals)
+    computed = [x for x in jaxpr.outs if isinstance(x, Var)]
+
+    def of_computed(*values: Array) -> Sequence[Array]:
+        # results that are literals are given as such, so that what is made of them is one as well
+        rest = iter(values)
+        return fun(*[next(rest) if isinstance(x, Var) else x.value for x in jaxpr.outs])
+
+    staged = stage(of_computed, [x.aval for x in computed])
     assert not staged.consts, "nothing but the program's own values takes part"
     tail = staged.jaxpr
-    names = dict(zip(tail.in_binders, jaxpr.outs, strict=True))
+    names = dict(zip(tail.in_binders, computed, strict=True))
 
     def rename(x: Atom) -> Atom:
         return names.get(x, x) if isinstance(x, Var) else x

@@ -122,7 +122,8 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
 
         fresh = state._replace(turns=numpy.zeros_like(state.turns))
         last = while_loop(going, step, fresh, checkpoints=steps.checkpoints)
-        y = numpy.where(last.time < time, float("nan"), _interpolate(last, time))
+        # so that a time that is NaN is not reached either
+        y = numpy.where(last.time >= time, _interpolate(last, time), float("nan"))
         return last._replace(turns=state.turns + last.turns), y
 
     state = _State(

@@ -400,7 +400,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Return the elements converted to a dtype; floats are cut off towards zero to integers."""
-    return convert(as_array(operand), dtypes.check(new_dtype))
+    return _ew.convert_element_type(as_array(operand), dtypes.check(new_dtype))
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:

@@ -49,9 +49,6 @@ from tinyjax.numpy.promotion import (
     broadcast,
     broadcast_to_shape,
     convert,
-    convert_host,
-    promote_inexact,
-    strong,
 )
 from tinyjax.numpy.reductions import sum
 from tinyjax.primitives import elementwise as ew
@@ -161,7 +158,7 @@ def _make(x: Any, wanted: DType | None) -> Array:
         # at once, so that no conversion is staged
         if id(made) in followed:
             return ew.convert_element_type(made, wanted)
-        return ConcreteArray(convert_host(made.host, wanted))
+        return ConcreteArray(ew.convert_host(made.host, wanted))
     return made
 
 
@@ -183,7 +180,7 @@ def _of_list(x: Any, wanted: DType | None) -> Array:
     dtype = wanted or dtypes.promote([(p.dtype, p.weak_type) for p in parts])[0]
     known = [p for p in parts if isinstance(p, ConcreteArray) and id(p) not in followed]
     if len(known) == len(parts):
-        hosts = iter([convert_host(given_number(p), dtype) for p in known])
+        hosts = iter([ew.convert_host(given_number(p), dtype) for p in known])
         return ConcreteArray(_host_of(_nest(x, hosts), x))
     converted = iter([ew.convert_element_type(p, dtype) for p in parts])
     return _stack(_nest(x, converted), x)
@@ -239,7 +236,7 @@ def _of_numbers(x: Any, types: set[type], wanted: DType | None) -> Array:
                 f"array: {host.max() if host.max() > info.max else host.min()} does not fit in "
                 f"{info.dtype}. Give a wider dtype, for instance jnp.array(..., dtype=jnp.int64)."
             )
-    return ConcreteArray(convert_host(host, wanted))
+    return ConcreteArray(ew.convert_host(host, wanted))
 
 
 # Filled with one value
@@ -401,7 +398,7 @@ def arange(
     if any(not math.isfinite(v) for v in (first, last, by)):
         raise ArgumentError(f"arange needs finite numbers, but got {first}, {last} and {by}.")
     values = np.arange(first, last, by)
-    return ConcreteArray(convert_host(values, wanted))
+    return ConcreteArray(ew.convert_host(values, wanted))
 
 
 def _fits(name: str, value: int, dtype: DType) -> None:
@@ -479,8 +476,7 @@ def linspace(
     count = integer(num, "num")
     if count < 0:
         raise ArgumentError(f"linspace needs num to be at least 0, but got {num}.")
-    a, b = promote_inexact(*arrays("linspace", start, stop))
-    a, b = broadcast((strong(a), strong(b)), "linspace")
+    a, b = _ends("linspace", start, stop, dtype)
     wanted = a.dtype if dtype is None else dtypes.check(dtype)
     parts = count - 1 if endpoint else count
     shape = (count, *a.shape)
@@ -506,6 +502,22 @@ def linspace(
     return points, ew.div(ew.sub(b, a), like(a, parts))
 
 
+def _ends(
+    name: str, start: ArrayLike, stop: ArrayLike, dtype: DTypeLike, *others: ArrayLike
+) -> list[Array]:
+    """The ends of a range, of one shape, and other operands, in the type to compute with.
+
+    It is as precise as the type of the result, and complex if that is.
+    """
+    xs = arrays(name, start, stop, *others)
+    types = [(x.dtype, x.weak_type) for x in xs]
+    if dtype is not None:
+        types.append((dtypes.to_inexact(dtypes.check(dtype)), False))
+    inner = dtypes.to_inexact(dtypes.promote(types)[0])
+    a, b, *rest = [convert(x, inner) for x in xs]
+    return [*broadcast((a, b), name), *rest]
+
+
 def logspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -522,8 +534,9 @@ def logspace(
         >>> jnp.logspace(0, 2, 3, base=2)
         Array([1., 2., 4.], dtype=float32)
     """
-    exponents = linspace(start, stop, num, endpoint, False, None, axis)
-    result = power(convert(array_of("logspace", base), exponents.dtype), exponents)
+    first, last, root = _ends("logspace", start, stop, dtype, base)
+    exponents = linspace(first, last, num, endpoint, False, None, axis)
+    result = power(root, exponents)
     return result if dtype is None else astype(result, dtype)
 
 
@@ -550,8 +563,7 @@ def geomspace(
         >>> jnp.round(jnp.geomspace(1, 8, 4))
         Array([1., 2., 4., 8.], dtype=float32)
     """
-    a, b = promote_inexact(*arrays("geomspace", start, stop))
-    a, b = broadcast((strong(a), strong(b)), "geomspace")
+    a, b = _ends("geomspace", start, stop, dtype)
     signs = ew.sign(a)
     exponents = linspace(ew.log(ew.div(a, signs)), ew.log(ew.div(b, signs)), num, endpoint)
     result = ew.mul(ew.exp(exponents), broadcast_to_shape(signs, exponents.shape))

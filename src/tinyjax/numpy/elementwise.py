@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import builtins
 import math
+from typing import Final
+
+import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, first_element, is_splat
 from tinyjax.core.integers import integer
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
@@ -19,13 +22,16 @@ from tinyjax.numpy.promotion import (
     array_of,
     arrays,
     broadcast,
+    broadcast_to_shape,
     convert,
     inexact,
     inexact_operands,
     operands,
 )
 from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.bitcast import bitcast_convert_type
 from tinyjax.primitives.shape import full, full_like
+from tinyjax.primitives.stop_gradient import stop_gradient
 
 
 def _integers(x: Array) -> Array:
@@ -130,13 +136,29 @@ def _float_divmod(a: Array, b: Array) -> tuple[Array, Array]:
         ew.ne(ew.lt(towards_zero, zero), ew.lt(b, zero)), ew.ne(towards_zero, zero)
     )
     quotient = ew.select(other_side, ew.sub(quotient, one), quotient)
-    quotient = ew.select(ew.eq(b, zero), ew.div(a, b), quotient)
+    # the quotient by zero, which is constant where it is known at all
+    quotient = ew.select(ew.eq(b, zero), ew.floor(ew.div(a, b)), quotient)
     return quotient, ew.select(other_side, ew.add(towards_zero, b), towards_zero)
+
+
+def _towards_zero(a: Array, b: Array) -> Array:
+    """The remainder with the sign of the dividend; 0 where an integer is divided by 0."""
+    found = ew.rem(a, b)
+    if not dtypes.is_integer(a.dtype) or _is_known_nonzero(b):
+        return found
+    zero = full_like(a, 0)
+    return ew.select(ew.eq(b, zero), zero, found)
+
+
+def _is_known_nonzero(x: Array) -> bool:
+    if not isinstance(x, ConcreteArray) or not is_splat(x) or not x.size:
+        return False
+    return bool(first_element(x.host))
 
 
 def _floor_remainder(a: Array, b: Array) -> Array:
     """The remainder with the sign of the divisor, from that with the sign of the dividend."""
-    towards_zero = ew.rem(a, b)
+    towards_zero = _towards_zero(a, b)
     zero = full_like(a, 0)
     other_side = ew.and_(
         ew.ne(ew.lt(towards_zero, zero), ew.lt(b, zero)), ew.ne(towards_zero, zero)
@@ -147,6 +169,8 @@ def _floor_remainder(a: Array, b: Array) -> Array:
 def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x`` modulo ``y`` with the sign of ``y``, elementwise: Python's ``%``.
 
+    Integers modulo 0 are 0, floats NaN.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.remainder(jnp.array([7, -7]), 3)
@@ -154,16 +178,19 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     """
     a, b = operands("remainder", x, y)
     a, b = _integers(_no_complex("remainder", a)), _integers(b)
-    return ew.rem(a, b) if a.dtype.kind == "u" else _floor_remainder(a, b)
+    return _towards_zero(a, b) if a.dtype.kind == "u" else _floor_remainder(a, b)
 
 
 mod = remainder
 
 
 def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return the remainder of ``x / y`` with the sign of ``x``, elementwise: C's ``fmod``."""
+    """Return the remainder of ``x / y`` with the sign of ``x``, elementwise: C's ``fmod``.
+
+    It is 0 where an integer is divided by 0.
+    """
     a, b = operands("fmod", x, y)
-    return ew.rem(_integers(_no_complex("fmod", a)), _integers(b))
+    return _towards_zero(_integers(_no_complex("fmod", a)), _integers(b))
 
 
 def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
@@ -353,11 +380,31 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
         return x
     if decimals == 0:
         return rint(x)
-    factor = full_like(x, 10.0 ** builtins.abs(decimals))
+    if dtypes.is_complex(x.dtype):
+        return ew.complex_(round(ew.real(x), decimals), round(ew.imag(x), decimals))
+    # 16 bits do not hold the factors
+    wide = dtypes.float32 if dtypes.is_narrow_float(x.dtype) else x.dtype
+    return convert(_rounded(convert(x, wide, x.weak_type), decimals), x.dtype, x.weak_type)
+
+
+def _rounded(x: Array, decimals: int) -> Array:
+    """Round to decimal places other than 0, floats of 32 or 64 bits."""
+    x = stop_gradient(x)
+    limits = dtypes.finfo(x.dtype)
+    # the most places for which neither the factor overflows nor its reciprocal is zero to XLA
+    most = int(-limits.minexp * math.log10(2))
+    if decimals > most:
+        return x
+    if decimals < -most:
+        return ew.select(ew.is_finite(x), ew.mul(x, full_like(x, 0)), x)
     # the factor is exact, as one tenth would not be
-    if decimals > 0:
-        return ew.div(rint(ew.mul(x, factor)), factor)
-    return ew.mul(rint(ew.div(x, factor)), factor)
+    factor = full_like(x, 10.0 ** builtins.abs(decimals))
+    if decimals < 0:
+        return ew.mul(ew.round_(ew.div(x, factor)), factor)
+    scaled = ew.mul(x, factor)
+    # what has no fraction left, or overflows, has fewer places than are to be kept
+    whole = full_like(x, 2.0**limits.nmant)
+    return ew.select(ew.lt(ew.abs_(scaled), whole), ew.div(ew.round_(scaled), factor), x)
 
 
 around = round
@@ -398,14 +445,60 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``x1 * 2**x2``, elementwise; ``x2`` holds integers."""
-    exponent = array_of("ldexp", x2)
-    if not _is_integral(exponent):
-        raise DtypeError(f"ldexp: the exponent must hold integers, but got {exponent.aval}.")
-    a, power_ = inexact_operands("ldexp", x1, exponent)
-    # in two steps, as 2**x2 may overflow where the result does not
-    half = ew.floor(ew.mul(power_, full_like(power_, 0.5)))
-    two = full_like(a, 2)
-    return ew.mul(ew.mul(a, ew.pow_(two, half)), ew.pow_(two, ew.sub(power_, half)))
+    given = array_of("ldexp", x2)
+    if not _is_integral(given):
+        raise DtypeError(f"ldexp: the exponent must hold integers, but got {given.aval}.")
+    a, _ = inexact_operands("ldexp", x1, given)
+    a = _no_complex("ldexp", a)
+    wide = dtypes.float32 if dtypes.is_narrow_float(a.dtype) else a.dtype
+    exponent = broadcast_to_shape(_bounded_exponent(given), a.shape)
+    scaled = _scaled(convert(a, wide, a.weak_type), exponent)
+    return convert(scaled, a.dtype, a.weak_type)
+
+
+#: What no exponent need exceed: it takes the least float64 beyond the greatest one.
+_FAR: Final = 2200
+
+
+def _bounded_exponent(x: Array) -> Array:
+    """The exponents as int32, those that are too large or small for any float cut off."""
+    x = _integers(x)
+    ends = np.iinfo(x.dtype)
+    low, high = builtins.max(-_FAR, int(ends.min)), builtins.min(_FAR, int(ends.max))
+    return convert(ew.clamp(full_like(x, low), x, full_like(x, high)), dtypes.int32)
+
+
+def _scaled(x: Array, exponent: Array) -> Array:
+    """``x * 2**exponent`` for float32 or float64, rounded once.
+
+    In three steps, since ``2**exponent`` may overflow where the result does not. The first two
+    steps down stop where the last one still goes below the least number of full precision, so that
+    they do not round (the scheme of musl's ``scalbn``).
+    """
+    limits = dtypes.finfo(x.dtype)
+    top, bottom = int(limits.maxexp) - 1, int(limits.minexp)
+    down = bottom + int(limits.nmant) + 1
+    none = full_like(exponent, 0)
+    for _ in range(2):
+        step = ew.select(ew.gt(exponent, full_like(exponent, top)), full_like(exponent, top), none)
+        step = ew.select(
+            ew.lt(exponent, full_like(exponent, bottom)), full_like(exponent, down), step
+        )
+        x = ew.mul(x, _power_of_two(step, x))
+        exponent = ew.sub(exponent, step)
+    last = ew.clamp(full_like(exponent, bottom), exponent, full_like(exponent, top))
+    return ew.mul(x, _power_of_two(last, x))
+
+
+def _power_of_two(exponent: Array, like: Array) -> Array:
+    """``2**exponent`` in the type of another array, by its bits."""
+    limits = dtypes.finfo(like.dtype)
+    integers = dtypes.int64 if like.dtype == dtypes.float64 else dtypes.int32
+    biased = ew.add(exponent, full_like(exponent, int(limits.maxexp) - 1))
+    bits = ew.shift_left(
+        convert(biased, integers), full(exponent.shape, int(limits.nmant), integers)
+    )
+    return convert(bitcast_convert_type(bits, like.dtype), like.dtype, like.weak_type)
 
 
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -994,4 +1087,4 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False) -> Array:
         >>> jnp.astype(jnp.array([1.7, -1.7]), jnp.int8)
         Array([ 1, -1], dtype=int8)
     """
-    return convert(array_of("astype", x), dtypes.check(dtype))
+    return ew.convert_element_type(array_of("astype", x), dtypes.check(dtype))

@@ -29,6 +29,7 @@ from tinyjax.core.array import (
     followed,
     given_number,
     is_splat,
+    raw_host,
     scalar,
     splat,
 )
@@ -179,7 +180,7 @@ def _eager_getitem(x: ConcreteArray, index: Indices) -> Array | None:
     if found is None:
         return None
     try:
-        taken = x.host[found]
+        taken = raw_host(x)[found]
     except (IndexError, TypeError, ValueError, TinyjaxError):
         return None  # out of bounds, or wrong: the general way knows which
     return ConcreteArray(np.asarray(taken))
@@ -310,7 +311,7 @@ def update_at(
         Array([2., 0., 0.], dtype=float32)
     """
     if kind == "div" and not dtypes.is_inexact(x.dtype):
-        x = convert(x, dtypes.to_inexact(x.dtype))
+        x = convert(x, dtypes.to_inexact(x.dtype, x.weak_type))
     if x.dtype == dtypes.bool_ and kind not in ("set", "min", "max"):
         raise DtypeError(
             f"x.at[...] of bools cannot {kind}: it can set, min (which is and) and max (or)."
@@ -318,7 +319,7 @@ def update_at(
     update = _converted(x, value)
     plain = mode is None and wrap_negative_indices
     if plain and type(x) is type(update) is ConcreteArray and current_trace() is EVAL:
-        changed = _eager_update(x, index, update.host, kind)
+        changed = _eager_update(x, index, raw_host(update), kind)
         if changed is not None:
             return changed
     how = GatherScatterMode.from_any(mode)
@@ -386,7 +387,7 @@ def _eager_update(x: ConcreteArray, index: Indices, update: HostArray, kind: str
     found = _host_index(index)
     if found is None or (ufunc is None and kind != "set") or x.dtype.kind == "c":
         return None
-    out = np.array(x.host)
+    out = np.array(raw_host(x))
     try:
         if all(type(entry) in _BASIC for entry in found):
             view = out[found if Ellipsis in found else (*found, Ellipsis)]

@@ -19,8 +19,6 @@ from tinyjax.core.array import (
     ArrayLike,
     ConcreteArray,
     as_array,
-    followed,
-    given_number,
     met_splats,
     remember_splat,
     splat,
@@ -28,14 +26,11 @@ from tinyjax.core.array import (
 )
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import integers, one_or_more
-from tinyjax.core.primitive import HostArray
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, promote, to_inexact
 from tinyjax.errors import ArgumentError, NumberRangeError, ShapeError
 from tinyjax.primitives.elementwise import (
-    ConvertParams,
     convert_element_type,
-    convert_element_type_p,
 )
 from tinyjax.primitives.shape import BroadcastParams, broadcast_in_dim_p, reshape
 
@@ -73,20 +68,25 @@ def arrays(name: str, *values: ArrayLike) -> list[Array]:
 
 
 def convert(x: Array, dtype: DType, weak_type: bool = False) -> Array:
-    """Convert to a dtype; scalars at hand are converted at once, so that they stay literals."""
-    if x.dtype == dtype and x.weak_type == weak_type:
-        return x
-    if type(x) is ConcreteArray and x.weak_type and not x.shape and id(x) not in followed:
-        host = convert_host(given_number(x), dtype)
-        return ConcreteArray(host, ShapedArray((), dtype, weak_type))
+    """Convert an operand to the dtype of an operation.
+
+    Raises:
+        ArgumentError: ``x`` was made of a Python int that an integer dtype cannot hold.
+    """
+    if dtype.kind in "iu" and type(x) is ConcreteArray:
+        number = getattr(x, "_number", None)
+        if isinstance(number, int) and not fits(number, dtype):
+            raise ArgumentError(
+                f"{number} does not fit in {dtype.name}, the dtype of the array beside it. Convert "
+                "that to a wider one with .astype(...)."
+            )
     return convert_element_type(x, dtype, weak_type)
 
 
-def convert_host(host: HostArray, dtype: DType) -> HostArray:
-    """Convert data to a dtype as ``convert_element_type`` does."""
-    with np.errstate(all="ignore"):
-        params = ConvertParams(dtype, False)
-        return np.asarray(convert_element_type_p.rules.impl([host], params)[0])
+def fits(number: int, dtype: DType) -> bool:
+    """Say whether an integer dtype can hold a number."""
+    ends = np.iinfo(dtype)
+    return bool(ends.min <= number <= ends.max)
 
 
 def strong(x: Array) -> Array:
@@ -160,7 +160,7 @@ def promote_dtypes(*xs: Array) -> list[Array]:
 def promote_inexact(*xs: Array) -> list[Array]:
     """Convert arrays to their common dtype, or the float that stands for it: see ``to_inexact``."""
     dtype, weak = promote([(x.dtype, x.weak_type) for x in xs])
-    dtype = to_inexact(dtype)
+    dtype = to_inexact(dtype, weak)
     return [convert(x, dtype, weak) for x in xs]
 
 
@@ -238,7 +238,7 @@ def inexact_operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Arra
     """The same, with integers converted to floats."""
     a, b = operands(name, x, y)
     if a.dtype not in _INEXACT:
-        dtype, weak = to_inexact(a.dtype), a.weak_type
+        dtype, weak = to_inexact(a.dtype, a.weak_type), a.weak_type
         a, b = convert(a, dtype, weak), convert(b, dtype, weak)
     return a, b
 
@@ -249,4 +249,4 @@ def inexact(x: ArrayLike, name: str = "this function") -> Array:
     dtype = a.dtype
     if dtype in _INEXACT:
         return a
-    return convert(a, to_inexact(dtype), a.weak_type)
+    return convert(a, to_inexact(dtype, a.weak_type), a.weak_type)

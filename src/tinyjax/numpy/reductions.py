@@ -352,7 +352,7 @@ def _computation_type(dtype: DType) -> DType:
 
 def _result_type(dtype: DTypeLike, x: Array) -> DType:
     """The type of a mean: the one given, or the array's where that is inexact."""
-    return dtypes.to_inexact(x.dtype) if dtype is None else dtypes.check(dtype)
+    return dtypes.to_inexact(x.dtype, x.weak_type) if dtype is None else dtypes.check(dtype)
 
 
 def _divisor(

@@ -14,7 +14,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray
 from tinyjax.core.integers import integer, listed, one_or_more
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.elementwise import pick, truth
 from tinyjax.numpy.manipulation import ravel, stack, unravel_index
@@ -131,7 +131,9 @@ def nonzero(
     """
     x = array_of("nonzero", a)
     if not x.shape:
-        x = reshape(x, (1,))
+        raise ShapeError(
+            "nonzero needs an array with axes, but got a scalar. Give it one with jnp.atleast_1d."
+        )
     mask = truth(x)
     index_type = dtypes.default_int()
     if size is None:
@@ -182,4 +184,9 @@ def argwhere(
         Array([[0, 1],
                [1, 0]], dtype=int32)
     """
-    return stack(nonzero(a, size=size, fill_value=fill_value), axis=1)
+    x = array_of("argwhere", a)
+    if x.shape:
+        return stack(nonzero(x, size=size, fill_value=fill_value), axis=1)
+    # a scalar has no axis to be placed along: there is one row, or none, without columns
+    rows = nonzero(reshape(x, (1,)), size=size, fill_value=0)[0].size
+    return full((rows, 0), 0, dtypes.default_int())

@@ -16,6 +16,7 @@ from tinyjax.core.array import (
     ConcreteArray,
     as_array,
     canonical_axis,
+    scalar,
     splat,
 )
 from tinyjax.core.avals import ShapedArray
@@ -32,6 +33,7 @@ from tinyjax.numpy.promotion import (
     broadcast_shapes,
     broadcast_to_shape,
     convert,
+    fits,
     promote_dtypes,
 )
 from tinyjax.numpy.selection import flatnonzero
@@ -39,7 +41,7 @@ from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.gather import GatherDimensionNumbers, GatherScatterMode, Mode, gather
 from tinyjax.primitives.reduce import reduce_sum
 from tinyjax.primitives.scatter import ScatterDimensionNumbers, scatter
-from tinyjax.primitives.shape import full_like, reshape, rev
+from tinyjax.primitives.shape import full, full_like, reshape, rev
 from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
 
 
@@ -478,9 +480,14 @@ def searchsorted(
             "searchsorted knows the methods 'scan', 'scan_unrolled', 'sort' and 'compare_all', not "
             f"{method!r}."
         )
-    line, wanted = array_of("searchsorted", a), array_of("searchsorted", v)
+    line = array_of("searchsorted", a)
     if line.ndim != 1:
         raise ShapeError(f"searchsorted needs a sorted vector, but got {line.aval}.")
+    if isinstance(v, int) and dtypes.is_integer(line.dtype):
+        if not fits(v, line.dtype):  # before or after everything that does
+            return full((), 0 if v < 0 else line.size, default_int())
+        v = scalar(int(v), line.dtype)
+    wanted = array_of("searchsorted", v)
     if sorter is not None:
         line = getitem(line, (as_array(sorter),))
     line, wanted = promote_dtypes(line, wanted)
@@ -488,6 +495,7 @@ def searchsorted(
         isinstance(line, ConcreteArray)
         and isinstance(wanted, ConcreteArray)
         and line.dtype.kind in "iuf"
+        and not dtypes.is_extended(line.dtype)
         and current_trace() is EVAL
     ):
         found = np.searchsorted(line.host, wanted.host, side)

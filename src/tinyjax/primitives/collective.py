@@ -245,7 +245,7 @@ def pmean(
 
     def mean(leaf: Array) -> Array:
         if not dtypes.is_inexact(leaf.dtype):
-            leaf = convert_element_type(leaf, dtypes.to_inexact(leaf.dtype))
+            leaf = convert_element_type(leaf, dtypes.to_inexact(leaf.dtype, leaf.weak_type))
         return div(leaf, full_like(leaf, count))
 
     total = psum(tree.map(as_array, x), axis_name)

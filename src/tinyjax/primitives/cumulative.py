@@ -27,14 +27,15 @@ from tinyjax.errors import ShapeError
 from tinyjax.primitives.elementwise import (
     and_,
     convert_element_type,
+    div,
     eq,
-    exp,
-    is_finite,
+    exp_share,
     lower_logaddexp,
+    max_,
     mul,
-    ne,
+    not_,
+    or_,
     select,
-    sub,
 )
 from tinyjax.primitives.families import (
     add_tangents,
@@ -362,24 +363,42 @@ def _lower_logaddexp(low: Lowering, aval: ShapedArray, last: str, elements: Sequ
 def _cumprod_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
     # y[i] = x[i] * y[i - 1], so that dy[i] = x[i] * dy[i - 1] + y[i - 1] * dx[i]
     driven = mul(t, _shifted(out, params, 1))
-    return linear_recurrence(x, driven, params.axis, params.reverse)
+    # the first element multiplies no tangent: were it infinite, not even that of zero
+    factors = select(_is_first(x, params), zeros_like(x), x)
+    return linear_recurrence(factors, driven, params.axis, params.reverse)
+
+
+def _is_first(x: Array, params: CumulativeParams) -> Array:
+    """Where the way along the axis begins."""
+    places = iota(x.shape, dtypes.int32, params.axis)
+    return eq(places, full_like(places, x.shape[params.axis] - 1 if params.reverse else 0))
 
 
 def _extremum_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
-    # where the extremum stays as it was so does its tangent; of equals the first one counts
-    # (a first element that equals what stands before it has a tangent all the same)
-    places = iota(x.shape, dtypes.int32, params.axis)
-    first = full_like(places, x.shape[params.axis] - 1 if params.reverse else 0)
-    same = and_(eq(out, _shifted(out, params, 0)), ne(places, first))
-    stays = convert_element_type(same, x.dtype)
-    return linear_recurrence(stays, select(same, zeros_like(t), t), params.axis, params.reverse)
+    # the tangent is the mean of those of the elements that are equal to the extremum so far
+    first = _is_first(x, params)
+    stays = and_(eq(out, _shifted(out, params, 0)), not_(first))
+    takes_part = or_(eq(x, out), first)
+    wide = dtypes.float32 if dtypes.is_narrow_float(x.dtype) else x.dtype  # to count with
+    kept = convert_element_type(stays, wide)
+    count = linear_recurrence(
+        kept, convert_element_type(takes_part, wide), params.axis, params.reverse
+    )
+    some = max_(count, full_like(count, 1))  # NaN equals nothing
+    keeps = div(mul(kept, _shifted(count, params, 0)), some)
+    share = div(convert_element_type(takes_part, wide), some)
+    driven = mul(t, convert_element_type(share, x.dtype))
+    return linear_recurrence(
+        convert_element_type(keeps, x.dtype), driven, params.axis, params.reverse
+    )
 
 
 def _cumlogsumexp_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
     # the weights exp(y[i - 1] - y[i]) and exp(x[i] - y[i]); all zero where y is -inf
-    safe = select(is_finite(out), out, zeros_like(out))
-    keep = exp(sub(_shifted(out, params, -float("inf")), safe))
-    take = exp(sub(x, safe))
+    before, zero = _shifted(out, params, -float("inf")), zeros_like(out)
+    nothing = eq(out, full_like(out, -float("inf")))
+    keep = select(nothing, zero, exp_share(before, x))
+    take = select(nothing, zero, exp_share(x, before))
     return linear_recurrence(keep, mul(t, take), params.axis, params.reverse)
 
 

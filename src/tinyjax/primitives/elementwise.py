@@ -13,7 +13,14 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, met_splats, remember_splat
+from tinyjax.core.array import (
+    Array,
+    ConcreteArray,
+    followed,
+    given_number,
+    met_splats,
+    remember_splat,
+)
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import (
@@ -428,8 +435,8 @@ def _logaddexp_lowering(
     return (lower_logaddexp(lowering, lowering.avals_in[0], x, y),)
 
 
-def _exp_share(x: Array, y: Array) -> Array:
-    # exp(x) / (exp(x) + exp(y)); the difference of equal infinities is NaN, and each has a half
+def exp_share(x: Array, y: Array) -> Array:
+    """``exp(x) / (exp(x) + exp(y))``; of equal infinities each has a half."""
     equal_infinities = and_(eq(x, y), not_(is_finite(x)))
     return logistic(select(equal_infinities, _constant(x, 0.0), sub(x, y)))
 
@@ -440,8 +447,8 @@ logaddexp_p = binary(
     _logaddexp_lowering,
     "f",
     (
-        lambda t, z, x, y: mul(t, _exp_share(x, y)),
-        lambda t, z, x, y: mul(t, _exp_share(y, x)),
+        lambda t, z, x, y: mul(t, exp_share(x, y)),
+        lambda t, z, x, y: mul(t, exp_share(y, x)),
     ),
 )
 
@@ -1278,13 +1285,24 @@ def clamp(low: Array, x: Array, high: Array) -> Array:
     return min_(max_(x, low), high)
 
 
+def convert_host(host: HostArray, dtype: DType) -> HostArray:
+    """Convert data as ``convert_element_type`` does."""
+    with np.errstate(all="ignore"):
+        return np.asarray(_convert_impl([host], ConvertParams(dtype, False))[0])
+
+
 def convert_element_type(x: Array, dtype: DType, weak_type: bool = False) -> Array:
     """Return ``x`` with its elements converted to another dtype.
 
     Floats become integers by truncation, saturating at the ends; complex numbers become real by
-    dropping the imaginary part; anything becomes bool by comparison with zero.
+    dropping the imaginary part; anything becomes bool by comparison with zero. What was made of a
+    Python number is that number in the dtype.
     """
     aval = x.aval
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
+    if aval.weak_type and type(x) is ConcreteArray and not aval.shape and id(x) not in followed:
+        # a number, converted at once, so that it is rounded once and stays a literal
+        host = convert_host(given_number(x), dtype)
+        return ConcreteArray(host, ShapedArray((), dtype, weak_type))
     return bind1(convert_element_type_p, (x,), ConvertParams(dtype, weak_type))

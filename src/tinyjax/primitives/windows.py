@@ -331,7 +331,7 @@ def _combine(
         flat[lines] = rows  # of repeated lines NumPy keeps the last
     elif len(lines) == 1 or unique:
         flat[lines] = ufunc(flat[lines], rows)
-    elif flat.shape[1] == 1 and flat.dtype.kind in "iuf":
+    elif flat.shape[1] == 1 and flat.dtype.kind in "iuf" and not dtypes.is_extended(flat.dtype):
         # Fast since NumPy 1.25: 100,000 additions take 63 us, where sorting takes 10 ms.
         ufunc.at(flat.reshape(-1), lines, rows.reshape(-1))
     elif len(lines) * flat.shape[1] < 512:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Literal, overload
 
+import numpy as np
+
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes
 from tinyjax.numpy.elementwise import pick
@@ -19,6 +21,7 @@ from tinyjax.numpy.promotion import (
     promote_inexact,
     strong,
 )
+from tinyjax.numpy.reductions import all as all_of
 from tinyjax.numpy.reductions import max as maximum_of
 from tinyjax.numpy.reductions import sum as sum_of
 from tinyjax.primitives import elementwise as ew
@@ -418,6 +421,17 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     return ew.add(ew.sub(rel_entr(a, b), a), b)
 
 
+def _with_finite_exponential(x: Array) -> Array:
+    """Bound the real part from above; -inf in place of NaN."""
+    if not dtypes.is_complex(x.dtype):
+        most = float(np.floor(np.log(float(dtypes.finfo(x.dtype).max))))
+        bounded = ew.min_(x, full_like(x, most))
+        return ew.select(ew.eq(x, x), bounded, full_like(x, -math.inf))
+    re, im = ew.real(x), ew.imag(x)
+    bounded = _with_finite_exponential(pick(ew.is_finite(im), re, math.nan))
+    return ew.complex_(bounded, pick(ew.is_finite(im), im, 0))
+
+
 @overload
 def logsumexp(
     a: ArrayLike,
@@ -452,7 +466,8 @@ def logsumexp(
     Args:
         a: real or complex.
         axis: what is reduced: an axis, several, or None for all.
-        b: factors, which broadcast with ``a``; none by default.
+        b: factors, which broadcast with ``a``; none by default. Of an element with the factor 0
+            nothing gets into the value, even if it is infinite or NaN.
         keepdims: keep the axes, with size one.
         return_sign: return the logarithm of the sum's absolute value, and the sum's sign (for
             complex numbers its direction). Otherwise the result is NaN where the sum is negative.
@@ -477,16 +492,27 @@ def logsumexp(
         values, factors = map(
             strong, broadcast(promote_inexact(*arrays("logsumexp", a, b)), "logsumexp")
         )
-        values = pick(ew.ne(factors, full_like(factors, 0.0)), values, -math.inf)
     if where is not None:
         values = pick(where, values, -math.inf)
+        factors = None if factors is None else pick(where, factors, 0)
     axes = canonical_axes(axis, values.ndim)
     real = ew.real(values) if dtypes.is_complex(values.dtype) else values
+    absent = None if factors is None else ew.eq(factors, full_like(factors, 0))
+    if absent is not None:
+        real = pick(absent, -math.inf, real)
     # before the maximum, so that nothing is computed of a derivative that is dropped
     greatest = maximum_of(stop_gradient(real), axes, keepdims=True, initial=-math.inf)
     finite = ew.is_finite(greatest)
     shift = ew.select(finite, greatest, full_like(greatest, 0.0))
-    terms = ew.exp(values - ew.convert_element_type(shift, values.dtype))
+    exponents = values - ew.convert_element_type(shift, values.dtype)
+    if absent is not None:
+        # a finite exponential, so that its product with 0 is 0, whose derivative in b it is
+        bounded = _with_finite_exponential(exponents)
+        # what has no factor but 0 is -inf whatever a is, though the logarithm's slope is infinite
+        dead = all_of(absent, axes, keepdims=True)
+        bounded = pick(dead, stop_gradient(bounded), bounded)
+        exponents = ew.select(absent, bounded, exponents)
+    terms = ew.exp(exponents)
     total = sum_of(terms if factors is None else terms * factors, axes, keepdims=True)
     if return_sign or not dtypes.is_complex(total.dtype):
         # exponentials without factors have a sum that is its own absolute value

@@ -18,7 +18,7 @@ from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.closures import holds_tracer, tracers_in
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr, subjaxprs
+from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.trace import (
@@ -43,6 +43,8 @@ from tinyjax.primitives.shape import move_batch_axis, slice_in_dim, squeeze
 
 P = TypeVar("P")
 BatchAxis = int | None
+#: A program, and which axis of each of its results is the batch.
+Batched = tuple[Staged, tuple[BatchAxis, ...]]
 
 
 class BatchTracer(Tracer):
@@ -219,7 +221,7 @@ class BatchTrace(Trace):
         ]
 
     def mapped_axis(self) -> MappedAxis | None:
-        return self.mapped
+        return of_all(self.mapped)
 
     def split(self, value: Array) -> tuple[Array, BatchAxis]:
         """Return the array and batch axis of a value, which may be a constant to this trace."""
@@ -268,7 +270,7 @@ def batch_jaxpr(
     mapped: MappedAxis,
     axes: tuple[BatchAxis, ...],
     wanted: tuple[bool, ...] | None = None,
-) -> tuple[Staged, tuple[BatchAxis, ...]]:
+) -> Batched:
     """Stage the batched form of a jaxpr, and say which axis of each result is the batch.
 
     Args:
@@ -277,8 +279,20 @@ def batch_jaxpr(
         axes: which axis of each parameter is the batch; None where there is none.
         wanted: which results must be batched, at the front, even where all examples agree.
     """
+    chosen = mapped.taking_part
+    if chosen is not None and not effects(jaxpr).any:
+        return batch_jaxpr(jaxpr, of_all(mapped), axes, wanted)
 
-    def make() -> tuple[Staged, tuple[BatchAxis, ...]]:
+    def kept(key: Hashable, make: Callable[[], Batched]) -> Batched:
+        if chosen is None:
+            return jaxpr.derive(key, make)
+        found = chosen.batched.get((jaxpr, key))
+        if found is None:
+            found = chosen.batched[jaxpr, key] = make()
+        batched: Batched = found
+        return batched
+
+    def make() -> Batched:
         found: list[tuple[BatchAxis, ...]] = []
 
         def run(*args: Array) -> list[Array]:
@@ -291,7 +305,7 @@ def batch_jaxpr(
         ]
         return stage(run, avals), found[0]
 
-    plain = jaxpr.derive(("batch", mapped, axes), make)
+    plain = kept(("batch", mapped, axes), make)
     staged, out_axes = plain
     if wanted is None:
         return plain
@@ -299,7 +313,7 @@ def batch_jaxpr(
     if front == out_axes:
         return plain
 
-    def bring() -> tuple[Staged, tuple[BatchAxis, ...]]:
+    def bring() -> Batched:
         def to_front(*outs: Array) -> list[Array]:
             return [
                 move_batch_axis(out, axis, 0, mapped.size) if want else out
@@ -308,7 +322,12 @@ def batch_jaxpr(
 
         return Staged(extend(staged.jaxpr, to_front), staged.consts), front
 
-    return jaxpr.derive(("batch", mapped, axes, wanted), bring)
+    return kept(("batch", mapped, axes, wanted), bring)
+
+
+def of_all(mapped: MappedAxis) -> MappedAxis:
+    """The axis, with all its examples."""
+    return mapped if mapped.taking_part is None else attrs.evolve(mapped, taking_part=None)
 
 
 def axis_names(jaxpr: Jaxpr) -> frozenset[Hashable]:
