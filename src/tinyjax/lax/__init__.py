@@ -74,7 +74,7 @@ from tinyjax.primitives.gather import (
     GatherDimensionNumbers,
     GatherScatterMode,
     gather,
-    index_take,
+    take_front,
 )
 from tinyjax.primitives.scatter import (
     ScatterDimensionNumbers,
@@ -251,7 +251,7 @@ def conj(x: ArrayLike) -> Array:
     """Return the complex conjugate; a real number becomes complex."""
     array = as_array(x)
     if not dtypes.is_complex(array.dtype):
-        array = complex(array, _sh.zeros_like(array))
+        return complex(array, _sh.zeros_like(array))
     return bind1(_ew.conj_p, (array,), NO_PARAMS)
 
 
@@ -1094,6 +1094,45 @@ cummin = _cumulative("cummin", _cu.cummin_p, "Return the least element so far.")
 cumlogsumexp = _cumulative(
     "cumlogsumexp", _cu.cumlogsumexp_p, "Return the logarithm of the running sum of exponentials."
 )
+
+
+def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
+    """Take one element of each of several axes, at each of several places.
+
+    Args:
+        src: any dtype.
+        idxs: for each of the axes a vector of integers, all of one length and dtype; they are taken
+            modulo the axis's size.
+        axes: distinct axes of ``src``.
+
+    Returns:
+        An array with the indices' axis in front of ``src``'s other axes.
+
+    Raises:
+        ShapeError: the vectors or the axes do not fit each other or ``src``.
+        DtypeError: the indices are no integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> x = jnp.array([[1, 2], [3, 4]])
+        >>> lax.index_take(x, (jnp.array([0, 1]), jnp.array([-1, 0])), (0, 1))
+        Array([2, 3], dtype=int32)
+    """
+    x, places = as_array(src), [as_array(i) for i in idxs]
+    if len(places) != len(axes) or any(i.ndim != 1 for i in places):
+        raise ShapeError(
+            f"index_take needs a vector of indices for each of the axes {tuple(axes)}, but got "
+            f"{', '.join(str(i.aval) for i in places)}."
+        )
+    where = [canonical_axis(axis, x.ndim, "index_take: axis") for axis in axes]
+    inside = []
+    for i, axis in zip(places, where, strict=True):
+        size = _sh.full_like(i, x.shape[axis] or 1)
+        left = _ew.rem(i, size)
+        below = _ew.lt(left, _sh.full_like(left, 0))
+        inside.append(_ew.select(below, _ew.add(left, size), left))
+    return take_front(x, inside, where)
 
 
 def sort(

@@ -230,7 +230,17 @@ def vecdot(
     (x, y), dtype = _prepare("vecdot", (x1, x2), preferred_element_type)
     x = moveaxis(x, canonical_axis(axis, x.ndim), x.ndim - 1)
     y = moveaxis(y, canonical_axis(axis, y.ndim), y.ndim - 1)
+    _check_inner("vecdot", x, -1, y, -1)
     return _einsum("vecdot", "...k,...k->...", [_conjugate(x), y], dtype)
+
+
+def _check_inner(name: str, x: Array, i: int, y: Array, j: int) -> None:
+    """Raise unless two axes that are summed over are there and of one size: 1 is not broadcast."""
+    if x.ndim < -i or y.ndim < -j or x.shape[i] != y.shape[j]:
+        raise ShapeError(
+            f"{name} sums over axis {i} of the first operand and axis {j} of the second, which "
+            f"must have one size, but the shapes are {x.shape} and {y.shape}."
+        )
 
 
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -239,8 +249,9 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Raises:
         ShapeError: the sizes do not fit.
     """
-    xs, dtype = _prepare("matvec", (x1, x2), None)
-    return _einsum("matvec", "...nm,...m->...n", xs, dtype)
+    (x, y), dtype = _prepare("matvec", (x1, x2), None)
+    _check_inner("matvec", x, -1, y, -1)
+    return _einsum("matvec", "...nm,...m->...n", [x, y], dtype)
 
 
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -250,6 +261,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         ShapeError: the sizes do not fit.
     """
     (x, y), dtype = _prepare("vecmat", (x1, x2), None)
+    _check_inner("vecmat", x, -1, y, -2)
     return _einsum("vecmat", "...n,...nm->...m", [_conjugate(x), y], dtype)
 
 

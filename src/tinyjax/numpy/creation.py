@@ -498,8 +498,9 @@ def linspace(
     if not retstep:
         return points
     if parts <= 0:
-        return points, filled(a.shape, math.nan, a.dtype)
-    return points, ew.div(ew.sub(b, a), like(a, parts))
+        return points, filled(a.shape, math.nan, dtypes.to_inexact(wanted))
+    step = ew.div(ew.sub(b, a), like(a, parts))
+    return points, convert(step, dtypes.to_inexact(wanted))
 
 
 def _ends(
@@ -870,15 +871,22 @@ def _index_arrays(
     return ConcreteArray(rows.astype(dtype)), ConcreteArray(columns.astype(dtype))
 
 
+def _matrix_shape(name: str, m: ArrayLike) -> tuple[int, ...]:
+    x = array_of(name, m)
+    if x.ndim != 2:
+        raise ShapeError(f"{name} needs an array with two axes, but got shape {x.shape}.")
+    return x.shape
+
+
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Return the indices of the lower triangle of a matrix: see ``tril_indices``."""
-    _, (rows, columns) = _matrix_axes("tril_indices_from", arr)
+    rows, columns = _matrix_shape("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Return the indices of the upper triangle of a matrix: see ``triu_indices``."""
-    _, (rows, columns) = _matrix_axes("triu_indices_from", arr)
+    rows, columns = _matrix_shape("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
 
 

@@ -20,7 +20,7 @@ from tinyjax.numpy.elementwise import no_out
 from tinyjax.numpy.promotion import array_of, arrays, convert, promote_inexact, strong
 from tinyjax.primitives import cumulative as cu
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.gather import index_take
+from tinyjax.primitives.gather import take_front
 from tinyjax.primitives.reduce import reduce_or, reduce_sum
 from tinyjax.primitives.shape import (
     broadcast_in_dim,
@@ -202,13 +202,14 @@ def _cumulate(
     name: str, function: _Cumulative, a: ArrayLike, axis: int | None, dtype: DTypeLike
 ) -> Array:
     x, along = _along(name, a, axis)
-    if dtype is not None:
-        x = convert(x, dtypes.check(dtype))
-    if x.dtype == dtypes.bool_:
+    wanted = x.dtype if dtype is None else dtypes.check(dtype)
+    x = convert(x, wanted)
+    if wanted == dtypes.bool_:
         x = convert(x, dtypes.default_int())
     if not x.shape:
         raise ArgumentError(f"{name} needs an axis to run along, but got a scalar.")
-    return function(strong(x), along)
+    out = function(strong(x), along)
+    return convert(out, wanted) if dtype is not None else out
 
 
 def cumsum(
@@ -479,6 +480,8 @@ def _quantile(
         fractions = ew.div(fractions, full_like(fractions, whole))
     axes = canonical_axes(axis, x.ndim)
     kept = tuple(i for i in range(x.ndim) if i not in axes)
+    # the fractions' type says how exact they are, not what the result is
+    x = convert(x, dtypes.to_inexact(array_of(name, a).dtype))
     # the axes looked over become one, in front
     line = transpose(x, (*axes, *kept))
     rest = tuple(x.shape[i] for i in kept)
@@ -544,7 +547,9 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
 def _take_front(line: Array, places: Array) -> Array:
     """For every place the element of its own column."""
     rest = line.shape[1:]
+    if not places.size:
+        return full(places.shape, 0, line.dtype)
     coordinates = [iota(places.shape, dtypes.int32, i) for i in range(1, places.ndim)]
     flat = [reshape(i, (i.size,)) for i in (places, *coordinates)]
-    found = index_take(line, flat, tuple(range(line.ndim)))
+    found = take_front(line, flat, tuple(range(line.ndim)))
     return reshape(found, (places.shape[0], *rest))

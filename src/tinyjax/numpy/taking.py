@@ -23,7 +23,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import listed
 from tinyjax.core.primitive import HostArray
 from tinyjax.core.trace import EVAL, current_trace
-from tinyjax.dtypes import default_int
+from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from tinyjax.numpy.elementwise import remainder
 from tinyjax.numpy.indexing import getitem
@@ -392,7 +392,7 @@ def compress(
 
     Raises:
         ConcretizationError: the condition is not known.
-        ShapeError: the condition is no vector, or longer than the axis.
+        ShapeError: the condition is no vector, or is known to hold beyond the axis.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -407,13 +407,16 @@ def compress(
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
     axis = canonical_axis(axis, x.ndim)
-    if mask.ndim != 1 or mask.size > x.shape[axis]:
-        raise ShapeError(
-            f"compress needs a condition that is a vector of at most {x.shape[axis]} elements, but "
-            f"got {mask.aval}."
-        )
+    if mask.ndim != 1:
+        raise ShapeError(f"compress needs a condition that is a vector, but got {mask.aval}.")
     if size is None:
-        places: Array = ConcreteArray(np.nonzero(_known_mask("compress", mask))[0])
+        chosen = np.nonzero(_known_mask("compress", mask))[0]
+        if chosen.size and chosen[-1] >= x.shape[axis]:
+            raise ShapeError(
+                f"compress: the condition holds at {chosen[-1]}, but the axis has size "
+                f"{x.shape[axis]}."
+            )
+        places: Array = ConcreteArray(chosen)
     else:
         places = flatnonzero(mask, size=size, fill_value=x.shape[axis])
     return take(x, places, axis, mode="fill", fill_value=fill_value)
@@ -499,7 +502,7 @@ def searchsorted(
         and current_trace() is EVAL
     ):
         found = np.searchsorted(line.host, wanted.host, side)
-        return ConcreteArray(np.asarray(found, default_int()))
+        return ConcreteArray(np.asarray(found, _counting(line)))
     if method == "compare_all":
         both = (*wanted.shape, line.size)
         before = _goes_before(
@@ -507,9 +510,9 @@ def searchsorted(
             broadcast_to_shape(reshape(wanted, (*wanted.shape, 1)), both),
             side,
         )
-        return reduce_sum(convert(before, default_int()), (wanted.ndim,))
+        return reduce_sum(convert(before, _counting(line)), (wanted.ndim,))
     # Bisection: all elements before ``low`` go before, none from ``high`` on.
-    dtype = default_int() if line.size < 2**31 else dtypes.int64
+    dtype = _counting(line)
     low: Array = splat(0, ShapedArray(wanted.shape, dtype))
     high: Array = splat(line.size, ShapedArray(wanted.shape, dtype))
     for _ in range(line.size.bit_length()):
@@ -521,6 +524,11 @@ def searchsorted(
         low = ew.select(before, ew.add(middle, full_like(low, 1)), low)
         high = ew.select(ew.and_(is_open, ew.not_(before)), middle, high)
     return low
+
+
+def _counting(line: Array) -> DType:
+    """The integers in which places of a vector are told."""
+    return dtypes.int32 if line.size < 2**31 else dtypes.int64
 
 
 def _goes_before(x: Array, wanted: Array, side: str) -> Array:

@@ -324,9 +324,9 @@ def gather(
         slice_sizes: the size of a window along each axis of the operand.
         unique_indices: a promise that no two windows overlap.
         indices_are_sorted: a promise that the index vectors are in order.
-        mode: of windows out of bounds; ``"fill"`` by default.
-        fill_value: what stands in them; by default NaN for floats, the least integer for signed and
-            the greatest for unsigned ones, True for bools.
+        mode: of windows out of bounds; by default they are moved inside (``"clip"``).
+        fill_value: what stands in them with ``"fill"``; by default NaN for floats, the least
+            integer for signed and the greatest for unsigned ones, True for bools.
 
     Returns:
         An array with the index vectors' axes and, at ``offset_dims``, the windows'.
@@ -353,7 +353,7 @@ def gather(
     params = GatherParams(
         dimension_numbers,
         as_axes(slice_sizes),
-        GatherScatterMode.from_any(mode),
+        GatherScatterMode.CLIP if mode is None else GatherScatterMode.from_any(mode),
         canonical_fill(fill_value, x.dtype),
         indices_are_sorted,
         unique_indices,
@@ -361,7 +361,7 @@ def gather(
     return bind1(gather_p, (x, indices), params)
 
 
-def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
+def take_front(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
     """Take one element of each of several axes, at each of several places.
 
     Args:
@@ -372,12 +372,6 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
 
     Returns:
         An array with the indices' axis in front of ``src``'s other axes.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.primitives.gather import index_take
-        >>> index_take(jnp.array([[1, 2], [3, 4]]), (jnp.array([0, 1]), jnp.array([1, 0])), (0, 1))
-        Array([2, 3], dtype=int32)
     """
     x, along = as_array(src), integers(axes, "axes")
     indices = [as_array(i) for i in listed(idxs, "idxs")]

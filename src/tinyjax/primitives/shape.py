@@ -21,8 +21,8 @@ from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitiv
 from tinyjax.core.stablehlo import Lowering, int_array
 from tinyjax.core.trace import bind, bind1
 from tinyjax.core.unnest import VIEW
-from tinyjax.dtypes import DType
-from tinyjax.errors import ShapeError
+from tinyjax.dtypes import DType, bool_
+from tinyjax.errors import DtypeError, ShapeError
 
 P = TypeVar("P")
 
@@ -866,6 +866,12 @@ def _iota_impl(operands: Sequence[HostArray], params: IotaParams) -> Sequence[Ho
 def _iota_type(avals: Sequence[ShapedArray], params: IotaParams) -> Sequence[ShapedArray]:
     if not 0 <= params.axis < len(params.shape):
         raise ShapeError(f"iota needs an axis of {params.shape}, but got {params.axis}.")
+    if any(n < 0 for n in params.shape):
+        raise ShapeError(f"iota needs a shape without negative sizes, but got {params.shape}.")
+    if params.dtype == bool_:
+        raise DtypeError(
+            "iota does not count in bool. Count in int32, and convert with .astype(bool)."
+        )
     return (ShapedArray(params.shape, params.dtype),)
 
 
