@@ -17,6 +17,8 @@ PROJECT = nox.project.load_toml("pyproject.toml")
 ENVIRONMENT = Path(".nox", "dev").absolute()
 PROGRAMS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
 FUZZ_EXAMPLES = "2000"
+# Those of tests/conftest.py, which leaves flags alone that are in the environment.
+XLA_FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
 
 def run(session: nox.Session, program: str, *args: str, env: dict[str, str] | None = None) -> None:
@@ -79,7 +81,7 @@ def lint(session: nox.Session) -> None:
 def typeguard(session: nox.Session) -> None:
     """Run the quick tests with runtime type checks in every function of the package.
 
-    A sixth of the cases of each is taken (tests/conftest.py).
+    Of a test with many cases one in eight is taken (tests/conftest.py).
     """
     install(session, ".", "test")
     marked = ("-m", "not fuzz and not slow and not wrong_types and not counts")
@@ -104,6 +106,37 @@ def fuzz(session: nox.Session) -> None:
         env={
             "TINYJAX_FUZZ_EXAMPLES": budget,
             "XLA_FLAGS": "--xla_backend_optimization_level=1",
+        },
+    )
+
+
+#: Older processors, to be imitated: what OpenBLAS calls each, which of the instructions that it may
+#: choose NumPy keeps, and XLA's newest.
+PROCESSORS: dict[str, tuple[str, set[str], str]] = {
+    "haswell": ("Haswell", {"X86_V3", "AVX2", "FMA3"}, "AVX2"),
+    "sandybridge": ("Sandybridge", set(), "AVX"),
+    "nehalem": ("Nehalem", set(), "SSE4_2"),
+}
+
+
+@nox.session
+@nox.parametrize("processor", list(PROCESSORS))
+def processors(session: nox.Session, processor: str) -> None:
+    """Run the tests as on older x86 processors, which round sums and logarithms otherwise.
+
+    ``nox -s "processors(processor='haswell')"`` imitates one. Arguments go to pytest.
+    """
+    install(session, ".", "test", "examples", "types")
+    openblas, kept, xla = PROCESSORS[processor]
+    ask = "import numpy; print(*numpy.show_config('dicts')['SIMD Extensions'].get('found', ()))"
+    found = session.run(str(PROGRAMS / "python"), "-W", "ignore", "-c", ask, silent=True)
+    run(
+        session,
+        *("pytest", "-n", "2", *session.posargs),
+        env={
+            "OPENBLAS_CORETYPE": openblas,
+            "NPY_DISABLE_CPU_FEATURES": " ".join(set(str(found).split()) - kept),
+            "XLA_FLAGS": f"{XLA_FLAGS} --xla_cpu_max_isa={xla}",
         },
     )
 

@@ -3,9 +3,9 @@
 import gc
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from zlib import crc32
 
 import hypothesis
@@ -14,9 +14,12 @@ import pytest
 from tinyjax import default_dtypes
 
 # LLVM's optimisation, and the lowering by way of MLIR of what XLA fuses, are two thirds of the time
-# of a compilation (docs/jaxlib.md). Small programs that run once repay neither.
+# of a compilation (docs/jaxlib.md); cutting a module up for several threads takes a fifth of
+# the rest. Small programs that run once repay none of it.
 os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1",
 )
 
 # XLA prints what it thinks of the machine; read when jaxlib is first imported.
@@ -36,24 +39,33 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 
-#: Of a test with many cases the run with runtime type checks takes one in so many, other ones of
-#: each test: what a function takes and gives is of the same types in most of them.
-_ONE_CASE_IN = 6
+#: Of a test with many cases the run with runtime type checks takes one in so many: what a function
+#: takes and gives is of the same types in most of them.
+_CASES_PER_TYPE_CHECK = 8
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not os.environ.get("TINYJAX_TYPECHECK"):
-        return
-    seen: Counter[str] = Counter()
-    kept: list[pytest.Item] = []
-    left_out: list[pytest.Item] = []
+    """Choose among the cases of tests with many: the same ones in every run, and spread evenly.
+
+    Of a test marked ``sampled(n)`` plain runs take one case in n; the others become searches, which
+    ``nox -s fuzz`` makes.
+    """
     for item in items:
-        test = item.nodeid.split("[")[0]
-        seen[test] += 1
-        taken = (seen[test] + crc32(test.encode())) % _ONE_CASE_IN == 0
-        (kept if "[" not in item.nodeid or taken else left_out).append(item)
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = kept
+        if (mark := item.get_closest_marker("sampled")) and not _chosen(item, mark.args[0]):
+            item.add_marker(pytest.mark.fuzz)
+    if os.environ.get("TINYJAX_TYPECHECK"):
+        kept: list[pytest.Item] = []
+        left_out: list[pytest.Item] = []
+        for item in items:
+            taken = "[" not in item.nodeid or _chosen(item, _CASES_PER_TYPE_CHECK)
+            (kept if taken else left_out).append(item)
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
+def _chosen(item: pytest.Item, one_in: int) -> bool:
+    return crc32(item.nodeid.encode()) % one_in == 0
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +75,38 @@ def double_precision() -> Iterator[None]:
         yield
 
 
+def pytest_collection_finish() -> None:
+    _set_aside()
+
+
 _tests_run = count(1)
-#: After so many tests compiled programs are dropped.
-_PROGRAMS_KEPT_FOR = 200
+#: After so many tests it is seen to what they have left.
+_TESTS_PER_LOOK = 200
+#: Linux gives a process 65,530 mappings of memory, and LLVM aborts it when it gets no more.
+_MOST_MAPPINGS = 25_000
 
 
 def pytest_runtest_teardown() -> None:
-    """Drop compiled programs now and then: Linux gives a process 65,530 mappings of memory.
+    """Now and then set aside what tests have left, or drop compiled programs if they are many.
 
-    A program takes about ten, the reference programs that jax compiles are never dropped by
-    themselves, and LLVM aborts the process when it gets no more.
+    A program takes about ten mappings, and the reference programs that jax compiles are never
+    dropped by themselves.
     """
-    if next(_tests_run) % _PROGRAMS_KEPT_FOR:
+    if next(_tests_run) % _TESTS_PER_LOOK:
         return
-    for name, clear in (("jax", "clear_caches"), ("tinyjax.xla", "cache_clear")):
-        if name in sys.modules:
-            getattr(sys.modules[name], clear)()
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > _MOST_MAPPINGS:
+        for name, clear in (("jax", "clear_caches"), ("tinyjax.xla", "cache_clear")):
+            if name in sys.modules:
+                getattr(sys.modules[name], clear)()
+        gc.unfreeze()
+    _set_aside()
+
+
+def _set_aside() -> None:
+    """Leave out of later garbage collections what is alive now: modules, tests, caches, reports.
+
+    A full collection over them takes seconds in the end, and hundreds of tests ask for one.
+    """
     gc.collect()
+    gc.freeze()

@@ -16,6 +16,7 @@ _run = count(1)
 _KEPT_FOR = 50
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(CASES)
 def test_transformations_commute(case: Case) -> None:

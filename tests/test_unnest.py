@@ -143,6 +143,7 @@ def size(jaxpr: Jaxpr) -> int:
 # What is computed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
 @pytest.mark.parametrize("name", NESTS)
 def test_values_are_those_of_plain_python(

@@ -336,7 +336,8 @@ def check_jvp(
         f_jvp: takes primals and tangents, as tuples, and returns the value and its tangent; for
             instance ``functools.partial(tinyjax.jvp, f)``.
         args: the arguments at which to check.
-        atol: absolute tolerance; by default fit for the widest rounding among the dtypes.
+        atol: absolute tolerance; by default fit for the widest rounding among the dtypes and
+            the size of the results.
         rtol: relative tolerance; likewise.
         eps: step of the difference; by default the cube root of the precision.
 
@@ -369,7 +370,8 @@ def check_vjp(
         f_vjp: takes the arguments and returns the value and the pull-back; for instance
             ``functools.partial(tinyjax.vjp, f)``.
         args: the arguments at which to check.
-        atol: absolute tolerance; by default fit for the widest rounding among the dtypes.
+        atol: absolute tolerance; by default fit for the widest rounding among the dtypes and
+            the size of the results.
         rtol: relative tolerance; likewise.
         eps: step of the difference; by default the cube root of the precision.
 
@@ -407,7 +409,8 @@ def check_grads(
         args: the arguments at which to check: not where ``f`` has a kink.
         order: how many times to differentiate.
         modes: ``"fwd"``, ``"rev"``, or both.
-        atol: absolute tolerance; by default fit for the widest rounding among the dtypes.
+        atol: absolute tolerance; by default fit for the widest rounding among the dtypes and
+            the size of the results.
         rtol: relative tolerance; likewise.
         eps: step of the difference; by default the cube root of the precision.
 

@@ -155,6 +155,8 @@ def test_first_derivatives(name: str) -> None:
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_second_derivatives(name: str) -> None:
     gradient = source.grad(partial(weighted, FUNCTIONS[name]))

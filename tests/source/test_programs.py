@@ -65,6 +65,8 @@ def test_values_and_gradients(program: Program, args: tuple[Any, ...]) -> None:
             np.testing.assert_allclose(ours, np.asarray(theirs), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("program", "args"), CURVED)
 def test_second_derivatives(program: Program, args: tuple[Any, ...]) -> None:
     ways = directions(args)

@@ -83,6 +83,7 @@ def compare_staged(text: str, point: tuple[float, float]) -> None:
     assert [float(part) for part in gradient] == pytest.approx(list(ours), rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(text=programs(), point=points)
 def test_random_programs(text: str, point: tuple[float, float]) -> None:

@@ -55,22 +55,10 @@ def staged(program: Program, args: tuple[Any, ...]) -> tuple[Callable[..., Any],
     return call, traced
 
 
-# Compiling them all takes minutes: the fuzz session does.
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("program", ROWS[::2])
-def test_values_and_gradients(program: Program) -> None:
-    compare_inside(program)
-
-
-@pytest.mark.fuzz
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", ROWS)
-def test_all_values_and_gradients(program: Program) -> None:
-    compare_inside(program)
-
-
-def compare_inside(program: Program) -> None:
+def test_values_and_gradients(program: Program) -> None:
     """Hold value and gradient under `jit` against Python's value and differences of it."""
     args = program.args[0]
     fun, traced = staged(program, args)
@@ -94,18 +82,9 @@ def compare_inside(program: Program) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", ROWS[::5])
-def test_differentiated_and_mapped_from_outside(program: Program) -> None:
-    compare_from_outside(program)
-
-
-@pytest.mark.fuzz
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("program", ROWS)
-def test_all_differentiated_and_mapped_from_outside(program: Program) -> None:
-    compare_from_outside(program)
-
-
-def compare_from_outside(program: Program) -> None:
+def test_differentiated_and_mapped_from_outside(program: Program) -> None:
     """Hold `grad` and `vmap` of the compiled program against what else there is.
 
     It is mapped over the arguments and others close to them.
