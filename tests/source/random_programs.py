@@ -3,6 +3,9 @@
 Loops are bounded, divisors stay away from zero, and products go through a sine, so that every
 program ends with a moderate number. Some name a variable that a path has not given a value; then
 the program raises what Python raises.
+
+Programs to be staged draw more: arithmetic of truth values, long loops over known ranges, and calls
+with effects. Operators of tracers do not mean the same there, and effects have no derivative.
 """
 
 import hashlib
@@ -27,11 +30,39 @@ def compiled(text: str, **namespace: Any) -> FunctionType:
 
 
 @st.composite
-def numbers(draw: st.DrawFn, names: tuple[str, ...], depth: int = 2) -> str:
+def counts(draw: st.DrawFn, names: tuple[str, ...]) -> str:
+    """A number made of truth values and integers, or a power that is one divided by another."""
+    p, q = (f"({draw(conditions(names, 0, True))})" for _ in range(2))
+    a = draw(numbers(names, 0))
+    ways = [
+        f"({p} + {q})",
+        f"({p} - {q}) * {a}",
+        f"sum([{p}, {q}, 1])",
+        f"(-{p} + {a})",
+        f"({p} * {q} + {p})",
+        f"(1.5 + {a} * {a}) ** -{draw(st.integers(1, 3))}",
+        "(2 + k * k) ** -1",
+        f"2.0 ** (k % 3 - {p})",
+        f"(k // 2 - k % 3) * {a}",
+        f"divmod(7 - k, 2 + {p})[1]",
+        f"({a}, 0.25, 0.5)[{p} + {q}]",
+        f"sum([{a}, k, 2][{draw(st.integers(-3, 2))}:])",
+        f"int(2.5 * math.tanh({a})) / 4",
+        f"({p} and {a}) + ({q} or 0.25)",
+        f"max({p}, {a}) * min(k, 0.75)",
+        f"({p} if {q} else {a})",
+    ]
+    return draw(st.sampled_from(ways))
+
+
+@st.composite
+def numbers(draw: st.DrawFn, names: tuple[str, ...], depth: int = 2, more: bool = False) -> str:
     """An expression whose value is a number."""
     if depth == 0 or draw(st.integers(0, 3)) == 0:
         return draw(st.sampled_from([*names, *names, "0.5", "1.25", "2", "-1", "k"]))
-    e = numbers(names, depth - 1)
+    e = numbers(names, depth - 1, more)
+    if more and draw(st.integers(0, 5)) == 0:
+        return draw(counts(names))
     a, b = draw(e), draw(e)
     match draw(st.integers(0, 17)):
         case 0 | 1:
@@ -43,7 +74,7 @@ def numbers(draw: st.DrawFn, names: tuple[str, ...], depth: int = 2) -> str:
         case 5:
             return f"{a} / (2 + math.cos({b}))"
         case 6:
-            return f"({a} if {draw(conditions(names, depth - 1))} else {b})"
+            return f"({a} if {draw(conditions(names, depth - 1, more))} else {b})"
         case 7:
             return f"({a} {draw(st.sampled_from(['and', 'or']))} {b})"
         case 8:
@@ -56,7 +87,7 @@ def numbers(draw: st.DrawFn, names: tuple[str, ...], depth: int = 2) -> str:
             return f"[{a}, {b}, {draw(e)}][{draw(st.integers(-3, 2))}]"
         case 12:
             index = draw(st.sampled_from(["j", "m"]))
-            inner = draw(numbers((*names, index), depth - 1))
+            inner = draw(numbers((*names, index), depth - 1, more))
             test = draw(st.sampled_from(["", f" if {index} != 1", f" if {a} < {index}"]))
             return f"math.sin(sum([{inner} for {index} in range(3){test}]))"
         case 13:
@@ -73,19 +104,25 @@ def numbers(draw: st.DrawFn, names: tuple[str, ...], depth: int = 2) -> str:
 
 
 @st.composite
-def conditions(draw: st.DrawFn, names: tuple[str, ...], depth: int = 1) -> str:
+def conditions(draw: st.DrawFn, names: tuple[str, ...], depth: int = 1, more: bool = False) -> str:
     """An expression that is a condition."""
     a, b = draw(numbers(names, 1)), draw(numbers(names, 1))
+    if more and depth > 0 and draw(st.integers(0, 5)) == 0:
+        p, q = (f"({draw(conditions(names, 0))})" for _ in range(2))
+        ways = [f"{p} + {q} == 1", f"k in (1, 2) or {p}", f"{a} in [{b}, {a}]", f"{p} != {q}"]
+        return draw(
+            st.sampled_from([*ways, f"({a}, k) < ({b}, 1)", f"isinstance(1.0 * {a}, float)"])
+        )
     match draw(st.integers(0, 5)) if depth > 0 else 0:
         case 0 | 1:
             return f"{a} {draw(st.sampled_from(COMPARISONS))} {b}"
         case 2:
             return f"-0.4 < {a} <= {b}"
         case 3:
-            return f"not {draw(conditions(names, depth - 1))}"
+            return f"not {draw(conditions(names, depth - 1, more))}"
         case 4:
             word = draw(st.sampled_from(["and", "or"]))
-            first, second = draw(conditions(names, depth - 1)), draw(conditions(names, depth - 1))
+            first, second = (draw(conditions(names, depth - 1, more)) for _ in range(2))
             return f"({first} {word} {second})"
         case _:
             return f"k % 2 == {draw(st.integers(0, 1))}"
@@ -96,10 +133,23 @@ def indented(lines: list[str]) -> list[str]:
 
 
 @st.composite
-def simple(draw: st.DrawFn, names: tuple[str, ...]) -> list[str]:
+def simple(draw: st.DrawFn, names: tuple[str, ...], more: bool = False) -> list[str]:
     """A statement without a body."""
     target = draw(st.sampled_from(NAMES))
-    e = draw(numbers(names))
+    e = draw(numbers(names, 2, more))
+    if draw(st.integers(0, 5)) == 0:
+        ways = [f"{target} = hit({e})", f"hit({e}, {target})", f"{target} = last - calls * 0.25"]
+        return [draw(st.sampled_from(ways))]
+    if more and draw(st.integers(0, 7)) == 0:
+        ys = [
+            f"ys = xs[{draw(st.integers(-1, 2))}:]",
+            f"xs = [*ys, {e}]",
+            f"{target} = sum(xs[:2])",
+        ]
+        effect = draw(st.sampled_from(["note({})", "counter.passed({})"])).format(e)
+        used = f"{target} = math.sin(counter.count + len(log))"
+        way = draw(st.integers(0, 5))
+        return ys if way > 1 else [f"{target} = {effect}"] if way else [used]
     match draw(st.integers(0, 8)):
         case 0 | 1 | 2:
             return [f"{target} = {e}"]
@@ -119,15 +169,19 @@ def simple(draw: st.DrawFn, names: tuple[str, ...]) -> list[str]:
 
 
 @st.composite
-def compound(draw: st.DrawFn, names: tuple[str, ...], depth: int, looped: bool) -> list[str]:
+def compound(
+    draw: st.DrawFn, names: tuple[str, ...], depth: int, looped: bool, more: bool = False
+) -> list[str]:
     """A statement with a body, or several."""
 
     def body(in_loop: bool = looped) -> list[str]:
-        return indented(draw(statements(names, depth - 1, in_loop)))
+        return indented(draw(statements(names, depth - 1, in_loop, more)))
 
-    test = draw(conditions(names))
+    test = draw(conditions(names, 1, more))
     otherwise = draw(st.booleans())
-    match draw(st.integers(0, 9)):
+    if more and draw(st.integers(0, 5)) == 0:
+        return draw(long_loop(names))
+    match draw(st.integers(0, 11)):
         case 0:
             return [f"if {test}:", *body(), *(["else:", *body()] if otherwise else [])]
         case 1:
@@ -174,34 +228,109 @@ def compound(draw: st.DrawFn, names: tuple[str, ...], depth: int, looped: bool) 
             lines[0] = f"def {name}(s, t={draw(numbers(names))}, k=k, {defaults}):"
             lines = [lines[0], *frozen, *lines[1:]]
             return [*lines, f"a = math.sin({name}({given}) + {name}(0.5, t={given}))"]
-        case 8:
+        case 8:  # what the first block of a loop computes is used after it
+            counter, first = f"n{depth}", draw(numbers(names, 2, more))
+            lines = [f"{counter} = 0", "while True:", f"    {counter} += 1", f"    w = {first}"]
+            lines += [f"    if {counter} > 2 or {test}:", "        break", *body(True)]
+            return [*lines, f"{draw(st.sampled_from(NAMES))} = math.sin(w) + {counter}"]
+        case 9:
+            counter, first = f"n{depth}", draw(numbers(names, 2, more))
+            lines = [f"{counter} = 0", f"while (w := {first}) < 2.0 and {counter} < 3:"]
+            lines += [f"    {counter} += 1", *body(True)]
+            return [*lines, f"{draw(st.sampled_from(NAMES))} = math.sin(w) - {counter}"]
+        case 10:
             return ["try:", *body(), "finally:", *indented(draw(simple(names)))]
         case _:
             return ["with np.errstate(all='ignore'):", *body()]
 
 
 @st.composite
-def statements(draw: st.DrawFn, names: tuple[str, ...], depth: int, looped: bool) -> list[str]:
+def long_loop(draw: st.DrawFn, names: tuple[str, ...]) -> list[str]:
+    """A loop of many turns over what is known; its state stays small."""
+    turns, e, test = (
+        draw(st.integers(18, 45)),
+        draw(counts(names)),
+        draw(conditions(names, 1, True)),
+    )
+    over = draw(
+        st.sampled_from(
+            [
+                f"for k in range({turns}):",
+                f"for k in range({turns}, 0, -1):",
+                f"for k, c in enumerate([0.5, 0.25, 0.75] * {turns // 3}):",
+                f"for c in np.linspace(-1.0, 1.0, {turns}).tolist():",
+            ]
+        )
+    )
+    ways = [
+        [f"    x = math.sin({e})"],
+        [f"    y = math.tanh({e}) + 0.01 * k", "    turn = -turn"],
+        [f"    a, b = b, math.cos({e})", "    power *= 3"],
+        [f"    y = hit(math.sin({e})) * 0.5"],
+        ["    t += 0.1", "    x = math.sin(x * t)"],
+    ]
+    first, second, third = (draw(st.sampled_from(ways)) for _ in range(3))
+    lines = ["t, turn, power = 0.0, 1, 1", over, *first, f"    if {test}:", *indented(second)]
+    lines += ["    else:", *indented(third)] if draw(st.booleans()) else ["    turn += k"]
+    if draw(st.integers(0, 3)) == 0:
+        lines += [f"    if {draw(conditions(names))}:", "        break"]
+    return [*lines, "c = math.sin(t + turn + power % 7 + c)"]
+
+
+@st.composite
+def statements(
+    draw: st.DrawFn, names: tuple[str, ...], depth: int, looped: bool, more: bool = False
+) -> list[str]:
     """Some statements; in a loop they may end with a way out of it."""
     lines: list[str] = []
     for _ in range(draw(st.integers(1, 3))):
         if depth > 0 and draw(st.booleans()):
-            lines += draw(compound(names, depth, looped))
+            lines += draw(compound(names, depth, looped, more))
         else:
-            lines += draw(simple(names))
+            lines += draw(simple(names, more))
     if looped:
         way = draw(st.sampled_from(["", "", "break", "continue", "return b + c"]))
         if way:
-            lines += [f"if {draw(conditions(names))}:", f"    {way}"]
-            lines += draw(simple(names))
+            lines += [f"if {draw(conditions(names, 1, more))}:", f"    {way}"]
+            lines += draw(simple(names, more))
     return lines
 
 
+START = """a, b, c, k = x * 0.5, 0.25, y - x, 1
+xs = ys = [x, y]
+calls, last = 0, 0.5
+def hit(v, w=0.5):
+    nonlocal calls, last
+    calls += 1
+    last = math.sin(v) * w
+    return last + calls * 0.125""".splitlines()
+START_OF_STAGED = """log, counter = [], Counter()
+def note(v):
+    log.append(v)
+    return v * 0.5""".splitlines()
+
+
+class Counter:
+    """An object that counts how often it passed something on."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def passed(self, v: Any) -> Any:
+        self.count += 1
+        return v
+
+
 @st.composite
-def programs(draw: st.DrawFn) -> str:
-    """The text of a function of two floats."""
-    lines = draw(statements(NAMES, 3, False))
-    result = draw(numbers(NAMES))
-    start = ["a, b, c, k = x * 0.5, 0.25, y - x, 1", "xs = [x, y]"]
+def programs(draw: st.DrawFn, more: bool = False) -> str:
+    """The text of a function of two floats.
+
+    Args:
+        draw: draws.
+        more: whether it is to be staged.
+    """
+    lines = draw(statements(NAMES, 3, False, more))
+    result = draw(numbers(NAMES, 2, more))
+    start = [*START, *START_OF_STAGED] if more else START
     whole = [*start, *lines, f"return 1.0 * ({result}) + a * x - b * c * y"]
     return "\n".join(["def program(x, y):", *indented(whole), ""])
