@@ -80,11 +80,11 @@ def with_a_float(dtype: DType) -> list[tuple[Any, ...]]:
     return [(v, 0.1), (0.1, v), (v, v, 0.1), (v > 1, v, 0.1), ([v > 1], [v], 0.1), ([v, 0.1],)]
 
 
-#: Each of their results has the type of one operand, or they take a float for something else.
+#: Each of their results has the type of one operand, or the other is a shape, or something else.
 BESIDE_A_FLOAT_NOT: Final = {
     *(f"numpy.{name}" for name in (
         "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "copy", "ediff1d", "meshgrid",
-        "nan_to_num", "roll", "take", "full_like", "clip",
+        "nan_to_num", "roll", "take", "full_like", "clip", "broadcast_to", "full", "resize", "tile",
     )),
 }  # fmt: skip
 
