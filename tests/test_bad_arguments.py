@@ -24,15 +24,11 @@ import tinyjax.scipy.linalg
 import tinyjax.scipy.special
 import tinyjax.scipy.stats
 from invalid.calls import CALLS
-from tinyjax import autodiff, export, implicit, lax, random, scipy, test_util
+from tinyjax import lax, random, scipy
 from tinyjax.errors import TinyjaxError
 
 NAMES: dict[str, Any] = {
     "jax": tinyjax,
-    "autodiff": autodiff,
-    "export": export,
-    "implicit": implicit,
-    "test_util": test_util,
     "jnp": jnp,
     "lax": lax,
     "np": np,

@@ -18,7 +18,6 @@ from tinyjax import tree
 from tinyjax.api.derivatives import jvp, vjp
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.calling import argument_path, as_arrays, leaf_path
-from tinyjax.core.integers import integer, listed
 from tinyjax.core.primitive import HostArray
 from tinyjax.dtypes import DType, finfo, float0, is_complex, is_inexact, real_part
 from tinyjax.errors import ArgumentError, TinyjaxError
@@ -418,21 +417,17 @@ def check_grads(
     Raises:
         DerivativeMismatchError: a derivative is off; the message names the result or the argument,
             the order, the modes, and both numbers.
-        ArgumentError: a mode is unknown, or there is none; or the order is not positive.
+        ArgumentError: a mode is unknown.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.test_util import check_grads
         >>> check_grads(lambda x, y: jnp.sin(x) * y, (0.5, 2.0), order=2)
     """
-    chosen = (modes,) if isinstance(modes, str) else tuple(listed(modes, "modes"))
+    chosen = (modes,) if isinstance(modes, str) else tuple(modes)
     for mode in chosen:
         if mode not in _MODES:
             raise ArgumentError(f"check_grads knows the modes 'fwd' and 'rev', but got {mode!r}.")
-    if integer(order, "order") < 1 or not chosen:
-        raise ArgumentError(
-            f"check_grads with order={order} and modes={modes!r} would check nothing."
-        )
     _recurse(
         _Check(f, (), atol, rtol, eps, np.random.default_rng(0)), f, tuple(args), order, chosen
     )

@@ -14,7 +14,6 @@ from tinyjax.control_flow import map_
 from tinyjax.core.array import Array, splat
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays
-from tinyjax.core.integers import integer
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.stablehlo import Lowering, write_module
@@ -324,10 +323,7 @@ class Exported:
         Raises:
             ExportError: the arguments or results hold nodes of a class that has no name for export,
                 or the derivative is not there.
-            ArgumentError: ``vjp_order`` is no int, or negative.
         """
-        if integer(vjp_order, "vjp_order") < 0:
-            raise ArgumentError(f"vjp_order must be at least 0, but it is {vjp_order}.")
         content = Content(
             self.fun_name,
             self.in_tree,
