@@ -87,7 +87,6 @@ jax.nn.softmax(jnp.ones(3), axis="a")
 """,
         # a traced value where an int is needed, which jax cannot hash; and an unknown keyword
         ValueError: """
-jax.jit(lambda x: jnp.where(x > 0, size=x))(3)
 jax.jit(lambda x: jnp.unstack(jnp.ones((2, 2)), axis=x))(1)
 jax.jit(lambda x: jnp.sort(jnp.ones((2, 2)), axis=x))(1)
 jax.jit(lambda x: jnp.linalg.norm(jnp.ones((2, 2)), axis=x))(1)

@@ -80,12 +80,18 @@ def with_a_float(dtype: DType) -> list[tuple[Any, ...]]:
     return [(v, 0.1), (0.1, v), (v, v, 0.1), (v > 1, v, 0.1), ([v > 1], [v], 0.1), ([v, 0.1],)]
 
 
+#: Their fractions say where to look, and nothing of the result's type.
+QUANTILES: Final = {
+    *(f"numpy.{name}" for name in ("percentile", "quantile", "nanpercentile", "nanquantile"))
+}
+
 #: Each of their results has the type of one operand, or the other is a shape, or something else.
 BESIDE_A_FLOAT_NOT: Final = {
     *(f"numpy.{name}" for name in (
         "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "copy", "ediff1d", "meshgrid",
         "nan_to_num", "roll", "take", "full_like", "clip", "broadcast_to", "full", "resize", "tile",
     )),
+    *QUANTILES,
 }  # fmt: skip
 
 
@@ -124,7 +130,7 @@ WIDE: Final = {"float32": "float64", "complex64": "complex128"}
 def test_64_bit_integers_become_float64(name: str) -> None:
     fun = FUNCTIONS[name]
     tables = [calls] if name in BESIDE_A_FLOAT_NOT else [calls, with_a_float]
-    if name in OF_THEIR_OWN | NOT_CALLED:
+    if name in OF_THEIR_OWN | NOT_CALLED | QUANTILES:
         tables = []
     was_called = not tables
     for table in tables:

@@ -1119,7 +1119,8 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
         >>> lax.index_take(x, (jnp.array([0, 1]), jnp.array([-1, 0])), (0, 1))
         Array([2, 3], dtype=int32)
     """
-    x, places = as_array(src), [as_array(i) for i in idxs]
+    x, places = as_array(src), [as_array(i) for i in listed(idxs, "idxs of index_take")]
+    axes = integers(axes, "axes of index_take")
     if len(places) != len(axes) or any(i.ndim != 1 for i in places):
         raise ShapeError(
             f"index_take needs a vector of indices for each of the axes {tuple(axes)}, but got "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Literal, overload
 
 import attrs
@@ -457,6 +458,10 @@ def var(  # noqa: PLR0913 (JAX's signature)
     if correction is not None and ddof:
         raise ArgumentError("var: ddof and correction mean the same. Give only one of them.")
     less = ddof if correction is None else correction
+    if not isinstance(less, Real | Array):
+        raise ArgumentError(
+            f"var: ddof must be a number, such as 1, but got {type(less).__name__}."
+        )
     x = array_of("var", a)
     axes = canonical_axes(axis, x.ndim)
     result = dtypes.real_part(_result_type(dtype, x))
