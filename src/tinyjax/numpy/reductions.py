@@ -458,10 +458,7 @@ def var(  # noqa: PLR0913 (JAX's signature)
     if correction is not None and ddof:
         raise ArgumentError("var: ddof and correction mean the same. Give only one of them.")
     less = ddof if correction is None else correction
-    if not isinstance(less, Real | Array):
-        raise ArgumentError(
-            f"var: ddof must be a number, such as 1, but got {type(less).__name__}."
-        )
+    _check_ddof(less)
     x = array_of("var", a)
     axes = canonical_axes(axis, x.ndim)
     result = dtypes.real_part(_result_type(dtype, x))
@@ -478,6 +475,13 @@ def var(  # noqa: PLR0913 (JAX's signature)
     divisor = _divisor("var", x, axes, where, inner, less)
     variance = ew.div(total, broadcast_to_shape(divisor, total.shape))
     return convert(_keep(variance, x, axes, keepdims), result)
+
+
+def _check_ddof(ddof: object) -> None:
+    if not isinstance(ddof, Real | Array):
+        raise ArgumentError(
+            f"var: ddof must be a number, such as 1, but got {type(ddof).__name__}."
+        )
 
 
 def _mean(x: Array, axes: tuple[int, ...], where: ArrayLike | None) -> Array:
