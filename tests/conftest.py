@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 from zlib import crc32
 
 import hypothesis
@@ -80,31 +79,26 @@ def pytest_collection_finish() -> None:
 
 
 _tests_run = count(1)
-#: After so many tests it is seen to what they have left.
-_TESTS_PER_LOOK = 200
-#: Linux gives a process 65,530 mappings of memory, and LLVM aborts it when it gets no more.
-_MOST_MAPPINGS = 25_000
+#: After so many tests compiled programs are dropped.
+_PROGRAMS_KEPT_FOR = 200
 
 
 def pytest_runtest_teardown() -> None:
-    """Now and then set aside what tests have left, or drop compiled programs if they are many.
+    """Drop compiled programs now and then: Linux gives a process 65,530 mappings of memory.
 
-    A program takes about ten mappings, and the reference programs that jax compiles are never
-    dropped by themselves.
+    A program takes about ten, and half a megabyte; the reference programs that jax compiles are
+    never dropped by themselves, and LLVM aborts the process when it gets no more.
     """
-    if next(_tests_run) % _TESTS_PER_LOOK:
+    if next(_tests_run) % _PROGRAMS_KEPT_FOR:
         return
-    maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > _MOST_MAPPINGS:
-        for name, clear in (("jax", "clear_caches"), ("tinyjax.xla", "cache_clear")):
-            if name in sys.modules:
-                getattr(sys.modules[name], clear)()
-        gc.unfreeze()
+    for name, clear in (("jax", "clear_caches"), ("tinyjax.xla", "cache_clear")):
+        if name in sys.modules:
+            getattr(sys.modules[name], clear)()
     _set_aside()
 
 
 def _set_aside() -> None:
-    """Leave out of later garbage collections what is alive now: modules, tests, caches, reports.
+    """Leave out of later garbage collections what outlives a test: modules, tests, reports.
 
     A full collection over them takes seconds in the end, and hundreds of tests ask for one.
     """
