@@ -1,0 +1,1 @@
+"""A library held against its reference, call by random call."""

@@ -1,0 +1,240 @@
+"""What calls give, and whether two of them give the same.
+
+Numbers are equal up to the rounding of their type, and up to what the result moves when its
+operands are rounded: a difference that a change of the operands in the last place explains is none.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from fuzz.library.calls import Library
+from tinyjax import dtypes
+from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import DType
+
+#: How many units in the last place two evaluations of one formula may differ by.
+ULPS: Final = 16.0
+NARROW_ULPS: Final = 8.0
+
+
+_NARROWED: Final = (
+    (dtypes.int64, dtypes.int32),
+    (dtypes.float64, dtypes.float32),
+    (dtypes.complex128, dtypes.complex64),
+)
+
+
+@attrs.frozen(eq=False)
+class Leaf:
+    """An array of a result, or another value that stands in it.
+
+    Attributes:
+        value: the data, or the value.
+        weak: whether the array is weakly typed; None for what is no array.
+    """
+
+    value: Any
+    weak: bool | None
+
+
+@attrs.frozen(eq=False)
+class Outcome:
+    """What came of a call: a tree of leaves, or an error.
+
+    Attributes:
+        leaves: in order.
+        structure: how tuples and lists are nested.
+        error: what was raised.
+    """
+
+    leaves: tuple[Leaf, ...] = ()
+    structure: str = ""
+    error: BaseException | None = None
+
+
+def run(library: Library, fun: Callable[..., Any], *args: Any) -> Outcome:
+    """Call a function, and take down what comes of it."""
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            result = fun(*args)
+            leaves: list[Leaf] = []
+            structure = _flatten(library, result, leaves)
+            return Outcome(tuple(leaves), structure)
+    except Exception as error:
+        return Outcome(error=error)
+
+
+def _flatten(library: Library, tree: Any, leaves: list[Leaf]) -> str:
+    if isinstance(tree, (tuple, list)):
+        return f"({','.join(_flatten(library, x, leaves) for x in tree)})"
+    if library.is_array(tree):
+        leaves.append(Leaf(library.host(tree), bool(getattr(tree, "weak_type", False))))
+    else:
+        leaves.append(Leaf(tree, None))
+    return "*"
+
+
+def epsilon(dtype: DType) -> float:
+    """The distance from 1 to the next number of a type; 0 for integers."""
+    if not dtypes.is_inexact(dtype):
+        return 0.0
+    return float(dtypes.finfo(dtypes.real_part(dtype)).eps)
+
+
+def tolerance(dtype: DType) -> float:
+    """The relative error that rounding explains."""
+    narrow = dtypes.is_narrow_float(dtype)
+    return (NARROW_ULPS if narrow else ULPS) * epsilon(dtype)
+
+
+def wide(x: HostArray) -> HostArray:
+    kind = dtypes.kind(x.dtype)
+    with np.errstate(all="ignore"):
+        if kind == "f":
+            return x.astype(np.float64)
+        return x.astype(np.complex128) if kind == "c" else x
+
+
+def parts(x: HostArray) -> Iterator[HostArray]:
+    """The real and the imaginary part of complex numbers."""
+    yield from (x.real, x.imag) if x.dtype.kind == "c" else (x,)
+
+
+def differences(
+    got: Outcome,
+    expected: Outcome,
+    moved: Callable[[], Sequence[HostArray]] | None = None,
+    zeros: bool = True,
+    narrowed: bool = False,
+    scaled: bool = False,
+    loose: bool = False,
+) -> str:
+    """Say how two outcomes differ; nothing where they do not.
+
+    Args:
+        got: the one.
+        expected: the other, to which no exception has come.
+        moved: gives, for each array, by how much it moves where the operands are rounded.
+        zeros: whether the signs of zeros are compared.
+        narrowed: whether the other may be of half the precision.
+        scaled: whether an error may be of the size of the greatest element.
+        loose: whether the function is only approximated.
+    """
+    if got.structure != expected.structure:
+        return f"structure {got.structure} where {expected.structure} is expected"
+    slack: Sequence[HostArray] | None = None
+    for i, (a, b) in enumerate(zip(got.leaves, expected.leaves, strict=True)):
+        where = f" of result {i}" if len(got.leaves) > 1 else ""
+        if a.weak is None or b.weak is None:
+            if (a.weak is None) != (b.weak is None):
+                return f"kind{where}: {a.value!r} where {b.value!r} is expected"
+            if str(a.value) != str(b.value):
+                return f"value{where}: {a.value!r} where {b.value!r} is expected"
+            continue
+        x, y = a.value, b.value
+        if narrowed and (x.dtype, y.dtype) in _NARROWED:
+            with np.errstate(all="ignore"):
+                x = x.astype(y.dtype)
+        if x.shape != y.shape:
+            return f"shape{where}: {x.shape} where {y.shape} is expected"
+        if x.dtype != y.dtype:
+            return f"dtype{where}: {x.dtype} where {y.dtype} is expected"
+        if a.weak != b.weak and x.dtype != dtypes.bool_:
+            return f"weak type{where}: {a.weak} where {b.weak} is expected"
+        scaled = scaled or dtypes.is_narrow_float(x.dtype)  # not all evaluation rounds in between
+        wrong = unequal(x, y, None, scaled, loose)
+        if wrong.any() and moved is not None:
+            if slack is None:
+                slack = moved()
+            if i < len(slack):
+                wrong = unequal(x, y, slack[i], scaled, loose)
+        if wrong.any():
+            return f"values{where}: {short(x)} where {short(y)} is expected"
+        if zeros and dtypes.is_inexact(x.dtype):
+            for p, q in zip(parts(wide(x)), parts(wide(y)), strict=True):
+                if ((p == 0) & (q == 0) & (np.signbit(p) != np.signbit(q))).any():
+                    return f"zeros{where}: {short(x)} where {short(y)} is expected"
+    return ""
+
+
+def short(x: HostArray) -> str:
+    return np.array2string(x, separator=", ", threshold=30, max_line_width=10**6).replace("\n", "")
+
+
+def unequal(
+    x: HostArray,
+    y: HostArray,
+    slack: HostArray | None = None,
+    scaled: bool = False,
+    loose: bool = False,
+) -> HostArray:
+    """Where two arrays of one type differ by more than rounding and slack explain."""
+    if not dtypes.is_inexact(x.dtype):
+        if slack is None or not dtypes.is_integer(x.dtype):
+            return np.asarray(x != y)
+        return np.asarray(np.abs(x.astype(np.float64) - y.astype(np.float64)) > 2 * slack)
+    rtol = tolerance(x.dtype) * (20 if loose else 1)
+    tiny = float(dtypes.finfo(dtypes.real_part(x.dtype)).smallest_normal)
+    found = np.zeros(x.shape, bool)
+    with np.errstate(all="ignore"):
+        # the error of a complex number is of the size of its modulus
+        size = np.maximum(np.abs(wide(x)), np.abs(wide(y)))
+        allowed = np.where(np.isfinite(size), rtol * size, 0) + 4 * tiny
+        if scaled and size.size:
+            finite = size[np.isfinite(size)]
+            allowed = allowed + rtol * (finite.max() if finite.size else 0)
+        if slack is not None:
+            allowed = allowed + 8 * slack
+        for p, q in zip(parts(wide(x)), parts(wide(y)), strict=True):
+            same = (p == q) | (np.isnan(p) & np.isnan(q)) | (np.abs(p - q) <= allowed)
+            found |= ~same
+    return found
+
+
+def rounded(hosts: Sequence[HostArray], relative: float, turn: int) -> list[HostArray]:
+    """The operands, each element moved by about so much in a direction of its own."""
+    rng = np.random.default_rng(turn)
+    found: list[HostArray] = []
+    for x in hosts:
+        if not dtypes.is_inexact(x.dtype):
+            found.append(x)
+            continue
+        by = max(relative, epsilon(x.dtype))
+        with np.errstate(all="ignore"):
+            values = wide(x)
+            step = rng.choice([-1.0, 1.0], x.shape) * by
+            if x.dtype.kind == "c":
+                step = step + 1j * rng.choice([-1.0, 1.0], x.shape) * by
+                moved = values + np.abs(values) * step
+            else:
+                moved = values * (1 + step)
+            found.append(np.where(np.isfinite(values), moved, values).astype(x.dtype))
+    return found
+
+
+def movement(
+    library: Library, fun: Callable[[Sequence[Any]], Any], hosts: Sequence[HostArray], got: Outcome
+) -> list[HostArray]:
+    """By how much each result moves where the operands are rounded."""
+    eps = max(
+        (epsilon(leaf.value.dtype) for leaf in got.leaves if leaf.weak is not None), default=0
+    )
+    found = [np.zeros(np.shape(leaf.value)) for leaf in got.leaves]
+    for turn in range(4):
+        given = [library.array(x) for x in rounded(hosts, eps, turn)]
+        other = run(library, fun, given)
+        if other.structure != got.structure:
+            continue
+        for i, (a, b) in enumerate(zip(got.leaves, other.leaves, strict=True)):
+            if a.weak is None or np.shape(a.value) != np.shape(b.value):
+                continue
+            with np.errstate(all="ignore"):
+                by = np.abs(np.asarray(wide(b.value) - wide(a.value), np.complex128))
+            # what overflows where the operands are rounded may be anything
+            found[i] = np.maximum(found[i], np.where(np.isnan(by), np.inf, by))
+    return found

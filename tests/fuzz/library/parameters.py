@@ -1,0 +1,353 @@
+"""What to give a parameter: by function and name, by name, or by annotation.
+
+A strategy takes what has been drawn of the call so far, and returns the argument, or ``UNSET`` to
+leave the parameter at its default.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from fuzz.library.calls import Operand
+from fuzz.library.drawing import Draw, Shape
+from tinyjax import dtypes
+from tinyjax.dtypes import DType
+
+
+class Unset(Enum):
+    """The mark of a parameter that is left at its default."""
+
+    UNSET = 0
+
+
+UNSET: Final = Unset.UNSET
+
+
+@attrs.define(eq=False)
+class Drawn:
+    """A call as far as it has been drawn.
+
+    Attributes:
+        path: of the function.
+        draw: where choices come from.
+        shape: of the first array.
+        dtype: of the first array.
+        values: the arguments, by name.
+    """
+
+    path: str
+    draw: Draw
+    shape: Shape | None = None
+    dtype: DType | None = None
+    values: dict[str, Any] = attrs.field(factory=dict)
+
+    @property
+    def strict(self) -> bool:
+        """Whether the function neither broadcasts nor promotes."""
+        return self.path.startswith("lax.")
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape or ())
+
+    def operand(
+        self,
+        shape: Shape | None = None,
+        dtype: DType | None = None,
+        kinds: str = "biufc",
+        **options: Any,
+    ) -> Operand:
+        """Draw an array; the first one decides what others are like."""
+        if shape is None:
+            shape = self.shape_beside()
+        if dtype is None:
+            dtype = self.dtype_beside(kinds)
+        if self.shape is None:
+            self.shape, self.dtype = shape, dtype
+        return Operand(self.draw.array(shape, dtype, **options), self.draw.chance(0.1))
+
+    def shape_beside(self) -> Shape:
+        """A shape that most often goes with the first array's."""
+        d = self.draw
+        if self.shape is None:
+            return d.shape()
+        if d.chance(0.9 if self.strict else 0.6):
+            return self.shape
+        return d.beside(self.shape) if d.chance(0.8) else d.shape()
+
+    def dtype_beside(self, kinds: str = "biufc") -> DType:
+        """A dtype that most often is the first array's."""
+        d = self.draw
+        if d.smooth:
+            kinds = kinds if not set(kinds) & set("fc") else "".join(set(kinds) & set("fc"))
+        same = self.dtype is not None and dtypes.kind(self.dtype) in kinds
+        if same and self.dtype is not None and d.chance(0.95 if self.strict else 0.6):
+            return self.dtype
+        return d.dtype(kinds)
+
+
+Strategy = Callable[[Drawn], Any]
+
+
+# Strategies
+
+
+def array_like(call: Drawn) -> Any:
+    if call.draw.chance(0.1):
+        return call.draw.number()
+    return call.operand()
+
+
+def of_kinds(kinds: str, **options: Any) -> Strategy:
+    """An array of these kinds; now and then of any."""
+
+    def strategy(call: Drawn) -> Any:
+        if call.draw.chance(0.05):
+            return array_like(call)
+        return call.operand(kinds=kinds, **options)
+
+    return strategy
+
+
+def of_rank(ndim: int, kinds: str = "biufc", **options: Any) -> Strategy:
+    """An array with so many axes; now and then with any."""
+
+    def strategy(call: Drawn) -> Any:
+        shape = None if call.draw.chance(0.05) else call.draw.shape(ndim)
+        return call.operand(shape, kinds=kinds, **options)
+
+    return strategy
+
+
+def fixed(*choices: Any) -> Strategy:
+    """One of these."""
+    return lambda call: call.draw.one(choices)
+
+
+def optional(strategy: Strategy, often: float = 0.3) -> Strategy:
+    """Given so often, else left out."""
+    return lambda call: strategy(call) if call.draw.chance(often) else UNSET
+
+
+def sometimes_none(strategy: Strategy) -> Strategy:
+    return lambda call: strategy(call) if call.draw.chance(0.6) else None
+
+
+def whole(low: int, high: int) -> Strategy:
+    return lambda call: call.draw.randint(low, high)
+
+
+def axis(call: Drawn) -> int:
+    """An axis of the first array; one in twelve is out of range."""
+    n = call.ndim
+    if n == 0 or call.draw.chance(0.08):
+        return call.draw.randint(-n - 1, n)
+    return call.draw.randint(-n, n - 1)
+
+
+def axes(call: Drawn) -> tuple[int, ...]:
+    """Some axes of the first array; one in twelve times repeated or out of range."""
+    n = call.ndim
+    if call.draw.chance(0.08):
+        return (axis(call), axis(call))
+    return tuple(a - n if call.draw.chance(0.3) else a for a in call.draw.some(range(n), 3))
+
+
+def nonnegative_axes(call: Drawn) -> tuple[int, ...]:
+    return tuple(sorted(a % call.ndim if call.ndim else a for a in axes(call)))
+
+
+def axis_or_axes(call: Drawn) -> Any:
+    return call.draw.one((lambda c: None, axis, axis, axes))(call)
+
+
+def axis_or_none(call: Drawn) -> int | None:
+    return None if call.draw.chance(0.3) else axis(call)
+
+
+def mask(call: Drawn) -> Any:
+    return call.operand(shape=call.shape_beside(), dtype=dtypes.bool_)
+
+
+def any_dtype(call: Drawn) -> DType:
+    return call.draw.dtype()
+
+
+def float_dtype(call: Drawn) -> DType:
+    return call.draw.dtype("f" if call.draw.chance(0.9) else "biufc")
+
+
+def new_shape(call: Drawn) -> Any:
+    if call.draw.chance(0.15):
+        return call.draw.randint(0, 3)
+    return call.draw.shape()
+
+
+def arrays(call: Drawn) -> list[Any]:
+    return [array_like(call) for _ in range(call.draw.randint(1, 3))]
+
+
+def key(call: Drawn) -> Operand:
+    return Operand(np.array([call.draw.randint(0, 9), call.draw.randint(0, 9)], np.uint32))
+
+
+def probability(call: Drawn) -> Any:
+    return call.operand(kinds="f", low=0.0, high=1.0, plain=True) if call.draw.chance(0.8) else 0.5
+
+
+def sections(call: Drawn) -> Any:
+    return call.draw.one((1, 2, 3, 0, [1], [1, 2], [2, 1], (0, 5), [-1]))
+
+
+def square(call: Drawn) -> Operand:
+    """A square matrix, or several, well conditioned but for one in ten."""
+    return matrix(call, *call.draw.one(((3, 3), (3, 3), (2, 2), (1, 1), (0, 0), (2, 3, 3))))
+
+
+def matrix(call: Drawn, *shape: int) -> Operand:
+    """A matrix, near to a diagonal one with distinct elements, so that factors are unique."""
+    d = call.draw
+    dtype = call.dtype_beside("fc" if d.chance(0.85) else "biufc")
+    host = d.array(shape, dtype, -1.0, 1.0, plain=d.chance(0.9))
+    if dtypes.is_inexact(dtype) and d.chance(0.9) and len(shape) > 1:
+        grown = np.eye(shape[-2], shape[-1]) * np.arange(2.0, 2.0 + 2 * shape[-1], 2.0)
+        with np.errstate(all="ignore"):
+            host = (
+                (host.astype(np.complex128) + grown)
+                if host.dtype.kind == "c"
+                else (host.astype(np.float64) + grown)
+            )
+        host = host.astype(dtype)
+    if call.shape is None:
+        call.shape, call.dtype = shape, dtype
+    return Operand(host)
+
+
+def definite(call: Drawn) -> Operand:
+    """A Hermitian positive definite matrix, or several; one in ten is any square one."""
+    found = square(call)
+    if call.draw.chance(0.1) or not dtypes.is_inexact(found.host.dtype):
+        return found
+    kind = np.complex128 if found.host.dtype.kind == "c" else np.float64
+    wide = found.host.astype(kind)
+    with np.errstate(all="ignore"):
+        return Operand(np.asarray(wide @ wide.conj().swapaxes(-1, -2)).astype(found.host.dtype))
+
+
+def any_matrix(call: Drawn) -> Operand:
+    return matrix(call, *call.draw.one(((3, 3), (2, 3), (3, 2), (2, 2, 3), (0, 2), (2, 0))))
+
+
+def right_side(call: Drawn) -> Operand:
+    """What goes with a square matrix on the other side of an equation."""
+    shape = call.shape or ()
+    n = shape[-1] if shape else 2
+    found = call.draw.one(((n,), (n, 2), (*shape[:-2], n, 2), (n, 1), (n + 1,), (n, 0)))
+    return call.operand(found, kinds="f" if call.draw.chance(0.9) else "biufc", plain=True)
+
+
+def order(call: Drawn) -> Any:
+    return call.draw.one((None, 1, 2, np.inf, -np.inf, 0, 3, "fro", "nuc", -1, -2))
+
+
+def sorted_line(call: Drawn) -> Operand:
+    host = call.draw.array((call.draw.randint(1, 4),), call.dtype_beside("f"), plain=True)
+    return Operand(np.sort(host))
+
+
+def indices(call: Drawn) -> Any:
+    """Places along an axis of the first array, some of them beyond its ends."""
+    shape = call.draw.one(((), (2,), (3,), (2, 2), (0,)))
+    return Operand(call.draw.array(shape, call.draw.dtype("iu"), -4, 4, plain=True))
+
+
+def shift(call: Drawn) -> Any:
+    return call.draw.one((0, 1, -1, 5, (1, 2), (1,)))
+
+
+def quantiles(call: Drawn) -> Any:
+    if call.draw.chance(0.3):
+        return call.draw.one((0.5, 0.25, 0, 1))
+    return Operand(
+        call.draw.array(call.draw.one(((), (2,))), call.draw.dtype("f"), 0, 1, plain=True)
+    )
+
+
+def percentiles(call: Drawn) -> Any:
+    if call.draw.chance(0.3):
+        return call.draw.one((50, 25.0, 0, 100))
+    shape = call.draw.one(((), (2,)))
+    return Operand(call.draw.array(shape, call.draw.dtype("f"), 0, 100, plain=True))
+
+
+#: By annotation, spaces and quotes left out.
+BY_ANNOTATION: Final[dict[str, Strategy]] = {
+    "ArrayLike": array_like,
+    "Array": array_like,
+    "Array|HostArray": lambda call: call.operand(),
+    "Nested": array_like,
+    "ArrayLike|None": optional(array_like),
+    "Axis": axis_or_axes,
+    "int|None": axis_or_none,
+    "int|Sequence[int]": lambda call: axis(call) if call.draw.chance(0.6) else axes(call),
+    "int|Sequence[int]|None": axis_or_axes,
+    "Sequence[int]": nonnegative_axes,
+    "Sequence[int]|None": optional(nonnegative_axes),
+    "int": whole(-1, 3),
+    "bool": fixed(False, True),
+    "bool|None": fixed(None, False, True),
+    "DTypeLike": any_dtype,
+    "Shape": new_shape,
+    "Shape|None": sometimes_none(new_shape),
+    "Sequence[ArrayLike]|Array": arrays,
+    "Sequence[ArrayLike]": arrays,
+    "Array|HostArray|Sequence[ArrayLike]": arrays,
+    "Sections": sections,
+    "Order": order,
+    "Method": fixed("linear", "lower", "higher", "midpoint", "nearest"),
+    "float": fixed(0.5, 2.0, -1.0),
+    "float|None": optional(fixed(0.1, 1e-3)),
+    "Any": array_like,
+    "object": lambda call: UNSET,
+    "None": lambda call: UNSET,
+}
+
+#: By name, whatever the function; read before the annotation.
+BY_NAME: Final[dict[str, Strategy]] = {
+    "axis": lambda call: UNSET,  # replaced below, by annotation
+    "where": optional(mask),
+    "initial": optional(lambda call: call.draw.one((0, 1, 2.0, -1, True))),
+    "key": key,
+    "keys": key,
+    "out": lambda call: UNSET,
+    "precision": lambda call: UNSET,
+    "preferred_element_type": optional(any_dtype, 0.15),
+    "check_finite": lambda call: UNSET,
+    "overwrite_a": lambda call: UNSET,
+    "overwrite_b": lambda call: UNSET,
+    "overwrite_input": lambda call: UNSET,
+    "checkpoints": lambda call: UNSET,
+    "copy": lambda call: UNSET,
+    "impl": lambda call: UNSET,
+    "debug": lambda call: UNSET,
+    "axis_index_groups": lambda call: UNSET,
+    "offset": whole(-2, 2),
+    "k": whole(-2, 2),
+    "axis1": axis,
+    "axis2": axis,
+    "axisa": axis,
+    "axisb": axis,
+    "axisc": axis,
+    "dimension": axis,
+    "dimensions": nonnegative_axes,
+    "num": whole(0, 4),
+    "size": whole(0, 4),
+    "ddof": whole(0, 2),
+    "correction": optional(fixed(0, 1, 0.5)),
+    "unroll": lambda call: UNSET,
+    "q": quantiles,
+}
+del BY_NAME["axis"]

@@ -1,0 +1,349 @@
+"""What to give parameters that names and annotations say too little of."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fuzz.library.calls import FromLibrary, Operand
+from fuzz.library.parameters import (
+    Drawn,
+    Strategy,
+    any_dtype,
+    array_like,
+    axes,
+    axis,
+    fixed,
+    of_kinds,
+    square,
+)
+from tinyjax import dtypes
+
+
+def named(path: str) -> FromLibrary:
+    """A function, class or value of each library."""
+    return FromLibrary(lambda library: library.find(path), path)
+
+
+def made(path: str, *args: Any, **kwargs: Any) -> FromLibrary:
+    """What a function or class of each library gives for these arguments."""
+    given = ", ".join([*map(repr, args), *(f"{k}={v!r}" for k, v in kwargs.items())])
+    return FromLibrary(lambda library: library.find(path)(*args, **kwargs), f"{path}({given})")
+
+
+def permutation(call: Drawn) -> tuple[int, ...]:
+    found = list(range(call.ndim))
+    call.draw.shuffle(found)
+    if call.draw.chance(0.08):
+        found = [*found[1:], 7]
+    return tuple(found)
+
+
+def reordered(call: Drawn) -> tuple[int, ...]:
+    """A shape of as many elements as the first array has, most often."""
+    shape = list(call.shape or ())
+    call.draw.shuffle(shape)
+    n = int(np.prod(call.shape or ()))
+    options: list[tuple[int, ...]] = [
+        tuple(shape),
+        (n,),
+        (1, n),
+        (n, 1),
+        (-1,),
+        (n // 2, 2),
+        (3, -1),
+    ]
+    return call.draw.one(options)
+
+
+def positive_reordered(call: Drawn) -> tuple[int, ...]:
+    return tuple(abs(n) for n in reordered(call))
+
+
+def beside(call: Drawn) -> Operand:
+    return call.operand(dtype=call.dtype)
+
+
+def same(kinds: str = "biufc", **options: Any) -> Strategy:
+    """An array like the first one, but for the kind."""
+
+    def strategy(call: Drawn) -> Operand:
+        kept = call.dtype is not None and dtypes.kind(call.dtype) in kinds
+        dtype = call.dtype if kept else call.draw.dtype(kinds)
+        return call.operand(call.shape, dtype, **options)
+
+    return strategy
+
+
+def pad_width(call: Drawn) -> Any:
+    n = call.ndim
+    if call.draw.chance(0.5):
+        return call.draw.one((1, 0, 2, (1, 2), ((1, 0),)))
+    return [(call.draw.randint(0, 2), call.draw.randint(0, 2)) for _ in range(n)]
+
+
+def padding_config(call: Drawn) -> Any:
+    draw = call.draw
+    return [
+        (draw.randint(-1, 2), draw.randint(-1, 2), draw.randint(0, 1)) for _ in range(call.ndim)
+    ]
+
+
+def scalar_like(call: Drawn) -> Any:
+    if call.draw.chance(0.2):
+        return call.draw.number()
+    return call.operand((), call.dtype)
+
+
+def numbers(call: Drawn) -> Any:
+    return call.draw.one((0, 1, 2, 3, 5, 0.5, -1, 2.5, 1e-3, 10))
+
+
+def kth(call: Drawn) -> int:
+    return call.draw.randint(-3, 3)
+
+
+def choices(call: Drawn) -> list[Any]:
+    return [call.operand(dtype=dtypes.float32) for _ in range(call.draw.randint(1, 3))]
+
+
+def moved(call: Drawn) -> Any:
+    return call.draw.one((axis, axis, axes))(call)
+
+
+def ints_of_shape(low: int, high: int) -> Strategy:
+    def strategy(call: Drawn) -> Operand:
+        return Operand(
+            call.draw.array(call.draw.shape(), call.draw.dtype("i"), low, high, plain=True)
+        )
+
+    return strategy
+
+
+def along_axis(call: Drawn) -> Operand:
+    """Indices of the shape of the first array but for one axis."""
+    shape = list(call.shape or (2,))
+    if shape and call.draw.chance(0.5):
+        shape[call.draw.randrange(len(shape))] = 2
+    return Operand(call.draw.array(tuple(shape), call.draw.dtype("i"), -3, 3, plain=True))
+
+
+def bools_as_long(call: Drawn) -> Operand:
+    n = int(np.prod(call.shape or ()))
+    return Operand(call.draw.array((call.draw.one((n, 3, 2)),), dtypes.bool_))
+
+
+def lines(call: Drawn) -> list[Any]:
+    return [call.operand((call.draw.randint(0, 3),)) for _ in range(call.draw.randint(1, 3))]
+
+
+def matrices_in_turn(call: Drawn) -> list[Operand]:
+    sizes = [call.draw.randint(1, 3) for _ in range(call.draw.randint(3, 4))]
+    return [call.operand((m, n), call.dtype, kinds="ifc", plain=True) for m, n in pairwise(sizes)]
+
+
+def inner_axes(call: Drawn) -> Any:
+    return call.draw.one((0, 1, 2, ([0], [0]), ([0, 1], [1, 0]), (0, 1)))
+
+
+def vector3(call: Drawn) -> Operand:
+    return call.operand(call.draw.one(((3,), (2,), (2, 3), (3, 2), (4,))))
+
+
+def triangle_size(call: Drawn) -> int:
+    return call.draw.randint(0, 4)
+
+
+def sizes_that_add_up(call: Drawn) -> tuple[int, ...]:
+    n = (call.shape or (3,))[0] if call.shape else 3
+    return call.draw.one(((n,), (1, n - 1), (0, n), (1, 1)))
+
+
+def slices_to(call: Drawn) -> tuple[int, ...]:
+    return tuple(
+        call.draw.randint(0, n + (1 if call.draw.chance(0.1) else 0)) for n in call.shape or ()
+    )
+
+
+def slices_from(call: Drawn) -> tuple[int, ...]:
+    return tuple(call.draw.randint(0, 1) for _ in call.shape or ())
+
+
+def strides(call: Drawn) -> tuple[int, ...]:
+    return tuple(call.draw.randint(1, 2) for _ in call.shape or ())
+
+
+def starts(call: Drawn) -> Any:
+    dtype = call.draw.dtype("iu")
+    d = call.draw
+    if d.chance(0.3):
+        return [d.randint(-3, 3) for _ in call.shape or ()]
+    if d.chance(0.5):
+        return Operand(d.array((call.ndim,), dtype, -4, 4, plain=True))
+    return [Operand(d.array((), dtype, -4, 4, plain=True)) for _ in call.shape or ()]
+
+
+def slice_sizes(call: Drawn) -> tuple[int, ...]:
+    low, high = (-1, 4) if call.draw.chance(0.15) else (0, 3)
+    return tuple(min(call.draw.randint(low, high), n + (high > 3)) for n in call.shape or ())
+
+
+def updates(call: Drawn) -> Operand:
+    shape = tuple(call.draw.randint(0, n + call.draw.chance(0.05)) for n in call.shape or ())
+    return call.operand(shape, call.dtype if call.draw.chance(0.9) else None)
+
+
+def start_index(call: Drawn) -> Any:
+    if call.draw.chance(0.5):
+        return call.draw.randint(-4, 4)
+    return Operand(call.draw.array((), call.draw.dtype("iu"), -4, 4, plain=True))
+
+
+def one_update(call: Drawn) -> Operand:
+    shape = list(call.shape or ())
+    if shape and call.draw.chance(0.9):
+        shape[call.draw.randrange(len(shape))] = 1
+    return call.operand(tuple(shape), call.dtype)
+
+
+def two_keys(call: Drawn) -> Any:
+    first = call.operand()
+    if call.draw.chance(0.4):
+        return first
+    return tuple([first] + [call.operand(call.shape) for _ in range(call.draw.randint(0, 2))])
+
+
+def which(call: Drawn) -> Operand:
+    return call.operand(
+        dtype=call.draw.one((dtypes.bool_, dtypes.int32)), low=0, high=1, plain=True
+    )
+
+
+def flag(call: Drawn) -> Operand:
+    return Operand(call.draw.array(call.draw.shape(), dtypes.bool_))
+
+
+def case(call: Drawn) -> Operand:
+    first = next(iter(call.values.values()))
+    shape = first.host.shape if call.draw.chance(0.9) else call.draw.shape()
+    if call.draw.chance(0.9) and "dtype" in call.values:
+        return Operand(call.draw.array(shape, call.values["dtype"]))
+    return call.operand(shape)
+
+
+def power(call: Drawn) -> int:
+    return call.draw.randint(-3, 4)
+
+
+def of_angles(kinds: str = "fc") -> Strategy:
+    return of_kinds(kinds)
+
+
+def unit(call: Drawn) -> Any:
+    return call.operand(kinds="f" if call.draw.chance(0.9) else "biufc", low=-0.95, high=0.95)
+
+
+def positive(call: Drawn) -> Any:
+    return call.operand(kinds="f" if call.draw.chance(0.9) else "biufc", low=0.1, high=5.0)
+
+
+def order_of_derivative(call: Drawn) -> Any:
+    return call.operand(kinds="if", low=0, high=3, plain=True)
+
+
+def whole_floats(call: Drawn) -> Any:
+    found = call.operand(kinds="fi", low=0, high=5, plain=True)
+    return Operand(np.floor(found.host.astype(np.float64)).astype(found.host.dtype))
+
+
+def pivots(call: Drawn) -> Operand:
+    return Operand(np.array([call.draw.randint(i, 2) for i in range(3)], np.int32))
+
+
+def in_order(call: Drawn) -> Any:
+    return call.draw.one((2, 3, ()))
+
+
+def factored(path: str) -> Strategy:
+    """A pair of what a factorisation gives: factors, and a flag or pivots."""
+
+    def strategy(call: Drawn) -> Any:
+        found = square(call)
+        n = found.host.shape[-1] if found.host.ndim > 1 else 1
+        if path.endswith("cho_solve"):
+            return (found, call.draw.chance(0.5))
+        host = np.array([call.draw.randint(i, max(i, n - 1)) for i in range(n)], np.int32)
+        return (found, Operand(np.broadcast_to(host, (*found.host.shape[:-2], n)).copy()))
+
+    return strategy
+
+
+def seed(call: Drawn) -> Any:
+    return call.draw.one((0, 1, 42, 2**31 - 1, Operand(np.int32(7) + np.zeros((), np.int32))))
+
+
+def subkey_data(call: Drawn) -> Any:
+    return call.draw.one((0, 3, 2**31, Operand(np.uint32(5) + np.zeros((), np.uint32))))
+
+
+def initializer_shape(call: Drawn) -> Any:
+    return call.draw.one(((2, 3), (3, 2), (2, 2, 3)))
+
+
+def dtype_or_name(call: Drawn) -> Any:
+    d = call.draw.dtype()
+    return call.draw.one((d, d.name, d.type))
+
+
+def dtype_operand(call: Drawn) -> Any:
+    return call.draw.one((array_like, array_like, any_dtype, fixed(int, float, complex, bool)))(
+        call
+    )
+
+
+def kind_of_dtype(call: Drawn) -> Any:
+    return call.draw.one(
+        (
+            "bool",
+            "signed integer",
+            "unsigned integer",
+            "integral",
+            "real floating",
+            "numeric",
+            "complex floating",
+            np.dtype(np.int32),
+            ("bool", "real floating"),
+        )
+    )
+
+
+def abstract_or_dtype(call: Drawn) -> Any:
+    abstract = ("number", "integer", "floating", "inexact", "signedinteger", "complexfloating")
+    if call.draw.chance(0.5):
+        return named(f"numpy.{call.draw.one(abstract)}")
+    return any_dtype(call)
+
+
+def nested(call: Drawn) -> Any:
+    d = call.draw
+    options: list[Callable[[], Any]] = [
+        lambda: array_like(call),
+        lambda: [1, 2, 3],
+        lambda: [[1.0, 2], [3, 4j]],
+        lambda: [True, 2],
+        lambda: [call.operand((3,)), call.operand((3,))],
+        list,
+        lambda: [[], []],
+        lambda: ([1, 2], [3]),
+        d.number,
+        lambda: (1.5, call.operand(())),
+    ]
+    return d.one(options)()
+
+
+def matrix_small(call: Drawn) -> Operand:
+    shape = call.draw.one(((3, 3), (2, 2), (2, 3, 3), (1, 1), (0, 0)))
+    return call.operand(
+        shape, kinds="fc" if call.draw.chance(0.9) else "iu", low=-1, high=1, plain=True
+    )
