@@ -22,6 +22,9 @@ from tinyjax.dtypes import DType
 from tinyjax.scipy import linalg, special
 from tinyjax.scipy.stats import norm
 
+#: Every function is called with arguments that it may not take.
+pytestmark = pytest.mark.wrong_types
+
 ARITHMETIC: Final = (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow)
 METHODS: Final = ("mean", "std", "var")
 
