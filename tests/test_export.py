@@ -1,6 +1,7 @@
 """Exported programs: used without their source, under transformations, and when damaged."""
 
 import json
+import pickle
 import subprocess
 import sys
 from collections import OrderedDict, defaultdict
@@ -272,6 +273,27 @@ def test_classes_that_have_a_name() -> None:
     assert out.high.name == "first"
     with pytest.raises(ArgumentError, match="structure"):
         there.call(Interval(Layer(X, "second"), Box([1.0], 2j)))
+
+
+def test_named_tuples_of_the_package_need_no_name() -> None:
+    matrix = X[:3] @ X[:3].T
+    there = loaded(jnp.linalg.eigh, matrix)
+    found = there.call(matrix)
+    assert type(found) is jnp.linalg.EighResult
+    np.testing.assert_allclose(found.eigenvalues, np.linalg.eigvalsh(matrix), 1e-6, 1e-6)
+    data = trees.encode_tree(there.out_tree, "the results")
+    data[-1][2][1] = "NoResult"
+    with pytest.raises(ExportError, match=r"numpy.linalg.NoResult, which this version"):
+        trees.decode_tree(data)
+
+
+def test_pickling() -> None:
+    exported = export(jit(network))(PARAMS, X, scale=3)
+    there = pickle.loads(pickle.dumps(exported))
+    np.testing.assert_array_equal(
+        there.call(PARAMS, X, scale=3)["y"], exported.call(PARAMS, X, scale=3)["y"]
+    )
+    assert not there.has_vjp()
 
 
 def test_classes_that_have_none() -> None:

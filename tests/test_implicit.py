@@ -658,6 +658,13 @@ def test_arguments_that_are_no_floats_and_dtypes() -> None:
     close(single[-1], np.exp(-1.0), 1e-6)
 
 
+def test_a_start_that_is_nan_gives_nans() -> None:
+    for t in ([0.0, 1.0], [1.0, 2.0]):
+        states, info = odeint(lambda y, t: -y, double(np.nan), double(t), has_aux=True)
+        assert np.isnan(np.asarray(states)).all()
+        assert not bool(info.converged)
+
+
 def test_too_many_steps_give_nans() -> None:
     p = double(START)
     states, info = odeint(

@@ -150,7 +150,14 @@ CALLS: dict[str, Calls] = {
             "SAME",
             rhs_dilation=(1, 2),
             dimension_numbers=("NHWC", "HWIO", "NHWC"),
-        )
+        ),
+        on(
+            np.zeros((0, 2, 5), np.float32),
+            np.ones((2, 2, 3), np.float32),
+            (1,),
+            "SAME",
+            batch_group_count=2,
+        ),
     ],
     "conv_transpose": [
         on(

@@ -260,6 +260,10 @@ class Exported:
         types = ", ".join(map(str, self.in_avals)), ", ".join(map(str, self.out_avals))
         return f"<exported {self.fun_name}: ({types[0]}) -> ({types[1]})>"
 
+    def __reduce__(self) -> tuple[Callable[[bytes], Exported], tuple[bytes]]:
+        """Pickle what ``serialize`` writes: the program without its derivative."""
+        return deserialize, (self.serialize(),)
+
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the program.
 

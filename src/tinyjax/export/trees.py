@@ -11,6 +11,7 @@ import json
 from base64 import b64decode, b64encode
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
+from importlib import import_module
 from types import NoneType
 from typing import Any, Final, TypeVar
 
@@ -25,6 +26,8 @@ T = TypeVar("T")
 A = TypeVar("A")
 
 _LEAF: Final = "*"
+#: Named tuples that functions of the package return, such as ``EighResult``, need no registration.
+_OWN: Final = "tinyjax."
 #: What a ``defaultdict`` may make of a missing key in a process that knows nothing of ours.
 _FACTORIES: Final = {kind.__name__: kind for kind in (bool, complex, dict, float, int, list, set)}
 
@@ -185,6 +188,8 @@ def _encode_node(node: PyTreeDef, what: str) -> tuple[str, Any]:
             )
         return "defaultdict", [name, *(_encode_plain(key, f"a key of {what}") for key in keys)]
     registration = _by_type.get(kind)
+    if registration is None and kind.__module__.startswith(_OWN) and issubclass(kind, tuple):
+        return "result", [kind.__module__.removeprefix(_OWN), kind.__qualname__]
     if registration is None:
         function = (
             "register_namedtuple_serialization"
@@ -233,6 +238,8 @@ def _build_node(kind: str, children: tuple[Any, ...], data: Any) -> Any:
             name, *keys = data
             factory = None if name is None else _FACTORIES[name]
             return defaultdict(factory, zip(map(_decode_plain, keys), children, strict=True))
+        case "result":
+            return _own_result(*data)(*children)
         case "node":
             name, metadata = data
             registration = _by_name.get(name)
@@ -248,6 +255,19 @@ def _build_node(kind: str, children: tuple[Any, ...], data: Any) -> Any:
             return known.unflatten(registration.deserialize(b64decode(metadata)), children)
         case _:
             raise ValueError(f"unknown kind of node {kind!r}")
+
+
+def _own_result(module: str, name: str) -> type[tuple[Any, ...]]:
+    try:
+        found = getattr(import_module(_OWN + module), name)
+    except (ImportError, AttributeError):
+        found = None
+    if not (isinstance(found, type) and issubclass(found, tuple)):
+        raise ExportError(
+            f"what was exported returns a {_OWN}{module}.{name}, which this version of tinyjax "
+            "does not have. Export it with the version that is to load it."
+        )
+    return found
 
 
 # Keys, and the metadata of nodes

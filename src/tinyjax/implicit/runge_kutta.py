@@ -182,7 +182,8 @@ def _step(field: Field, s: _State, steps: Steps, shortest: float) -> _State:
         numpy.where(good, h, s.length),
         numpy.where(good, stages, s.stages),
         s.turns + 1,
-        ~good & (following <= smallest),
+        # not `following <= smallest`, which is false of NaN
+        ~good & ~(following > smallest),
     )
 
 

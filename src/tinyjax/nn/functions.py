@@ -202,7 +202,10 @@ def hard_tanh(x: ArrayLike) -> Array:
         1.0
     """
     a = array_of("hard_tanh", x)
-    return pick(ew.gt(a, full_like(a, 1)), 1, pick(ew.lt(a, full_like(a, -1)), -1, a))
+    at_most_one = pick(ew.gt(a, full_like(a, 1)), 1, a)
+    if dtypes.kind(a.dtype) == "u":
+        return at_most_one
+    return pick(ew.lt(a, full_like(a, -1)), -1, at_most_one)
 
 
 def sparse_plus(x: ArrayLike) -> Array:

@@ -94,8 +94,9 @@ def _conv_impl(operands: Sequence[HostArray], params: ConvParams) -> Sequence[Ho
     if params.batch_groups > 1:
         # each group of the batch has its own output features, so it can as well be features
         groups = params.batch_groups
-        x = x.reshape(groups, -1, *x.shape[1:]).swapaxes(0, 1)
-        x = x.reshape(x.shape[0], -1, *x.shape[3:])
+        batch, features = x.shape[0] // groups, x.shape[1]
+        x = x.reshape(groups, batch, features, *x.shape[2:]).swapaxes(0, 1)
+        x = x.reshape(batch, groups * features, *x.shape[3:])
     out_sizes = _out_sizes(x.shape[2:], w.shape[2:], params)
     batch, features, out_features = x.shape[0], x.shape[1] // groups, w.shape[0]
     sizes, axes = w.shape[2:], tuple(range(2, x.ndim))

@@ -193,6 +193,8 @@ def unequal(
         for p, q in zip(parts(wide(x)), parts(wide(y)), strict=True):
             same = (p == q) | (np.isnan(p) & np.isnan(q)) | (np.abs(p - q) <= allowed)
             found |= ~same
+        # which part of a complex product is NaN depends on how it is associated
+        found &= ~(np.isnan(wide(x)) & np.isnan(wide(y)))
     return found
 
 
@@ -232,6 +234,8 @@ def movement(
             continue
         for i, (a, b) in enumerate(zip(got.leaves, other.leaves, strict=True)):
             if a.weak is None or np.shape(a.value) != np.shape(b.value):
+                continue
+            if a.value.dtype == dtypes.bool_:
                 continue
             with np.errstate(all="ignore"):
                 by = np.abs(np.asarray(wide(b.value) - wide(a.value), np.complex128))
