@@ -1178,7 +1178,11 @@ def _parameters(
 ) -> tuple[list[Array], tuple[int, ...], DType]:
     """Convert parameters to the dtype and the shape of the result."""
     found = _float_dtype(name, dtype)
-    arrays = [_convert(x, found) for x in values]
+    given = [as_array(x) if not isinstance(x, (bool, int, float)) else x for x in values]
+    for x in given:
+        if isinstance(x, Array) and dtypes.is_complex(x.dtype):
+            raise DtypeError(f"{name} takes real parameters, but got {x.aval}.")
+    arrays = [_convert(x, found) for x in given]
     shapes = [x.shape for x in arrays]
     if shape is None:
         sizes = broadcast_shapes(*shapes)

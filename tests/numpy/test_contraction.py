@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tinyjax
 import tinyjax.numpy.contraction as co
 from tinyjax.core.primitive import HostArray
-from tinyjax.errors import ArgumentError, AxisError, ShapeError
+from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
 from tinyjax.test_util import check_grads
 
 
@@ -125,14 +125,27 @@ def test_dtypes_are_promoted(name: str, a: str, b: str) -> None:
 
 @pytest.mark.parametrize("name", ["dot", "matmul", "vdot", "inner", "tensordot", "einsum"])
 @pytest.mark.parametrize(
-    ("dtype", "preferred"), [("int8", "int32"), ("bfloat16", "float32"), ("float32", "bfloat16")]
+    ("dtype", "preferred"),
+    [
+        ("int8", "int32"),
+        ("bfloat16", "float32"),
+        ("float32", "bfloat16"),
+        ("float32", "int32"),
+        ("float16", "int8"),
+    ],
 )
 def test_preferred_element_type(name: str, dtype: str, preferred: str) -> None:
-    x = rand(2, 2, dtype=jax.numpy.dtype(dtype))
+    x = rand(2, 2, dtype=jax.numpy.dtype(dtype)) * 2
     first = ("ij,jk",) if name == "einsum" else ()
     wanted = jax.numpy.dtype(preferred)
     expected = getattr(jax.numpy, name)(*first, x, x, preferred_element_type=wanted)
     same(getattr(co, name)(*first, x, x, preferred_element_type=preferred), expected)
+
+
+def test_products_of_complex_numbers_are_complex() -> None:
+    z = rand(2, 2, dtype=np.complex64)
+    with pytest.raises(DtypeError, match=r"complex64 has no result of int32.*imaginary part"):
+        co.matmul(z, z, preferred_element_type="int32")
 
 
 def test_python_scalars_are_weak() -> None:

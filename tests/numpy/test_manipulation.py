@@ -53,6 +53,7 @@ SHAPES: Calls = [
     ("moveaxis of two", lambda np_: np_.moveaxis(cube(np_), (0, 1), (-1, 0))),
     ("rollaxis", lambda np_: np_.rollaxis(cube(np_), 2, 0)),
     ("rollaxis back", lambda np_: np_.rollaxis(cube(np_), 0, 3)),
+    ("rollaxis before the last", lambda np_: np_.rollaxis(cube(np_), 0, -1)),
     ("expand_dims", lambda np_: np_.expand_dims(cube(np_), 1)),
     ("expand_dims of two", lambda np_: np_.expand_dims(cube(np_), (0, -1))),
     ("squeeze", lambda np_: np_.squeeze(cube(np_)[:1, :, :1])),

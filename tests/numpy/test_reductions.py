@@ -10,6 +10,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from tinyjax import Array
 from tinyjax.errors import ArgumentError, AxisError, ShapeError
 
 rng = np.random.default_rng(0)
@@ -93,6 +94,9 @@ def test_places_of_extrema(name: str, axis: int | None, keepdims: bool) -> None:
 def test_dtypes_that_are_asked_for(dtype: str) -> None:
     for name in ("sum", "prod"):
         same(*both(name, INPUTS["int8"], dtype=dtype))
+        if dtype == "bool":  # by truth: small numbers are true, and so is NaN
+            same(*both(name, FLOATS / 9, 0, dtype=dtype, initial=0.25, where=MASK))
+            same(*both(name, np.zeros((2, 0), np.float32), 1, dtype=dtype))
     for name in ("mean", "var") if dtype in ("float16", "float32") else ():
         same(*both(name, FLOATS, dtype=dtype))
         same(*both(name, INPUTS["int8"], dtype=dtype))
@@ -148,6 +152,20 @@ def test_reductions_without_nan(name: str) -> None:
         same(*both(name, empty, 0))
 
 
+@pytest.mark.parametrize("name", ["mean", "var", "std", "nanmean", "nanvar", "nanstd"])
+def test_what_is_divided_by_nothing_has_no_derivative(name: str) -> None:
+    x = jnp.array([1.0, 2.0, 4.0])
+
+    def total(x: Array) -> Array:
+        rows = jnp.stack([x, 2 * x])
+        mask = np.array([[True, True, False], [False, False, False]])
+        found = getattr(jnp, name)(rows, 1, where=mask)
+        return jnp.sum(jnp.where(jnp.isnan(found), 0.0, found))
+
+    tested = tinyjax.grad(total)(x)
+    np.testing.assert_allclose(tested, tinyjax.grad(lambda x: getattr(jnp, name)(x[:2]))(x), 1e-6)
+
+
 def test_variance_of_complex_numbers() -> None:
     z = (FLOATS + 1j * FLOATS[::-1]).astype(np.complex64)
     same(*both("var", z, 0))
@@ -199,6 +217,8 @@ def test_errors() -> None:
         jnp.sum(x, initial=jnp.ones(3))
     with pytest.raises(ArgumentError, match="only one"):
         jnp.var(x, ddof=1, correction=1)
+    with pytest.raises(ShapeError, match="mean must broadcast"):
+        jnp.std(1.0, mean=x)
     untyped: Any = jnp
     with pytest.raises(ArgumentError, match=r"sum: .*list"):
         untyped.sum([1, 2])

@@ -227,7 +227,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move an axis to before the place ``start``; ``moveaxis`` says the same more clearly."""
     x = array_of("rollaxis", a)
     i = canonical_axis(axis, x.ndim)
-    place = canonical_axis(start, x.ndim + 1, "start")
+    place = start if start == x.ndim else canonical_axis(start, x.ndim, "start")
     return moveaxis(x, i, place - 1 if i < place else place)
 
 

@@ -29,6 +29,7 @@ from tinyjax.numpy.elementwise import (
 )
 from tinyjax.numpy.promotion import (
     array_of,
+    broadcast_shapes,
     broadcast_to_shape,
     convert,
     promote_inexact,
@@ -85,6 +86,8 @@ class _Reduction:
 
 _SUM = _Reduction("sum", rd.reduce_sum, ew.add, lambda _: 0)
 _PROD = _Reduction("prod", rd.reduce_prod, ew.mul, lambda _: 1)
+_ALL = _Reduction("prod", rd.reduce_and, ew.and_, lambda _: True)
+_ANY = _Reduction("sum", rd.reduce_or, ew.or_, lambda _: False)
 _MAX = _Reduction("max", rd.reduce_max, ew.max_, rd.lowest)
 _MIN = _Reduction("min", rd.reduce_min, ew.min_, rd.highest)
 
@@ -105,9 +108,7 @@ def _accumulate(
     given = dtypes.check(dtype) if dtype is not None else x.dtype
     wanted = _accumulator(given) if dtype is None and promote_integers else given
     if wanted == dtypes.bool_:
-        # counted as integers, and said to be there or not
-        counted = _accumulate(kind, x, axis, dtypes.int32, keepdims, initial, where, False)
-        return convert(counted, wanted)
+        kind = _ALL if kind is _PROD else _ANY
     x = convert(x, wanted)
     out = kind.reduce(_masked(name, x, where, kind.identity(wanted)), axes)
     if initial is not None:
@@ -356,27 +357,30 @@ def _result_type(dtype: DTypeLike, x: Array) -> DType:
     return dtypes.to_inexact(x.dtype, x.weak_type) if dtype is None else dtypes.check(dtype)
 
 
-def _divisor(
+def _shared(
     name: str,
+    total: Array,
     x: Array,
     axes: tuple[int, ...],
     where: ArrayLike | None,
-    dtype: DType,
     less: int | float = 0,
+    nothing: float = math.nan,
 ) -> Array:
-    """How many elements take part in a reduction, less so many; NaN where none are left.
+    """Divide a sum by the number of elements in it, less so many.
 
-    A scalar where all elements take part.
+    Where none are left the result is ``nothing``, and has no derivative.
     """
     if where is None:
         left = math.prod([x.shape[i] for i in axes]) - less
-        return full((), left if left > 0 else math.nan, dtype)
-    ones = full(x.shape, 1, dtype)
-    count = rd.reduce_sum(_masked(name, ones, where, 0), axes)
-    if not less:  # over no elements 0 is divided by 0
-        return count
-    count = ew.sub(count, full_like(count, less))
-    return pick(ew.gt(count, full_like(count, 0)), count, math.nan)
+        if left <= 0:
+            return full_like(total, nothing)
+        return ew.div(total, broadcast_to_shape(full((), left, total.dtype), total.shape))
+    ones = full(x.shape, 1, dtypes.real_part(total.dtype))
+    counts = rd.reduce_sum(_masked(name, ones, where, 0), axes)
+    if less:
+        counts = ew.sub(counts, full_like(counts, less))
+    some = ew.gt(counts, full_like(counts, 0))
+    return pick(some, ew.div(total, convert(pick(some, counts, 1), total.dtype)), nothing)
 
 
 def mean(
@@ -413,9 +417,7 @@ def mean(
     inner = _computation_type(dtypes.to_inexact(result))
     x = convert(x, inner)
     total = rd.reduce_sum(_masked("mean", x, where, 0), axes)
-    divisor = _divisor("mean", x, axes, where, inner)
-    average_ = ew.div(total, broadcast_to_shape(divisor, total.shape))
-    return convert(_keep(average_, x, axes, keepdims), result)
+    return convert(_keep(_shared("mean", total, x, axes, where), x, axes, keepdims), result)
 
 
 def var(  # noqa: PLR0913 (JAX's signature)
@@ -464,7 +466,16 @@ def var(  # noqa: PLR0913 (JAX's signature)
     result = dtypes.real_part(_result_type(dtype, x))
     inner = _computation_type(dtypes.to_inexact(result))
     x = convert(x, dtypes.to_complex(inner) if dtypes.is_complex(x.dtype) else inner)
-    center = array_of("var", _mean(x, axes, where) if mean is None else mean)
+    if mean is None:
+        # not NaN where there is no element: its distances would have NaN for derivatives
+        sums = rd.reduce_sum(_masked("var", x, where, 0), axes)
+        center = _keep(_shared("var", sums, x, axes, where, nothing=0.0), x, axes, True)
+    else:
+        center = array_of("var", mean)
+    if broadcast_shapes(center.shape, x.shape) != x.shape:
+        raise ShapeError(
+            f"var: mean must broadcast to the array's shape {x.shape}, but has {center.shape}."
+        )
     distance = ew.sub(x, broadcast_to_shape(convert(center, x.dtype), x.shape))
     if dtypes.is_complex(x.dtype):
         re, im = ew.real(distance), ew.imag(distance)
@@ -472,8 +483,7 @@ def var(  # noqa: PLR0913 (JAX's signature)
     else:
         squares = ew.mul(distance, distance)
     total = rd.reduce_sum(_masked("var", squares, where, 0), axes)
-    divisor = _divisor("var", x, axes, where, inner, less)
-    variance = ew.div(total, broadcast_to_shape(divisor, total.shape))
+    variance = _shared("var", total, x, axes, where, less)
     return convert(_keep(variance, x, axes, keepdims), result)
 
 
@@ -482,10 +492,6 @@ def _check_ddof(ddof: object) -> None:
         raise ArgumentError(
             f"var: ddof must be a number, such as 1, but got {type(ddof).__name__}."
         )
-
-
-def _mean(x: Array, axes: tuple[int, ...], where: ArrayLike | None) -> Array:
-    return mean(x, axes, keepdims=True, where=where)
 
 
 def std(  # noqa: PLR0913 (JAX's signature)

@@ -416,9 +416,8 @@ def compress(
                 f"compress: the condition holds at {chosen[-1]}, but the axis has size "
                 f"{x.shape[axis]}."
             )
-        places: Array = ConcreteArray(chosen)
-    else:
-        places = flatnonzero(mask, size=size, fill_value=x.shape[axis])
+        return take(x, ConcreteArray(chosen), axis, mode="clip")
+    places = flatnonzero(mask, size=size, fill_value=x.shape[axis])
     return take(x, places, axis, mode="fill", fill_value=fill_value)
 
 

@@ -77,7 +77,7 @@ def _dot_impl(operands: Sequence[HostArray], params: DotParams) -> Sequence[Host
         return (left @ right,)
     left = _matrices(x, params.lhs_batch, params.lhs_contract, True)
     right = _matrices(y, params.rhs_batch, params.rhs_contract, False)
-    wide = np.promote_types(dtype, np.float32) if dtypes.is_narrow_float(dtype) else dtype
+    wide = _of_products(x.dtype, y.dtype, dtype)
     product = np.matmul(left.astype(wide, copy=False), right.astype(wide, copy=False))
     shape = (
         *(x.shape[i] for i in params.lhs_batch),
@@ -85,6 +85,15 @@ def _dot_impl(operands: Sequence[HostArray], params: DotParams) -> Sequence[Host
         *(y.shape[i] for i in _rest(y.ndim, params.rhs_batch, params.rhs_contract)),
     )
     return (product.astype(dtype, copy=False).reshape(shape),)
+
+
+def _of_products(x: DType, y: DType, result: DType) -> DType:
+    """The dtype to multiply and add in; floats are made integers at the end, as XLA does."""
+    if dtypes.is_integer(result) or result == dtypes.bool_:
+        floats = [dtype for dtype in (x, y) if dtypes.is_inexact(dtype)]
+        wide = [dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype for dtype in floats]
+        return np.result_type(*wide) if wide else result
+    return dtypes.float32 if dtypes.is_narrow_float(result) else result
 
 
 def _matrices(x: HostArray, batch: Axes, contract: Axes, is_left: bool) -> HostArray:
@@ -128,6 +137,11 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
         raise DtypeError(
             f"dot_general needs operands of one dtype, but got {x} and {y}. The function of "
             "tinyjax.numpy promotes; this primitive does not."
+        )
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(params.dtype):
+        raise DtypeError(
+            f"dot_general of {x.dtype} has no result of {params.dtype}: it would lose the "
+            "imaginary part. Take .real or .imag of the result."
         )
     shape = (
         *(x.shape[i] for i in params.lhs_batch),

@@ -554,8 +554,9 @@ def _zeta(s: HostArray, q: HostArray) -> HostArray:
     whole = q == np.floor(q)
     regular = (s > 1) & ((q > 0) | ((q > -_MOST_TERMS) & ~whole & (s == np.floor(s))))
     regular &= (s < np.inf) & (q < np.inf)
-    out = np.where((s == 1) | ((s > 1) & (q <= 0) & whole), np.inf, np.nan)
-    out = np.where((s > 1) & (q == np.inf), 0.0, out)
+    # of odd order the two sides of a pole differ
+    pole = (s > 1) & (q <= 0) & whole & (s % 2 == 0)
+    out = np.where((s == 1) | pole, np.inf, np.nan)
     out[regular] = _hurwitz(s[regular], q[regular])
     return out
 
@@ -564,7 +565,7 @@ def _polygamma(n: HostArray, x: HostArray) -> HostArray:
     order = (n >= 0) & (n == np.floor(n))
     sign = np.where(n % 2 == 0, -1.0, 1.0)
     # the trigamma function is wanted, as digamma's derivative, however far below 0
-    reflected = (n == 1) & (x < 0)
+    reflected = (n == 1) & (x < 0) & (x > -np.inf)
     value = sign * np.exp(_lgamma(n + 1)) * _zeta(n + 1, np.where(reflected, 1 - x, x))
     sine = np.sin(math.pi * _distance_to_integer(x))
     value = np.where(reflected, (math.pi / sine) ** 2 - value, value)

@@ -20,12 +20,14 @@ from tinyjax.errors import ConcretizationError, TinyjaxError
 #: Functions each of whose results depends on many elements, which may cancel.
 SCALED: Final = re.compile(
     r"linalg|dot|einsum|conv|matmul|mat|vec|inner|correlate|trace|kron|cross|interp|sum|mean|var|std"
+    r"|kl_div|rel_entr"
 )
 
 
 #: Functions that XLA approximates less closely than in the last places.
 LOOSE: Final = re.compile(
     r"gamma|zeta|beta|factorial|erf|ndtr|norm\.|betaln|expm|logistic|sinc|cbrt|normal|random"
+    r"|a(rc)?tanh|log1p|gelu"
 )
 
 #: Functions that may round a float to an integer.
@@ -65,7 +67,15 @@ def check_call(call: Call, library: Library, reference: Library) -> list[Mismatc
         if not ROUNDED.search(call.path):
             for slack, leaf in zip(found, eager.leaves, strict=True):
                 slack *= leaf.weak is not None and dtypes.is_inexact(leaf.value.dtype)
+        else:
+            for slack, leaf in zip(found, eager.leaves, strict=True):
+                if leaf.weak is not None and dtypes.is_integer(leaf.value.dtype):
+                    np.maximum(slack, 0.5, out=slack)
         return found
+
+    def anywhere() -> list[HostArray]:
+        """The reference rounds integers to 32 bits, after which floats may be anything."""
+        return [np.full(np.shape(leaf.value), np.inf) for leaf in eager.leaves]
 
     found: list[Mismatch] = []
     # rounding within is not seen where there is nothing that could be rounded outside
@@ -98,13 +108,15 @@ def check_call(call: Call, library: Library, reference: Library) -> list[Mismatc
     if (eager.error is None) != (expected.error is None):
         note("reference", f"{described(eager)}, the reference {described(expected)}")
     elif eager.error is None:
-        # with 64-bit defaults integers give floats of 64 bits here
+        # with 64-bit defaults integers give floats of 64 bits here, and keep all their digits
         narrowed = call.wide and (
             "True" in repr(call)
             or "False" in repr(call)
             or any(x.dtype.kind in "biu" and x.dtype.itemsize < 8 for x in hosts)
         )
-        text = differences(eager, expected, moved, narrowed=narrowed, scaled=scaled, loose=loose)
+        large = any(x.dtype.kind in "iu" and (np.abs(x.astype(float)) > 2**24).any() for x in hosts)
+        slack = anywhere if narrowed and large else moved
+        text = differences(eager, expected, slack, narrowed=narrowed, scaled=scaled, loose=loose)
         note("reference", text)
     if not found and eager.error is None and call.smooth:
         found += check_derivatives(call, library, reference, eager)

@@ -345,6 +345,7 @@ BY_FUNCTION: Final[dict[str, Mapping[str, Strategy]]] = {
     "scipy.linalg.eigh": {"a": definite},
     "scipy.linalg.expm": {
         "A": matrix_small,
+        "upper_triangular": fixed(False),
         "max_squarings": lambda call: UNSET,
     },
     "scipy.linalg.inv": _SQUARE,
