@@ -117,6 +117,7 @@ def test_relu_keeps_integers() -> None:
     assert got.dtype == np.int32
     np.testing.assert_array_equal(got, [0, 4])
     np.testing.assert_array_equal(nn.hard_tanh(np.array([0, 1, 200], np.uint8)), [0, 1, 1])
+    np.testing.assert_array_equal(nn.hard_tanh(np.array([True, False])), [1, 0])
 
 
 def test_activations_with_parameters() -> None:

@@ -203,7 +203,7 @@ def hard_tanh(x: ArrayLike) -> Array:
     """
     a = array_of("hard_tanh", x)
     at_most_one = pick(ew.gt(a, full_like(a, 1)), 1, a)
-    if dtypes.kind(a.dtype) == "u":
+    if dtypes.kind(a.dtype) in "bu":
         return at_most_one
     return pick(ew.lt(a, full_like(a, -1)), -1, at_most_one)
 

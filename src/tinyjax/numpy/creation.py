@@ -498,7 +498,7 @@ def linspace(
     if not retstep:
         return points
     if parts <= 0:
-        return points, filled(a.shape, math.nan, dtypes.to_inexact(wanted))
+        return points, filled((), math.nan, dtypes.to_inexact(wanted))
     step = ew.div(ew.sub(b, a), like(a, parts))
     return points, convert(step, dtypes.to_inexact(wanted))
 

@@ -106,7 +106,8 @@ def _accumulate(
     x = array_of(name, a)
     axes = canonical_axes(axis, x.ndim)
     given = dtypes.check(dtype) if dtype is not None else x.dtype
-    wanted = _accumulator(given) if dtype is None and promote_integers else given
+    promotes = promote_integers or given == dtypes.bool_
+    wanted = _accumulator(given) if dtype is None and promotes else given
     if wanted == dtypes.bool_:
         kind = _ALL if kind is _PROD else _ANY
     x = convert(x, wanted)

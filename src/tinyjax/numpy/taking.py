@@ -25,7 +25,7 @@ from tinyjax.core.primitive import HostArray
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
-from tinyjax.numpy.elementwise import remainder
+from tinyjax.numpy.elementwise import pick, remainder
 from tinyjax.numpy.indexing import getitem
 from tinyjax.numpy.promotion import (
     array_of,
@@ -418,7 +418,10 @@ def compress(
             )
         return take(x, ConcreteArray(chosen), axis, mode="clip")
     places = flatnonzero(mask, size=size, fill_value=x.shape[axis])
-    return take(x, places, axis, mode="fill", fill_value=fill_value)
+    taken = take(x, places, axis, mode="fill")
+    beyond = ew.ge(places, full_like(places, x.shape[axis]))
+    beyond = reshape(beyond, (-1, *(1,) * (x.ndim - axis - 1)))
+    return convert(pick(beyond, fill_value, taken), x.dtype)
 
 
 def extract(

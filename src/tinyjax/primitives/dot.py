@@ -84,6 +84,8 @@ def _dot_impl(operands: Sequence[HostArray], params: DotParams) -> Sequence[Host
         *(x.shape[i] for i in _rest(x.ndim, params.lhs_batch, params.lhs_contract)),
         *(y.shape[i] for i in _rest(y.ndim, params.rhs_batch, params.rhs_contract)),
     )
+    if dtypes.is_narrow_float(x.dtype) and not dtypes.is_inexact(dtype):
+        product = product.astype(x.dtype)
     return (product.astype(dtype, copy=False).reshape(shape),)
 
 

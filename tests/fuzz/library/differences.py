@@ -147,7 +147,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference("the step of `linspace`", r"numpy\.linspace", "reference", "dtype of result 1"),
     Difference(
         "are weakly typed",
-        r"numpy\.(log2|log10|resize|polyval|logaddexp2?|angle|hypot|rint|take|compress|extract)"
+        r"numpy\.(log2|log10|resize|polyval|logaddexp2?|angle|hypot|rint|take|compress|extract|nan_to_num|put_along_axis)"
         r"|lax\.(reduce_.*|abs|real|imag)|nn\..*|scipy\.special\..*",
         "reference",
         "weak",
@@ -183,7 +183,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference("`clip` of complex", r"numpy\.clip", "reference", TAKEN, has("c")),
     Difference("with a `mean` of fewer axes", r"numpy\.(var|std)", "reference", TAKEN),
     Difference("scalars in `meshgrid`", r"numpy\.meshgrid", "reference", TAKEN),
-    Difference("`vector_norm` of integers", r".*norm", "reference", "", has("i", "u")),
+    Difference("`vector_norm` of integers", r".*norm", "reference", "", has("i", "u", "b")),
     Difference("`abs` of unsigned", r"lax\.abs", "reference", TAKEN, has("u")),
     Difference("indices of 64 unsigned", r"lax\..*", "reference", TAKEN, has("uint64")),
     Difference("derivatives of `scatter_mul`", r"lax\.scatter_mul", "jvp|vjp", TAKEN),
@@ -212,13 +212,27 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference("`trapezoid` that are infinite", r"numpy\.trapezoid", "reference", "values"),
     Difference("`entr(0)` is 0", r".*(entr|xlogy|xlog1py)", "reference", "zeros"),
     Difference("A bool times", r".*", "reference", "zeros", has("b")),
-    Difference("`linspace`'s start", r"numpy\.(lin|geom|log)space", "reference", "zeros"),
+    Difference(
+        "`linspace`'s start", r"numpy\.((lin|geom|log)space|(nan)?quantile)", "reference", "zeros"
+    ),
     Difference("A float that an integer type", r"numpy\.u?int\d+", "reference", "values"),
     Difference("the first of equal", r"lax\.approx_m.*", "reference", "values"),
     Difference("`gather` without a `mode`", r"lax\.gather", "jvp|vjp", "values"),
     Difference("of an integer have", r".*xlog1?p?y", "jvp|vjp", TAKEN, has_number),
     Difference("its `sign` is taken", r"nn\.logsumexp", "jvp|vjp", "", has("c")),
     Difference("`cholesky` and kin", r".*cho_factor", "jvp|vjp"),
+    Difference("pads the dilated array", r"lax\.reduce_window", "reference", "shape"),
+    Difference("of a single case", r"lax\.select_n", "jvp|vjp", "values"),
+    Difference("`zeta` none in its exponent", r".*zeta", "jvp|vjp", REFUSED),
+    Difference("for want of elements", r"numpy\.(nan)?(mean|var|std)", "jvp|vjp", "values.*nan"),
+    Difference("equal elements of an unstable", r"numpy\.argsort", "reference", "values"),
+    Difference("bools as numbers", r"numpy\.(around|round|ediff1d|kron)", "reference", TAKEN),
+    Difference("and of bools;", r"lax\.clamp", "reference", TAKEN, has("b")),
+    Difference("Imaginary numbers are true", r"numpy\.any", "reference", "values", has("c")),
+    Difference("`put_along_axis` into nothing", r"numpy\.put_along_axis", "jvp|vjp", TAKEN),
+    Difference(
+        "infinite complex numbers", r".*pow(er)?", "reference|eager and compiled", "", has("c")
+    ),
     Difference("looks at one triangle", r"scipy\.linalg\.eigh", "reference|jvp|vjp", "values"),
 )
 

@@ -1,0 +1,47 @@
+"""Random calls of all public functions, held against jax: see the package ``fuzz.library``."""
+
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from fuzz.library.differences import DIFFERENCES, explanation
+from fuzz.library.libraries import JAX, TINYJAX
+from fuzz.library.signatures import Function, functions
+from fuzz.library.survey import compare, plan
+
+FUNCTIONS: Final = functions(TINYJAX, JAX)
+DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "differences.md"
+#: Of how many parts a search consists, so that they run side by side.
+PARTS: Final = 8
+
+
+def unexplained(function: Function, seed: str) -> list[str]:
+    """How a call differs from the reference's, less what is documented."""
+    found = compare(function, seed, TINYJAX, JAX)
+    return [f"[{seed}] {mismatch}" for mismatch in found if explanation(mismatch) is None]
+
+
+@pytest.mark.wrong_types
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=[function.path for function in FUNCTIONS])
+def test_a_call_is_that_of_jax(function: Function) -> None:
+    assert not unexplained(function, f"suite/{function.path}")
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("part", range(PARTS))
+def test_calls_are_those_of_jax(part: int) -> None:
+    budget = 5 * int(os.environ.get("TINYJAX_FUZZ_EXAMPLES") or 2000)
+    planned = plan(FUNCTIONS, budget, secrets.token_hex(4))
+    found = [
+        text for function, seed in planned[part::PARTS] for text in unexplained(function, seed)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_differences_are_documented() -> None:
+    text = " ".join(DOCUMENT.read_text().split())
+    assert [row.phrase for row in DIFFERENCES if row.phrase not in text] == []
