@@ -10,11 +10,13 @@ import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.trace import bind1
+from tinyjax.dtypes import HostArray
 from tinyjax.primitives.families import composed
 from tinyjax.primitives.shape import concatenate, def_linear, def_simple_batch, slice_in_dim
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 
 
 def show(title: str, value: object) -> None:
@@ -100,14 +102,14 @@ def _type(avals: Sequence[ShapedArray], params: ShiftParams) -> Sequence[ShapedA
 
 
 @ring_shift_p.def_lowering  # how XLA computes it
-def _lowering(lowering: Lowering, operands: Sequence[str], params: ShiftParams) -> Sequence[str]:
+def _lowering(b: Lowering, operands: Values, params: ShiftParams) -> Values:
     def swap(x: Array) -> Array:
         n, axis = x.shape[-1], x.ndim - 1
         cut = -params.by % n
         halves = slice_in_dim(x, cut, n, axis=axis), slice_in_dim(x, 0, cut, axis=axis)
         return concatenate(halves, axis)
 
-    return composed(swap)(lowering, operands, params)
+    return [composed(swap)(b, *operands)]
 
 
 def_linear(ring_shift_p)  # its derivative is itself

@@ -33,7 +33,6 @@ from tinyjax import (
 from tinyjax.core import simplify
 from tinyjax.core.jaxpr import effects
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
-from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.trace import bind1
 from tinyjax.errors import (
     ArgumentError,
@@ -44,6 +43,8 @@ from tinyjax.errors import (
     EffectOrderError,
     TinyjaxError,
 )
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value
 
 SCALAR = ShapeDtypeStruct((), np.float32)
 
@@ -640,15 +641,12 @@ def test_a_region_that_loses_the_order_is_an_error() -> None:
     quiet_p.def_abstract_eval(lambda avals, params: avals)
 
     @quiet_p.def_lowering
-    def _lowering(lowering: Lowering, operands: Any, params: NoParams) -> Any:
-        aval = lowering.avals_in[0]
-
-        def body(_: list[str]) -> list[str]:
-            lowering.host_call(lambda x: (), operands, True, True)
+    def _lowering(b: Lowering, operands: Any, params: NoParams) -> Any:
+        def body(_: list[Value]) -> list[Value]:
+            b.host_call(lambda x: (), operands, True, True)
             return list(operands)
 
-        region = lowering.region((), body, (aval,))
-        return lowering.emit("stablehlo.case", operands, (aval,), (aval,), None, [region])
+        return b.emit("stablehlo.case", operands, b.results, {}, [b.region((), body)])
 
     with pytest.raises(EffectOrderError, match=r"Return lowering\.turn from the region"):
         jit(lambda x: bind1(quiet_p, (x,), NO_PARAMS))(jnp.array(0))

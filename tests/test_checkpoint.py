@@ -21,7 +21,7 @@ from tinyjax import tree
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.calling import FlatFunction
 from tinyjax.core.jaxpr import Jaxpr, subjaxprs, typecheck_jaxpr
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ConcretizationError, StaticArgumentError
 from tinyjax.transforms.linearize import linearize_flat
 

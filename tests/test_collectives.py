@@ -9,7 +9,7 @@ import pytest
 
 import tinyjax
 from tinyjax.core.array import as_array
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
 from tinyjax.primitives import collective as co
 from tinyjax.primitives.reduce import reduce_sum

@@ -17,7 +17,7 @@ import tinyjax.numpy as jnp
 from specs import ArraySpec, Case, Spec, all_specs
 from tinyjax import dtypes, tree
 from tinyjax.core.array import as_array
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.test_util import check_grads
 
 COMPLEX: Final = dtypes.complex128

@@ -167,7 +167,7 @@ def test_a_lowering_rule_written_anew_is_another_program(folder: Path) -> None:
         made = Primitive("of_a_third_party", NoParams)
         made.def_impl(lambda operands, params: (fun(operands[0]),))
         made.def_abstract_eval(lambda avals, params: avals)
-        made.def_lowering(lambda lowering, operands, params: lowering.op(operation, operands))
+        made.def_lowering(lambda b, operands, params: [b.op(operation, *operands)])
         return made
 
     try:

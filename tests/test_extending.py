@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import pytest
 
+import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import (
     checkpoint,
@@ -22,9 +23,14 @@ from tinyjax import (
     value_and_grad,
     vmap,
 )
+from tinyjax.core.lowering import write_module
+from tinyjax.core.primitive import registry
 from tinyjax.errors import MissingRuleError
 from tinyjax.extend import (
+    NO_PARAMS,
     Array,
+    Lowering,
+    NoParams,
     Primitive,
     RuleKey,
     Running,
@@ -32,10 +38,12 @@ from tinyjax.extend import (
     Trace,
     Tracer,
     as_array,
+    bind1,
     current_trace,
     use_trace,
 )
 from tinyjax.primitives.elementwise import sin_p
+from tinyjax.stablehlo.types import Values
 
 P = TypeVar("P")
 Function = Callable[..., Any]
@@ -243,6 +251,22 @@ def test_the_guides_example_composes_with_everything(
 def test_a_custom_jvp_with_an_if_is_counted(count_flops: Callable[[Function], Function]) -> None:
     assert count_flops(forward)(1.0) == (forward(1.0), 3)  # stop_gradient, gt, sin
     assert grad(count_flops(forward), has_aux=True)(1.0)[0] == 100.0
+
+
+def test_a_lowering_rule_for_one_platform() -> None:
+    same_p: Primitive[NoParams] = Primitive("same", NoParams)
+    del registry["same"]  # a primitive of this test only
+    same_p.def_abstract_eval(lambda avals, params: avals)
+    same_p.def_lowering(lambda b, operands, params: [b.neg(operands[0])])
+
+    @same_p.def_lowering(platform="cuda")
+    def for_cuda(b: Lowering, operands: Values, params: NoParams) -> Values:
+        return [b.op(f"{b.platform}.same", *operands)]
+
+    jaxpr = tinyjax.make_jaxpr(lambda x: bind1(same_p, (x,), NO_PARAMS))(1.0).jaxpr
+    assert "stablehlo.negate" in write_module(jaxpr, "f", platform="cpu")[0]
+    assert "cuda.same" in write_module(jaxpr, "f", platform="cuda")[0]
+    assert same_p.rule_names == ("abstract_eval", "lowering", "lowering for cuda")
 
 
 def test_a_missing_rule_of_a_strangers_names_the_call_that_registers_it() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from fuzz.drawing import CASES, Case
 from fuzz.stacks import check, check_by_differences
 from tinyjax import xla
-from tinyjax.core import unnest
+from tinyjax.xla import unnest
 
 _run = count(1)
 #: After so many programs compiled ones are dropped, since Linux gives a process 65,530 mappings.

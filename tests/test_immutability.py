@@ -15,7 +15,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, jit, vmap
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 
 DTYPES: Final = (
     np.float32, np.float64, np.complex64, np.int8, np.uint64, np.bool_, np.float16,

@@ -13,7 +13,7 @@ import pytest
 
 import tinyjax
 from tinyjax import lax
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError, TinyjaxError
 from tinyjax.test_util import check_grads
 

@@ -11,7 +11,7 @@ import pytest
 
 import tinyjax
 from tinyjax import nn
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
 from tinyjax.nn import initializers
 

@@ -22,9 +22,9 @@ from specs import elementwise as elementwise_rows
 from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr, typecheck_jaxpr
-from tinyjax.core.primitive import HostArray, NoParams, Primitive, registry
+from tinyjax.core.primitive import NoParams, Primitive, registry
 from tinyjax.core.trace import bind
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import MissingRuleError, TinyjaxError
 from tinyjax.jit import jit
 from tinyjax.primitives import elementwise, reduce

@@ -12,7 +12,7 @@ from scipy import stats
 
 import tinyjax
 from tinyjax import config, dtypes, random
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 
 KEY = np.array([0x12345678, 0x9ABCDEF0], np.uint32)

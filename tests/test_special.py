@@ -15,7 +15,7 @@ import scipy.stats
 import tinyjax
 import tinyjax.scipy
 from tinyjax import lax
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import AxisError, DifferentiationError, DtypeError
 from tinyjax.primitives import special as sp
 from tinyjax.scipy import special

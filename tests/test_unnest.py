@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax, xla
-from tinyjax.core import unnest as module
 from tinyjax.core.avals import same_types
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr, subjaxprs
-from tinyjax.core.unnest import DEEPEST, depth, unnest
+from tinyjax.xla import unnest as module
+from tinyjax.xla.unnest import DEEPEST, depth, unnest
 
 Function = Callable[[Any], Any]
 

@@ -22,6 +22,9 @@ from tinyjax.errors import DtypeError, PromotionError
 
 DType = np.dtype[Any]
 DTypeLike = Any  # NumPy's own meaning: a dtype, a scalar type, or a name
+HostArray = np.ndarray[Any, DType]
+#: NumPy gives scalars for arrays without axes; evaluation makes arrays of them again.
+HostResult = HostArray | np.generic
 
 bool_ = np.dtype(np.bool_)
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))

@@ -25,11 +25,11 @@ from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays, as_avals, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.programs import INLINED
 from tinyjax.core.staging import Staged, stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
-from tinyjax.core.unnest import INLINED
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
 from tinyjax.signatures import (
@@ -40,6 +40,8 @@ from tinyjax.signatures import (
     log,
     make_signature,
 )
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 from tinyjax.stages import Lowered
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.dependence import CALLED
@@ -96,8 +98,8 @@ def _jit_type(avals: Sequence[ShapedArray], params: JitParams) -> Sequence[Shape
 
 
 @jit_p.def_lowering
-def _jit_lowering(lowering: Lowering, operands: Sequence[str], params: JitParams) -> Sequence[str]:
-    return lowering.call(params.jaxpr, params.name, operands)
+def _jit_lowering(b: Lowering, operands: Values, params: JitParams) -> Values:
+    return call_jaxpr(b, params.jaxpr, params.name, operands)
 
 
 @jit_p.def_rule(INLINED)

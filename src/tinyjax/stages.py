@@ -13,7 +13,6 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays, watched
 from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr
-from tinyjax.core.stablehlo import module_text
 from tinyjax.core.trace import base_trace, check_concrete
 from tinyjax.errors import ArgumentError
 from tinyjax.tree import PyTreeDef, SequenceKey, path_str
@@ -47,7 +46,7 @@ class Lowered:
     def as_text(self) -> str:
         """The StableHLO module."""
         aliases = xla.match_donations(self.jaxpr, self.donated)
-        return module_text(self.jaxpr, self.name, aliases)
+        return xla.lowered(self.jaxpr, self.name, aliases)[0]
 
     def compile(self) -> Compiled:
         """Compile it."""

@@ -18,8 +18,7 @@ from tinyjax import tree
 from tinyjax.api.derivatives import jvp, vjp
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.calling import argument_path, as_arrays, leaf_path
-from tinyjax.core.primitive import HostArray
-from tinyjax.dtypes import DType, finfo, float0, is_complex, is_inexact, real_part
+from tinyjax.dtypes import DType, HostArray, finfo, float0, is_complex, is_inexact, real_part
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import describe_function
 from tinyjax.tree import PyTreeDef

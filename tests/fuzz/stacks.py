@@ -14,7 +14,7 @@ from fuzz.plain import (
 from fuzz.programs import Function, Program, Values
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.jaxpr import typecheck_jaxpr
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.jit import jit
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.shape import (

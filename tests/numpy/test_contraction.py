@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tinyjax
 import tinyjax.numpy.contraction as co
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
 from tinyjax.test_util import check_grads
 

@@ -13,7 +13,7 @@ from unchecked import unchecked
 
 import tinyjax as tj
 import tinyjax.numpy as jnp
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import (
     ArgumentError,
     AxisError,

@@ -26,7 +26,7 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax, tree
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
 from tinyjax.scipy import linalg as sl
 from tinyjax.test_util import check_grads

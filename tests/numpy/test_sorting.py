@@ -9,7 +9,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy.sorting as so
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
 from tinyjax.test_util import check_grads
 

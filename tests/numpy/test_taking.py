@@ -10,7 +10,7 @@ import pytest
 from unchecked import unchecked
 
 import tinyjax as tj
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, AxisError, ConcretizationError, DtypeError, ShapeError
 from tinyjax.numpy import taking
 

@@ -16,7 +16,7 @@ import scipy.linalg
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.scipy import linalg as sl
 
 la = jnp.linalg

@@ -11,7 +11,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, config, grad, hessian, jacfwd, jacrev, jit, jvp, random, vjp, vmap
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.test_util import check_grads
 
 # float32: a few units in the last of eight digits

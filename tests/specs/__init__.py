@@ -25,8 +25,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.primitive import HostArray, Primitive
-from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.core.primitive import Primitive
+from tinyjax.dtypes import DType, DTypeLike, HostArray
 
 #: The dtypes a row's letters stand for; "e" is float8, which "f" leaves out.
 KINDS: Final[dict[str, tuple[DType, ...]]] = {

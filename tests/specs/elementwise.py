@@ -10,7 +10,8 @@ import scipy.special
 
 from specs import KINDS, ArraySpec, Case, Spec
 from tinyjax import dtypes
-from tinyjax.core.primitive import HostArray, Primitive
+from tinyjax.core.primitive import Primitive
+from tinyjax.dtypes import HostArray
 from tinyjax.primitives import elementwise as ew
 
 F = ArraySpec((2, 3))

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.primitives import dynamic_slice as ds
 from tinyjax.primitives import gather as ga
 from tinyjax.primitives import scatter as sc

@@ -15,7 +15,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from specs import ArraySpec, Case, Spec
 from tinyjax.core.array import Array
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.primitives import determinant, lu, qr, spectral, triangular
 
 TYPES = ("float32", "float64", "complex64", "complex128")

@@ -6,7 +6,7 @@ import numpy as np
 from jax.extend.random import threefry2x32_p
 
 from specs import ArraySpec, Case, Spec
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.primitives import random_bits as rb
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.core.primitive import HostArray, Primitive
+from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
+from tinyjax.dtypes import HostArray
 from tinyjax.primitives import shape as sh
 
 ALL = "biufce"

@@ -8,7 +8,7 @@ import scipy.special
 
 from specs import ArraySpec, Case, Spec
 from specs.elementwise import EMPTY, EXTREME, SCALAR, in_wide, one
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.primitives import special as sp
 from tinyjax.primitives import stop_gradient as sg
 from tinyjax.primitives.shape import full_like

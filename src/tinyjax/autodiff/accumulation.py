@@ -38,9 +38,8 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Atom, Jaxpr, Lit, Var
-from tinyjax.core.primitive import HostArray
 from tinyjax.core.trace import bind
-from tinyjax.dtypes import float0, is_complex, is_inexact
+from tinyjax.dtypes import HostArray, float0, is_complex, is_inexact
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
 from tinyjax.jit import jit_p

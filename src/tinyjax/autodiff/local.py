@@ -25,10 +25,10 @@ from tinyjax.autodiff.elimination import Mask, Pattern
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import JaxprEqn, Var, subjaxprs
-from tinyjax.core.primitive import ZERO, HostArray, Primitive
+from tinyjax.core.primitive import ZERO, Primitive
 from tinyjax.core.trace import EVAL, bind, use_trace
 from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p
-from tinyjax.dtypes import is_complex, is_inexact, real_part
+from tinyjax.dtypes import HostArray, is_complex, is_inexact, real_part
 from tinyjax.primitives.elementwise import select_p
 from tinyjax.primitives.families import add_arrays
 from tinyjax.primitives.shape import full

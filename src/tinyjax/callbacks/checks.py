@@ -12,9 +12,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import checked
-from tinyjax.core.primitive import HostArray, MappedAxis, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import MappedAxis, Primitive, Tangent
 from tinyjax.core.trace import bind
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import (
     CheckFailedError,
     DtypeError,
@@ -22,6 +22,8 @@ from tinyjax.errors import (
 from tinyjax.frames import Location, user_location
 from tinyjax.primitives.elementwise import and_
 from tinyjax.primitives.shape import broadcast_in_dim, move_batch_axis
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 
 V = TypeVar("V")
 
@@ -60,14 +62,12 @@ def _error_if_type(avals: Sequence[ShapedArray], params: ErrorIfParams) -> Seque
 
 
 @error_if_p.def_lowering
-def _error_if_lowering(
-    lowering: Lowering, operands: Sequence[str], params: ErrorIfParams
-) -> Sequence[str]:
+def _error_if_lowering(b: Lowering, operands: Values, params: ErrorIfParams) -> Values:
     def check(*args: HostArray) -> Sequence[HostArray]:
         _error_if_impl(args, params)
         return ()
 
-    return lowering.host_call(check, operands, effectful=True)
+    return b.host_call(check, operands, effectful=True)
 
 
 @error_if_p.def_jvp

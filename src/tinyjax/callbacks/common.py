@@ -14,10 +14,9 @@ from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import HostArray, MappedAxis, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import MappedAxis, Primitive, Tangent
 from tinyjax.core.trace import EVAL, use_trace
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import (
     ArgumentError,
     CallbackError,
@@ -25,6 +24,8 @@ from tinyjax.errors import (
 )
 from tinyjax.frames import Location, describe_function
 from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 from tinyjax.tree import PyTreeDef
 
 
@@ -239,13 +240,11 @@ def declare(primitive: Primitive[CallbackParams]) -> None:
     primitive.def_abstract_eval(_type)
 
     @primitive.def_lowering
-    def lowering_rule(
-        lowering: Lowering, operands: Sequence[str], params: CallbackParams
-    ) -> Sequence[str]:
+    def lowering_rule(b: Lowering, operands: Values, params: CallbackParams) -> Values:
         def call(*args: HostArray) -> Sequence[HostArray]:
             return call_host(params, args)
 
-        return lowering.host_call(call, operands, primitive.effectful, params.ordered)
+        return b.host_call(call, operands, primitive.effectful, params.ordered)
 
     @primitive.def_transpose
     def transpose_rule(

@@ -9,13 +9,15 @@ from tinyjax.checkpointing.policies import Policy, PolicySaveable
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, subjaxprs
+from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering, int_array
+from tinyjax.core.programs import INLINED
 from tinyjax.core.staging import Staged
 from tinyjax.core.trace import bind
-from tinyjax.core.unnest import INLINED
-from tinyjax.dtypes import bool_, kind
+from tinyjax.dtypes import kind
 from tinyjax.errors import ArgumentError
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.dependence import CALLED, prune
 from tinyjax.transforms.jvp import jvp_jaxpr
@@ -66,20 +68,16 @@ def _checkpoint_type(
 
 
 @checkpoint_p.def_lowering
-def _checkpoint_lowering(
-    lowering: Lowering, operands: Sequence[str], params: CheckpointParams
-) -> Sequence[str]:
-    jaxpr = params.jaxpr
-    always = _always(lowering, operands, jaxpr.in_avals) if _kept_apart(params) else None
+def _checkpoint_lowering(b: Lowering, operands: Values, params: CheckpointParams) -> Values:
+    always = _always(b, operands) if _kept_apart(params) else None
     if always is None:
-        return lowering.call(jaxpr, params.name, operands)
+        return call_jaxpr(b, params.jaxpr, params.name, operands)
+    results = b.results
     regions = (
-        lowering.region((), lambda _: lowering.call(jaxpr, params.name, operands), jaxpr.out_avals),
-        lowering.region(
-            (), lambda _: [lowering.full(0, a) for a in jaxpr.out_avals], jaxpr.out_avals
-        ),
+        b.region((), lambda _: call_jaxpr(b, params.jaxpr, params.name, operands)),
+        b.region((), lambda _: [b.full(0, of) for of in results]),
     )
-    return lowering.emit("stablehlo.if", (always,), (_BOOL,), jaxpr.out_avals, None, regions)
+    return b.emit("stablehlo.if", (always,), results, {}, regions)
 
 
 @checkpoint_p.def_rule(INLINED)
@@ -95,8 +93,6 @@ def _kept_apart(params: CheckpointParams) -> bool:
         and _materializes(params.jaxpr)
     )
 
-
-_BOOL: Final = ShapedArray((), bool_)
 
 # What XLA on CPU does not fuse into the loops of its neighbours: the operations whose results are
 # kept in memory. Of a program without any it keeps nothing anyhow, and would turn a conditional
@@ -143,9 +139,7 @@ def _materializes(jaxpr: Jaxpr) -> bool:
     return jaxpr.derive("materializes", find)
 
 
-def _always(
-    lowering: Lowering, operands: Sequence[str], avals: Sequence[ShapedArray]
-) -> str | None:
+def _always(b: Lowering, operands: Values) -> Value | None:
     """Write a condition that always holds, which XLA does not know; None where there is none.
 
     XLA drops ``optimization_barrier`` on CPU and then merges what it kept apart. It does not merge
@@ -153,35 +147,18 @@ def _always(
     there. The condition is x = x or x != x: of the last operand, which is there when the derivative
     is wanted, and of the first, since the last may be a constant.
     """
-    chosen = [i for i, a in enumerate(avals) if a.size and kind(a.dtype) in "fc"]
+    chosen = [x for x in operands if x.size and kind(x.dtype) in "fc"]
     if not chosen:
         return None
-    last = _equal_or_not(lowering, operands[chosen[-1]], avals[chosen[-1]])
-    if len(chosen) == 1:
-        return last
-    first = _equal_or_not(lowering, operands[chosen[0]], avals[chosen[0]])
-    return lowering.op1("stablehlo.and", (first, last), (_BOOL, _BOOL), _BOOL)
+    last = _equal_or_not(b, chosen[-1])
+    return last if len(chosen) == 1 else b.and_(_equal_or_not(b, chosen[0]), last)
 
 
-def _equal_or_not(lowering: Lowering, x: str, aval: ShapedArray) -> str:
+def _equal_or_not(b: Lowering, x: Value) -> Value:
     """Write whether an array's first element is equal or unequal to itself."""
-    if aval.ndim:
-        one = aval.with_shape((1,) * aval.ndim)
-        bounds = {
-            "start_indices": int_array((0,) * aval.ndim),
-            "limit_indices": int_array((1,) * aval.ndim),
-            "strides": int_array((1,) * aval.ndim),
-        }
-        x = lowering.op1("stablehlo.slice", (x,), (aval,), one, bounds)
-        aval = aval.with_shape(())
-        x = lowering.op1("stablehlo.reshape", (x,), (one,), aval)
-
-    def compare(direction: str) -> str:
-        attributes = {"comparison_direction": f"#stablehlo<comparison_direction {direction}>"}
-        return lowering.op1("stablehlo.compare", (x, x), (aval, aval), _BOOL, attributes)
-
-    either = (compare("EQ"), compare("NE"))
-    return lowering.op1("stablehlo.or", either, (_BOOL, _BOOL), _BOOL)
+    if x.ndim:
+        x = b.reshape(b.slice(x, (0,) * x.ndim, (1,) * x.ndim), ())
+    return b.or_(b.compare(x, x, "EQ"), b.compare(x, x, "NE"))
 
 
 @checkpoint_p.def_rule(CALLED)

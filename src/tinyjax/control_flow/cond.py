@@ -23,11 +23,11 @@ from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, zero_literal
+from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
-from tinyjax.core.stablehlo import TURN, Lowering
+from tinyjax.core.programs import CHOICE
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
-from tinyjax.core.unnest import CHOICE
 from tinyjax.errors import ArgumentError, BranchTypeError, PromotionError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import clamp, convert_element_type, eq, select
@@ -40,6 +40,8 @@ from tinyjax.primitives.shape import (
     move_batch_axis,
     moveaxis,
 )
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import batch_flat, batch_jaxpr
 from tinyjax.transforms.dependence import DEPENDS, depends
 from tinyjax.transforms.jvp import fill_zeros, jvp_jaxpr
@@ -89,32 +91,25 @@ def _cond_choice(branches: tuple[Jaxpr, ...]) -> CondParams:
 
 
 @cond_p.def_lowering
-def _cond_lowering(
-    lowering: Lowering, operands: Sequence[str], params: CondParams
-) -> Sequence[str]:
+def _cond_lowering(b: Lowering, operands: Values, params: CondParams) -> Values:
     index, *rest = operands
-    avals_in, avals_out = lowering.avals_in, list(lowering.avals_out)
-    if not any(effects(branch).ordered for branch in params.branches):
+    ordered = any(effects(branch).ordered for branch in params.branches)
+    before = b.turn if ordered else None
 
-        def region(branch: Jaxpr) -> str:
-            return lowering.region((), lambda _: lowering.lower(branch, rest), avals_out)
+    def region(branch: Jaxpr) -> str:
+        def body(_: list[Value]) -> Values:
+            if before is None:
+                return lower_jaxpr(b, branch, rest)
+            b.turn = before
+            return [*lower_jaxpr(b, branch, rest), b.turn]
 
-        regions = [region(branch) for branch in params.branches]
-        return lowering.emit("stablehlo.case", (index,), avals_in[:1], avals_out, None, regions)
+        return b.region((), body)
 
-    before, avals_out = lowering.turn, [*avals_out, TURN]
-
-    def ordered_region(branch: Jaxpr) -> str:
-        def body(_: list[str]) -> list[str]:
-            lowering.turn = before
-            return [*lowering.lower(branch, rest), lowering.turn]
-
-        return lowering.region((), body, avals_out)
-
-    regions = [ordered_region(branch) for branch in params.branches]
-    *outs, lowering.turn = lowering.emit(
-        "stablehlo.case", (index,), avals_in[:1], avals_out, None, regions
-    )
+    regions = [*map(region, params.branches)]
+    results = [*b.results, *([before.type] if before else [])]
+    outs = b.emit("stablehlo.case", (index,), results, {}, regions)
+    if ordered:
+        *outs, b.turn = outs
     return outs
 
 

@@ -12,13 +12,15 @@ from tinyjax.control_flow.common import close_over, evaluate_compiled
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Staged
 from tinyjax.core.trace import base_trace, bind
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives.families import not_linear
 from tinyjax.primitives.shape import full, move_batch_axis, zeros_like
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import linearize_flat
@@ -65,10 +67,8 @@ def _tangent_type(avals: Sequence[ShapedArray], params: LoopTangentParams) -> Se
 
 
 @loop_tangent_p.def_lowering
-def _tangent_lowering(
-    lowering: Lowering, operands: Sequence[str], params: LoopTangentParams
-) -> Sequence[str]:
-    return lowering.lower(params.forward, list(operands))
+def _tangent_lowering(b: Lowering, operands: Values, params: LoopTangentParams) -> Values:
+    return lower_jaxpr(b, params.forward, list(operands))
 
 
 def _along(

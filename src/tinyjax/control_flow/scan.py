@@ -34,12 +34,12 @@ from tinyjax.core.jaxpr import (
     eval_jaxpr,
     subjaxprs,
 )
+from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.programs import INLINED
 from tinyjax.core.simplify import dce
-from tinyjax.core.stablehlo import Lowering, int_array
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import base_trace, bind
-from tinyjax.core.unnest import INLINED
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.families import add_arrays
@@ -55,6 +55,8 @@ from tinyjax.primitives.shape import (
     squeeze,
     zeros_like,
 )
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.dependence import DEPENDS, depends
 from tinyjax.transforms.jvp import jvp_jaxpr
@@ -159,76 +161,49 @@ def _reshaped(x: Atom, to: Var) -> JaxprEqn:
 
 
 @scan_p.def_lowering
-def _scan_lowering(
-    lowering: Lowering, operands: Sequence[str], params: ScanParams
-) -> Sequence[str]:
+def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
     """A ``while`` whose state is the turn, the operands, and the outputs so far."""
-    avals_in, avals_out = list(lowering.avals_in), list(lowering.avals_out)
     num_consts, num_carry, length = params.num_consts, params.num_carry, params.length
-    counter = ShapedArray((), dtypes.int32 if length < 2**31 else dtypes.int64)
-    flag = ShapedArray((), dtypes.bool_)
-    xs_avals, ys_avals = avals_in[num_consts + num_carry :], avals_out[num_carry:]
-    state_avals = [counter, *avals_in, *ys_avals]
-    first = 1 + num_consts
+    num_xs = len(operands) - num_consts - num_carry
+    counter = dtypes.int32 if length < 2**31 else dtypes.int64
 
-    def index(value: int) -> str:
-        return lowering.scalar(value, counter.dtype)
+    def index(value: int) -> Value:
+        return b.scalar(value, counter)
 
-    def condition(names: list[str]) -> list[str]:
-        attributes = {"comparison_direction": "#stablehlo<comparison_direction LT>"}
-        operands = (names[0], index(length - length % params.unroll))
-        return [lowering.op1("stablehlo.compare", operands, (counter, counter), flag, attributes)]
+    def condition(state: list[Value]) -> Values:
+        return [b.compare(state[0], index(length - length % params.unroll), "LT")]
 
-    def turn(names: list[str]) -> list[str]:
-        i = names[0]
-        consts, carry, rest = split(names[1:], num_consts, num_carry)
-        xs, ys = split(rest, len(xs_avals))
-        position = i
-        if params.reverse:
-            operands = (index(length - 1), i)
-            position = lowering.op1("stablehlo.subtract", operands, (counter, counter), counter)
+    def turn(state: list[Value]) -> list[Value]:
+        (i,), consts, carry, xs, ys = split(state, 1, num_consts, num_carry, num_xs)
+        place = b.sub(index(length - 1), i) if params.reverse else i
 
-        def starts(aval: ShapedArray) -> tuple[list[str], list[ShapedArray]]:
-            return [position, *(index(0) for _ in aval.shape[1:])], [counter] * aval.ndim
+        def starts(x: Value) -> Values:
+            return [place, *(index(0) for _ in x.shape[1:])]
 
-        def read(x: str, aval: ShapedArray) -> str:
-            part = aval.with_shape((1, *aval.shape[1:]))
-            names, avals = starts(aval)
-            attributes = {"slice_sizes": int_array(part.shape)}
-            cut = lowering.op1(
-                "stablehlo.dynamic_slice", (x, *names), (aval, *avals), part, attributes
-            )
-            out = aval.row()
-            return lowering.op1("stablehlo.reshape", (cut,), (part,), out)
+        def read(x: Value) -> Value:
+            row = b.dynamic_slice(x, starts(x), (1, *x.shape[1:]))
+            return b.reshape(row, x.shape[1:])
 
-        def write(y: str, aval: ShapedArray, value: str) -> str:
-            part = aval.with_shape((1, *aval.shape[1:]))
-            given = aval.row()
-            value = lowering.op1("stablehlo.reshape", (value,), (given,), part)
-            names, avals = starts(aval)
-            return lowering.op1(
-                "stablehlo.dynamic_update_slice", (y, value, *names), (aval, part, *avals), aval
-            )
+        def write(y: Value, part: Value) -> Value:
+            return b.dynamic_update_slice(y, b.reshape(part, (1, *part.shape)), starts(y))
 
-        slices = [read(x, aval) for x, aval in zip(xs, xs_avals, strict=True)]
-        outs = lowering.lower(params.jaxpr, [*consts, *carry, *slices])
+        outs = lower_jaxpr(b, params.jaxpr, [*consts, *carry, *map(read, xs)])
         carry, parts = split(outs, num_carry)
-        ys = [write(y, a, part) for y, a, part in zip(ys, ys_avals, parts, strict=True)]
-        following = lowering.op1("stablehlo.add", (i, index(1)), (counter, counter), counter)
-        return [following, *consts, *carry, *xs, *ys]
+        ys = [*map(write, ys, parts)]
+        return [b.add(i, index(1)), *consts, *carry, *xs, *ys]
 
-    def body(names: list[str]) -> list[str]:
+    def body(state: list[Value]) -> list[Value]:
         for _ in range(params.unroll):
-            names = turn(names)
-        return names
+            state = turn(state)
+        return state
 
-    names = [index(0), *operands, *(lowering.full(0, aval) for aval in ys_avals)]
+    state = [index(0), *operands, *(b.full(0, of) for of in b.results[num_carry:])]
     if length >= params.unroll and length > 0:
-        ordered = effects(params.jaxpr).ordered
-        names = lowering.loop(names, state_avals, condition, body, ordered)
+        state = b.loop(state, condition, body, effects(params.jaxpr).ordered)
     for _ in range(length % params.unroll):
-        names = turn(names)
-    return [*names[first : first + num_carry], *names[1 + len(avals_in) :]]
+        state = turn(state)
+    _, _, carry, _, ys = split(state, 1, num_consts, num_carry, num_xs)
+    return [*carry, *ys]
 
 
 # Transformations. In each the set of carried values that take part grows until it no longer does:

@@ -25,8 +25,8 @@ from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
+from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import base_trace, bind
 from tinyjax.errors import ArgumentError
@@ -43,6 +43,8 @@ from tinyjax.primitives.shape import (
     zeros_like,
 )
 from tinyjax.primitives.stop_gradient import stop_gradient
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import Batched, batch_jaxpr
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.tree import PyTreeDef
@@ -109,34 +111,30 @@ def _while_type(avals: Sequence[ShapedArray], params: WhileParams) -> Sequence[S
 
 
 @while_p.def_lowering
-def _while_lowering(
-    lowering: Lowering, operands: Sequence[str], params: WhileParams
-) -> Sequence[str]:
-    avals = list(lowering.avals_in)
+def _while_lowering(b: Lowering, operands: Values, params: WhileParams) -> Values:
     n, m = params.num_condition, params.num_body
 
-    def condition(names: list[str]) -> list[str]:
-        fixed, _, state = split(names, n, m)
-        return lowering.lower(params.condition, [*fixed, *state])
+    def condition(values: Values) -> Values:
+        fixed, _, state = split(values, n, m)
+        return lower_jaxpr(b, params.condition, [*fixed, *state])
 
-    def body(names: list[str]) -> list[str]:
-        fixed, other, state = split(names, n, m)
-        return [*fixed, *other, *lowering.lower(params.body, [*other, *state])]
+    def body(values: Values) -> Values:
+        fixed, other, state = split(values, n, m)
+        return [*fixed, *other, *lower_jaxpr(b, params.body, [*other, *state])]
 
-    if not avals:  # no state: the loop ends at once or never
+    if not operands:  # no state: the loop ends at once or never
         return []
     ordered = effects(params.body).ordered
     if not effects(params.condition).ordered:
-        return lowering.loop(operands, avals, condition, body, ordered)[n + m :]
-    # A condition cannot return the turn that its callbacks leave: it becomes part of the state.
-    flag = params.condition.out_avals[0]
+        return b.loop(operands, condition, body, ordered)[n + m :]
 
-    def turn(names: list[str]) -> list[str]:
-        after = body(names[1:])
+    # A condition cannot return the turn that its callbacks leave: it becomes part of the state.
+    def turn(values: list[Value]) -> Values:
+        after = body(values[1:])
         return [*condition(after), *after]
 
-    first = [*condition(list(operands)), *operands]
-    return lowering.loop(first, [flag, *avals], lambda names: names[:1], turn, True)[1 + n + m :]
+    first = [*condition(operands), *operands]
+    return b.loop(first, lambda values: values[:1], turn, True)[1 + n + m :]
 
 
 def bind_while(

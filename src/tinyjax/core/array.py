@@ -33,12 +33,12 @@ import numpy as np
 
 from tinyjax.core.avals import ShapedArray, interned
 from tinyjax.core.integers import described, integer, one_or_more, shortened
-from tinyjax.core.primitive import HostArray
 from tinyjax.dtypes import (
     ALL,
     FLOAT8,
     DType,
     DTypeLike,
+    HostArray,
     bfloat16,
     default_complex,
     default_float,

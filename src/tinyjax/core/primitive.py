@@ -22,25 +22,23 @@ from typing import (
     TypeAlias,
     TypeVar,
     Union,
+    overload,
 )
 
 import attrs
-import numpy as np
 
 from tinyjax.core.avals import ShapedArray
+from tinyjax.dtypes import HostArray, HostResult
 from tinyjax.errors import ArgumentError, MissingRuleError
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value
 
 if TYPE_CHECKING:  # the types of rules mention what is built on primitives
     from tinyjax.core.array import Array
     from tinyjax.core.jaxpr import Var
-    from tinyjax.core.stablehlo import Lowering
 
 P = TypeVar("P")
 R = TypeVar("R")
-
-HostArray = np.ndarray[Any, np.dtype[Any]]
-#: NumPy gives scalars for arrays without axes; evaluation makes arrays of them again.
-HostResult = HostArray | np.generic
 
 
 class SymbolicZero(Enum):
@@ -90,8 +88,8 @@ ImplRule = Callable[[Sequence[HostArray], P], Sequence[HostResult]]
 EvaluateRule = Callable[[Sequence["Array"], P], Sequence["Array"]]
 #: Types of the operands to types of the results; raises where the operands do not fit.
 AbstractEvalRule = Callable[[Sequence[ShapedArray], P], Sequence[ShapedArray]]
-#: Writes StableHLO and returns the names of the results.
-LoweringRule = Callable[["Lowering", Sequence[str], P], Sequence[str]]
+#: Writes StableHLO and returns the results.
+LoweringRule = Callable[[Lowering, Sequence[Value], P], Sequence[Value]]
 #: Primals and tangents to primals and tangents.
 JvpRule = Callable[
     [Sequence["Array"], Sequence[Tangent], P],
@@ -201,6 +199,7 @@ class Rules(Generic[P]):
         "jvp",
         "linearize",
         "lowering",
+        "lowerings",
         "registered",
         "revision",
         "transpose",
@@ -211,6 +210,8 @@ class Rules(Generic[P]):
     evaluate: EvaluateRule[P] | None
     abstract_eval: AbstractEvalRule[P]
     lowering: LoweringRule[P]
+    #: Those for one platform each, by its name.
+    lowerings: dict[str, LoweringRule[P]]
     jvp: JvpRule[P]
     linearize: LinearizeRule[P] | None
     transpose: TransposeRule[P]
@@ -228,6 +229,7 @@ class Rules(Generic[P]):
         self.registered = []
         self.revision = 0
         self.extensions = {}
+        self.lowerings = {}
         self.types = {}
         self.evaluate = self.linearize = self.collective = None
 
@@ -333,11 +335,33 @@ class Primitive(Generic[P]):
         self.rules.types.clear()
         return rule
 
-    def def_lowering(self, rule: LoweringRule[P]) -> LoweringRule[P]:
-        """Register its StableHLO: ``rule(lowering, operands, params) -> results``."""
-        self._register("lowering", rule)
-        self.rules.lowering = rule
-        return rule
+    @overload
+    def def_lowering(
+        self, rule: LoweringRule[P], *, platform: str | None = ...
+    ) -> LoweringRule[P]: ...
+    @overload
+    def def_lowering(self, *, platform: str) -> Callable[[LoweringRule[P]], LoweringRule[P]]: ...
+    def def_lowering(
+        self, rule: LoweringRule[P] | None = None, *, platform: str | None = None
+    ) -> LoweringRule[P] | Callable[[LoweringRule[P]], LoweringRule[P]]:
+        """Register its StableHLO: ``rule(lowering, operands, params) -> results``.
+
+        Args:
+            rule: the rule; without it, a decorator is returned.
+            platform: the only platform that the rule is for, such as ``"cuda"``; by default it is
+                for all that have none of their own.
+        """
+
+        def register(rule: LoweringRule[P]) -> LoweringRule[P]:
+            if platform is None:
+                self._register("lowering", rule)
+                self.rules.lowering = rule
+            else:
+                self._register(f"lowering for {platform}", rule)
+                self.rules.lowerings[platform] = rule
+            return rule
+
+        return register if rule is None else register(rule)
 
     def def_jvp(self, rule: JvpRule[P]) -> JvpRule[P]:
         """Register its derivative: ``rule(primals, tangents, params) -> primals, tangents``."""

@@ -24,8 +24,8 @@ from tinyjax import tree
 from tinyjax.config import Settings, settings
 from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import HostArray, MappedAxis, Primitive, Tangent
-from tinyjax.dtypes import DTypeLike
+from tinyjax.core.primitive import MappedAxis, Primitive, Tangent
+from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, ConcretizationError, JaxprTypeError, LeakedTracerError
 from tinyjax.frames import Source, describe_function
 

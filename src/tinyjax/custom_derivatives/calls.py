@@ -19,8 +19,9 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.closures import each_searched_once, holds_tracer, tracers_in
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.programs import INLINED
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import (
     BatchingRule,
@@ -31,10 +32,11 @@ from tinyjax.core.trace import (
     current_trace,
     use_trace,
 )
-from tinyjax.core.unnest import INLINED
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.shape import instantiate
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_flat
 from tinyjax.transforms.jvp import jvp_flat
 from tinyjax.transforms.linearize import linear_trace, linearize_flat
@@ -323,10 +325,8 @@ def _custom_call_inlined(params: CustomCallParams) -> Jaxpr:
 
 
 @custom_call_p.def_lowering
-def _custom_call_lowering(
-    lowering: Lowering, operands: Sequence[str], params: CustomCallParams
-) -> Sequence[str]:
-    return lowering.call(params.jaxpr, params.name, operands)
+def _custom_call_lowering(b: Lowering, operands: Values, params: CustomCallParams) -> Values:
+    return call_jaxpr(b, params.jaxpr, params.name, operands)
 
 
 @custom_call_p.def_jvp

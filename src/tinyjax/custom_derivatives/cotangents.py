@@ -8,12 +8,13 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.trace import bind
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.elementwise import mul
 from tinyjax.primitives.reduce import reduce_sum
 from tinyjax.primitives.shape import full_like, move_batch_axis
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_flat, batched_aval
 
 #: Residuals and the cotangents of the results to those of the linear operands.
@@ -59,9 +60,7 @@ def _tangent_type(avals: Sequence[ShapedArray], params: PullBackParams) -> Seque
 
 
 @custom_vjp_tangent_p.def_lowering
-def _tangent_lowering(
-    lowering: Lowering, operands: Sequence[str], params: PullBackParams
-) -> Sequence[str]:
+def _tangent_lowering(b: Lowering, operands: Values, params: PullBackParams) -> Values:
     raise _forward_mode(params.name)
 
 

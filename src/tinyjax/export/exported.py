@@ -16,7 +16,6 @@ from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering, write_module
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
 from tinyjax.dtypes import is_inexact
@@ -25,6 +24,8 @@ from tinyjax.export.format import Content, decode, encode
 from tinyjax.frames import describe_function
 from tinyjax.jit import JitFunction, JitParams, jit, jit_p
 from tinyjax.primitives.shape import instantiate, moveaxis
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 from tinyjax.stages import Lowered, check_arguments
 from tinyjax.tree import PyTreeDef
 
@@ -84,14 +85,10 @@ def _call_type(avals: Sequence[ShapedArray], params: CallExportedParams) -> Sequ
 
 
 @call_exported_p.def_lowering
-def _call_lowering(
-    lowering: Lowering, operands: Sequence[str], params: CallExportedParams
-) -> Sequence[str]:
+def _call_lowering(b: Lowering, operands: Values, params: CallExportedParams) -> Values:
     program = params.program
-    entry = lowering.module.embed(
-        program.module, lambda: xla.from_portable(program.module), program.name
-    )
-    return lowering.op("func.call", operands, {"callee": f"@{entry}"})
+    entry = b.module.embed(program.module, lambda: xla.from_portable(program.module), program.name)
+    return b.emit("func.call", operands, b.results, {"callee": f"@{entry}"})
 
 
 @call_exported_p.def_jvp
@@ -179,9 +176,7 @@ def _tangent_type(
 
 
 @exported_tangent_p.def_lowering
-def _tangent_lowering(
-    lowering: Lowering, operands: Sequence[str], params: ExportedTangentParams
-) -> Sequence[str]:
+def _tangent_lowering(b: Lowering, operands: Values, params: ExportedTangentParams) -> Values:
     raise _forward_mode(params.name)
 
 
@@ -419,7 +414,7 @@ def _export(lowered: Lowered) -> Exported:
             f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
             "its own. Make that value an argument, or export outside of the transformation."
         )
-    text, host_functions = write_module(lowered.jaxpr, lowered.name)
+    text, host_functions = xla.lowered(lowered.jaxpr, lowered.name)
     if host_functions:
         raise ExportError(
             f"'{lowered.name}' calls Python functions while it runs, which another process does "

@@ -23,7 +23,6 @@ from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import NO_PARAMS, ZERO, NoParams, Params, Primitive, RuleKey, Tangent
-from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.trace import (
     CustomCall,
     Running,
@@ -35,6 +34,7 @@ from tinyjax.core.trace import (
     use_trace,
 )
 from tinyjax.primitives.families import binary, composed, unary
+from tinyjax.stablehlo.lowering import Lowering
 
 __all__ = [
     "NO_PARAMS",

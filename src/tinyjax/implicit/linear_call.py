@@ -14,12 +14,14 @@ from tinyjax.control_flow.common import close_over
 from tinyjax.core.array import Array, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
 from tinyjax.primitives.families import add_arrays, not_linear
 from tinyjax.primitives.shape import instantiate, move_batch_axis
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.jvp import jvp_flat
 from tinyjax.transforms.linearize import linearize_flat
@@ -86,10 +88,8 @@ def _call_type(avals: Sequence[ShapedArray], params: LinearCallParams) -> Sequen
 
 
 @linear_call_p.def_lowering
-def _call_lowering(
-    lowering: Lowering, operands: Sequence[str], params: LinearCallParams
-) -> Sequence[str]:
-    return lowering.call(params.forward, "linear_call", operands)
+def _call_lowering(b: Lowering, operands: Values, params: LinearCallParams) -> Values:
+    return call_jaxpr(b, params.forward, "linear_call", operands)
 
 
 @linear_call_p.def_jvp

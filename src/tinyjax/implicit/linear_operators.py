@@ -19,8 +19,8 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path, split_aux
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import Running, bind
 from tinyjax.errors import ArgumentError, DifferentiationError
@@ -29,6 +29,8 @@ from tinyjax.implicit.vectors import strong
 from tinyjax.primitives.elementwise import convert_element_type, neg
 from tinyjax.primitives.families import add_arrays, not_linear
 from tinyjax.primitives.shape import full, instantiate, move_batch_axis
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.jvp import jvp_flat
 from tinyjax.transforms.linearize import linear_trace, linearize_flat
@@ -75,10 +77,8 @@ def _solve_type(avals: Sequence[ShapedArray], params: LinearSolveParams) -> Sequ
 
 
 @custom_linear_solve_p.def_lowering
-def _solve_lowering(
-    lowering: Lowering, operands: Sequence[str], params: LinearSolveParams
-) -> Sequence[str]:
-    return lowering.call(params.solve, "linear_solve", operands)
+def _solve_lowering(b: Lowering, operands: Values, params: LinearSolveParams) -> Values:
+    return call_jaxpr(b, params.solve, "linear_solve", operands)
 
 
 def _without_aux(params: LinearSolveParams) -> LinearSolveParams:

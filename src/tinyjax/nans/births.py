@@ -14,8 +14,7 @@ import attrs
 import numpy as np
 
 from tinyjax.core.array import Array, ConcreteArray, followed
-from tinyjax.core.primitive import HostArray
-from tinyjax.dtypes import is_inexact
+from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, LaneAxis, Location
 
 

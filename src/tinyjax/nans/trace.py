@@ -23,7 +23,7 @@ import numpy as np
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.jaxpr import effects, subjaxprs
-from tinyjax.core.primitive import STEPWISE, HostArray, Primitive
+from tinyjax.core.primitive import STEPWISE, Primitive
 from tinyjax.core.trace import (
     EVAL,
     EvalTrace,
@@ -33,7 +33,7 @@ from tinyjax.core.trace import (
     evaluated_source,
     use_trace,
 )
-from tinyjax.dtypes import is_inexact
+from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, Location, TracedSource, traced_source
 from tinyjax.nans.alarms import check_result
 from tinyjax.nans.births import (

@@ -14,8 +14,7 @@ import numpy as np
 from tinyjax import dtypes, random
 from tinyjax.core.array import Array, ArrayLike, canonical_axis
 from tinyjax.core.integers import one_or_more
-from tinyjax.core.primitive import HostArray
-from tinyjax.dtypes import DType, DTypeLike, default_float
+from tinyjax.dtypes import DType, DTypeLike, HostArray, default_float
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.creation import canonical_shape, full
 from tinyjax.numpy.promotion import array_of

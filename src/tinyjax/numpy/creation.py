@@ -24,8 +24,7 @@ from tinyjax.core.array import (
     scalar,
 )
 from tinyjax.core.integers import integer, integers, one_or_more
-from tinyjax.core.primitive import HostArray
-from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
     ArgumentError,
     AxisError,

@@ -34,8 +34,9 @@ from tinyjax.core.array import (
     splat,
 )
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import NO_PARAMS, HostArray, Primitive
+from tinyjax.core.primitive import NO_PARAMS, Primitive
 from tinyjax.core.trace import EVAL, bind1, current_trace
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import (
     DtypeError,
     ShapeError,

@@ -358,7 +358,7 @@ def inv(a: ArrayLike) -> Array:
                [0.  , 0.25]], dtype=float32)
     """
     x = _matrices("inv", a, square=True)
-    return lu.solve(x, matrices.identities(x.shape[:-2], x.shape[-1], x.dtype))
+    return lu.solve(x, matrices.identities(x.shape, x.dtype))
 
 
 def det(a: ArrayLike) -> Array:

@@ -24,8 +24,7 @@ from tinyjax.core.array import (
     canonical_axis,
 )
 from tinyjax.core.integers import integer, listed, one_or_more
-from tinyjax.core.primitive import HostArray
-from tinyjax.dtypes import DTypeLike
+from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
 from tinyjax.numpy.creation import Nested, Shape, broadcast_to, canonical_shape
 from tinyjax.numpy.creation import array as array_from

@@ -13,8 +13,7 @@ from typing import Literal
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
 from tinyjax.core.integers import integer, listed
-from tinyjax.core.primitive import HostArray
-from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.elementwise import no_out
 from tinyjax.numpy.promotion import array_of, arrays, convert, promote_inexact, strong

@@ -21,9 +21,8 @@ from tinyjax.core.array import (
 )
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import listed
-from tinyjax.core.primitive import HostArray
 from tinyjax.core.trace import EVAL, current_trace
-from tinyjax.dtypes import DType, default_int
+from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from tinyjax.numpy.elementwise import pick, remainder
 from tinyjax.numpy.indexing import getitem

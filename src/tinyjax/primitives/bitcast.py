@@ -10,13 +10,14 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import ZERO, HostArray, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import ZERO, Params, Primitive, Tangent
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.families import check_kind
 from tinyjax.primitives.shape import def_simple_batch
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 
 
 @attrs.frozen(repr=False)
@@ -63,10 +64,8 @@ def _bitcast_type(avals: Sequence[ShapedArray], params: BitcastParams) -> Sequen
 
 
 @bitcast_convert_type_p.def_lowering
-def _bitcast_lowering(
-    lowering: Lowering, operands: Sequence[str], params: BitcastParams
-) -> Sequence[str]:
-    return lowering.op("stablehlo.bitcast_convert", operands)
+def _bitcast_lowering(b: Lowering, operands: Values, params: BitcastParams) -> Values:
+    return b.emit("stablehlo.bitcast_convert", operands, b.results)
 
 
 @bitcast_convert_type_p.def_jvp

@@ -20,9 +20,9 @@ from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, as_array, canonical_axis
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.trace import bind1, enclosing_axes
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
 from tinyjax.primitives.elementwise import add, convert_element_type, div, eq, mul
 from tinyjax.primitives.families import check_kind
@@ -38,6 +38,8 @@ from tinyjax.primitives.shape import (
     reshape,
     slice_in_dim,
 )
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 
 P = TypeVar("P")
 AxisName = Hashable
@@ -77,9 +79,7 @@ def _def_unbound(primitive: Primitive[P]) -> None:
         _raise_unbound(primitive.name, getattr(params, "axis_name", None))
 
     @primitive.def_lowering
-    def collective_lowering(
-        lowering: Lowering, operands: Sequence[str], params: P
-    ) -> Sequence[str]:
+    def collective_lowering(b: Lowering, operands: Values, params: P) -> Values:
         _raise_unbound(primitive.name, getattr(params, "axis_name", None))
 
 

@@ -20,14 +20,15 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import int_pairs, integers, listed
 from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering, bool_array, int_array, integer, pairs
+from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.families import add_tangents, check_kind, not_linear
 from tinyjax.primitives.shape import moveaxis, reshape, rev, transpose
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values, bool_array, int_array, integer, pairs
 
 Axes: TypeAlias = tuple[int, ...]
 Padding: TypeAlias = str | Sequence[tuple[int, int]]
@@ -206,9 +207,7 @@ def _conv_type(avals: Sequence[ShapedArray], params: ConvParams) -> Sequence[Sha
 
 
 @conv_general_dilated_p.def_lowering
-def _conv_lowering(
-    lowering: Lowering, operands: Sequence[str], params: ConvParams
-) -> Sequence[str]:
+def _conv_lowering(b: Lowering, operands: Values, params: ConvParams) -> Values:
     def layout(spec: Axes, first: str, second: str) -> str:
         names = {spec[0]: first, spec[1]: second} | {a: str(i) for i, a in enumerate(spec[2:])}
         return "[" + ", ".join(names[a] for a in range(len(spec))) + "]"
@@ -219,9 +218,10 @@ def _conv_lowering(
         f"#stablehlo.conv<{layout(numbers.lhs_spec, 'b', 'f')}x"
         f"{layout(numbers.rhs_spec, 'o', 'i')}->{layout(numbers.out_spec, 'b', 'f')}>"
     )
-    return lowering.op(
+    return b.emit(
         "stablehlo.convolution",
         operands,
+        b.results,
         {
             "dimension_numbers": layouts,
             "window_strides": int_array(params.strides),

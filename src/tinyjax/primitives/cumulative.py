@@ -20,9 +20,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering, int_array
+from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.trace import bind1
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ShapeError
 from tinyjax.primitives.elementwise import (
     and_,
@@ -41,10 +41,9 @@ from tinyjax.primitives.families import (
     add_tangents,
     check_kind,
     elementwise_type,
-    lower_combination,
     not_linear,
 )
-from tinyjax.primitives.reduce import highest, lowest
+from tinyjax.primitives.reduce import Combine, accumulator, highest, lowest
 from tinyjax.primitives.shape import (
     def_linear,
     full,
@@ -54,6 +53,9 @@ from tinyjax.primitives.shape import (
     pad,
     zeros_like,
 )
+from tinyjax.stablehlo.builder import Scalar
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value, Values, tensor
 
 
 @attrs.frozen(repr=False)
@@ -64,87 +66,50 @@ class CumulativeParams(Params):
     reverse: bool
 
 
-#: Writes ``combine(carried, *elements)`` on slices of the given type, and returns its name.
-LowerCombine = Callable[[Lowering, ShapedArray, str, Sequence[str]], str]
-
-
 def _check_axis(name: str, x: ShapedArray, axis: int) -> None:
     if not 0 <= axis < x.ndim:
         raise ShapeError(f"{name} needs an axis of {x.shape}, but got {axis}.")
 
 
 def _lower_loop(
-    lowering: Lowering,
-    operands: Sequence[str],
+    b: Lowering,
+    operands: Values,
     params: CumulativeParams,
-    start: bool | int | float | complex,
-    combine: LowerCombine,
-) -> str:
+    start: Scalar,
+    combine: Callable[..., Value],
+) -> Value:
     """Write a loop along the axis that carries the last result.
 
     On one core a loop that writes slices in place takes 0.3 ms for 10^5 elements and compiles in
     60 ms; a window reduction takes 0.7 ms and 130 ms, pairwise combination 0.3 ms and 990 ms.
+
+    Args:
+        b: where.
+        operands: the arrays.
+        params: the axis, and the way along it.
+        start: what is carried at first.
+        combine: writes the next result: of the builder, the last one and an element of each array.
     """
-    x = lowering.avals_in[0]
+    x = operands[0]
     axis, n = params.axis, x.shape[params.axis]
     if not x.size:
-        return operands[0]
-    # XLA keeps no wider sum on its own, so 16-bit and smaller floats are carried in float32.
-    wide = dtypes.float32 if dtypes.is_narrow_float(x.dtype) else x.dtype
-    part = x.with_shape((*x.shape[:axis], 1, *x.shape[axis + 1 :]))
-    wide_part = part.with_dtype(wide)
-    count, flag = ShapedArray((), dtypes.int32), ShapedArray((), dtypes.bool_)
-    carried = (count, wide_part, x, *(x for _ in operands))
-    initial = (
-        lowering.scalar(0, dtypes.int32),
-        lowering.full(start, wide_part),
-        lowering.full(0, x),
-        *operands,
-    )
+        return x
+    part, wide = (*x.shape[:axis], 1, *x.shape[axis + 1 :]), accumulator(x.dtype)
 
-    def condition(args: list[str]) -> list[str]:
-        attributes = {"comparison_direction": "#stablehlo<comparison_direction LT>"}
-        end = lowering.scalar(n, dtypes.int32)
-        return [lowering.op1("stablehlo.compare", (args[0], end), (count, count), flag, attributes)]
+    def count(value: int) -> Value:
+        return b.scalar(value, dtypes.int32)
 
-    def body(args: list[str]) -> list[str]:
+    def body(args: list[Value]) -> Values:
         step, last, out, *arrays = args
-        pair = (count, count)
-        place = step
-        if params.reverse:
-            end = lowering.scalar(n - 1, dtypes.int32)
-            place = lowering.op1("stablehlo.subtract", (end, step), pair, count)
-        zero = lowering.scalar(0, dtypes.int32)
-        starts = [place if i == axis else zero for i in range(x.ndim)]
-        elements = []
-        for array in arrays:
-            element = lowering.op1(
-                "stablehlo.dynamic_slice",
-                (array, *starts),
-                (x, *[count] * x.ndim),
-                part,
-                {"slice_sizes": int_array(part.shape)},
-            )
-            if wide != x.dtype:
-                element = lowering.op1("stablehlo.convert", (element,), (part,), wide_part)
-            elements.append(element)
-        result = written = combine(lowering, wide_part, last, elements)
-        if wide != x.dtype:
-            written = lowering.op1("stablehlo.convert", (result,), (wide_part,), part)
-        out = lowering.op1(
-            "stablehlo.dynamic_update_slice",
-            (out, written, *starts),
-            (x, part, *[count] * x.ndim),
-            x,
-        )
-        one = lowering.scalar(1, dtypes.int32)
-        return [lowering.op1("stablehlo.add", (step, one), pair, count), result, out, *arrays]
+        place = b.sub(count(n - 1), step) if params.reverse else step
+        starts = [place if i == axis else count(0) for i in range(x.ndim)]
+        elements = [b.convert(b.dynamic_slice(a, starts, part), wide) for a in arrays]
+        result = combine(b, last, *elements)
+        out = b.dynamic_update_slice(out, b.convert(result, x.dtype), starts)
+        return [b.add(step, count(1)), result, out, *arrays]
 
-    regions = (
-        lowering.region(carried, condition, (flag,)),
-        lowering.region(carried, body, carried),
-    )
-    return lowering.emit("stablehlo.while", initial, carried, carried, None, regions)[2]
+    initial = (count(0), b.full(start, tensor(part, wide)), b.full_like(x, 0), *operands)
+    return b.while_(initial, lambda args: [b.compare(args[0], count(n), "LT")], body)[2]
 
 
 def _def_batch(primitive: Primitive[CumulativeParams]) -> None:
@@ -214,15 +179,11 @@ def _recurrence_type(
 
 
 @linear_recurrence_p.def_lowering
-def _recurrence_lowering(
-    lowering: Lowering, operands: Sequence[str], params: CumulativeParams
-) -> Sequence[str]:
-    def combine(low: Lowering, aval: ShapedArray, last: str, elements: Sequence[str]) -> str:
-        a, b = elements
-        scaled = low.op1("stablehlo.multiply", (a, last), (aval, aval), aval)
-        return low.op1("stablehlo.add", (scaled, b), (aval, aval), aval)
+def _recurrence_lowering(b: Lowering, operands: Values, params: CumulativeParams) -> Values:
+    def combine(b: Lowering, last: Value, factor: Value, term: Value) -> Value:
+        return b.add(b.mul(factor, last), term)
 
-    return (_lower_loop(lowering, operands, params, 0, combine),)
+    return (_lower_loop(b, operands, params, 0, combine),)
 
 
 @linear_recurrence_p.def_jvp
@@ -287,9 +248,9 @@ Derivative = Callable[[Array, Array, Array, CumulativeParams], Array]
 def cumulative(
     name: str,
     impl: Callable[[HostArray, int], Any],
-    combine: LowerCombine,
+    combine: Combine,
     kinds: str,
-    start: Callable[[dtypes.DType], bool | int | float | complex],
+    start: Callable[[dtypes.DType], Scalar],
     derivative: Derivative | None,
 ) -> Primitive[CumulativeParams]:
     """Declare ``y[i] = combine(y[i - 1], x[i])`` along an axis.
@@ -297,7 +258,7 @@ def cumulative(
     Args:
         name: the primitive's name.
         impl: the NumPy function of an array and an axis.
-        combine: writes the operation.
+        combine: writes the operation on slices.
         kinds: the kinds of dtype it takes.
         start: what stands before the first element, by dtype.
         derivative: ``(tangent, out, x, params) -> tangent``; None where it is linear.
@@ -326,11 +287,8 @@ def cumulative(
         return (x,)
 
     @primitive.def_lowering
-    def cumulative_lowering(
-        lowering: Lowering, operands: Sequence[str], params: CumulativeParams
-    ) -> Sequence[str]:
-        first = start(lowering.avals_in[0].dtype)
-        return (_lower_loop(lowering, operands, params, first, combine),)
+    def cumulative_lowering(b: Lowering, operands: Values, params: CumulativeParams) -> Values:
+        return (_lower_loop(b, operands, params, start(operands[0].dtype), combine),)
 
     if derivative is None:
         def_linear(primitive)
@@ -347,17 +305,6 @@ def cumulative(
 
     _def_batch(primitive)
     return primitive
-
-
-def _simply(hlo: str) -> LowerCombine:
-    def combine(low: Lowering, aval: ShapedArray, last: str, elements: Sequence[str]) -> str:
-        return lower_combination(low, hlo, (last, *elements), aval)
-
-    return combine
-
-
-def _lower_logaddexp(low: Lowering, aval: ShapedArray, last: str, elements: Sequence[str]) -> str:
-    return lower_logaddexp(low, aval, last, elements[0])
 
 
 def _cumprod_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
@@ -405,7 +352,7 @@ def _cumlogsumexp_derivative(t: Array, out: Array, x: Array, params: CumulativeP
 cumsum_p = cumulative(
     "cumsum",
     lambda x, axis: np.add.accumulate(x, axis, dtype=x.dtype),
-    _simply("stablehlo.add"),
+    Lowering.add,
     "iufc",
     lambda _: 0,
     None,
@@ -413,7 +360,7 @@ cumsum_p = cumulative(
 cumprod_p = cumulative(
     "cumprod",
     lambda x, axis: np.multiply.accumulate(x, axis, dtype=x.dtype),
-    _simply("stablehlo.multiply"),
+    Lowering.mul,
     "iufc",
     lambda _: 1,
     _cumprod_derivative,
@@ -421,7 +368,7 @@ cumprod_p = cumulative(
 cummax_p = cumulative(
     "cummax",
     np.maximum.accumulate,
-    _simply("stablehlo.maximum"),
+    Lowering.max,
     "biufc",
     lowest,
     _extremum_derivative,
@@ -429,7 +376,7 @@ cummax_p = cumulative(
 cummin_p = cumulative(
     "cummin",
     np.minimum.accumulate,
-    _simply("stablehlo.minimum"),
+    Lowering.min,
     "biufc",
     highest,
     _extremum_derivative,
@@ -437,7 +384,7 @@ cummin_p = cumulative(
 cumlogsumexp_p = cumulative(
     "cumlogsumexp",
     np.logaddexp.accumulate,
-    _lower_logaddexp,
+    lower_logaddexp,
     "f",
     lowest,
     _cumlogsumexp_derivative,

@@ -9,16 +9,9 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import (
-    NO_PARAMS,
-    ZERO,
-    HostArray,
-    NoParams,
-    Primitive,
-    Tangent,
-)
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import NO_PARAMS, ZERO, NoParams, Primitive, Tangent
 from tinyjax.core.trace import bind, bind1
+from tinyjax.dtypes import HostArray
 from tinyjax.primitives.cumulative import cumprod
 from tinyjax.primitives.elementwise import (
     abs_,
@@ -36,7 +29,7 @@ from tinyjax.primitives.elementwise import (
     sign,
     sub,
 )
-from tinyjax.primitives.families import composed, lower_formula
+from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.lu import SolveParams, lu_p, solve_p
 from tinyjax.primitives.matrices import (
     along_columns,
@@ -65,6 +58,8 @@ from tinyjax.primitives.shape import (
 )
 from tinyjax.primitives.spectral import SvdParams, svd_p
 from tinyjax.primitives.stop_gradient import stop_gradient
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 
 # det
 
@@ -97,7 +92,9 @@ def _det_by_factors(x: Array) -> Array:
     return mul(parity, reduce_prod(diagonal, (diagonal.ndim - 1,)))
 
 
-det_p.def_lowering(composed(_det_by_factors))
+@det_p.def_lowering
+def _det_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    return lower_formula(b, lambda x: [_det_by_factors(x)], operands)
 
 
 @det_p.def_jvp
@@ -151,10 +148,8 @@ def _slogdet_by_factors(x: Array) -> Sequence[Array]:
 
 
 @slogdet_p.def_lowering
-def _slogdet_lowering(
-    lowering: Lowering, operands: Sequence[str], params: NoParams
-) -> Sequence[str]:
-    return lower_formula(lowering, _slogdet_by_factors, operands, lowering.avals_in)
+def _slogdet_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    return lower_formula(b, _slogdet_by_factors, operands)
 
 
 @slogdet_p.def_jvp
@@ -253,7 +248,9 @@ def _adjugate_by_vectors(x: Array) -> Array:
     return _between(u, inner, vh)
 
 
-adjugate_p.def_lowering(composed(_adjugate_by_vectors))
+@adjugate_p.def_lowering
+def _adjugate_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    return lower_formula(b, lambda x: [_adjugate_by_vectors(x)], operands)
 
 
 @adjugate_p.def_jvp

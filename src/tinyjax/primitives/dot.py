@@ -14,22 +14,15 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import (
-    ZERO,
-    HostArray,
-    HostResult,
-    MappedAxis,
-    Params,
-    Primitive,
-    Tangent,
-)
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray, HostResult
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.families import add_tangents, not_linear
 from tinyjax.primitives.shape import transpose
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 
 Axes = tuple[int, ...]
 
@@ -155,7 +148,7 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
 
 
 @dot_general_p.def_lowering
-def _dot_lowering(lowering: Lowering, operands: Sequence[str], params: DotParams) -> Sequence[str]:
+def _dot_lowering(b: Lowering, operands: Values, params: DotParams) -> Values:
     dims = (
         "#stablehlo.dot<"
         f"lhs_batching_dimensions = {list(params.lhs_batch)}, "
@@ -163,9 +156,10 @@ def _dot_lowering(lowering: Lowering, operands: Sequence[str], params: DotParams
         f"lhs_contracting_dimensions = {list(params.lhs_contract)}, "
         f"rhs_contracting_dimensions = {list(params.rhs_contract)}>"
     )
-    return lowering.op(
+    return b.emit(
         "stablehlo.dot_general",
         operands,
+        b.results,
         {
             "dot_dimension_numbers": dims,
             "precision_config": "[#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]",

@@ -23,18 +23,9 @@ from tinyjax.core.array import (
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import (
-    NO_PARAMS,
-    ZERO,
-    HostArray,
-    MappedAxis,
-    NoParams,
-    Params,
-    Primitive,
-    Tangent,
-)
-from tinyjax.core.stablehlo import Lowering, int_array
+from tinyjax.core.primitive import NO_PARAMS, ZERO, MappedAxis, NoParams, Params, Primitive, Tangent
 from tinyjax.core.trace import bind1
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.gather import (
@@ -54,6 +45,8 @@ from tinyjax.primitives.shape import (
     squeeze,
 )
 from tinyjax.primitives.wrap_index import canonical_indices, same_dtype, wrap_index
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values, int_array
 
 # dynamic_slice
 
@@ -114,13 +107,11 @@ def _dynamic_slice_type(
 
 
 @dynamic_slice_p.def_lowering
-def _dynamic_slice_lowering(
-    lowering: Lowering, operands: Sequence[str], params: DynamicSliceParams
-) -> Sequence[str]:
+def _dynamic_slice_lowering(b: Lowering, operands: Values, params: DynamicSliceParams) -> Values:
     if not params.sizes:
         return operands
-    return lowering.op(
-        "stablehlo.dynamic_slice", operands, {"slice_sizes": int_array(params.sizes)}
+    return b.emit(
+        "stablehlo.dynamic_slice", operands, b.results, {"slice_sizes": int_array(params.sizes)}
     )
 
 
@@ -237,12 +228,10 @@ def _dynamic_update_slice_type(
 
 
 @dynamic_update_slice_p.def_lowering
-def _dynamic_update_slice_lowering(
-    lowering: Lowering, operands: Sequence[str], params: NoParams
-) -> Sequence[str]:
-    if not lowering.avals_in[0].ndim:
+def _dynamic_update_slice_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    if not operands[0].ndim:
         return (operands[1],)
-    return lowering.op("stablehlo.dynamic_update_slice", operands)
+    return b.emit("stablehlo.dynamic_update_slice", operands, b.results)
 
 
 @dynamic_update_slice_p.def_jvp

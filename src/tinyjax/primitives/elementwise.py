@@ -26,30 +26,28 @@ from tinyjax.core.jaxpr import Var
 from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
-    HostArray,
-    HostResult,
-    LoweringRule,
     NoParams,
     Params,
     Primitive,
     Tangent,
 )
-from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray, HostResult
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.families import (
+    HloFormula,
     binary,
     check_kind,
     declare_addition,
     def_elementwise_batch,
     def_elementwise_lowering,
     elementwise_type,
-    lower_combination,
     not_linear,
     unary,
 )
 from tinyjax.primitives.shape import full_like, instantiate
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value, Values
 
 T = TypeVar("T")
 
@@ -66,21 +64,12 @@ def _constant(x: Array, value: float) -> Array:
 # Arithmetic
 
 
-def _or_of_bools(hlo: str, of_bools: str) -> LoweringRule[NoParams]:
-    """A lowering to an operation, or to another of bools, whose sums XLA folds as those of bits."""
-
-    def lower(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
-        return lowering.op(
-            of_bools if lowering.avals_in[0].dtype == dtypes.bool_ else hlo, operands
-        )
-
-    return lower
-
+# Of bools XLA folds sums and products as those of bits.
 
 add_p = binary(
     "add",
     np.add,
-    _or_of_bools("stablehlo.add", "stablehlo.or"),
+    lambda b, x, y: b.or_(x, y) if x.dtype == dtypes.bool_ else b.add(x, y),
     "biufc",
     (lambda t, z, x, y: t, lambda t, z, x, y: t),
 )
@@ -95,7 +84,7 @@ sub_p = binary(
 mul_p = binary(
     "mul",
     np.multiply,
-    _or_of_bools("stablehlo.multiply", "stablehlo.and"),
+    lambda b, x, y: b.and_(x, y) if x.dtype == dtypes.bool_ else b.mul(x, y),
     "biufc",
     (lambda t, z, x, y: mul(t, y), lambda t, z, x, y: mul(t, x)),
 )
@@ -122,39 +111,27 @@ def _remainder(x: HostArray, y: HostArray) -> HostArray:
     )
 
 
-def _by_safe_divisor(
-    hlo: str, of_zero: Callable[[Lowering, str, ShapedArray], str]
-) -> LoweringRule[NoParams]:
-    """A lowering of a division that divides no integer by zero.
-
-    Where XLA folds such a division of constants, the process dies.
+def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> HloFormula:
+    """A division that divides no integer by zero: XLA dies where it folds one of constants.
 
     Args:
         hlo: the operation.
         of_zero: gives the result where the divisor is zero, from the dividend.
     """
 
-    def lower(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
-        (x, y), aval = operands, lowering.avals_in[0]
-        known = lowering.known(y)
-        if dtypes.kind(aval.dtype) not in "iu" or (known is not None and known.all()):
-            return lowering.op(hlo, operands)
-        flags = aval.with_dtype(dtypes.bool_)
-        zero, one = lowering.full(0, aval), lowering.full(1, aval)
-        attributes = {"comparison_direction": "#stablehlo<comparison_direction EQ>"}
-        is_zero = lowering.op1("stablehlo.compare", (y, zero), (aval, aval), flags, attributes)
-        cases = (flags, aval, aval)
-        divisor = lowering.op1("stablehlo.select", (is_zero, one, y), cases, aval)
-        result = lowering.op1(hlo, (x, divisor), (aval, aval), aval)
-        special = of_zero(lowering, x, aval)
-        return (lowering.op1("stablehlo.select", (is_zero, special, result), cases, aval),)
+    def divide(b: Lowering, x: Value, y: Value) -> Value:
+        known = b.known(y)
+        if dtypes.kind(x.dtype) not in "iu" or (known is not None and known.all()):
+            return b.op(hlo, x, y)
+        is_zero = b.compare(y, b.full_like(y, 0), "EQ")
+        quotient = b.op(hlo, x, b.select(is_zero, b.full_like(y, 1), y))
+        return b.select(is_zero, of_zero(b, x), quotient)
 
-    return lower
+    return divide
 
 
-def _all_bits(lowering: Lowering, x: str, aval: ShapedArray) -> str:
-    unsigned = dtypes.kind(aval.dtype) == "u"
-    return lowering.full(int(np.iinfo(aval.dtype).max) if unsigned else -1, aval)
+def _all_bits(b: Lowering, x: Value) -> Value:
+    return b.full_like(x, int(np.iinfo(x.dtype).max) if x.dtype.kind == "u" else -1)
 
 
 div_p = binary(
@@ -168,7 +145,7 @@ div_p = binary(
 rem_p = binary(
     "rem",
     _remainder,
-    _by_safe_divisor("stablehlo.remainder", lambda lowering, x, aval: x),
+    _by_safe_divisor("stablehlo.remainder", lambda b, x: x),
     "iuf",
     # x - y * trunc(x / y), whose quotient is locally constant
     (lambda t, z, x, y: t, lambda t, z, x, y: neg(mul(t, _truncate(div(x, y))))),
@@ -186,13 +163,11 @@ def _share(t: Array, won: Array, tied: Array) -> Array:
     return select(tied, half, select(won, t, _constant(t, 0.0)))
 
 
-def _extremum(name: str, impl: np.ufunc, hlo: str) -> Primitive[NoParams]:
+def _extremum(name: str, impl: np.ufunc, hlo: HloFormula) -> Primitive[NoParams]:
     return binary(
         name,
         impl,
-        lambda lowering, operands, params: (
-            lower_combination(lowering, hlo, operands, lowering.avals_in[0]),
-        ),
+        hlo,
         "biufc",
         (
             lambda t, z, x, y: _share(t, eq(z, x), eq(x, y)),
@@ -201,8 +176,8 @@ def _extremum(name: str, impl: np.ufunc, hlo: str) -> Primitive[NoParams]:
     )
 
 
-max_p = _extremum("max", np.maximum, "stablehlo.maximum")
-min_p = _extremum("min", np.minimum, "stablehlo.minimum")
+max_p = _extremum("max", np.maximum, Lowering.max)
+min_p = _extremum("min", np.minimum, Lowering.min)
 
 
 @add_p.def_transpose
@@ -277,16 +252,18 @@ def _sign_derivative(t: Array, z: Array, x: Array) -> Array:
     return select(eq(size, _constant(size, 0.0)), _constant(t, 0.0), slope)  # as for real x = 0
 
 
-sign_p = unary("sign", _sign, "stablehlo.sign", "iufc", _sign_derivative)
+# StableHLO has neither sign nor abs of unsigned integers.
 
 
-@sign_p.def_lowering
-def _sign_lowering(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
-    (x,) = lowering.avals_in
-    if dtypes.kind(x.dtype) == "u":  # StableHLO has no sign of these
-        one = lowering.full(1, x)
-        return (lowering.op1("stablehlo.minimum", (operands[0], one), (x, x), x),)
-    return lowering.op("stablehlo.sign", operands)
+def _lower_sign(b: Lowering, x: Value) -> Value:
+    return b.min(x, b.full_like(x, 1)) if x.dtype.kind == "u" else b.op("stablehlo.sign", x)
+
+
+def _lower_abs(b: Lowering, x: Value) -> Value:
+    return x if x.dtype.kind == "u" else b.abs(x)
+
+
+sign_p = unary("sign", _sign, _lower_sign, "iufc", _sign_derivative)
 
 
 floor_p = unary("floor", np.floor, "stablehlo.floor", "f", None)
@@ -311,15 +288,7 @@ def _abs_derivative(t: Array, z: Array, x: Array) -> Array:
     return mul(t, sign(x))
 
 
-abs_p = unary("abs", np.abs, "stablehlo.abs", "iufc", _abs_derivative, dtypes.real_part)
-
-
-@abs_p.def_lowering
-def _abs_lowering(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
-    if dtypes.kind(lowering.avals_in[0].dtype) == "u":  # StableHLO has no abs of these
-        return operands
-    return lowering.op("stablehlo.abs", operands)
-
+abs_p = unary("abs", np.abs, _lower_abs, "iufc", _abs_derivative, dtypes.real_part)
 
 exp_p = unary("exp", np.exp, "stablehlo.exponential", "fc", lambda t, z, x: mul(t, z))
 
@@ -330,25 +299,20 @@ def _exp2(x: HostArray) -> HostArray:
     return np.asarray(np.exp2(x)).astype(x.dtype, copy=False)
 
 
+def _lower_exp2(b: Lowering, x: Value) -> Value:
+    if dtypes.is_complex(x.dtype):
+        return b.exp(b.mul(x, b.full_like(x, float(np.log(2.0)))))
+    # a power of two, unlike the exponential of a multiple of log 2, is exact for integers
+    return b.pow(b.full_like(x, 2), x)
+
+
 exp2_p = unary(
     "exp2",
     _exp2,
-    "stablehlo.power",
+    _lower_exp2,
     "fc",
     lambda t, z, x: mul(t, mul(z, _constant(z, np.log(2.0)))),
 )
-
-
-@exp2_p.def_lowering
-def _exp2_lowering(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
-    (x,) = lowering.avals_in
-    if dtypes.is_complex(x.dtype):
-        scaled = lowering.op1(
-            "stablehlo.multiply", (operands[0], lowering.full(float(np.log(2.0)), x)), (x, x), x
-        )
-        return lowering.op("stablehlo.exponential", (scaled,))
-    # a power of two, unlike the exponential of a multiple of log 2, is exact for integers
-    return (lowering.op1("stablehlo.power", (lowering.full(2, x), operands[0]), (x, x), x),)
 
 
 expm1_p = unary(
@@ -411,28 +375,12 @@ logistic_p = unary(
 )
 
 
-def lower_logaddexp(low: Lowering, aval: ShapedArray, x: str, y: str) -> str:
-    """Write ``log(exp(x) + exp(y))`` for two values of one type."""
-    pair, flags = (aval, aval), aval.with_dtype(dtypes.bool_)
-    greater = low.op1("stablehlo.maximum", (x, y), pair, aval)
-    difference = low.op1("stablehlo.subtract", (x, y), pair, aval)
-    distance = low.op1("stablehlo.abs", (difference,), (aval,), aval)
-    negative = low.op1("stablehlo.negate", (distance,), (aval,), aval)
-    small = low.op1("stablehlo.exponential", (negative,), (aval,), aval)
-    rest = low.op1("stablehlo.log_plus_one", (small,), (aval,), aval)
-    total = low.op1("stablehlo.add", (greater, rest), pair, aval)
+def lower_logaddexp(b: Lowering, x: Value, y: Value) -> Value:
+    """Write ``log(exp(x) + exp(y))``."""
+    difference = b.sub(x, y)
+    total = b.add(b.max(x, y), b.log1p(b.exp(b.neg(b.abs(difference)))))
     # the difference of equal infinities is NaN; their sum is what is wanted
-    attributes = {"comparison_direction": "#stablehlo<comparison_direction NE>"}
-    undefined = low.op1("stablehlo.compare", (difference, difference), pair, flags, attributes)
-    sums = low.op1("stablehlo.add", (x, y), pair, aval)
-    return low.op1("stablehlo.select", (undefined, sums, total), (flags, *pair), aval)
-
-
-def _logaddexp_lowering(
-    lowering: Lowering, operands: Sequence[str], params: NoParams
-) -> Sequence[str]:
-    x, y = operands
-    return (lower_logaddexp(lowering, lowering.avals_in[0], x, y),)
+    return b.select(b.compare(difference, difference, "NE"), b.add(x, y), total)
 
 
 def exp_share(x: Array, y: Array) -> Array:
@@ -444,7 +392,7 @@ def exp_share(x: Array, y: Array) -> Array:
 logaddexp_p = binary(
     "logaddexp",
     np.logaddexp,
-    _logaddexp_lowering,
+    lower_logaddexp,
     "f",
     (
         lambda t, z, x, y: mul(t, exp_share(x, y)),
@@ -593,20 +541,10 @@ def _integer_pow_type(
 
 
 @integer_pow_p.def_lowering
-def _integer_pow_lowering(
-    lowering: Lowering, operands: Sequence[str], params: IntegerPowParams
-) -> Sequence[str]:
+def _integer_pow_lowering(b: Lowering, operands: Values, params: IntegerPowParams) -> Values:
     (x,) = operands
-    (aval,) = lowering.avals_out
-
-    def times(a: str, b: str) -> str:
-        return lowering.op1("stablehlo.multiply", (a, b), (aval, aval), aval)
-
-    power = _power_by_squaring(x, abs(params.exponent), times, lambda _: lowering.full(1, aval))
-    if params.exponent < 0:
-        one = lowering.full(1, aval)
-        power = lowering.op1("stablehlo.divide", (one, power), (aval, aval), aval)
-    return (power,)
+    power = _power_by_squaring(x, abs(params.exponent), b.mul, lambda x: b.full_like(x, 1))
+    return (b.div(b.full_like(x, 1), power) if params.exponent < 0 else power,)
 
 
 @integer_pow_p.def_jvp
@@ -683,21 +621,7 @@ def _comparison(
     def comparison_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
         return (ShapedArray(elementwise_type(name, avals, kinds).shape, dtypes.bool_),)
 
-    @primitive.def_lowering
-    def comparison_lowering(
-        lowering: Lowering, operands: Sequence[str], params: NoParams
-    ) -> Sequence[str]:
-        kind = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}.get(
-            dtypes.kind(lowering.avals_in[0].dtype), "UNSIGNED"
-        )
-        return lowering.op(
-            "stablehlo.compare",
-            operands,
-            {
-                "comparison_direction": f"#stablehlo<comparison_direction {direction}>",
-                "compare_type": f"#stablehlo<comparison_type {kind}>",
-            },
-        )
+    def_elementwise_lowering(primitive, lambda b, x, y: b.compare(x, y, direction))
 
     @primitive.def_jvp
     def comparison_jvp(
@@ -928,22 +852,13 @@ def _convert_type(avals: Sequence[ShapedArray], params: ConvertParams) -> Sequen
 
 
 @convert_element_type_p.def_lowering
-def _convert_lowering(
-    lowering: Lowering, operands: Sequence[str], params: ConvertParams
-) -> Sequence[str]:
-    (x,), (operand,) = lowering.avals_in, operands
-    (out,) = lowering.avals_out
-    if x.dtype == out.dtype:
-        return (operand,)
-    if out.dtype == dtypes.bool_:
-        zero = lowering.full(0, x)
-        attributes = {"comparison_direction": "#stablehlo<comparison_direction NE>"}
-        return (lowering.op1("stablehlo.compare", (operand, zero), (x, x), out, attributes),)
-    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(out.dtype):
-        part = x.with_dtype(dtypes.real_part(x.dtype))
-        operand = lowering.op1("stablehlo.real", (operand,), (x,), part)
-        x = part
-    return (lowering.op1("stablehlo.convert", (operand,), (x,), out),)
+def _convert_lowering(b: Lowering, operands: Values, params: ConvertParams) -> Values:
+    (x,), dtype = operands, params.dtype
+    if dtype == dtypes.bool_ and x.dtype != dtype:
+        return (b.compare(x, b.full_like(x, 0), "NE"),)
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
+        x = b.real(x)
+    return (b.convert(x, dtype),)
 
 
 @convert_element_type_p.def_jvp

@@ -8,36 +8,36 @@ derivative. Operands have equal shapes and dtypes; broadcasting and promotion ha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
-    HostArray,
-    HostResult,
-    LoweringRule,
     MappedAxis,
     NoParams,
     Primitive,
     Tangent,
 )
-from tinyjax.core.stablehlo import Lowering
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import EVAL, bind, bind1, current_trace, evaluate_broadcast
-from tinyjax.dtypes import DType, kind
+from tinyjax.dtypes import DType, HostArray, HostResult, kind
 from tinyjax.errors import DifferentiationError, DtypeError, ShapeError
 from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value, Values
 
 P = TypeVar("P")
 
 HostFunction = Callable[..., HostArray]
 #: ``(tangent, result, *operands) -> tangent of the result``.
 Derivative = Callable[..., Array]
+#: ``(builder, *operands) -> result``.
+HloFormula = Callable[..., Value]
 
 _KIND_NAMES = {
     "b": "bool",
@@ -116,87 +116,45 @@ def def_elementwise_batch(primitive: Primitive[P], broadcasts: bool = False) -> 
         return outs, [axis] * len(outs)
 
 
-def def_elementwise_lowering(primitive: Primitive[P], hlo: str | LoweringRule[P]) -> None:
-    """Register the lowering to one operation without attributes, or a rule that writes several."""
-    if not isinstance(hlo, str):
-        primitive.def_lowering(hlo)
-        return
-
-    @primitive.def_lowering
-    def elementwise_lowering(
-        lowering: Lowering, operands: Sequence[str], params: P
-    ) -> Sequence[str]:
-        return lowering.op(hlo, operands)
+def def_elementwise_lowering(primitive: Primitive[P], hlo: str | HloFormula) -> None:
+    """Register the lowering to one operation without attributes, or by a formula."""
+    if isinstance(hlo, str):
+        primitive.def_lowering(lambda b, operands, params: b.emit(hlo, operands, b.results))
+    else:
+        primitive.def_lowering(lambda b, operands, params: (hlo(b, *operands),))
 
 
-def lower_combination(lowering: Lowering, hlo: str, pair: Sequence[str], aval: ShapedArray) -> str:
-    """Write a binary operation on two values of one type.
-
-    XLA does not order complex numbers: the greater one has the greater real part, or where these
-    are equal the greater imaginary one. A NaN in either wins, as among real numbers.
-    """
-    if aval.dtype.kind != "c" or hlo not in ("stablehlo.maximum", "stablehlo.minimum"):
-        return lowering.op1(hlo, pair, (aval, aval), aval)
-    x, y = pair
-    part, flags = aval.with_dtype(dtypes.real_part(aval.dtype)), aval.with_dtype(dtypes.bool_)
-
-    def compare(a: str, b: str, direction: str, of: ShapedArray) -> str:
-        attributes = {"comparison_direction": f"#stablehlo<comparison_direction {direction}>"}
-        return lowering.op1("stablehlo.compare", (a, b), (of, of), flags, attributes)
-
-    def both(name: str, a: str, b: str) -> str:
-        return lowering.op1(name, (a, b), (flags, flags), flags)
-
-    real = [lowering.op1("stablehlo.real", (z,), (aval,), part) for z in pair]
-    imaginary = [lowering.op1("stablehlo.imag", (z,), (aval,), part) for z in pair]
-    direction = "GT" if hlo == "stablehlo.maximum" else "LT"
-    tied = both(
-        "stablehlo.and",
-        compare(real[0], real[1], "EQ", part),
-        compare(imaginary[0], imaginary[1], direction.replace("T", "E"), part),
-    )
-    first = both("stablehlo.or", compare(real[0], real[1], direction, part), tied)
-    first = both("stablehlo.and", first, compare(y, y, "EQ", aval))
-    first = both("stablehlo.or", first, compare(x, x, "NE", aval))
-    return lowering.op1("stablehlo.select", (first, x, y), (flags, aval, aval), aval)
-
-
-def composed(fun: Callable[..., Array]) -> LoweringRule[Any]:
-    """A lowering rule that writes what a function does with other primitives.
+def composed(fun: Callable[..., Array]) -> HloFormula:
+    """Make a formula of StableHLO of a function that applies other primitives.
 
     Args:
         fun: takes the operands, and returns the one result.
     """
 
-    def rule(lowering: Lowering, operands: Sequence[str], params: object) -> Sequence[str]:
-        return lower_formula(lowering, lambda *xs: [fun(*xs)], operands, lowering.avals_in)
+    def formula(b: Lowering, *operands: Value) -> Value:
+        (out,) = lower_formula(b, lambda *xs: [fun(*xs)], operands)
+        return out
 
-    return rule
+    return formula
 
 
-def lower_formula(
-    lowering: Lowering,
-    fun: Callable[..., Sequence[Array]],
-    operands: Sequence[str],
-    avals: Sequence[ShapedArray],
-) -> list[str]:
+def lower_formula(b: Lowering, fun: Callable[..., Sequence[Array]], operands: Values) -> Values:
     """Write what a function does with other primitives.
 
     Args:
-        lowering: where.
+        b: where.
         fun: takes and returns arrays.
-        operands: the names of its arguments.
-        avals: their types.
+        operands: its arguments.
     """
-    staged = stage(fun, avals, fun)
+    staged = stage(fun, [ShapedArray(x.shape, x.dtype) for x in operands], fun)
     assert not staged.consts, "the formula of a lowering holds scalars only"
-    return lowering.lower(staged.jaxpr, operands)
+    return lower_jaxpr(b, staged.jaxpr, operands)
 
 
 def unary(
     name: str,
     impl: HostFunction,
-    hlo: str | LoweringRule[NoParams],
+    hlo: str | HloFormula,
     kinds: str,
     derivative: Derivative | None,
     result: Callable[[DType], DType] | None = None,
@@ -206,7 +164,7 @@ def unary(
     Args:
         name: the primitive's name.
         impl: the NumPy function.
-        hlo: the StableHLO (or CHLO) operation, or a lowering rule that writes several.
+        hlo: the StableHLO (or CHLO) operation, or ``(builder, *operands) -> result``.
         kinds: the kinds of dtype it takes.
         derivative: ``(tangent, out, x) -> tangent``; None where the derivative is zero everywhere.
         result: the dtype of the result; that of the operand by default.
@@ -246,7 +204,7 @@ def unary(
 def binary(
     name: str,
     impl: HostFunction,
-    hlo: str | LoweringRule[NoParams],
+    hlo: str | HloFormula,
     kinds: str,
     derivatives: tuple[Derivative, Derivative] | None,
     broadcasts: bool = False,
@@ -256,7 +214,7 @@ def binary(
     Args:
         name: the primitive's name.
         impl: the NumPy function.
-        hlo: the StableHLO (or CHLO) operation, or a lowering rule that writes several.
+        hlo: the StableHLO (or CHLO) operation, or ``(builder, *operands) -> result``.
         kinds: the kinds of dtype it takes.
         derivatives: for each operand ``(tangent, out, x, y) -> tangent``; None where both are zero.
         broadcasts: whether ``impl`` broadcasts, as NumPy's own functions do.

@@ -18,10 +18,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, is_array_like, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import described, integers, listed
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering, boolean, int_array
+from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.shape import concatenate, moveaxis, reshape
@@ -34,6 +33,8 @@ from tinyjax.primitives.windows import (
     lower_wide_indices,
     wide_indices,
 )
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values, boolean, int_array
 
 Scalar = bool | int | float | complex
 
@@ -177,12 +178,10 @@ def _gather_type(avals: Sequence[ShapedArray], params: GatherParams) -> Sequence
 
 
 @gather_p.def_lowering
-def _gather_lowering(
-    lowering: Lowering, operands: Sequence[str], params: GatherParams
-) -> Sequence[str]:
-    (x, indices), (out,) = lowering.avals_in, lowering.avals_out
+def _gather_lowering(b: Lowering, operands: Values, params: GatherParams) -> Values:
+    (x, indices), (out,) = operands, b.results
     numbers = params.dimension_numbers
-    index, indices = lower_wide_indices(lowering, operands[1], indices)
+    indices = lower_wide_indices(b, indices)
     text = (
         "#stablehlo.gather<"
         f"offset_dims = {list(numbers.offset_dims)}, "
@@ -192,29 +191,22 @@ def _gather_lowering(
         f"start_index_map = {list(numbers.start_index_map)}, "
         f"index_vector_dim = {indices.ndim - 1}>"
     )
-    gathered = lowering.op1(
+    gathered = b.op(
         "stablehlo.gather",
-        (operands[0], index),
-        (x, indices),
-        out,
-        {
-            "dimension_numbers": text,
-            "slice_sizes": int_array(params.slice_sizes),
-            "indices_are_sorted": boolean(params.indices_are_sorted),
-        },
+        x,
+        indices,
+        result=out,
+        dimension_numbers=text,
+        slice_sizes=int_array(params.slice_sizes),
+        indices_are_sorted=boolean(params.indices_are_sorted),
     )
     if params.mode is not GatherScatterMode.FILL_OR_DROP or not params.slice_sizes:
         return (gathered,)
-    windows = gather_windows(x.shape, params)
-    flags, flag = lower_in_bounds(lowering, index, indices, windows)
-    batch = [i for i in range(out.ndim) if i not in numbers.offset_dims]
-    everywhere = out.with_dtype(dtypes.bool_)
-    chosen = lowering.broadcast(flags, flag, everywhere, batch)
-    fill = lowering.constant(_fill_value(params, out.dtype))
-    filled = lowering.broadcast(fill, ShapedArray((), out.dtype), out, ())
-    return (
-        lowering.op1("stablehlo.select", (chosen, gathered, filled), (everywhere, out, out), out),
-    )
+    inside = lower_in_bounds(b, indices, gather_windows(x.shape, params))
+    batch = [i for i in range(gathered.ndim) if i not in numbers.offset_dims]
+    chosen = b.broadcast_in_dim(inside, out.shape, batch)
+    filled = b.broadcast_in_dim(b.constant(_fill_value(params, out.dtype)), out.shape, ())
+    return (b.select(chosen, gathered, filled),)
 
 
 @gather_p.def_jvp

@@ -17,36 +17,27 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import (
-    NO_PARAMS,
-    ZERO,
-    HostArray,
-    MappedAxis,
-    NoParams,
-    Params,
-    Primitive,
-    Tangent,
-)
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import NO_PARAMS, ZERO, MappedAxis, NoParams, Params, Primitive, Tangent
 from tinyjax.core.trace import bind, bind1
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.elementwise import add, eq, lt, neg, select
 from tinyjax.primitives.families import add_tangents, lower_formula, not_linear
 from tinyjax.primitives.gather import GatherDimensionNumbers, gather
 from tinyjax.primitives.matrices import (
-    Stack,
     check_matrices,
     check_operands,
     def_matrix_batch,
     diagonal_of,
-    has_no_elements,
     identities,
     identity_like,
     lapack_call,
     lower_nothing,
     lower_part,
+    matrices,
     mm,
     mT,
+    nothing_to_do,
     solve_all,
     status,
     upper_part,
@@ -65,6 +56,8 @@ from tinyjax.primitives.shape import (
 )
 from tinyjax.primitives.sort import SortParams, sort_p
 from tinyjax.primitives.triangular import triangular_solve
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 
 # lu
 
@@ -122,23 +115,15 @@ def _lu_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedA
 
 
 @lu_p.def_lowering
-def _lu_lowering(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
-    if has_no_elements(lowering):
-        return lower_nothing(lowering)
-    x, pivots = lowering.avals_out
-    matrices = Stack(x, 2)
+def _lu_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    if nothing_to_do(operands):
+        return lower_nothing(b)
+    factors, pivots = b.results
     # The routine says that a pivot is zero, which is no failure: the factors are right.
-    factors, counted_from_one, _ = lapack_call(
-        lowering,
-        "getrf",
-        x.dtype,
-        ((operands[0], matrices),),
-        (matrices, Stack(pivots, 1), status(x)),
+    out, counted_from_one, _ = lapack_call(
+        b, "getrf", (matrices(operands[0]),), (factors, 2), (pivots, 1), status(factors)
     )
-    one = lowering.full(1, pivots)
-    return factors, lowering.op1(
-        "stablehlo.subtract", (counted_from_one, one), (pivots, pivots), pivots
-    )
+    return out, b.sub(counted_from_one, b.full(1, pivots))
 
 
 @lu_p.def_jvp
@@ -180,7 +165,7 @@ def _square(factors: Array, size: int) -> Array:
     front = [(0, 0, 0)] * axis
     padded = pad(kept, zero, [*front, (0, size - height, 0), (0, size - width, 0)])
     k = min(height, width)
-    rest = identities(tuple(batch), size - k, factors.dtype)
+    rest = identities((*batch, size - k, size - k), factors.dtype)
     return add(padded, pad(rest, zero, [*front, (k, 0, 0), (k, 0, 0)]))
 
 
@@ -259,23 +244,13 @@ def _permutation_type(
 
 
 @pivots_to_permutation_p.def_lowering
-def _permutation_lowering(
-    lowering: Lowering, operands: Sequence[str], params: PermutationParams
-) -> Sequence[str]:
-    (pivots,), (order,) = lowering.avals_in, lowering.avals_out
-    count = ShapedArray((), dtypes.int32)
-    state = (count, pivots, order)
-    first = lower_formula(
-        lowering, lambda: [iota(order.shape, order.dtype, order.ndim - 1)], (), ()
-    )
-    return lowering.loop(
-        (lowering.scalar(0, count.dtype), operands[0], *first),
-        state,
-        lambda names: lower_formula(
-            lowering, lambda i, p, o: [lt(i, full_like(i, pivots.shape[-1]))], names, state
-        ),
-        lambda names: lower_formula(lowering, _exchange, names, state),
-        ordered=False,
+def _permutation_lowering(b: Lowering, operands: Values, params: PermutationParams) -> Values:
+    (pivots,), (order,) = operands, b.results
+    last = pivots.shape[-1]
+    return b.while_(
+        (b.scalar(0, dtypes.int32), pivots, b.iota(order, len(order.shape) - 1)),
+        lambda state: lower_formula(b, lambda i, p, o: [lt(i, full_like(i, last))], state),
+        lambda state: lower_formula(b, _exchange, state),
     )[2:]
 
 
@@ -371,15 +346,8 @@ def _solve_type(avals: Sequence[ShapedArray], params: SolveParams) -> Sequence[S
 
 
 @solve_p.def_lowering
-def _solve_lowering(
-    lowering: Lowering, operands: Sequence[str], params: SolveParams
-) -> Sequence[str]:
-    return lower_formula(
-        lowering,
-        lambda a, b: [_solve_by_factors(a, b, params.transpose_a)],
-        operands,
-        lowering.avals_in,
-    )
+def _solve_lowering(b: Lowering, operands: Values, params: SolveParams) -> Values:
+    return lower_formula(b, lambda a, c: [_solve_by_factors(a, c, params.transpose_a)], operands)
 
 
 def _solve_by_factors(a: Array, b: Array, transpose_a: bool) -> Array:

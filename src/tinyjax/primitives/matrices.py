@@ -8,18 +8,16 @@ front. Types are those of LAPACK: single and double precision, real and complex.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
-import attrs
 import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import HostArray, MappedAxis, Primitive
-from tinyjax.core.stablehlo import Layout, Lowering
+from tinyjax.core.primitive import MappedAxis, Primitive
 from tinyjax.core.trace import bind
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.dot import dot_general
 from tinyjax.primitives.elementwise import (
@@ -46,6 +44,8 @@ from tinyjax.primitives.shape import (
     transpose,
     zeros_like,
 )
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Layout, TensorType, Value, Values, tensor
 
 P = TypeVar("P")
 HostMatrices = Callable[..., Sequence[HostArray]]
@@ -159,9 +159,9 @@ def identity_like(x: Array) -> Array:
     return on_diagonal(full_like(x, 1), zeros_like(x))
 
 
-def identities(batch: tuple[int, ...], n: int, dtype: DType) -> Array:
-    """A stack of identity matrices."""
-    return identity_like(full((*batch, n, n), 0, dtype))
+def identities(shape: tuple[int, ...], dtype: DType) -> Array:
+    """A stack of identity matrices; rectangular ones have ones on the diagonal."""
+    return identity_like(full(shape, 0, dtype))
 
 
 def diagonal_of(x: Array) -> Array:
@@ -305,103 +305,73 @@ def _one_by_one(fun: HostMatrices, operands: Sequence[HostArray]) -> Sequence[Ho
 # LAPACK
 
 
-@attrs.frozen
-class Stack:
-    """An argument or a result of a routine of LAPACK.
+#: A type, and how many of its axes belong to one problem: two for a matrix, which LAPACK has column
+#: by column; one for a vector; none for a number.
+Stack: TypeAlias = tuple[TensorType, int]
 
-    Attributes:
-        aval: its type.
-        axes: how many axes belong to one problem: two for a matrix, which LAPACK has column by
-            column; one for a vector; none for a number.
-    """
 
-    aval: ShapedArray
-    axes: int
+def matrices(x: Value) -> tuple[Value, int]:
+    """An operand that holds matrices."""
+    return x, 2
 
-    @property
-    def layout(self) -> Layout:
-        """The axes, the one whose elements lie next to each other first."""
-        n = self.aval.ndim
-        batch = tuple(reversed(range(n - self.axes)))
-        return (*range(n - self.axes, n), *batch)
+
+def _layout(of: TensorType, axes: int) -> Layout:
+    """The axes, the one whose elements lie next to each other first."""
+    n = len(of.shape)
+    return (*range(n - axes, n), *reversed(range(n - axes)))
 
 
 def lapack_call(
-    lowering: Lowering,
+    b: Lowering,
     routine: str,
-    dtype: DType,
-    operands: Sequence[tuple[str, Stack]],
-    results: Sequence[Stack],
-    config: Mapping[str, str] | None = None,
-) -> list[str]:
+    operands: Sequence[tuple[Value, int]],
+    *results: Stack,
+    **options: str,
+) -> list[Value]:
     """Write a call of a routine of LAPACK.
 
     Args:
-        lowering: where.
-        routine: its name, without the letter for the type.
-        dtype: which type that is.
-        operands: names and types.
-        results: types.
-        config: further attributes.
+        b: where.
+        routine: its name, without the letter for the type, which is the first operand's.
+        operands: values, and how many axes of each belong to one problem.
+        results: types, and the same.
+        options: each a letter, such as "L" for the lower triangle.
     """
-    given = [stack for _, stack in operands]
-    return lowering.custom_call(
-        f"lapack_{_PREFIXES[dtype]}{routine}_ffi",
-        [name for name, _ in operands],
-        [stack.aval for stack in given],
-        [stack.aval for stack in results],
-        config or {},
-        ([stack.layout for stack in given], [stack.layout for stack in results]),
+    return b.custom_call(
+        f"lapack_{_PREFIXES[operands[0][0].dtype]}{routine}_ffi",
+        [x for x, _ in operands],
+        [of for of, _ in results],
+        {name: f"{ord(letter)} : ui8" for name, letter in options.items()},
+        ([_layout(x.type, axes) for x, axes in operands], [_layout(*stack) for stack in results]),
     )
 
 
-def letter(option: str) -> str:
-    """Write one of LAPACK's options, such as "L" for the lower triangle."""
-    return f"{ord(option)} : ui8"
-
-
-def status(aval: ShapedArray) -> Stack:
+def status(of: TensorType) -> Stack:
     """What a routine says of each matrix of a stack: zero where it was successful."""
-    return Stack(ShapedArray(aval.shape[:-2], dtypes.int32), 0)
+    return tensor(of.shape[:-2], dtypes.int32), 0
 
 
-def nan_where_failed(
-    lowering: Lowering, info: str, results: Sequence[str], avals: Sequence[ShapedArray]
-) -> list[str]:
+def nan_where_failed(b: Lowering, info: Value, results: Values) -> Values:
     """Write a choice: the results of a routine where it was successful, NaN elsewhere.
 
     Args:
-        lowering: where.
+        b: where.
         info: what the routine said (``status``).
         results: what it computed.
-        avals: the types of that.
     """
-    outs = []
-    for name, aval in zip(results, avals, strict=True):
-        batch = ShapedArray(_batch_shape(lowering), dtypes.int32)
-        flags = ShapedArray(batch.shape, dtypes.bool_)
-        zero = lowering.full(0, batch)
-        compare = {
-            "comparison_direction": "#stablehlo<comparison_direction EQ>",
-            "compare_type": "#stablehlo<comparison_type SIGNED>",
-        }
-        good = lowering.op1("stablehlo.compare", (info, zero), (batch, batch), flags, compare)
-        wide = ShapedArray(aval.shape, dtypes.bool_)
-        good = lowering.broadcast(good, flags, wide, tuple(range(flags.ndim)))
-        nan = lowering.full(float("nan"), aval)
-        outs.append(lowering.op1("stablehlo.select", (good, name, nan), (wide, aval, aval), aval))
-    return outs
+    good = b.compare(info, b.full_like(info, 0), "EQ")
+    axes = range(info.ndim)
+    return [
+        b.select(b.broadcast_in_dim(good, x.shape, axes), x, b.full_like(x, float("nan")))
+        for x in results
+    ]
 
 
-def _batch_shape(lowering: Lowering) -> tuple[int, ...]:
-    return lowering.avals_in[0].shape[:-2]
+def nothing_to_do(operands: Values) -> bool:
+    """Whether the operands are such that LAPACK has nothing to do."""
+    return any(not x.size for x in operands)
 
 
-def has_no_elements(lowering: Lowering) -> bool:
-    """Whether the current equation's operands are such that LAPACK has nothing to do."""
-    return any(not aval.size for aval in lowering.avals_in)
-
-
-def lower_nothing(lowering: Lowering) -> list[str]:
+def lower_nothing(b: Lowering) -> Values:
     """Write results that are empty, or sums and products of nothing but zeros."""
-    return [lowering.full(0, aval) for aval in lowering.avals_out]
+    return [b.full(0, of) for of in b.results]

@@ -10,10 +10,12 @@ from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import HostArray, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import Params, Primitive, Tangent
 from tinyjax.core.trace import bind, bind1
+from tinyjax.dtypes import HostArray
 from tinyjax.primitives.families import def_elementwise_batch
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 
 T = TypeVar("T")
 
@@ -39,9 +41,7 @@ def _name_type(avals: Sequence[ShapedArray], params: NameParams) -> Sequence[Sha
 
 
 @name_p.def_lowering
-def _name_lowering(
-    lowering: Lowering, operands: Sequence[str], params: NameParams
-) -> Sequence[str]:
+def _name_lowering(b: Lowering, operands: Values, params: NameParams) -> Values:
     return operands
 
 

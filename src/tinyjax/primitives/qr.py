@@ -11,27 +11,29 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import ZERO, HostArray, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import ZERO, Params, Primitive, Tangent
 from tinyjax.core.trace import bind
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.elementwise import add, div, sub
 from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.matrices import (
-    Stack,
     check_matrices,
     def_matrix_batch,
-    has_no_elements,
-    identity_like,
+    identities,
     lapack_call,
     lower_part,
+    matrices,
     mH,
     mm,
+    nothing_to_do,
     on_diagonal,
     upper_part,
 )
 from tinyjax.primitives.shape import full, full_like, pad, slice_in_dim
 from tinyjax.primitives.triangular import triangular_solve
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values, tensor
 
 
 @attrs.frozen(repr=False)
@@ -61,34 +63,19 @@ def _qr_type(avals: Sequence[ShapedArray], params: QrParams) -> Sequence[ShapedA
 
 
 @qr_p.def_lowering
-def _qr_lowering(lowering: Lowering, operands: Sequence[str], params: QrParams) -> Sequence[str]:
-    (x,), (q, r) = lowering.avals_in, lowering.avals_out
+def _qr_lowering(b: Lowering, operands: Values, params: QrParams) -> Values:
+    (x,), (q, r) = operands, b.results
+    if nothing_to_do(operands):
+        return (*lower_formula(b, lambda: [identities(q.shape, q.dtype)], ()), b.full(0, r))
     *batch, m, n = x.shape
-    if has_no_elements(lowering):
-        return lower_formula(
-            lowering,
-            lambda: [identity_like(full(q.shape, 0, q.dtype)), full(r.shape, 0, r.dtype)],
-            (),
-            (),
-        )
-    reflectors, scales = (
-        Stack(x, 2),
-        Stack(ShapedArray((*batch, min(m, n)), x.dtype), 1),
-    )
-    packed, factors = lapack_call(
-        lowering, "geqrf", x.dtype, ((operands[0], reflectors),), (reflectors, scales)
-    )
+    scales = tensor((*batch, min(m, n)), x.dtype), 1
+    packed, factors = lapack_call(b, "geqrf", (matrices(x),), (x.type, 2), scales)
     # The reflectors, below the diagonal, in as many columns as Q has.
-    (columns,) = lower_formula(lowering, lambda y: [_with_columns(y, q.shape[-1])], (packed,), (x,))
+    (columns,) = lower_formula(b, lambda y: [_with_columns(y, q.shape[-1])], (packed,))
     routine = "ungqr" if dtypes.is_complex(x.dtype) else "orgqr"
-    (orthogonal,) = lapack_call(
-        lowering, routine, x.dtype, ((columns, Stack(q, 2)), (factors, scales)), (Stack(q, 2),)
-    )
+    (orthogonal,) = lapack_call(b, routine, (matrices(columns), (factors, 1)), (q, 2))
     (triangular,) = lower_formula(
-        lowering,
-        lambda y: [upper_part(slice_in_dim(y, 0, r.shape[-2], axis=y.ndim - 2))],
-        (packed,),
-        (x,),
+        b, lambda y: [upper_part(slice_in_dim(y, 0, r.shape[-2], axis=y.ndim - 2))], (packed,)
     )
     return orthogonal, triangular
 

@@ -14,18 +14,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import (
-    ZERO,
-    HostArray,
-    HostResult,
-    MappedAxis,
-    Params,
-    Primitive,
-    Tangent,
-)
-from tinyjax.core.stablehlo import Lowering, int_array
+from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray, HostResult
 from tinyjax.errors import ShapeError
 from tinyjax.primitives.elementwise import (
     convert_element_type,
@@ -34,7 +25,7 @@ from tinyjax.primitives.elementwise import (
     mul,
     select,
 )
-from tinyjax.primitives.families import check_kind, lower_combination
+from tinyjax.primitives.families import check_kind
 from tinyjax.primitives.shape import (
     BroadcastParams,
     PadParams,
@@ -51,6 +42,12 @@ from tinyjax.primitives.shape import (
     slice_,
     transpose,
 )
+from tinyjax.stablehlo.builder import Scalar
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value, Values, tensor
+
+#: Writes an operation on two scalars.
+Combine = Callable[[Lowering, Value, Value], Value]
 
 
 @attrs.frozen(repr=False)
@@ -82,16 +79,16 @@ def restore(x: Array, like: Array, axes: tuple[int, ...]) -> Array:
 def reducer(
     name: str,
     impl: Callable[..., Any],
-    hlo: str,
+    combine: Combine,
     kinds: str,
-    identity: Callable[[DType], bool | int | float | complex],
+    identity: Callable[[DType], Scalar],
 ) -> Primitive[ReduceParams]:
     """Declare a reduction by an associative, commutative operation; its jvp comes separately.
 
     Args:
         name: the primitive's name.
         impl: the NumPy function, called as ``impl(x, axis=axes)``.
-        hlo: the StableHLO operation on two scalars.
+        combine: the operation on two scalars.
         kinds: the kinds of dtype it takes.
         identity: the value that changes nothing, by dtype.
     """
@@ -109,11 +106,9 @@ def reducer(
         return (x.with_shape(_reduced_shape(name, x, params.axes)),)
 
     @primitive.def_lowering
-    def reduce_lowering(
-        lowering: Lowering, operands: Sequence[str], params: ReduceParams
-    ) -> Sequence[str]:
-        (x,), (out,) = lowering.avals_in, lowering.avals_out
-        return (lower_reduce(lowering, operands[0], x, out, params.axes, hlo, identity(x.dtype)),)
+    def reduce_lowering(b: Lowering, operands: Values, params: ReduceParams) -> Values:
+        (x,) = operands
+        return (lower_reduce(b, x, params.axes, combine, identity(x.dtype)),)
 
     @primitive.def_batch
     def reduce_batch(
@@ -132,40 +127,21 @@ def reducer(
 
 
 def lower_reduce(
-    lowering: Lowering,
-    operand: str,
-    aval: ShapedArray,
-    out: ShapedArray,
-    axes: tuple[int, ...],
-    hlo: str,
-    identity: bool | int | float | complex,
-) -> str:
+    b: Lowering, x: Value, axes: tuple[int, ...], combine: Combine, identity: Scalar
+) -> Value:
     """Write a reduction by a binary operation.
 
     XLA keeps no wider sum on its own, so sums of 16-bit and smaller floats are kept in float32.
     """
-    wide = dtypes.float32 if dtypes.is_narrow_float(aval.dtype) else aval.dtype
-    if wide != aval.dtype:
-        operand = lowering.op1("stablehlo.convert", (operand,), (aval,), aval.with_dtype(wide))
-        aval = aval.with_dtype(wide)
-    scalar = ShapedArray((), wide)
-    initial = lowering.scalar(identity, wide)
-    region = lowering.region(
-        (scalar, scalar),
-        lambda args: (lower_combination(lowering, hlo, args, scalar),),
-        (scalar,),
-    )
-    result = lowering.op1(
-        "stablehlo.reduce",
-        (operand, initial),
-        (aval, scalar),
-        out.with_dtype(wide),
-        {"dimensions": int_array(axes)},
-        (region,),
-    )
-    if wide != out.dtype:
-        result = lowering.op1("stablehlo.convert", (result,), (out.with_dtype(wide),), out)
-    return result
+    wide = b.convert(x, accumulator(x.dtype))
+    initial = b.scalar(identity, wide.dtype)
+    (out,) = b.reduce((wide,), (initial,), axes, lambda b, pair: (combine(b, *pair),))
+    return b.convert(out, x.dtype)
+
+
+def accumulator(dtype: DType) -> DType:
+    """The type in which sums of a type are kept."""
+    return dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
 
 
 def _sum(x: HostArray, axes: tuple[int, ...]) -> HostArray:
@@ -180,7 +156,7 @@ def _product(x: HostArray, axes: tuple[int, ...]) -> HostArray:
     return np.asarray(np.multiply.reduce(x, axis=axes, dtype=x.dtype))
 
 
-def lowest(dtype: DType) -> bool | int | float | complex:
+def lowest(dtype: DType) -> Scalar:
     """The least value of a type: minus infinity for floats that have it."""
     if dtype == dtypes.bool_:
         return False
@@ -189,7 +165,7 @@ def lowest(dtype: DType) -> bool | int | float | complex:
     return -highest(dtype)
 
 
-def highest(dtype: DType) -> bool | int | float | complex:
+def highest(dtype: DType) -> Scalar:
     """The greatest value of a type: infinity for floats that have it."""
     if dtype == dtypes.bool_:
         return True
@@ -202,9 +178,7 @@ def highest(dtype: DType) -> bool | int | float | complex:
     return float(dtypes.finfo(dtype).max)
 
 
-def _extremum(
-    ufunc: np.ufunc, start: Callable[[DType], bool | int | float | complex]
-) -> Callable[..., HostArray]:
+def _extremum(ufunc: np.ufunc, start: Callable[[DType], Scalar]) -> Callable[..., HostArray]:
     def impl(x: HostArray, axes: tuple[int, ...]) -> HostArray:
         if x.size:
             return np.asarray(ufunc.reduce(x, axis=axes))
@@ -219,32 +193,28 @@ def _all_ones(dtype: DType) -> bool | int:
     return int(np.iinfo(dtype).max) if dtypes.kind(dtype) == "u" else -1
 
 
-reduce_sum_p = reducer("reduce_sum", _sum, "stablehlo.add", "iufc", lambda _: 0)
-reduce_prod_p = reducer("reduce_prod", _product, "stablehlo.multiply", "iufc", lambda _: 1)
-reduce_max_p = reducer(
-    "reduce_max", _extremum(np.maximum, lowest), "stablehlo.maximum", "biufc", lowest
-)
-reduce_min_p = reducer(
-    "reduce_min", _extremum(np.minimum, highest), "stablehlo.minimum", "biufc", highest
-)
+reduce_sum_p = reducer("reduce_sum", _sum, Lowering.add, "iufc", lambda _: 0)
+reduce_prod_p = reducer("reduce_prod", _product, Lowering.mul, "iufc", lambda _: 1)
+reduce_max_p = reducer("reduce_max", _extremum(np.maximum, lowest), Lowering.max, "biufc", lowest)
+reduce_min_p = reducer("reduce_min", _extremum(np.minimum, highest), Lowering.min, "biufc", highest)
 reduce_and_p = reducer(
     "reduce_and",
     np.bitwise_and.reduce,
-    "stablehlo.and",
+    Lowering.and_,
     "biu",
     _all_ones,
 )
 reduce_or_p = reducer(
     "reduce_or",
     np.bitwise_or.reduce,
-    "stablehlo.or",
+    Lowering.or_,
     "biu",
     lambda d: False if d == dtypes.bool_ else 0,
 )
 reduce_xor_p = reducer(
     "reduce_xor",
     np.bitwise_xor.reduce,
-    "stablehlo.xor",
+    Lowering.xor,
     "biu",
     lambda d: False if d == dtypes.bool_ else 0,
 )
@@ -416,49 +386,19 @@ def _arg_reducer(name: str, impl: Callable[..., HostArray], direction: str) -> P
         return (ShapedArray(shape, params.dtype),)
 
     @primitive.def_lowering
-    def arg_lowering(
-        lowering: Lowering, operands: Sequence[str], params: ArgParams
-    ) -> Sequence[str]:
+    def arg_lowering(b: Lowering, operands: Values, params: ArgParams) -> Values:
         # A reduction over (value, index) pairs; NaN wins, and among equals the least index.
-        (x,), (out,) = lowering.avals_in, lowering.avals_out
-        indices = x.with_dtype(params.dtype)
-        (positions,) = lowering.emit(
-            "stablehlo.iota", (), (), (indices,), {"iota_dimension": f"{params.axis} : i64"}
-        )
-        value, index = ShapedArray((), x.dtype), ShapedArray((), params.dtype)
-        flag = ShapedArray((), dtypes.bool_)
+        (x,) = operands
 
-        def compare(a: str, b: str, how: str, aval: ShapedArray) -> str:
-            attributes = {"comparison_direction": f"#stablehlo<comparison_direction {how}>"}
-            return lowering.op1("stablehlo.compare", (a, b), (aval, aval), flag, attributes)
-
-        def both(op: str, a: str, b: str) -> str:
-            return lowering.op1(op, (a, b), (flag, flag), flag)
-
-        def body(args: list[str]) -> list[str]:
+        def body(b: Lowering, args: list[Value]) -> Values:
             x0, i0, x1, i1 = args
-            better = both(
-                "stablehlo.or", compare(x0, x1, direction, value), compare(x0, x0, "NE", value)
-            )
-            tie = both("stablehlo.and", compare(x0, x1, "EQ", value), compare(i0, i1, "LT", index))
-            keep_value = better
-            keep_index = both("stablehlo.or", better, tie)
-            return [
-                lowering.op1("stablehlo.select", (keep_value, x0, x1), (flag, value, value), value),
-                lowering.op1("stablehlo.select", (keep_index, i0, i1), (flag, index, index), index),
-            ]
+            better = b.or_(b.compare(x0, x1, direction), b.compare(x0, x0, "NE"))
+            tie = b.and_(b.compare(x0, x1, "EQ"), b.compare(i0, i1, "LT"))
+            return b.select(better, x0, x1), b.select(b.or_(better, tie), i0, i1)
 
-        region = lowering.region((value, index, value, index), body, (value, index))
-        initial = (lowering.scalar(start(x.dtype), x.dtype), lowering.scalar(0, params.dtype))
-        _, result = lowering.emit(
-            "stablehlo.reduce",
-            (operands[0], positions, *initial),
-            (x, indices, value, index),
-            (out.with_dtype(x.dtype), out),
-            {"dimensions": int_array((params.axis,))},
-            (region,),
-        )
-        return (result,)
+        positions = b.iota(tensor(x.shape, params.dtype), params.axis)
+        initial = b.scalar(start(x.dtype), x.dtype), b.scalar(0, params.dtype)
+        return b.reduce((x, positions), initial, (params.axis,), body)[1:]
 
     @primitive.def_jvp
     def arg_jvp(

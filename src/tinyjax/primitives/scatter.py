@@ -21,12 +21,12 @@ from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, is_spl
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import described
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering, boolean
+from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.trace import bind1
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, select
-from tinyjax.primitives.families import add_arrays, check_kind, lower_combination, not_linear
+from tinyjax.primitives.families import add_arrays, check_kind, not_linear
 from tinyjax.primitives.gather import (
     GatherDimensionNumbers,
     GatherParams,
@@ -34,6 +34,7 @@ from tinyjax.primitives.gather import (
     Mode,
     gather_p,
 )
+from tinyjax.primitives.reduce import Combine
 from tinyjax.primitives.shape import (
     instantiate,
     iota,
@@ -51,6 +52,8 @@ from tinyjax.primitives.windows import (
     scattered,
     wide_indices,
 )
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values, boolean, tensor
 
 
 @attrs.frozen
@@ -122,13 +125,15 @@ def _as_gather(params: ScatterParams, windows: Windows) -> GatherParams:
     )
 
 
-def _declare(name: str, ufunc: np.ufunc | None, hlo: str, kinds: str) -> Primitive[ScatterParams]:
+def _declare(
+    name: str, ufunc: np.ufunc | None, combine: Combine, kinds: str
+) -> Primitive[ScatterParams]:
     """Declare a scatter that combines by an operation; its derivative comes separately.
 
     Args:
         name: the primitive's name.
         ufunc: the NumPy function that combines; None where the update replaces.
-        hlo: the StableHLO operation; empty where the update replaces.
+        combine: the operation on two scalars.
         kinds: the kinds of dtype it takes.
     """
     primitive: Primitive[ScatterParams] = Primitive(name, ScatterParams)
@@ -179,29 +184,14 @@ def _declare(name: str, ufunc: np.ufunc | None, hlo: str, kinds: str) -> Primiti
         return (x.strip_weak(),)
 
     @primitive.def_lowering
-    def scatter_lowering(
-        lowering: Lowering, operands: Sequence[str], params: ScatterParams
-    ) -> Sequence[str]:
-        (x, indices, updates), (out,) = lowering.avals_in, lowering.avals_out
-        operand, index, update = operands
+    def scatter_lowering(b: Lowering, operands: Values, params: ScatterParams) -> Values:
+        x, indices, updates = operands
         if not updates.size:  # XLA takes no window of size zero
-            return (operand,)
-        index, indices = lower_wide_indices(lowering, index, indices)
+            return (x,)
+        indices = lower_wide_indices(b, indices)
         if params.mode is GatherScatterMode.CLIP:
-            windows = scatter_windows(x.shape, updates.shape, params)
-            bounds = (
-                lowering.full(0, indices),
-                index,
-                lower_last_starts(lowering, windows, indices),
-            )
-            index = lowering.op1("stablehlo.clamp", bounds, (indices, indices, indices), indices)
-        scalar = ShapedArray((), x.dtype)
-
-        def body(args: list[str]) -> Sequence[str]:
-            if not hlo:
-                return (args[1],)
-            return (lower_combination(lowering, hlo, args, scalar),)
-
+            last = lower_last_starts(b, scatter_windows(x.shape, updates.shape, params), indices)
+            indices = b.op("stablehlo.clamp", b.full_like(indices, 0), indices, last)
         numbers = params.dimension_numbers
         text = (
             "#stablehlo.scatter<"
@@ -217,17 +207,10 @@ def _declare(name: str, ufunc: np.ufunc | None, hlo: str, kinds: str) -> Primiti
             "indices_are_sorted": boolean(params.indices_are_sorted),
             "unique_indices": boolean(params.unique_indices),
         }
-        region = lowering.region((scalar, scalar), body, (scalar,))
-        return (
-            lowering.op1(
-                "stablehlo.scatter",
-                (operand, index, update),
-                (x, indices, updates),
-                out,
-                attributes,
-                (region,),
-            ),
-        )
+        scalar = tensor((), x.dtype)
+        region = b.region((scalar, scalar), lambda args: (combine(b, *args),))
+        given = (x, indices, updates)
+        return b.emit("stablehlo.scatter", given, (x.type,), attributes, (region,))
 
     @primitive.def_batch
     def scatter_batch(
@@ -302,7 +285,7 @@ def _known(x: Array | Var) -> Array:
 
 # scatter_add
 
-scatter_add_p = _declare("scatter_add", np.add, "stablehlo.add", "iufc")
+scatter_add_p = _declare("scatter_add", np.add, Lowering.add, "iufc")
 
 
 @scatter_add_p.def_jvp
@@ -356,7 +339,7 @@ def _gather_transpose(
 
 # scatter: the update replaces what is there
 
-scatter_p = _declare("scatter", None, "", "biufc")
+scatter_p = _declare("scatter", None, lambda b, x, update: update, "biufc")
 
 
 @scatter_p.def_jvp
@@ -411,7 +394,7 @@ def _winners(
 
 # scatter_mul
 
-scatter_mul_p = _declare("scatter_mul", np.multiply, "stablehlo.multiply", "iufc")
+scatter_mul_p = _declare("scatter_mul", np.multiply, Lowering.mul, "iufc")
 
 
 @scatter_mul_p.def_jvp
@@ -452,8 +435,8 @@ def _scatter_mul_transpose(
 # scatter_min and scatter_max
 
 
-def _declare_extremum(name: str, ufunc: np.ufunc, hlo: str) -> Primitive[ScatterParams]:
-    primitive = _declare(name, ufunc, hlo, "biufc")
+def _declare_extremum(name: str, ufunc: np.ufunc, combine: Combine) -> Primitive[ScatterParams]:
+    primitive = _declare(name, ufunc, combine, "biufc")
 
     @primitive.def_jvp
     def extremum_jvp(
@@ -477,8 +460,8 @@ def _declare_extremum(name: str, ufunc: np.ufunc, hlo: str) -> Primitive[Scatter
     return primitive
 
 
-scatter_min_p = _declare_extremum("scatter_min", np.minimum, "stablehlo.minimum")
-scatter_max_p = _declare_extremum("scatter_max", np.maximum, "stablehlo.maximum")
+scatter_min_p = _declare_extremum("scatter_min", np.minimum, Lowering.min)
+scatter_max_p = _declare_extremum("scatter_max", np.maximum, Lowering.max)
 
 
 # The public functions

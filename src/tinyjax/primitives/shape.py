@@ -17,12 +17,13 @@ import numpy as np
 from tinyjax.core.array import Array, ConcreteArray, first_element, followed, is_splat, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering, int_array
+from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.programs import VIEW
 from tinyjax.core.trace import bind, bind1
-from tinyjax.core.unnest import VIEW
-from tinyjax.dtypes import DType, bool_
+from tinyjax.dtypes import DType, HostArray, bool_
 from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values, int_array
 
 P = TypeVar("P")
 
@@ -98,11 +99,12 @@ def _broadcast_type(avals: Sequence[ShapedArray], params: BroadcastParams) -> Se
 
 
 @broadcast_in_dim_p.def_lowering
-def _broadcast_lowering(
-    lowering: Lowering, operands: Sequence[str], params: BroadcastParams
-) -> Sequence[str]:
-    return lowering.op(
-        "stablehlo.broadcast_in_dim", operands, {"broadcast_dimensions": int_array(params.dims)}
+def _broadcast_lowering(b: Lowering, operands: Values, params: BroadcastParams) -> Values:
+    return b.emit(
+        "stablehlo.broadcast_in_dim",
+        operands,
+        b.results,
+        {"broadcast_dimensions": int_array(params.dims)},
     )
 
 
@@ -201,10 +203,8 @@ def _reshape_type(avals: Sequence[ShapedArray], params: ReshapeParams) -> Sequen
 
 
 @reshape_p.def_lowering
-def _reshape_lowering(
-    lowering: Lowering, operands: Sequence[str], params: ReshapeParams
-) -> Sequence[str]:
-    return lowering.op("stablehlo.reshape", operands)
+def _reshape_lowering(b: Lowering, operands: Values, params: ReshapeParams) -> Values:
+    return b.emit("stablehlo.reshape", operands, b.results)
 
 
 @reshape_p.def_rule(VIEW)
@@ -292,10 +292,10 @@ def _transpose_type(avals: Sequence[ShapedArray], params: TransposeParams) -> Se
 
 
 @transpose_p.def_lowering
-def _transpose_lowering(
-    lowering: Lowering, operands: Sequence[str], params: TransposeParams
-) -> Sequence[str]:
-    return lowering.op("stablehlo.transpose", operands, {"permutation": int_array(params.perm)})
+def _transpose_lowering(b: Lowering, operands: Values, params: TransposeParams) -> Values:
+    return b.emit(
+        "stablehlo.transpose", operands, b.results, {"permutation": int_array(params.perm)}
+    )
 
 
 def_linear(transpose_p)
@@ -403,8 +403,8 @@ def _rev_type(avals: Sequence[ShapedArray], params: RevParams) -> Sequence[Shape
 
 
 @rev_p.def_lowering
-def _rev_lowering(lowering: Lowering, operands: Sequence[str], params: RevParams) -> Sequence[str]:
-    return lowering.op("stablehlo.reverse", operands, {"dimensions": int_array(params.axes)})
+def _rev_lowering(b: Lowering, operands: Values, params: RevParams) -> Values:
+    return b.emit("stablehlo.reverse", operands, b.results, {"dimensions": int_array(params.axes)})
 
 
 def_linear(rev_p)
@@ -468,12 +468,11 @@ def _slice_type(avals: Sequence[ShapedArray], params: SliceParams) -> Sequence[S
 
 
 @slice_p.def_lowering
-def _slice_lowering(
-    lowering: Lowering, operands: Sequence[str], params: SliceParams
-) -> Sequence[str]:
-    return lowering.op(
+def _slice_lowering(b: Lowering, operands: Values, params: SliceParams) -> Values:
+    return b.emit(
         "stablehlo.slice",
         operands,
+        b.results,
         {
             "start_indices": int_array(params.starts),
             "limit_indices": int_array(params.limits),
@@ -594,11 +593,12 @@ def _pad_type(avals: Sequence[ShapedArray], params: PadParams) -> Sequence[Shape
 
 
 @pad_p.def_lowering
-def _pad_lowering(lowering: Lowering, operands: Sequence[str], params: PadParams) -> Sequence[str]:
+def _pad_lowering(b: Lowering, operands: Values, params: PadParams) -> Values:
     lows, highs, interiors = zip(*params.config, strict=True) if params.config else ((), (), ())
-    return lowering.op(
+    return b.emit(
         "stablehlo.pad",
         operands,
+        b.results,
         {
             "edge_padding_low": int_array(lows),
             "edge_padding_high": int_array(highs),
@@ -683,10 +683,10 @@ def _concatenate_type(
 
 
 @concatenate_p.def_lowering
-def _concatenate_lowering(
-    lowering: Lowering, operands: Sequence[str], params: ConcatenateParams
-) -> Sequence[str]:
-    return lowering.op("stablehlo.concatenate", operands, {"dimension": f"{params.axis} : i64"})
+def _concatenate_lowering(b: Lowering, operands: Values, params: ConcatenateParams) -> Values:
+    return b.emit(
+        "stablehlo.concatenate", operands, b.results, {"dimension": f"{params.axis} : i64"}
+    )
 
 
 @concatenate_p.def_jvp
@@ -770,21 +770,12 @@ def _split_type(avals: Sequence[ShapedArray], params: SplitParams) -> Sequence[S
 
 
 @split_p.def_lowering
-def _split_lowering(
-    lowering: Lowering, operands: Sequence[str], params: SplitParams
-) -> Sequence[str]:
-    (whole,) = lowering.avals_in
-    starts, ones = [0] * whole.ndim, [1] * whole.ndim
-    parts: list[str] = []
-    for part in lowering.avals_out:
-        limits = list(whole.shape)
-        limits[params.axis] = starts[params.axis] + part.shape[params.axis]
-        bounds = {
-            "start_indices": int_array(starts),
-            "limit_indices": int_array(limits),
-            "strides": int_array(ones),
-        }
-        parts.append(lowering.op1("stablehlo.slice", operands, (whole,), part, bounds))
+def _split_lowering(b: Lowering, operands: Values, params: SplitParams) -> Values:
+    (x,) = operands
+    starts, limits, parts = [0] * x.ndim, [*x.shape], []
+    for size in params.sizes:
+        limits[params.axis] = starts[params.axis] + size
+        parts.append(b.slice(x, starts, limits))
         starts[params.axis] = limits[params.axis]
     return parts
 
@@ -876,10 +867,8 @@ def _iota_type(avals: Sequence[ShapedArray], params: IotaParams) -> Sequence[Sha
 
 
 @iota_p.def_lowering
-def _iota_lowering(
-    lowering: Lowering, operands: Sequence[str], params: IotaParams
-) -> Sequence[str]:
-    return lowering.op("stablehlo.iota", operands, {"iota_dimension": f"{params.axis} : i64"})
+def _iota_lowering(b: Lowering, operands: Values, params: IotaParams) -> Values:
+    return b.emit("stablehlo.iota", operands, b.results, {"iota_dimension": f"{params.axis} : i64"})
 
 
 @iota_p.def_jvp

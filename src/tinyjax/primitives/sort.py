@@ -28,14 +28,16 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import integer as as_integer
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering, boolean, int_array, integer
+from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.trace import bind
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.primitives.families import check_kind
 from tinyjax.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from tinyjax.primitives.shape import expand_dims, full, iota, move_batch_axis
+from tinyjax.stablehlo.builder import Block
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value, Values, boolean, int_array, integer, tensor
 
 
 @attrs.frozen(repr=False)
@@ -140,173 +142,110 @@ def _sort_type(avals: Sequence[ShapedArray], params: SortParams) -> Sequence[Sha
 
 
 @sort_p.def_lowering
-def _sort_lowering(
-    lowering: Lowering, operands: Sequence[str], params: SortParams
-) -> Sequence[str]:
-    avals = lowering.avals_in
-    key = avals[0]
+def _sort_lowering(b: Lowering, operands: Values, params: SortParams) -> Values:
+    key = operands[0]
     if not key.size:
         return operands
     if params.num_keys == 1 and not dtypes.is_complex(key.dtype):
-        if len(avals) == 1:
-            return (_lower_sort_alone(lowering, operands[0], key, params),)
+        if len(operands) == 1:
+            return (_lower_sort_alone(b, key, params.axis),)
         if key.dtype.itemsize <= 4:
-            return _lower_sort_packed(lowering, operands, params)
-    scalars = [ShapedArray((), a.dtype) for a in avals]
+            return _lower_sort_packed(b, operands, params.axis)
 
-    def body(args: list[str]) -> list[str]:
-        pairs: list[tuple[str, str, ShapedArray]] = []
-        for i, aval in enumerate(scalars[: params.num_keys]):
-            x, y = args[2 * i], args[2 * i + 1]
-            if dtypes.is_complex(aval.dtype):
-                part = aval.with_dtype(dtypes.real_part(aval.dtype))
-                for name in ("stablehlo.real", "stablehlo.imag"):
-                    a, b = (lowering.op1(name, (z,), (aval,), part) for z in (x, y))
-                    pairs.append((a, b, part))
+    def less(args: list[Value]) -> Values:
+        pairs: list[tuple[Value, Value]] = []
+        for x, y in zip(args[: 2 * params.num_keys : 2], args[1::2], strict=False):
+            if dtypes.is_complex(x.dtype):
+                pairs += [(b.real(x), b.real(y)), (b.imag(x), b.imag(y))]
             else:
-                pairs.append((x, y, aval))
-        return [_lower_less(lowering, pairs)]
+                pairs.append((x, y))
+        return [_lower_less(b, pairs)]
 
-    region = lowering.region([s for s in scalars for _ in range(2)], body, (_FLAG,))
-    attributes = {"dimension": integer(params.axis), "is_stable": boolean(params.is_stable)}
-    return lowering.op("stablehlo.sort", operands, attributes, (region,))
+    return _lower_sort(b, operands, params.axis, params.is_stable, less)
 
 
-_FLAG = ShapedArray((), dtypes.bool_)
+def _lower_sort(b: Lowering, operands: Values, axis: int, stable: bool, less: Block) -> Values:
+    """Sort arrays together by a comparison of two scalars of each."""
+    scalars = [tensor((), x.dtype) for x in operands for _ in range(2)]
+    attributes = {"dimension": integer(axis), "is_stable": boolean(stable)}
+    types = [x.type for x in operands]
+    return b.emit("stablehlo.sort", operands, types, attributes, (b.region(scalars, less),))
 
 
-def _lower_sort_alone(
-    lowering: Lowering, operand: str, aval: ShapedArray, params: SortParams
-) -> str:
+def _lower_sort_alone(b: Lowering, x: Value, axis: int) -> Value:
     """Sort one real array; floats as integers."""
-    if not dtypes.is_float(aval.dtype):
-        return _lower_sort_integers(lowering, operand, aval, params.axis)
-    operand, ieee = _lower_ieee(lowering, operand, aval)
-    bits, bits_aval = _lower_total_order(lowering, operand, ieee, one_zero=False)
-    bits = _lower_sort_integers(lowering, bits, bits_aval, params.axis)
-    bits = _lower_invert_negative(lowering, bits, bits_aval)
-    out = lowering.op1("stablehlo.bitcast_convert", (bits,), (bits_aval,), ieee)
-    return out if ieee is aval else lowering.op1("stablehlo.convert", (out,), (ieee,), aval)
+    if not dtypes.is_float(x.dtype):
+        return _lower_sort_integers(b, x, axis)
+    ieee = _lower_ieee(b, x)
+    bits = _lower_sort_integers(b, _lower_total_order(b, ieee, one_zero=False), axis)
+    return b.convert(b.bitcast(_lower_invert_negative(b, bits), ieee.dtype), x.dtype)
 
 
-def _lower_sort_packed(
-    lowering: Lowering, operands: Sequence[str], params: SortParams
-) -> list[str]:
+def _lower_sort_packed(b: Lowering, operands: Values, axis: int) -> Values:
     """Sort indices below a key of at most 32 bits, and gather every operand by them."""
-    avals, key = lowering.avals_in, lowering.avals_in[0]
+    key = ordinal = operands[0]
     if dtypes.is_float(key.dtype):
-        operand, ieee = _lower_ieee(lowering, operands[0], key)
-        ordinal, narrow = _lower_total_order(lowering, operand, ieee, one_zero=True)
-    else:
-        ordinal, narrow = operands[0], key
-    wide = key.with_dtype(dtypes.int64).strip_weak()
-    pair = (wide, wide)
-    packed = lowering.op1("stablehlo.convert", (ordinal,), (narrow,), wide)
+        ordinal = _lower_total_order(b, _lower_ieee(b, key), one_zero=True)
+    packed = b.convert(ordinal, dtypes.int64)
     if key.dtype == dtypes.uint32:  # the low half goes below zero, so that 32 bits suffice
-        packed = lowering.op1(
-            "stablehlo.subtract", (packed, lowering.full(1 << 31, wide)), pair, wide
-        )
-    packed = lowering.op1("stablehlo.shift_left", (packed, lowering.full(32, wide)), pair, wide)
-    (places,) = lowering.emit(
-        "stablehlo.iota", (), (), (wide,), {"iota_dimension": integer(params.axis)}
-    )
-    packed = lowering.op1("stablehlo.or", (packed, places), pair, wide)
-    packed = _lower_sort_integers(lowering, packed, wide, params.axis)
-    low = lowering.op1("stablehlo.and", (packed, lowering.full(0xFFFFFFFF, wide)), pair, wide)
-    indices = wide.with_dtype(dtypes.uint32)
-    order = lowering.op1("stablehlo.convert", (low,), (wide,), indices)
-    others = [i for i in range(key.ndim) if i != params.axis]
+        packed = b.sub(packed, b.full_like(packed, 1 << 31))
+    packed = b.shift_left(packed, b.full_like(packed, 32))
+    packed = b.or_(packed, b.iota(packed.type, axis))
+    packed = _lower_sort_integers(b, packed, axis)
+    order = b.convert(b.and_(packed, b.full_like(packed, 0xFFFFFFFF)), dtypes.uint32)
+    others = [i for i in range(key.ndim) if i != axis]
     numbers = (
-        f"#stablehlo.gather<collapsed_slice_dims = [{params.axis}], "
+        f"#stablehlo.gather<collapsed_slice_dims = [{axis}], "
         f"operand_batching_dims = {others}, start_indices_batching_dims = {others}, "
-        f"start_index_map = [{params.axis}], index_vector_dim = {key.ndim}>"
+        f"start_index_map = [{axis}], index_vector_dim = {key.ndim}>"
     )
-    attributes = {"dimension_numbers": numbers, "slice_sizes": int_array([1] * key.ndim)}
+    sizes = int_array([1] * key.ndim)
     return [
-        lowering.op1("stablehlo.gather", (x, order), (aval, indices), aval, attributes)
-        for x, aval in zip(operands, avals, strict=True)
+        b.op("stablehlo.gather", x, order, dimension_numbers=numbers, slice_sizes=sizes)
+        for x in operands
     ]
 
 
-def _lower_sort_integers(lowering: Lowering, operand: str, aval: ShapedArray, axis: int) -> str:
+def _lower_sort_integers(b: Lowering, x: Value, axis: int) -> Value:
     """Sort with the one comparison that XLA knows how to do fast."""
-    scalar = ShapedArray((), aval.dtype)
-
-    def less(args: list[str]) -> list[str]:
-        attributes = {"comparison_direction": "#stablehlo<comparison_direction LT>"}
-        return [lowering.op1("stablehlo.compare", args, (scalar, scalar), _FLAG, attributes)]
-
-    region = lowering.region((scalar, scalar), less, (_FLAG,))
-    attributes = {"dimension": integer(axis), "is_stable": boolean(True)}
-    return lowering.op1("stablehlo.sort", (operand,), (aval,), aval, attributes, (region,))
+    (out,) = _lower_sort(b, (x,), axis, True, lambda pair: [b.compare(pair[0], pair[1], "LT")])
+    return out
 
 
-def _lower_ieee(lowering: Lowering, operand: str, aval: ShapedArray) -> tuple[str, ShapedArray]:
+def _lower_ieee(b: Lowering, x: Value) -> Value:
     """Convert float8, whose formats have NaN and zeros in other places, to float32."""
-    if aval.dtype not in dtypes.FLOAT8:
-        return operand, aval
-    ieee = aval.with_dtype(dtypes.float32)
-    return lowering.op1("stablehlo.convert", (operand,), (aval,), ieee), ieee
+    return b.convert(x, dtypes.float32) if x.dtype in dtypes.FLOAT8 else x
 
 
-def _lower_total_order(
-    lowering: Lowering, operand: str, aval: ShapedArray, one_zero: bool
-) -> tuple[str, ShapedArray]:
+def _lower_total_order(b: Lowering, x: Value, one_zero: bool) -> Value:
     """Floats to integers in their order: one NaN, the greatest, and one zero where asked for."""
-
-    def replace_where(how: str, x: str, other: str, value: float) -> str:
-        flags = aval.with_dtype(dtypes.bool_)
-        attributes = {"comparison_direction": f"#stablehlo<comparison_direction {how}>"}
-        found = lowering.op1("stablehlo.compare", (x, other), (aval, aval), flags, attributes)
-        instead = lowering.full(value, aval)
-        return lowering.op1("stablehlo.select", (found, instead, x), (flags, aval, aval), aval)
-
-    operand = replace_where("NE", operand, operand, float("nan"))
+    x = b.select(b.compare(x, x, "NE"), b.full_like(x, float("nan")), x)
     if one_zero:
-        operand = replace_where("EQ", operand, lowering.full(0.0, aval), 0.0)
-    signed = aval.with_dtype(np.dtype(f"i{aval.dtype.itemsize}"))
-    bits = lowering.op1("stablehlo.bitcast_convert", (operand,), (aval,), signed)
-    return _lower_invert_negative(lowering, bits, signed), signed
+        zero = b.full_like(x, 0.0)
+        x = b.select(b.compare(x, zero, "EQ"), zero, x)
+    return _lower_invert_negative(b, b.bitcast(x, np.dtype(f"i{x.dtype.itemsize}")))
 
 
-def _lower_invert_negative(lowering: Lowering, bits: str, aval: ShapedArray) -> str:
+def _lower_invert_negative(b: Lowering, bits: Value) -> Value:
     """Invert all bits but the sign of negative integers; done twice, it does nothing."""
-    pair, width = (aval, aval), 8 * aval.dtype.itemsize
-    sign = lowering.op1(
-        "stablehlo.shift_right_arithmetic", (bits, lowering.full(width - 1, aval)), pair, aval
-    )
-    most = lowering.full((1 << (width - 1)) - 1, aval)
-    mask = lowering.op1("stablehlo.and", (sign, most), pair, aval)
-    return lowering.op1("stablehlo.xor", (bits, mask), pair, aval)
+    width = 8 * bits.dtype.itemsize
+    sign = b.shift_right_arithmetic(bits, b.full_like(bits, width - 1))
+    return b.xor(bits, b.and_(sign, b.full_like(bits, (1 << (width - 1)) - 1)))
 
 
-def _lower_less(lowering: Lowering, pairs: Sequence[tuple[str, str, ShapedArray]]) -> str:
+def _lower_less(b: Lowering, pairs: Sequence[tuple[Value, Value]]) -> Value:
     """Write the lexicographic comparison of two rows of real scalars, with NaN the greatest."""
-    flag = _FLAG
 
-    def compare(a: str, b: str, how: str, aval: ShapedArray) -> str:
-        attributes = {"comparison_direction": f"#stablehlo<comparison_direction {how}>"}
-        return lowering.op1("stablehlo.compare", (a, b), (aval, aval), flag, attributes)
-
-    def both(op: str, a: str, b: str) -> str:
-        return lowering.op1(f"stablehlo.{op}", (a, b), (flag, flag), flag)
-
-    def less(a: str, b: str, aval: ShapedArray) -> str:
-        smaller = compare(a, b, "LT", aval)
-        if not dtypes.is_float(aval.dtype):
+    def less(x: Value, y: Value) -> Value:
+        smaller = b.compare(x, y, "LT")
+        if not dtypes.is_float(x.dtype):
             return smaller
-        nan_last = both("and", compare(a, a, "EQ", aval), compare(b, b, "NE", aval))
-        return both("or", smaller, nan_last)
+        return b.or_(smaller, b.and_(b.compare(x, x, "EQ"), b.compare(y, y, "NE")))
 
-    result: str | None = None
-    for a, b, aval in reversed(pairs):
-        smaller = less(a, b, aval)
-        if result is not None:
-            tie = lowering.op1("stablehlo.not", (less(b, a, aval),), (flag,), flag)
-            result = both("or", smaller, both("and", tie, result))
-        else:
-            result = smaller
-    assert result is not None, "a sort has at least one key"
+    *first, last = pairs
+    result = less(*last)
+    for x, y in reversed(first):
+        result = b.or_(less(x, y), b.and_(b.not_(less(y, x)), result))
     return result
 
 
@@ -399,10 +338,8 @@ def _top_k_type(avals: Sequence[ShapedArray], params: TopKParams) -> Sequence[Sh
 
 
 @top_k_p.def_lowering
-def _top_k_lowering(
-    lowering: Lowering, operands: Sequence[str], params: TopKParams
-) -> Sequence[str]:
-    return lowering.op("chlo.top_k", operands, {"k": integer(params.k)})
+def _top_k_lowering(b: Lowering, operands: Values, params: TopKParams) -> Values:
+    return b.emit("chlo.top_k", operands, b.results, {"k": integer(params.k)})
 
 
 @top_k_p.def_jvp

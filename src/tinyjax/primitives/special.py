@@ -15,13 +15,15 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.core.primitive import NO_PARAMS, HostArray, NoParams
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import NO_PARAMS
 from tinyjax.core.trace import bind1
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.elementwise import add, exp, mul, neg
 from tinyjax.primitives.families import binary, unary
 from tinyjax.primitives.shape import full_like
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value
 
 Coefficients = tuple[float, ...]
 
@@ -188,22 +190,17 @@ def _gaussian(x: Array) -> Array:
     return mul(full_like(x, 2 / math.sqrt(math.pi)), exp(neg(mul(x, x))))
 
 
-def _erfc_lowering(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
-    (x,) = lowering.avals_in
-    if x.dtype not in dtypes.FLOAT8:
-        return lowering.op("chlo.erfc", operands)
-    # XLA has no form of it for these
-    wide = x.with_dtype(dtypes.float32)
-    found = lowering.op1("stablehlo.convert", operands, (x,), wide)
-    found = lowering.op1("chlo.erfc", (found,), (wide,), wide)
-    return (lowering.op1("stablehlo.convert", (found,), (wide,), x),)
+def _lower_erfc(b: Lowering, x: Value) -> Value:
+    # XLA has no form of it for float8
+    wide = b.convert(x, dtypes.float32) if x.dtype in dtypes.FLOAT8 else x
+    return b.convert(b.op("chlo.erfc", wide), x.dtype)
 
 
 erf_p = unary("erf", _in_float64(_erf), "chlo.erf", "f", lambda t, z, x: mul(t, _gaussian(x)))
 erfc_p = unary(
     "erfc",
     _in_float64(_erfc),
-    _erfc_lowering,
+    _lower_erfc,
     "f",
     lambda t, z, x: neg(mul(t, _gaussian(x))),
 )

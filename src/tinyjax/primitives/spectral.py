@@ -16,22 +16,13 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import (
-    NO_PARAMS,
-    ZERO,
-    HostArray,
-    NoParams,
-    Params,
-    Primitive,
-    Tangent,
-)
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import NO_PARAMS, ZERO, NoParams, Params, Primitive, Tangent
 from tinyjax.core.trace import bind
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.elementwise import add, div, mul, sub
 from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.matrices import (
-    Stack,
     along_columns,
     along_rows,
     check_matrices,
@@ -39,14 +30,15 @@ from tinyjax.primitives.matrices import (
     diagonal_of,
     differences,
     from_lower,
-    has_no_elements,
     hermitian_part,
-    identity_like,
+    identities,
     lapack_call,
-    letter,
+    lower_nothing,
+    matrices,
     mH,
     mm,
     nan_where_failed,
+    nothing_to_do,
     off_diagonal,
     on_diagonal,
     real_part,
@@ -54,7 +46,9 @@ from tinyjax.primitives.matrices import (
     status,
     where_possible,
 )
-from tinyjax.primitives.shape import full, full_like
+from tinyjax.primitives.shape import full_like
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values, tensor
 
 # eigh
 
@@ -76,20 +70,21 @@ def _eigh_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[Shape
 
 
 @eigh_p.def_lowering
-def _eigh_lowering(lowering: Lowering, operands: Sequence[str], params: NoParams) -> Sequence[str]:
-    vectors, values = lowering.avals_out
-    if has_no_elements(lowering):
-        return [lowering.full(0, vectors), lowering.full(0, values)]
-    matrices = Stack(vectors, 2)
+def _eigh_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    if nothing_to_do(operands):
+        return lower_nothing(b)
+    vectors, values = b.results
     *results, info = lapack_call(
-        lowering,
+        b,
         "heevd" if dtypes.is_complex(vectors.dtype) else "syevd",
-        vectors.dtype,
-        ((operands[0], matrices),),
-        (matrices, Stack(values, 1), status(vectors)),
-        {"mode": letter("V"), "uplo": letter("L")},
+        (matrices(operands[0]),),
+        (vectors, 2),
+        (values, 1),
+        status(vectors),
+        mode="V",
+        uplo="L",
     )
-    return nan_where_failed(lowering, info, results, (vectors, values))
+    return nan_where_failed(b, info, results)
 
 
 @eigh_p.def_jvp
@@ -171,32 +166,18 @@ def _svd_type(avals: Sequence[ShapedArray], params: SvdParams) -> Sequence[Shape
 
 
 @svd_p.def_lowering
-def _svd_lowering(lowering: Lowering, operands: Sequence[str], params: SvdParams) -> Sequence[str]:
-    (x,), outs = lowering.avals_in, lowering.avals_out
-    if has_no_elements(lowering):
-        return lower_formula(
-            lowering,
-            lambda: [
-                full(outs[0].shape, 0, outs[0].dtype),
-                *(identity_like(full(a.shape, 0, a.dtype)) for a in outs[1:]),
-            ],
-            (),
-            (),
-        )
+def _svd_lowering(b: Lowering, operands: Values, params: SvdParams) -> Values:
+    (x,), (values, *vectors) = operands, b.results
+    if nothing_to_do(operands):
+        made = lower_formula(b, lambda: [identities(v.shape, v.dtype) for v in vectors], ())
+        return (b.full(0, values), *made)
     *batch, m, n = x.shape
     # Vectors that are not wanted have a place all the same.
-    u = outs[1] if params.compute_uv else ShapedArray((*batch, m, m), x.dtype)
-    vh = outs[2] if params.compute_uv else ShapedArray((*batch, n, n), x.dtype)
+    u, vh = vectors or (tensor((*batch, k, k), x.dtype) for k in (m, n))
     mode = "N" if not params.compute_uv else "A" if params.full_matrices else "S"
-    _, *results, info = lapack_call(
-        lowering,
-        "gesdd",
-        x.dtype,
-        ((operands[0], Stack(x, 2)),),
-        (Stack(x, 2), Stack(outs[0], 1), Stack(u, 2), Stack(vh, 2), status(x)),
-        {"mode": letter(mode)},
-    )
-    return nan_where_failed(lowering, info, results[: len(outs)], outs)
+    places = (x.type, 2), (values, 1), (u, 2), (vh, 2), status(x.type)
+    _, *results, info = lapack_call(b, "gesdd", (matrices(x),), *places, mode=mode)
+    return nan_where_failed(b, info, results[: len(b.results)])
 
 
 @svd_p.def_jvp

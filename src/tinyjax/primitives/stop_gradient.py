@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import NO_PARAMS, ZERO, HostArray, NoParams, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import NO_PARAMS, ZERO, NoParams, Primitive, Tangent
 from tinyjax.core.trace import bind, bind1
+from tinyjax.dtypes import HostArray
 from tinyjax.primitives.families import def_elementwise_batch
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 
 stop_gradient_p: Primitive[NoParams] = Primitive("stop_gradient", NoParams)
 
@@ -26,9 +28,7 @@ def _stop_gradient_type(avals: Sequence[ShapedArray], params: NoParams) -> Seque
 
 
 @stop_gradient_p.def_lowering
-def _stop_gradient_lowering(
-    lowering: Lowering, operands: Sequence[str], params: NoParams
-) -> Sequence[str]:
+def _stop_gradient_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
     return operands
 
 

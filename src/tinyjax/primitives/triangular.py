@@ -10,43 +10,35 @@ import numpy as np
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import (
-    NO_PARAMS,
-    ZERO,
-    HostArray,
-    MappedAxis,
-    NoParams,
-    Params,
-    Primitive,
-    Tangent,
-)
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import NO_PARAMS, ZERO, MappedAxis, NoParams, Params, Primitive, Tangent
 from tinyjax.core.trace import bind, bind1
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ShapeError
 from tinyjax.primitives.elementwise import div, neg
 from tinyjax.primitives.families import add_tangents, lower_formula, not_linear
 from tinyjax.primitives.matrices import (
-    Stack,
     check_matrices,
     check_operands,
     conjugated,
     def_matrix_batch,
     from_lower,
-    has_no_elements,
     hermitian_part,
     lapack_call,
-    letter,
     lower_nothing,
     lower_part,
+    matrices,
     mm,
     mT,
     nan_where_failed,
+    nothing_to_do,
     on_diagonal,
     solve_all,
     status,
     where_possible,
 )
 from tinyjax.primitives.shape import full_like, move_batch_axis
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 
 # triangular_solve
 
@@ -131,28 +123,23 @@ def _triangular_solve_type(
 
 @triangular_solve_p.def_lowering
 def _triangular_solve_lowering(
-    lowering: Lowering, operands: Sequence[str], params: TriangularSolveParams
-) -> Sequence[str]:
-    if has_no_elements(lowering):
-        return lower_nothing(lowering)
-    a, b = lowering.avals_in
+    b: Lowering, operands: Values, params: TriangularSolveParams
+) -> Values:
+    if nothing_to_do(operands):
+        return lower_nothing(b)
     matrix, rhs = operands
     if params.conjugate_a and not params.transpose_a:
-        (matrix,) = lower_formula(lowering, lambda x: [conjugated(x)], (matrix,), (a,))
+        (matrix,) = lower_formula(b, lambda x: [conjugated(x)], (matrix,))
     transposed = "C" if params.conjugate_a else "T"
-    options = {
-        "side": "L" if params.left_side else "R",
-        "uplo": "L" if params.lower else "U",
-        "trans_x": transposed if params.transpose_a else "N",
-        "diag": "U" if params.unit_diagonal else "N",
-    }
     return lapack_call(
-        lowering,
+        b,
         "trsm",
-        a.dtype,
-        ((matrix, Stack(a, 2)), (rhs, Stack(b, 2))),
-        (Stack(b, 2),),
-        {key: letter(value) for key, value in options.items()},
+        (matrices(matrix), matrices(rhs)),
+        (rhs.type, 2),
+        side="L" if params.left_side else "R",
+        uplo="L" if params.lower else "U",
+        trans_x=transposed if params.transpose_a else "N",
+        diag="U" if params.unit_diagonal else "N",
     )
 
 
@@ -262,23 +249,12 @@ def _cholesky_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[S
 
 
 @cholesky_p.def_lowering
-def _cholesky_lowering(
-    lowering: Lowering, operands: Sequence[str], params: NoParams
-) -> Sequence[str]:
-    if has_no_elements(lowering):
-        return lower_nothing(lowering)
-    (x,) = lowering.avals_in
-    matrices = Stack(x, 2)
-    factor, info = lapack_call(
-        lowering,
-        "potrf",
-        x.dtype,
-        ((operands[0], matrices),),
-        (matrices, status(x)),
-        {"uplo": letter("L")},
-    )
-    (factor,) = nan_where_failed(lowering, info, (factor,), (x,))
-    return lower_formula(lowering, lambda y: [lower_part(y)], (factor,), (x,))
+def _cholesky_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    if nothing_to_do(operands):
+        return lower_nothing(b)
+    (x,) = operands
+    factor, info = lapack_call(b, "potrf", (matrices(x),), (x.type, 2), status(x.type), uplo="L")
+    return lower_formula(b, lambda y: [lower_part(y)], nan_where_failed(b, info, (factor,)))
 
 
 @cholesky_p.def_jvp

@@ -17,15 +17,14 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import int_pairs, integers
 from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, HostArray, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering, int_array, pairs
+from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ShapeError
 from tinyjax.primitives.convolution import padtype_to_pads
 from tinyjax.primitives.elementwise import and_, eq, not_, or_, select
-from tinyjax.primitives.families import add_arrays, check_kind, lower_combination
-from tinyjax.primitives.reduce import highest, lowest
+from tinyjax.primitives.families import add_arrays, check_kind
+from tinyjax.primitives.reduce import Combine, accumulator, highest, lowest
 from tinyjax.primitives.shape import (
     def_linear,
     full,
@@ -35,6 +34,9 @@ from tinyjax.primitives.shape import (
     slice_in_dim,
     zeros_like,
 )
+from tinyjax.stablehlo.builder import Scalar
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values, int_array, pairs, tensor
 
 Axes: TypeAlias = tuple[int, ...]
 
@@ -71,16 +73,16 @@ def _is_trivial(axis: int, params: WindowParams) -> bool:
 def window_reducer(
     name: str,
     ufunc: np.ufunc,
-    hlo: str,
+    combine: Combine,
     kinds: str,
-    identity: Callable[[DType], bool | int | float | complex],
+    identity: Callable[[DType], Scalar],
 ) -> Primitive[WindowParams]:
     """Declare a reduction over windows; its derivative comes separately.
 
     Args:
         name: the primitive's name.
         ufunc: the NumPy function of two elements.
-        hlo: the StableHLO operation on two scalars.
+        combine: the operation on two scalars.
         kinds: the kinds of dtype it takes.
         identity: the value that changes nothing, which padding holds, by dtype.
     """
@@ -103,25 +105,14 @@ def window_reducer(
         return (x.with_shape(tuple([_count(n, i, params) for i, n in enumerate(x.shape)])),)
 
     @primitive.def_lowering
-    def window_lowering(
-        lowering: Lowering, operands: Sequence[str], params: WindowParams
-    ) -> Sequence[str]:
-        (x,), (out,), (operand,) = lowering.avals_in, lowering.avals_out, operands
-        # XLA keeps no wider sum on its own, so those of 16-bit and smaller floats are in float32.
-        wide = dtypes.float32 if dtypes.is_narrow_float(x.dtype) else x.dtype
-        if wide != x.dtype:
-            operand = lowering.op1("stablehlo.convert", (operand,), (x,), x.with_dtype(wide))
-        scalar = ShapedArray((), wide)
-        region = lowering.region(
-            (scalar, scalar),
-            lambda args: (lower_combination(lowering, hlo, args, scalar),),
-            (scalar,),
-        )
-        result = lowering.op1(
+    def window_lowering(b: Lowering, operands: Values, params: WindowParams) -> Values:
+        (x,), (result,) = operands, b.results
+        wide = b.convert(x, accumulator(x.dtype))
+        scalar = tensor((), wide.dtype)
+        (out,) = b.emit(
             "stablehlo.reduce_window",
-            (operand, lowering.scalar(identity(x.dtype), wide)),
-            (x.with_dtype(wide), scalar),
-            out.with_dtype(wide),
+            (wide, b.scalar(identity(x.dtype), wide.dtype)),
+            (tensor(result.shape, wide.dtype),),
             {
                 "window_dimensions": int_array(params.window),
                 "window_strides": int_array(params.strides),
@@ -129,11 +120,9 @@ def window_reducer(
                 "window_dilations": int_array(params.window_dilation),
                 "padding": pairs(params.padding),
             },
-            (region,),
+            (b.region((scalar, scalar), lambda args: (combine(b, *args),)),),
         )
-        if wide != x.dtype:
-            result = lowering.op1("stablehlo.convert", (result,), (out.with_dtype(wide),), out)
-        return (result,)
+        return (b.convert(out, x.dtype),)
 
     @primitive.def_batch
     def window_batch(
@@ -177,7 +166,7 @@ def _reduce_axis(
     axis: int,
     params: WindowParams,
     ufunc: np.ufunc,
-    identity: bool | int | float | complex,
+    identity: Scalar,
 ) -> HostArray:
     x = np.moveaxis(x, axis, -1)
     n, step = x.shape[-1], params.base_dilation[axis]
@@ -195,14 +184,10 @@ def _reduce_axis(
     return np.moveaxis(np.asarray(out), -1, axis)
 
 
-reduce_window_sum_p = window_reducer(
-    "reduce_window_sum", np.add, "stablehlo.add", "iufc", lambda _: 0
-)
-reduce_window_max_p = window_reducer(
-    "reduce_window_max", np.maximum, "stablehlo.maximum", "biufc", lowest
-)
+reduce_window_sum_p = window_reducer("reduce_window_sum", np.add, Lowering.add, "iufc", lambda _: 0)
+reduce_window_max_p = window_reducer("reduce_window_max", np.maximum, Lowering.max, "biufc", lowest)
 reduce_window_min_p = window_reducer(
-    "reduce_window_min", np.minimum, "stablehlo.minimum", "biufc", highest
+    "reduce_window_min", np.minimum, Lowering.min, "biufc", highest
 )
 
 def_linear(reduce_window_sum_p)
@@ -233,7 +218,7 @@ def _window_sum_transpose(
 
 
 def _def_extremum_jvp(
-    primitive: Primitive[WindowParams], identity: Callable[[DType], bool | int | float | complex]
+    primitive: Primitive[WindowParams], identity: Callable[[DType], Scalar]
 ) -> None:
     @primitive.def_jvp
     def extremum_jvp(
@@ -256,7 +241,7 @@ def _follow(
     t: Array,
     axis: int,
     params: WindowParams,
-    identity: bool | int | float | complex,
+    identity: Scalar,
 ) -> tuple[Array, Array]:
     """Reduce along one axis, and take the tangent of the element that was chosen."""
     others = (1,) * x.ndim

@@ -15,10 +15,11 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import integers
-from tinyjax.core.primitive import HostArray
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.reduce import lower_reduce
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value
 
 Axes = tuple[int, ...]
 
@@ -182,42 +183,25 @@ def wide_indices(indices: HostArray) -> HostArray:
     return indices.astype(dtypes.int32 if dtype.itemsize < 4 else dtypes.int64)
 
 
-def lower_wide_indices(
-    lowering: Lowering, operand: str, aval: ShapedArray
-) -> tuple[str, ShapedArray]:
+def lower_wide_indices(b: Lowering, indices: Value) -> Value:
     """Write the conversion of ``wide_indices``."""
-    if aval.dtype in (dtypes.int32, dtypes.int64):
-        return operand, aval
-    wide = aval.with_dtype(dtypes.int32 if aval.dtype.itemsize < 4 else dtypes.int64)
-    return lowering.op1("stablehlo.convert", (operand,), (aval,), wide), wide
+    if indices.dtype in (dtypes.int32, dtypes.int64):
+        return indices
+    return b.convert(indices, dtypes.int32 if indices.dtype.itemsize < 4 else dtypes.int64)
 
 
-def lower_last_starts(lowering: Lowering, windows: Windows, indices: ShapedArray) -> str:
+def lower_last_starts(b: Lowering, windows: Windows, indices: Value) -> Value:
     """Write the greatest start in bounds for every entry of the indices."""
     most = int(np.iinfo(indices.dtype).max)
     last = np.array([min(n, most) for n in windows.last_starts], indices.dtype)
-    entry = ShapedArray(last.shape, indices.dtype)
-    return lowering.broadcast(lowering.constant(last), entry, indices, (indices.ndim - 1,))
+    return b.broadcast_in_dim(b.constant(last), indices.shape, (indices.ndim - 1,))
 
 
-def lower_in_bounds(
-    lowering: Lowering, operand: str, indices: ShapedArray, windows: Windows
-) -> tuple[str, ShapedArray]:
-    """Write whether the window of each index vector lies within the array, and give its type."""
-    flags = indices.with_dtype(dtypes.bool_)
-
-    def compare(bound: str, how: str) -> str:
-        attributes = {"comparison_direction": f"#stablehlo<comparison_direction {how}>"}
-        return lowering.op1(
-            "stablehlo.compare", (operand, bound), (indices, indices), flags, attributes
-        )
-
-    above = compare(lowering.full(0, indices), "GE")
-    below = compare(lower_last_starts(lowering, windows, indices), "LE")
-    both = lowering.op1("stablehlo.and", (above, below), (flags, flags), flags)
-    out = flags.with_shape(indices.shape[:-1])
-    axes = (indices.ndim - 1,)
-    return lower_reduce(lowering, both, flags, out, axes, "stablehlo.and", True), out
+def lower_in_bounds(b: Lowering, indices: Value, windows: Windows) -> Value:
+    """Write whether the window of each index vector lies within the array."""
+    above = b.compare(indices, b.full_like(indices, 0), "GE")
+    below = b.compare(indices, lower_last_starts(b, windows, indices), "LE")
+    return lower_reduce(b, b.and_(above, below), (indices.ndim - 1,), Lowering.and_, True)
 
 
 # Reading and writing with NumPy

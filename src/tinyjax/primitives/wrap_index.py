@@ -14,13 +14,14 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat, splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import ZERO, HostArray, Params, Primitive, Tangent
-from tinyjax.core.stablehlo import Lowering
+from tinyjax.core.primitive import ZERO, Params, Primitive, Tangent
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.families import def_elementwise_batch
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 
 
 @attrs.frozen(repr=False)
@@ -48,20 +49,10 @@ def _wrap_type(avals: Sequence[ShapedArray], params: WrapParams) -> Sequence[Sha
 
 
 @wrap_index_p.def_lowering
-def _wrap_lowering(
-    lowering: Lowering, operands: Sequence[str], params: WrapParams
-) -> Sequence[str]:
-    (x,), (i,) = lowering.avals_in, operands
-    flags = x.with_dtype(dtypes.bool_)
-    below = lowering.op1(
-        "stablehlo.compare",
-        (i, lowering.full(0, x)),
-        (x, x),
-        flags,
-        {"comparison_direction": "#stablehlo<comparison_direction LT>"},
-    )
-    moved = lowering.op1("stablehlo.add", (i, lowering.full(params.size, x)), (x, x), x)
-    return (lowering.op1("stablehlo.select", (below, moved, i), (flags, x, x), x),)
+def _wrap_lowering(b: Lowering, operands: Values, params: WrapParams) -> Values:
+    (x,) = operands
+    moved = b.add(x, b.full_like(x, params.size))
+    return (b.select(b.compare(x, b.full_like(x, 0), "LT"), moved, x),)
 
 
 @wrap_index_p.def_jvp

@@ -17,9 +17,10 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr
-from tinyjax.core.primitive import HostArray, Primitive, registry
+from tinyjax.core.primitive import Primitive, registry
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, SourceError
 
 WEAK: Final = "weak "

@@ -14,7 +14,7 @@ from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, eval_jaxpr, zero_literal
-from tinyjax.core.primitive import ZERO, HostArray, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.staging import Staged, StagingTracer, stage
 from tinyjax.core.trace import (
     CustomCall,
@@ -28,7 +28,7 @@ from tinyjax.core.trace import (
     stand_in,
     use_trace,
 )
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ConcretizationError
 from tinyjax.primitives.families import add_tangents
 from tinyjax.transforms.batching import BatchTracer

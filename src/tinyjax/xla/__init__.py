@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.executable import executable_for as executable_for
     from tinyjax.xla.executable import is_compiled as is_compiled
     from tinyjax.xla.executable import match_donations as match_donations
+    from tinyjax.xla.lowering import lowered as lowered
     from tinyjax.xla.modules import from_portable as from_portable
     from tinyjax.xla.modules import to_portable as to_portable
 
@@ -50,6 +51,7 @@ _HOMES: Final = {
     "executable_for": "executable",
     "is_compiled": "executable",
     "match_donations": "executable",
+    "lowered": "lowering",
     "from_portable": "modules",
     "to_portable": "modules",
 }

@@ -25,7 +25,7 @@ from jaxlib.xla_client import (
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 
 
 class _Placement(SingleDeviceSharding):

@@ -23,7 +23,7 @@ from jaxlib.xla_client import ArrayImpl
 from tinyjax import tree
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.tree import PyTree, PyTreeDef
 from tinyjax.tree.node import KINDS
 from tinyjax.xla.backend import Backend, buffer_of

@@ -24,10 +24,10 @@ from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.stablehlo import write_module
 from tinyjax.xla.backend import Backend, backend, buffer_of
 from tinyjax.xla.host_callbacks import HostProgram
 from tinyjax.xla.lapack import prepare_calls
+from tinyjax.xla.lowering import lowered
 
 #: Runs a compiled program on buffers; the results may still be under way when it returns.
 Execute: TypeAlias = Callable[[list[Any]], list[ArrayImpl]]
@@ -207,10 +207,10 @@ def is_compiled(jaxpr: Jaxpr, donated: tuple[int, ...] = ()) -> bool:
 def compile_jaxpr(on: Backend, jaxpr: Jaxpr, name: str, donated: tuple[int, ...]) -> Executable:
     """Compile a jaxpr, whether or not this was done before."""
     aliases = match_donations(jaxpr, donated)
-    text, host_functions = write_module(jaxpr, name, aliases)
+    text, host_functions = lowered(jaxpr, name, aliases)
     if host_functions:
         # Its arguments stay where they are, so their memory is not to be had.
-        program = HostProgram(*write_module(jaxpr, name), jaxpr.out_avals)
+        program = HostProgram(*lowered(jaxpr, name), jaxpr.out_avals)
         return Executable(on, program.loaded(), jaxpr.in_avals, jaxpr.out_avals, (), program)
     loaded = load_or_compile(on, text)
     used = tuple(i for i, alias in enumerate(aliases) if alias is not None)

@@ -28,10 +28,10 @@ from jaxlib.xla_client import CompileOptions, LoadedExecutable, array_result_han
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import HostArray
-from tinyjax.core.stablehlo import HostFunction
 from tinyjax.core.trace import EVAL, use_trace
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import CallbackError
+from tinyjax.stablehlo.module import HostFunction
 from tinyjax.xla.backend import Backend
 from tinyjax.xla.lapack import prepare_calls
 

@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 
 
 @attrs.frozen(eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 from fuzz.library.calls import Call, Library
 from fuzz.library.outcomes import Outcome, differences, movement, run
 from tinyjax import dtypes
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ConcretizationError, TinyjaxError
 
 #: Functions each of whose results depends on many elements, which may cancel.

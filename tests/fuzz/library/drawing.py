@@ -11,8 +11,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.primitive import HostArray
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 
 T = TypeVar("T")
 

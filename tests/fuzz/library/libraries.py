@@ -18,7 +18,7 @@ import tinyjax.scipy
 from fuzz.library.calls import Library
 from tinyjax import default_dtypes
 from tinyjax.core.array import Array
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 
 
 def _tinyjax_defaults(wide: bool) -> AbstractContextManager[Any]:

@@ -13,8 +13,7 @@ import numpy as np
 
 from fuzz.library.calls import Library
 from tinyjax import dtypes
-from tinyjax.core.primitive import HostArray
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 
 #: How many units in the last place two evaluations of one formula may differ by.
 ULPS: Final = 16.0

@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 
 from tinyjax import tree
-from tinyjax.core.primitive import HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import SourceError
 from tinyjax.source.context import with_context
 from tinyjax.source.contexts.boxes import ORDERING, REARRANGING, BoxContext, total

@@ -23,7 +23,7 @@ branches have zeros, is therefore handed on by nobody: it is that result.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -41,19 +41,8 @@ from tinyjax.core.jaxpr import (
     zero_literal,
 )
 from tinyjax.core.nesting import LEVEL
-from tinyjax.core.primitive import RuleKey, field_names
-
-#: The rule of a primitive that stands for a program: returns it, of the parameters, or None where
-#: it must not be written in the equation's place. It has the equation's operands and results.
-INLINED: Final[RuleKey[Callable[[Any], Jaxpr | None]]] = RuleKey("inlined")
-
-#: The rule of a primitive that runs one of several programs, by its first operand, and hands them
-#: the others: returns the parameters for other programs. Indices that no program has are not used.
-CHOICE: Final[RuleKey[Callable[[tuple[Jaxpr, ...]], Any]]] = RuleKey("choice")
-
-#: The rule of a primitive whose result is its one operand in another form, at no cost: returns the
-#: parameters of two applications in one, of those of the first and of the second.
-VIEW: Final[RuleKey[Callable[[Any, Any], Any]]] = RuleKey("view")
+from tinyjax.core.primitive import field_names
+from tinyjax.core.programs import CHOICE, INLINED, VIEW
 
 #: How many levels stay within each other: XLA is no slower with them, and what is not reached takes
 #: no time at all.

@@ -1,0 +1,108 @@
+"""Lowering: from a jaxpr to a module of StableHLO, by the lowering rules of its primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects
+from tinyjax.core.nesting import LEVEL
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.module import HostFunction, Module
+from tinyjax.stablehlo.types import TensorType, Value, tensor
+
+
+class _Tensors(dict[ShapedArray, TensorType]):
+    """The types of StableHLO, which knows no weak types."""
+
+    def __missing__(self, aval: ShapedArray) -> TensorType:
+        found = self[aval] = tensor(aval.shape, aval.dtype)
+        return found
+
+
+_tensors: Final = _Tensors()
+
+
+def tensors(avals: Sequence[ShapedArray]) -> list[TensorType]:
+    """Return the types of StableHLO, which knows no weak types."""
+    return [_tensors[aval] for aval in avals]
+
+
+def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
+    """Write the equations of a jaxpr inline, and return its results."""
+    env: dict[Var, Value] = dict(zip(jaxpr.in_binders, operands, strict=True))
+    literals: dict[int, Value] = {}  # by identity: most numbers stand in several equations
+
+    def read(x: Atom) -> Value:
+        if isinstance(x, Var):
+            return env[x]
+        found = literals.get(id(x.value))
+        if found is None:
+            found = literals[id(x.value)] = b.constant(x.value.host)
+        return found
+
+    outer = b.results
+    with LEVEL:
+        for eqn in jaxpr.eqns:
+            rules = eqn.primitive.rules
+            given = [read(x) for x in eqn.inputs]
+            b.results = [_tensors[var.aval] for var in eqn.out_binders]
+            outs = rules.lowerings.get(b.platform, rules.lowering)(b, given, eqn.params)
+            if len(outs) == len(eqn.out_binders) == 1:
+                env[eqn.out_binders[0]] = outs[0]
+            else:
+                env.update(zip(eqn.out_binders, outs, strict=True))
+    b.results = outer
+    return [read(x) for x in jaxpr.outs]
+
+
+def call_jaxpr(b: Lowering, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) -> list[Value]:
+    """Write a call of the function for a jaxpr, which a module has once.
+
+    One with ordered effects is written inline, where its callbacks take their turns among the
+    others.
+    """
+    if effects(jaxpr).ordered:
+        return lower_jaxpr(b, jaxpr, operands)
+    function = b.module.called(
+        jaxpr.digest,
+        name,
+        lambda found: _define(b.module, jaxpr, f"private @{found}", b.platform),
+    )
+    return b.emit("func.call", operands, tensors(jaxpr.out_avals), {"callee": f"@{function}"})
+
+
+def _define(
+    module: Module, jaxpr: Jaxpr, name: str, platform: str, aliases: Sequence[int | None] = ()
+) -> None:
+    """Write a function; ``aliases`` says which result may take a parameter's memory."""
+    b = Lowering(module, platform)
+    operands = [Value(f"%arg{i}", of) for i, of in enumerate(tensors(jaxpr.in_avals))]
+    outs = lower_jaxpr(b, jaxpr, operands)
+    out_types = ", ".join([of.text for of in tensors(jaxpr.out_avals)])
+    parameters = []
+    for i, operand in enumerate(operands):
+        alias = aliases[i] if aliases else None
+        attribute = "" if alias is None else f" {{tf.aliasing_output = {alias} : i32}}"
+        parameters.append(f"{operand.name}: {operand.type.text}{attribute}")
+    names = ", ".join([x.name for x in outs])
+    returned = f"func.return {names} : {out_types}" if outs else "func.return"
+    body = b.assembled("\n".join(f"    {line}" for line in (*b.lines, returned)))
+    module.define(f"  func.func {name}({', '.join(parameters)}) -> ({out_types}) {{\n{body}\n  }}")
+
+
+def write_module(
+    jaxpr: Jaxpr, name: str, aliases: Sequence[int | None] = (), platform: str = "cpu"
+) -> tuple[str, tuple[HostFunction, ...]]:
+    """Return the module that computes a jaxpr, and the Python functions that it calls.
+
+    Args:
+        jaxpr: the program; its function is called ``main``.
+        name: the module's name.
+        aliases: for each parameter, which result may take its memory.
+        platform: what the program runs on.
+    """
+    module = Module()
+    _define(module, jaxpr, "public @main", platform, aliases)
+    return module.text(name), tuple(module.host_functions)

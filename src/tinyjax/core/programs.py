@@ -1,0 +1,21 @@
+"""Rules of primitives whose parameters hold programs, or which are forms of their operand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.primitive import RuleKey
+
+#: The rule of a primitive that stands for a program: returns it, of the parameters, or None where
+#: it must not be written in the equation's place. It has the equation's operands and results.
+INLINED: Final[RuleKey[Callable[[Any], Jaxpr | None]]] = RuleKey("inlined")
+
+#: The rule of a primitive that runs one of several programs, by its first operand, and hands them
+#: the others: returns the parameters for other programs. Indices that no program has are not used.
+CHOICE: Final[RuleKey[Callable[[tuple[Jaxpr, ...]], Any]]] = RuleKey("choice")
+
+#: The rule of a primitive whose result is its one operand in another form, at no cost: returns the
+#: parameters of two applications in one, of those of the first and of the second.
+VIEW: Final[RuleKey[Callable[[Any, Any], Any]]] = RuleKey("view")

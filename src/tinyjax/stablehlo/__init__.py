@@ -1,0 +1,6 @@
+"""StableHLO: the text of MLIR modules, written by typed operations.
+
+A ``Builder`` has a method for each operation, whose operands and results carry their types; a
+``Lowering`` is the builder that a primitive's lowering rule writes with. Nothing here knows of
+primitives or programs: ``core.lowering`` applies the rules.
+"""

@@ -1,0 +1,324 @@
+"""A function of StableHLO under construction.
+
+Operations are methods; their operands and results are values that carry their types, so that the
+type of a result is written out only where it does not follow. All are printed in MLIR's generic
+form, which needs one printer for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Self, TypeAlias
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.dtypes import DType, HostArray
+from tinyjax.stablehlo.types import TensorType, Value, dense, int_array, integer, tensor
+
+Scalar: TypeAlias = bool | int | float | complex
+#: Writes a block: takes its parameters, returns what the block returns.
+Block: TypeAlias = Callable[[list[Value]], Sequence[Value]]
+
+
+def _unary(name: str) -> Callable[[Builder, Value], Value]:
+    def write(self: Builder, x: Value) -> Value:
+        return self.op(name, x)
+
+    return write
+
+
+def _binary(name: str) -> Callable[[Builder, Value, Value], Value]:
+    def write(self: Builder, x: Value, y: Value) -> Value:
+        return self.op(name, x, y)
+
+    return write
+
+
+def _part(name: str) -> Callable[[Builder, Value], Value]:
+    def write(self: Builder, x: Value) -> Value:
+        return self.op(name, x, result=tensor(x.shape, dtypes.real_part(x.dtype)))
+
+    return write
+
+
+class Builder:
+    """Writes operations.
+
+    Attributes:
+        lines: the operations written so far.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._count = 0
+        self._constants: dict[tuple[str, str], Value] = {}
+        self._known: dict[str, HostArray] = {}
+        self._regions: list[str] = []
+
+    # Elementwise operations on operands of one type
+
+    neg = _unary("stablehlo.negate")
+    exp = _unary("stablehlo.exponential")
+    log1p = _unary("stablehlo.log_plus_one")
+    not_ = _unary("stablehlo.not")
+    real = _part("stablehlo.real")
+    imag = _part("stablehlo.imag")
+    abs = _part("stablehlo.abs")
+    add = _binary("stablehlo.add")
+    sub = _binary("stablehlo.subtract")
+    mul = _binary("stablehlo.multiply")
+    div = _binary("stablehlo.divide")
+    pow = _binary("stablehlo.power")
+    and_ = _binary("stablehlo.and")
+    or_ = _binary("stablehlo.or")
+    xor = _binary("stablehlo.xor")
+    shift_left = _binary("stablehlo.shift_left")
+    shift_right_logical = _binary("stablehlo.shift_right_logical")
+    shift_right_arithmetic = _binary("stablehlo.shift_right_arithmetic")
+
+    def max(self, x: Value, y: Value) -> Value:
+        """Write the greater of two; see ``_extremum`` for complex numbers."""
+        return self._extremum("maximum", "GT", x, y)
+
+    def min(self, x: Value, y: Value) -> Value:
+        """Write the lesser of two; see ``_extremum`` for complex numbers."""
+        return self._extremum("minimum", "LT", x, y)
+
+    def _extremum(self, name: str, direction: str, x: Value, y: Value) -> Value:
+        """Write an extremum of two values.
+
+        XLA does not order complex numbers: the greater one has the greater real part, or where
+        these are equal the greater imaginary one. A NaN in either wins, as among real numbers.
+        """
+        if x.dtype.kind != "c":
+            return self.op(f"stablehlo.{name}", x, y)
+        a, b = self.real(x), self.real(y)
+        imaginary = self.compare(self.imag(x), self.imag(y), direction.replace("T", "E"))
+        tied = self.and_(self.compare(a, b, "EQ"), imaginary)
+        first = self.or_(self.compare(a, b, direction), tied)
+        first = self.and_(first, self.compare(y, y, "EQ"))
+        return self.select(self.or_(first, self.compare(x, x, "NE")), x, y)
+
+    def compare(self, x: Value, y: Value, direction: str) -> Value:
+        """Write a comparison: ``EQ``, ``NE``, ``LT``, ``LE``, ``GT`` or ``GE``."""
+        order = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}.get(dtypes.kind(x.dtype), "UNSIGNED")
+        return self.op(
+            "stablehlo.compare",
+            x,
+            y,
+            result=tensor(x.shape, dtypes.bool_),
+            comparison_direction=f"#stablehlo<comparison_direction {direction}>",
+            compare_type=f"#stablehlo<comparison_type {order}>",
+        )
+
+    def select(self, predicate: Value, on_true: Value, on_false: Value) -> Value:
+        """Write a choice, element by element."""
+        return self.op("stablehlo.select", predicate, on_true, on_false, result=on_true.type)
+
+    def convert(self, x: Value, dtype: DType) -> Value:
+        """Write a conversion to another element type; none where that is the same."""
+        if x.dtype == dtype:
+            return x
+        return self.op("stablehlo.convert", x, result=tensor(x.shape, dtype))
+
+    def bitcast(self, x: Value, dtype: DType) -> Value:
+        """Write the reading of the bits as another type of the same size."""
+        return self.op("stablehlo.bitcast_convert", x, result=tensor(x.shape, dtype))
+
+    # Constants
+
+    def constant(self, value: HostArray) -> Value:
+        """Write a constant, once per value and block."""
+        kind = tensor(value.shape, value.dtype)
+        text = dense(value)
+        found = self._constants.get((text, kind.text))
+        if found is None:
+            found = self._constants[text, kind.text] = self.fresh(kind)
+            self._known[found.name] = value
+            self.lines.append(
+                f'{found.name} = "stablehlo.constant"() '
+                f"{{value = {text} : {kind.text}}} : () -> {kind.text}"
+            )
+        return found
+
+    def known(self, value: Value) -> HostArray | None:
+        """Return what a value is, where it is a constant."""
+        return self._known.get(value.name)
+
+    def scalar(self, value: Scalar, dtype: DType) -> Value:
+        """Write a scalar constant."""
+        return self.constant(np.asarray(value, dtype))
+
+    def full(self, value: Scalar, of: TensorType) -> Value:
+        """Write a constant of one element, repeated."""
+        host = np.array(value, of.dtype)
+        if of.shape:
+            host = np.ndarray(of.shape, of.dtype, host, 0, (0,) * len(of.shape))
+        return self.constant(host)
+
+    def full_like(self, x: Value, value: Scalar) -> Value:
+        """Write a constant of the type of a value."""
+        return self.full(value, x.type)
+
+    def iota(self, of: TensorType, axis: int) -> Value:
+        """Write an array whose elements are their own index along an axis."""
+        return self.op("stablehlo.iota", result=of, iota_dimension=integer(axis))
+
+    # Rearrangements
+
+    def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
+        """Write the same elements in another shape."""
+        return self.op("stablehlo.reshape", x, result=tensor(shape, x.dtype))
+
+    def broadcast_in_dim(self, x: Value, shape: tuple[int, ...], dims: Sequence[int]) -> Value:
+        """Write a broadcast: axis ``i`` of the operand becomes axis ``dims[i]``."""
+        return self.op(
+            "stablehlo.broadcast_in_dim",
+            x,
+            result=tensor(shape, x.dtype),
+            broadcast_dimensions=int_array(dims),
+        )
+
+    def slice(
+        self, x: Value, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] = ()
+    ) -> Value:
+        """Write a slice with fixed bounds; the strides are ones by default."""
+        steps = strides or (1,) * x.ndim
+        sizes = [-((a - b) // s) for a, b, s in zip(starts, limits, steps, strict=True)]
+        return self.op(
+            "stablehlo.slice",
+            x,
+            result=tensor(tuple(sizes), x.dtype),
+            start_indices=int_array(starts),
+            limit_indices=int_array(limits),
+            strides=int_array(steps),
+        )
+
+    def dynamic_slice(self, x: Value, starts: Sequence[Value], sizes: tuple[int, ...]) -> Value:
+        """Write a slice that starts where scalars say."""
+        result = tensor(sizes, x.dtype)
+        name = "stablehlo.dynamic_slice"
+        return self.op(name, x, *starts, result=result, slice_sizes=int_array(sizes))
+
+    def dynamic_update_slice(self, x: Value, update: Value, starts: Sequence[Value]) -> Value:
+        """Write an array with a slice replaced that starts where scalars say."""
+        return self.op("stablehlo.dynamic_update_slice", x, update, *starts)
+
+    # Operations with regions
+
+    def reduce(
+        self,
+        operands: Sequence[Value],
+        initial: Sequence[Value],
+        axes: Sequence[int],
+        combine: Callable[[Self, list[Value]], Sequence[Value]],
+    ) -> list[Value]:
+        """Write a reduction of several arrays together.
+
+        Args:
+            operands: the arrays.
+            initial: for each a scalar, with which nothing changes.
+            axes: the axes that go.
+            combine: writes one step: of scalars so far and scalars to add, one of each array.
+        """
+        shape = tuple([n for i, n in enumerate(operands[0].shape) if i not in axes])
+        scalars = [x.type for x in initial]
+        region = self.region((*scalars, *scalars), lambda args: combine(self, args))
+        return self.emit(
+            "stablehlo.reduce",
+            (*operands, *initial),
+            [tensor(shape, x.dtype) for x in operands],
+            {"dimensions": int_array(axes)},
+            (region,),
+        )
+
+    def while_(self, state: Sequence[Value], condition: Block, body: Block) -> list[Value]:
+        """Write a loop; the condition and the body take the state."""
+        types = [x.type for x in state]
+        regions = [self.region(types, condition), self.region(types, body)]
+        return self.emit("stablehlo.while", state, types, {}, regions)
+
+    # Any operation
+
+    def op(
+        self, name: str, *operands: Value, result: TensorType | None = None, **attributes: str
+    ) -> Value:
+        """Write an operation with one result, by default of the type of the first operand."""
+        of = operands[0].type if result is None else result
+        return self.emit(name, operands, (of,), attributes)[0]
+
+    def emit(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        results: Sequence[TensorType],
+        attributes: Mapping[str, str] | None = None,
+        regions: Sequence[str] = (),
+    ) -> list[Value]:
+        """Write an operation, given the types of its results."""
+        names = ", ".join([x.name for x in operands])
+        in_types = ", ".join([x.type.text for x in operands])
+        text = f'"{name}"({names})'
+        if regions:
+            text += f" ({', '.join(regions)})"
+        if attributes:
+            text += " {" + ", ".join([f"{k} = {v}" for k, v in attributes.items()]) + "}"
+        text += f" : ({in_types}) -> "
+        if len(results) == 1:  # nearly always
+            result = self.fresh(results[0])
+            self.lines.append(f"{result.name} = {text}({result.type.text})")
+            return [result]
+        text += f"({', '.join([of.text for of in results])})"
+        if not results:
+            self.lines.append(text)
+            return []
+        self._count += 1
+        self.lines.append(f"%{self._count}:{len(results)} = {text}")
+        return [Value(f"%{self._count}#{i}", of) for i, of in enumerate(results)]
+
+    def fresh(self, of: TensorType) -> Value:
+        """Return a value whose name was not used before in this function."""
+        self._count += 1
+        return Value(f"%{self._count}", of)
+
+    def region(self, parameters: Sequence[TensorType], body: Block) -> str:
+        """Write a region: one block with parameters of the given types."""
+        values = [self.fresh(of) for of in parameters]
+        with self._block() as lines:
+            self.emit("stablehlo.return", body(values), ())
+        header = ", ".join(f"{x.name}: {x.type.text}" for x in values)
+        block = f"^bb0({header}):\n      " if values else "\n      "
+        self._regions.append("{\n    " + block + "\n      ".join(lines) + "\n    }")
+        return f"\0{len(self._regions) - 1}\0"
+
+    @contextmanager
+    def _block(self) -> Iterator[list[str]]:
+        """Collect what is written into lines of its own; constants written inside stay inside."""
+        outer_lines, outer_constants = self.lines, self._constants
+        self.lines, self._constants = [], dict(outer_constants)
+        try:
+            yield self.lines
+        finally:
+            self.lines, self._constants = outer_lines, outer_constants
+
+    def assembled(self, text: str) -> str:
+        """Return a text with the regions that its marks stand for.
+
+        A region is written once, however many others it is in: with each copied into the next, a
+        thousand nested loops took seven times as long.
+        """
+        pieces: list[str] = []
+        pending = [iter(text.split("\0"))]
+        while pending:
+            # text, the number of a region, text, and so on
+            for part in pending[-1]:
+                pieces.append(part)
+                number = next(pending[-1], None)
+                if number is not None:
+                    pending.append(iter(self._regions[int(number)].split("\0")))
+                    break
+            else:
+                pending.pop()
+        return "".join(pieces)

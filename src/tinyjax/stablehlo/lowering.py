@@ -1,0 +1,178 @@
+"""What lowering rules write with: a builder that knows where it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tinyjax import dtypes
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import EffectOrderError
+from tinyjax.stablehlo.builder import Block, Builder
+from tinyjax.stablehlo.module import HostFunction, Module
+from tinyjax.stablehlo.types import (
+    Layout,
+    TensorType,
+    Value,
+    boolean,
+    integer,
+    layout_list,
+    tensor,
+)
+
+
+class Lowering(Builder):
+    """A function under construction, and the equation being lowered.
+
+    Attributes:
+        module: the module that the function belongs to.
+        platform: what the program runs on, such as ``"cpu"``.
+        results: the types of the current equation's results.
+    """
+
+    def __init__(self, module: Module, platform: str) -> None:
+        super().__init__()
+        self.module = module
+        self.platform = platform
+        self.results: Sequence[TensorType] = ()
+        # What the ordered callbacks written so far in this block leave to the next one.
+        self._turn: Value | None = None
+
+    # Ordered callbacks. Each hands data to the next, the one order that XLA keeps: what it is, only
+    # the call knows, so that nothing can be simplified. Loops carry it, and branches return it.
+
+    @property
+    def turn(self) -> Value:
+        """What the last ordered callback before this place left; an int32."""
+        return self._turn or self.scalar(0, dtypes.int32)
+
+    @turn.setter
+    def turn(self, value: Value) -> None:
+        self._turn = value
+
+    def region(self, parameters: Sequence[TensorType], body: Block) -> str:
+        """Write a region: one block with parameters of the given types.
+
+        Raises:
+            EffectOrderError: ordered callbacks are called inside, and the block does not return the
+                turn (``turn``), so that nothing says which callbacks outside come after.
+        """
+
+        def ordered(values: list[Value]) -> Sequence[Value]:
+            outs = body(values)
+            if self._turn is not None and self._turn not in outs:
+                raise EffectOrderError(_ORDER_LOST)
+            return outs
+
+        outer, self._turn = self._turn, None
+        try:
+            return super().region(parameters, ordered)
+        finally:
+            self._turn = outer
+
+    def loop(
+        self, state: Sequence[Value], condition: Block, body: Block, ordered: bool
+    ) -> list[Value]:
+        """Write a ``while``.
+
+        Args:
+            state: the first state.
+            condition: writes the condition, given the state; a bool.
+            body: writes a turn of the loop, given the state; the new state.
+            ordered: whether the body makes ordered callbacks; the condition must not.
+
+        Returns:
+            The last state.
+        """
+        if not ordered:
+            return self.while_(state, condition, body)
+
+        def ordered_body(values: list[Value]) -> list[Value]:
+            *state, self.turn = values
+            return [*body(state), self.turn]
+
+        given = (*state, self.turn)
+        *last, self.turn = self.while_(given, lambda values: condition(values[:-1]), ordered_body)
+        return last
+
+    def host_call(
+        self,
+        fun: HostFunction,
+        operands: Sequence[Value],
+        effectful: bool = False,
+        ordered: bool = False,
+    ) -> list[Value]:
+        """Write a call of a Python function, with the current equation's results.
+
+        Args:
+            fun: the function; it is called on the host while the program runs.
+            operands: its arguments.
+            effectful: whether it must be called even where its results are not used.
+            ordered: whether it must be called after the ordered ones written before it.
+        """
+        results = [*self.results]
+        if ordered:
+            fun, operands = _passing_turn(fun), (self.turn, *operands)
+            results = [tensor((), dtypes.int32), *results]
+        self.module.host_functions.append(fun)
+        outs = self.custom_call(
+            "xla_ffi_python_cpu_callback",
+            operands,
+            results,
+            {"index": f"{len(self.module.host_functions) - 1} : ui64"},
+            effectful=effectful or ordered,
+        )
+        if not ordered:
+            return outs
+        self.turn = outs[0]
+        return outs[1:]
+
+    def custom_call(
+        self,
+        target: str,
+        operands: Sequence[Value],
+        results: Sequence[TensorType],
+        config: Mapping[str, str],
+        layouts: tuple[Sequence[Layout], Sequence[Layout]] | None = None,
+        effectful: bool = False,
+    ) -> list[Value]:
+        """Write a call of a function of XLA's foreign function interface.
+
+        Args:
+            target: the name it is registered under.
+            operands: its arguments.
+            results: the types of its results.
+            config: its attributes.
+            layouts: of the arguments and of the results; by default as NumPy has them.
+            effectful: whether it must be called even where its results are not used.
+        """
+        if layouts is None:
+            layouts = [_row_major(x.type) for x in operands], [_row_major(of) for of in results]
+        attributes = {
+            "call_target_name": f'"{target}"',
+            "api_version": integer(4, 32),
+            "has_side_effect": boolean(effectful),
+            "backend_config": f"{{{', '.join(f'{k} = {v}' for k, v in config.items())}}}",
+            "operand_layouts": layout_list(layouts[0]),
+            "result_layouts": layout_list(layouts[1]),
+        }
+        return self.emit("stablehlo.custom_call", operands, results, attributes)
+
+
+_ORDER_LOST: Final = (
+    "a primitive's lowering rule writes a region that makes ordered callbacks and does not return "
+    "the turn, so that their order among others would be lost. Return lowering.turn from the "
+    "region and set it from the operation's result, as cond does, or write a loop with "
+    "lowering.loop."
+)
+
+
+def _passing_turn(fun: HostFunction) -> HostFunction:
+    def call(turn: HostArray, *args: HostArray) -> Sequence[HostArray]:
+        return (turn, *fun(*args))
+
+    return call
+
+
+def _row_major(of: TensorType) -> Layout:
+    return tuple(reversed(range(len(of.shape))))

@@ -1,0 +1,85 @@
+"""Modules under construction, and functions of other modules put into them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from tinyjax.dtypes import HostArray
+
+#: Takes one NumPy array per operand, and returns one per result, of exactly the types declared.
+HostFunction = Callable[..., Sequence[HostArray]]
+
+
+class Module:
+    """The functions of a module under construction.
+
+    Attributes:
+        host_functions: the Python functions that it calls, by their number.
+    """
+
+    def __init__(self) -> None:
+        self.host_functions: list[HostFunction] = []
+        self._functions: list[str] = []
+        self._names: dict[bytes, str] = {}
+
+    def define(self, text: str) -> None:
+        """Add a function."""
+        self._functions.append(text)
+
+    def called(self, key: bytes, name: str, define: Callable[[str], None]) -> str:
+        """Return the name of a function, defining it first where that is not done.
+
+        Args:
+            key: which function it is.
+            name: what to call it.
+            define: adds it, given its name.
+        """
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = f"{_identifier(name)}_{len(self._names)}"
+            define(found)
+        return found
+
+    def embed(self, key: bytes, read: Callable[[], str], name: str) -> str:
+        """Return the name of another module's entry point, writing its functions where not done.
+
+        Args:
+            key: which module that is.
+            read: returns its text.
+            name: what to call its entry point, ``main``.
+        """
+        return self.called(key, name, lambda entry: self.define(_functions_of(read(), entry)))
+
+    def text(self, name: str) -> str:
+        functions = "\n".join(reversed(self._functions))
+        return f"module @{_identifier(name)} {{\n{functions}\n}}\n"
+
+
+_DEFINITION: Final = re.compile(r"func\.func (?:public |private )?@([\w$.-]+)")
+# What has an @ and is no function of the module is matched as well, and left as it is.
+_STRING_OR_SYMBOL: Final = re.compile(r'"(?:[^"\\]|\\.)*"|custom_call @|@([\w$.-]+)')
+
+
+def _functions_of(module: str, entry: str) -> str:
+    """Return the functions in a module's text under names that no other module's have."""
+    first = module.index("\n", module.index("module ")) + 1
+    functions = module[first : module.rindex("}")].rstrip()
+    defined = frozenset(_DEFINITION.findall(functions))
+
+    def rename(found: re.Match[str]) -> str:
+        name = found[1]
+        if name not in defined:
+            return found[0]
+        # no name of ours has a dot in it
+        return f"@{entry}" if name == "main" else f"@{entry}.{name}"
+
+    renamed = _STRING_OR_SYMBOL.sub(rename, functions)
+    return renamed.replace("func.func public ", "func.func private ")
+
+
+def _identifier(name: str) -> str:
+    """Return a name that MLIR takes; Python's may begin with a digit, or have other letters."""
+    letters = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return f"_{letters}" if letters[:1].isdigit() else letters or "f"

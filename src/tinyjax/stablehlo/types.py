@@ -1,0 +1,166 @@
+"""Types, values and attributes of StableHLO."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import prod
+from typing import Final
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.dtypes import DType, HostArray, HostResult
+
+#: The axes of an array in memory, the one whose elements lie next to each other first.
+Layout = tuple[int, ...]
+
+_ELEMENT_TYPES: Final[Mapping[DType, str]] = {
+    dtypes.bool_: "i1",
+    **{d: f"i{d.itemsize * 8}" for d in dtypes.SIGNED},
+    **{d: f"ui{d.itemsize * 8}" for d in dtypes.UNSIGNED},
+    dtypes.float8_e4m3fn: "f8E4M3FN",
+    dtypes.float8_e5m2: "f8E5M2",
+    dtypes.float8_e4m3b11fnuz: "f8E4M3B11FNUZ",
+    dtypes.float8_e4m3fnuz: "f8E4M3FNUZ",
+    dtypes.float8_e5m2fnuz: "f8E5M2FNUZ",
+    dtypes.bfloat16: "bf16",
+    dtypes.float16: "f16",
+    dtypes.float32: "f32",
+    dtypes.float64: "f64",
+    dtypes.complex64: "complex<f32>",
+    dtypes.complex128: "complex<f64>",
+}
+
+
+@attrs.frozen(eq=False)
+class TensorType:
+    """A shape and an element type; made by ``tensor``.
+
+    Attributes:
+        shape: the shape.
+        dtype: the element type.
+        text: how MLIR writes it, such as ``tensor<2x3xf32>``.
+    """
+
+    shape: tuple[int, ...]
+    dtype: DType
+    text: str
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+
+@lru_cache(maxsize=1 << 14)
+def tensor(shape: tuple[int, ...], dtype: DType) -> TensorType:
+    """Return the type of a tensor."""
+    dims = "".join([f"{n}x" for n in shape])
+    return TensorType(shape, dtype, f"tensor<{dims}{_ELEMENT_TYPES[dtype]}>")
+
+
+@attrs.frozen(eq=False, init=False)
+class Value:
+    """A value of a function under construction: the name it has in the text, and its type."""
+
+    name: str
+    type: TensorType
+
+    def __init__(self, name: str, of: TensorType) -> None:
+        _set_name(self, name)
+        _set_type(self, of)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.type.shape)
+
+    @property
+    def size(self) -> int:
+        return self.type.size
+
+
+Values = Sequence[Value]
+
+# Every operation makes a value: the slots' own setters take half the time of attrs' ``__init__``.
+_set_name, _set_type = (Value.__dict__[name].__set__ for name in ("name", "type"))
+
+
+# Attributes
+
+
+def int_array(values: Sequence[int]) -> str:
+    """Write an attribute such as ``array<i64: 0, 1>``."""
+    return f"array<i64: {', '.join(map(str, values))}>" if values else "array<i64>"
+
+
+def bool_array(values: Sequence[bool]) -> str:
+    """Write an attribute such as ``array<i1: true, false>``."""
+    return f"array<i1: {', '.join(map(boolean, values))}>" if values else "array<i1>"
+
+
+def pairs(values: Sequence[tuple[int, int]]) -> str:
+    """Write a dense ``n x 2`` attribute, such as padding."""
+    if not values:
+        return "dense<> : tensor<0x2xi64>"
+    body = ", ".join(f"[{a}, {b}]" for a, b in values)
+    return f"dense<[{body}]> : tensor<{len(values)}x2xi64>"
+
+
+def integer(value: int, width: int = 64) -> str:
+    """Write an integer attribute."""
+    return f"{value} : i{width}"
+
+
+def boolean(value: object) -> str:
+    """Write a boolean attribute."""
+    return "true" if value else "false"
+
+
+def layout_list(layouts: Sequence[Layout]) -> str:
+    """Write the layouts of several arrays."""
+    texts = []
+    for axes in layouts:
+        dims = ", ".join(map(str, axes))
+        texts.append(f"dense<{f'[{dims}]' if dims else ''}> : tensor<{len(axes)}xindex>")
+    return f"[{', '.join(texts)}]"
+
+
+def dense(value: HostArray) -> str:
+    """Write an array as a dense attribute without its type."""
+    dtype = value.dtype
+    if value.size == 0:
+        return "dense<>"
+    if not any(value.strides):  # a scalar, or one repeated
+        return f"dense<{_element(value[(0,) * value.ndim], dtype)}>"
+    if dtype == dtypes.bool_:
+        return f"dense<{_nested(value)}>"
+    return f'dense<"0x{np.ascontiguousarray(value).tobytes().hex().upper()}">'
+
+
+def _element(value: HostResult, dtype: DType) -> str:
+    if dtype == dtypes.bool_:
+        return boolean(value)
+    if dtype.kind in "iu":
+        return str(int(value))
+    if dtype.kind == "c":
+        part = dtypes.real_part(dtype)
+        real, imag = np.asarray(value.real, part), np.asarray(value.imag, part)
+        return f"({_element(real, part)}, {_element(imag, part)})"
+    # The bits, so that every value including NaN is written exactly.
+    return "0x" + np.asarray(value, dtype).tobytes()[::-1].hex().upper()
+
+
+def _nested(value: HostArray) -> str:
+    if value.ndim == 0:
+        return boolean(value)
+    return "[" + ", ".join(_nested(v) for v in value) + "]"
