@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from semantics import F, Function, check
 
+from tinyjax import source
+
 PROGRAMS: list[Any] = []
 
 
@@ -291,6 +293,16 @@ def numpy_reshape_variants(x: Any) -> Any:
         + a.reshape(-1, 2)[0, 1]
         + np.reshape(a, (2, -1))[1, 0]
     )
+
+
+@program
+def numpy_item_of_a_scalar(x: Any) -> Any:
+    return source.grad(lambda y: y.item() ** 3)(np.float64(x)) * np.array([x]).item() ** 2
+
+
+@program
+def numpy_is_integer(x: Any) -> Any:
+    return source.grad(lambda y: y * y if y.is_integer() else y**3)(x)
 
 
 @pytest.mark.parametrize("fun", PROGRAMS)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 from differences import slope
 
 from tinyjax import source
@@ -129,6 +130,25 @@ FUNCTIONS: dict[str, Function] = {
     "matrix_power": lambda x: np.linalg.matrix_power(x, 3) + np.linalg.matrix_power(x, -1),
     "multi_dot": lambda x: np.linalg.multi_dot([x, x.T, x[0]]),
     "rows": lambda x: sum(row @ row for row in x) * x,
+    "cumprod of zeros": lambda x: np.cumprod((x - x[0, 0]) * (1 + x)) * x[1, 1],
+    "sum of chosen": lambda x: np.sum(x, initial=2.0, where=x > 0.5) ** 2 * x,
+    "percentile of axes": lambda x: np.percentile(x, 30, axis=(0, 1)) * np.percentile(x, [20, 70]),
+    "quantile by methods": lambda x: np.quantile(x, 0.3, method="lower")
+    * np.quantile(x, 0.3, axis=1, method="midpoint", keepdims=True) ** 2,
+    "reshape in Fortran's order": lambda x: x.reshape(4, order="F") ** 2 * x.reshape((4,)),
+    "flatten in Fortran's order": lambda x: x.flatten("F") ** 2,
+    "qr of a wide matrix": lambda x: np.linalg.qr(np.hstack([x, x * x]))[1] ** 2,
+    "qr, R only": lambda x: np.asarray(np.linalg.qr(np.vstack([x, x * x]), mode="r")) ** 2,
+    "gradient": lambda x: np.gradient(x.ravel() ** 2) * np.ediff1d(np.append(x, 1.0)),
+    "names": lambda x: np.tensordot(x, b=x, axes=1) * np.clip(x, a_max=0.5, a_min=None),
+    "lists": lambda x: np.cumsum([x[0, 0], 2 * x[1, 1]]) * np.choose([1, 0], [x[0], x[1] ** 2]),
+    "compress": lambda x: x[0].compress([False, True]) ** 2 * x.std(1, ddof=1),
+    "trace of a stack": lambda x: np.stack([x, x * x, -x], -1).trace() ** 2,
+    "norms of matrices": lambda x: np.linalg.norm(x, 2) ** 2 + np.linalg.norm(x, "nuc") * x,
+    "nan": lambda x: np.nanmax(np.where(x > 0.8, np.nan, x)) ** 2 + np.nanstd(x) * x,
+    "spaces": lambda x: np.logspace(x[0, 0], x[1, 1], 3) ** 2,
+    "lstsq": lambda x: np.linalg.lstsq(x, x[:, 0] ** 2)[0] ** 2,
+    "of scipy": lambda x: scipy.special.erf(x) * scipy.special.gammaln(x) + scipy.special.expit(x),
 }  # fmt: skip
 X = np.array([[0.9, 0.3], [0.4, 0.7]])
 

@@ -406,6 +406,12 @@ def mutual_default(x: Any) -> Any:
 
 
 @program
+def attributes_of_literals(x: Any) -> Any:
+    n = (5).bit_length() + (7).real + (-3).real
+    return x**n * (2).numerator + (1.5).real * x
+
+
+@program
 def complex_numbers(x: Any) -> Any:
     z = complex(x, 2.0) * (1 + 1j) / (x - 1j)
     w = z**2 + abs(z)

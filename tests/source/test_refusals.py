@@ -576,11 +576,40 @@ def numpy_without_a_derivative(x: float) -> Any:
 
 
 @refused(
-    "no derivative is known of sum with these arguments (1 by position and initial). It is "
-    "known of sum(a, axis, dtype, keepdims)."
+    "no derivative is known of ediff1d with these arguments (1 by position and initial). It is "
+    "known of ediff1d(ary, to_end, to_begin)."
 )
 def arguments_without_a_derivative(x: float) -> Any:
-    return np.sum(np.array([x, x]), initial=x)  # here
+    return unchecked(np.ediff1d)(np.array([x, x]), initial=x)[0]  # here
+
+
+@refused(
+    "no derivative is known of rfft with these arguments (2 by position). It is known of rfft(a)."
+)
+def transform_of_another_length(x: float) -> Any:
+    return np.abs(np.fft.rfft(np.array([x, x]), 4))[0]  # here
+
+
+@refused(
+    "no derivative is known of numpy.fft.fft2. Write it with operators and the functions of "
+    "math, NumPy and tinyjax.numpy that are known, or give it a derivative with "
+    "tinyjax.custom_vjp."
+)
+def transform_without_a_derivative(x: float) -> Any:
+    return np.abs(np.fft.fft2(np.array([[x, x]])))[0, 0]  # here
+
+
+@refused("reshape: order must be 'C' or 'F', but got 'A'.")
+def order_in_memory(x: float) -> Any:
+    return np.array([[x, x]]).reshape(2, order="A")[0]  # here
+
+
+@refused(
+    "quantile: method must be 'linear', 'lower', 'higher', 'midpoint' or 'nearest', but got "
+    "'hazen'."
+)
+def method_of_quantiles(x: float) -> Any:
+    return np.quantile(np.array([x, 2 * x]), 0.3, method="hazen")  # here
 
 
 @refused(

@@ -19,6 +19,7 @@ import attrs
 
 from tinyjax.frames import Location
 from tinyjax.source import runtime
+from tinyjax.source.counterparts import counterpart
 from tinyjax.source.ir import (
     IR,
     Atom,
@@ -40,7 +41,7 @@ from tinyjax.source.reversal import (
     Writer,
     item_of,
 )
-from tinyjax.source.rules import Rule, places, rule_of
+from tinyjax.source.rules import Rule, fits, places, rule_of
 from tinyjax.source.simplify import simplified
 from tinyjax.source.verify import verify
 
@@ -215,7 +216,12 @@ class Differentiation:
         return self.active(statement.variable) and self.rule(statement.call) is None
 
     def rule(self, call: Call) -> Rule | None:
-        return rule_of(call.function.value) if isinstance(call.function, Constant) else None
+        if not isinstance(call.function, Constant):
+            return None
+        fun, names = call.function.value, tuple([name for name, _ in call.keywords])
+        rule = rule_of(fun)
+        taken = rule is None or fits(fun, len(call.args), names) or counterpart(fun) is None
+        return rule if taken else None
 
     def places(self, statement: Statement) -> tuple[int | None, ...]:
         """Where the rule of a call gives the cotangents of arguments given by keyword."""

@@ -15,14 +15,14 @@ from tinyjax.frames import describe_function
 from tinyjax.source.codegen import adjoint_text
 from tinyjax.source.cotangents import gradient_like, is_differentiable, is_record, one_like
 from tinyjax.source.pullbacks import plan_of, pull
-from tinyjax.source.rules import attributes, compositions, operators
+from tinyjax.source.rules import attributes, operators
 from tinyjax.source.rules.registry import inert
 from tinyjax.source.samples import sample_arguments
 from tinyjax.source.signature import bound
 from tinyjax.source.written import with_room
 
 #: Modules of rules that call ``pull``: loaded here, and so registered.
-_RULES: Final = (attributes, compositions, operators)
+_RULES: Final = (attributes, operators)
 
 
 def forward(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:

@@ -17,7 +17,6 @@ from tinyjax.source.frontend.syntax import BINARY, UNARY
 from tinyjax.source.ir import IR, Atom, Call, Constant, Return, value_of
 from tinyjax.source.rules import Rule
 from tinyjax.source.rules.arrays import on_diagonal
-from tinyjax.source.rules.rearrangements import scattered
 
 
 @cache
@@ -84,7 +83,7 @@ def _is_certain(ir: IR, atom: Atom) -> bool:
 
 _RULES: Final = "tinyjax.source.rules."
 _VALUES: Final[frozenset[Callable[..., Any]]] = frozenset(
-    (reduce_to, on_diagonal, scattered, *BINARY.values(), *UNARY.values())
+    (reduce_to, on_diagonal, *BINARY.values(), *UNARY.values())
 )
 
 

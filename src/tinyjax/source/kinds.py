@@ -86,7 +86,7 @@ def kind_of(value: Any) -> Kind:
         return Kind.INERT
     if isinstance(value, BuiltinFunctionType):
         owner = value.__self__
-        return kind_of(owner) if owner is not None else Kind.INERT
+        return Kind.ACTIVE if owner is not None and kind_of(owner).active else Kind.INERT
     if isinstance(value, np.ufunc):
         return Kind.INERT
     if isinstance(value, (tuple, list)):

@@ -1,11 +1,17 @@
-"""Functions of tinyjax: they are pulled through ``tinyjax.vjp``, by their primitives' rules."""
+"""Functions of tinyjax, and those of NumPy that it has too: pulled through ``tinyjax.vjp``.
+
+A function of NumPy or ``scipy.special`` keeps its own value. Its pullback is that of the function
+of the same name in ``tinyjax.numpy``, and so of the rules of primitives; it is made when the
+cotangent is there, in double precision, and gives NumPy arrays for NumPy arrays.
+"""
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -13,13 +19,18 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import tree
 from tinyjax.api import vjp
-from tinyjax.core.array import Array
+from tinyjax.config import default_dtypes
+from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.dtypes import float0, is_inexact
+from tinyjax.errors import TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY
 from tinyjax.source.cotangents import accumulate, is_differentiable
+from tinyjax.source.counterparts import counterpart
 from tinyjax.source.kinds import kind_of
 from tinyjax.source.origins import refusal
 from tinyjax.source.rules import adjoint_of, inert
+from tinyjax.source.rules.containers import entry
+from tinyjax.source.rules.registry import unknown_arguments
 
 _OWN = f"{PACKAGE_DIRECTORY}source"
 
@@ -47,69 +58,71 @@ def is_library(fun: Any) -> bool:
     return filename.startswith(PACKAGE_DIRECTORY) and not filename.startswith(_OWN)
 
 
-@attrs.frozen(eq=False)
-class LibraryCall:
-    """A function of tinyjax, applied to the leaves of its arguments that have derivatives."""
+# Functions of tinyjax
+
+
+def value_and_pullback(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """A call's value, and a map from its cotangent to those of ``args`` and ``kwargs``."""
+    leaves, treedef = tree.flatten_arguments(args, kwargs)
+    places = [i for i, leaf in enumerate(leaves) if is_differentiable(leaf)]
+
+    def filled(others: list[Any], given: tuple[Any, ...]) -> Any:
+        found = list(others)
+        for place, leaf in zip(places, given, strict=True):
+            found[place] = leaf
+        return tree.unflatten(treedef, found)
+
+    def call(*given: Any) -> Any:
+        args, kwargs = filled(leaves, given)
+        return fun(*args, **kwargs)
+
+    value, back = vjp(call, *[leaves[place] for place in places])
+
+    def pull_back(ct: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = filled([None] * len(leaves), back(_conforming(ct, value)))
+        return found
+
+    return value, pull_back
+
+
+@attrs.frozen
+class LibraryTranspose:
+    """The pullback of a function of tinyjax as a function of the cotangent and the arguments."""
 
     fun: Callable[..., Any]
-    treedef: tree.PyTreeDef
-    places: tuple[int, ...]
-    leaves: tuple[Any, ...]
 
-    def arguments(self, leaves: Sequence[Any]) -> Any:
-        """The arguments with other leaves."""
-        found = list(self.leaves)
-        for place, leaf in zip(self.places, leaves, strict=True):
-            found[place] = leaf
-        return tree.unflatten(self.treedef, found)
-
-    def cotangents(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """The cotangents of the arguments from those of the leaves."""
-        found: list[Any] = [None] * len(self.leaves)
-        for place, leaf in zip(self.places, leaves, strict=True):
-            found[place] = leaf
-        args, kwargs = tree.unflatten(self.treedef, found)
-        return (*args, *kwargs.values())
-
-    def __call__(self, *leaves: Any) -> Any:
-        args, kwargs = self.arguments(leaves)
-        return self.fun(*args, **kwargs)
-
-
-@attrs.frozen(eq=False)
-class LibraryTranspose:
-    """The pullback of a function of tinyjax as a function of the point and the cotangent."""
-
-    call: LibraryCall
-
-    def __call__(self, leaves: tuple[Any, ...], ct: Any) -> Any:
-        value, back = vjp(self.call, *leaves)
-        return self.call.cotangents(back(_conforming(ct, value)))
+    def __call__(self, ct: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return value_and_pullback(self.fun, args, kwargs)[1](ct)
 
 
 @attrs.frozen(eq=False)
 class LibraryPullback:
-    """The pullback of a function of tinyjax.
+    """The pullback of a call of a function of tinyjax or NumPy.
 
     Attributes:
-        call: the function and its arguments.
-        leaves: those arguments' leaves that have derivatives.
-        value: the result.
-        back: what ``tinyjax.vjp`` has given.
+        transpose: the same as a function of the cotangent and the arguments.
+        args: the arguments of the call.
+        kwargs: those by keyword.
+        back: what ``tinyjax.vjp`` has given; None where the pullback is made when it is called.
     """
 
-    call: LibraryCall
-    leaves: tuple[Any, ...]
-    value: Any
-    back: Callable[[Any], tuple[Any, ...]]
-
-    @property
-    def transpose(self) -> LibraryTranspose:
-        """The same as a function of tinyjax."""
-        return LibraryTranspose(self.call)
+    transpose: LibraryTranspose | OnHost
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    back: Callable[[Any], tuple[Any, ...]] | None = None
 
     def __call__(self, ct: Any) -> Any:
-        return (None, *self.call.cotangents(self.back(_conforming(ct, self.value))))
+        back = self.back
+        return self.in_order(
+            self.transpose(ct, self.args, self.kwargs) if back is None else back(ct)
+        )
+
+    def in_order(self, parts: Any) -> tuple[Any, ...]:
+        """The cotangents of the function, the arguments, and those by keyword."""
+        of_args, of_kwargs = parts
+        return (None, *of_args, *[of_kwargs[name] for name in self.kwargs])
 
 
 def _conforming(ct: Any, value: Any) -> Any:
@@ -143,78 +156,42 @@ def library_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         SourceError: a function among the arguments closes over variables, whose derivatives would
             be lost.
     """
-    leaves, treedef = tree.flatten_arguments(args, kwargs)
-    for leaf in leaves:
+    for leaf in tree.leaves((args, kwargs)):
         if isinstance(leaf, FunctionType) and kind_of(leaf).active:
             raise refusal(
                 f"{name_of(fun)} was given the function {leaf.__qualname__}, which closes over "
                 "variables: their derivatives would be lost. Use the transformation of the same "
                 "name in tinyjax.source, or pass the values as arguments."
             )
-    places = tuple([i for i, leaf in enumerate(leaves) if is_differentiable(leaf)])
-    call = LibraryCall(fun, treedef, places, tuple(leaves))
-    given = tuple([leaves[place] for place in places])
-    value, back = vjp(call, *given)
-    return value, LibraryPullback(call, given, value, back)
+    value, back = value_and_pullback(fun, args, kwargs)
+    return value, LibraryPullback(LibraryTranspose(fun), args, kwargs, back)
 
 
-@adjoint_of(library_forward)
-def _library_adjoint(ct: Any, pair: Any, fun: Any, *args: Any, **kwargs: Any) -> Any:
-    back = pair[1]
-    count = 1 + len(args) + len(kwargs)
-    parts = (None,) * count if ct[0] is None else back(ct[0])
-    if ct[1] is None:
-        return parts
-    more = library_parts(back, ct[1]["leaves"])
-    return (None, *[accumulate(a, b) for a, b in zip(parts[1:], more, strict=True)])
+def library_back_forward(back: LibraryPullback, ct: Any) -> Any:
+    """Call the pullback of a function of tinyjax or NumPy."""
+    forward = numpy_forward if isinstance(back.transpose, OnHost) else library_forward
+    parts, inner = forward(back.transpose, ct, back.args, back.kwargs)
+    return back.in_order(parts), LibraryBackPullback(inner, len(back.args), tuple(back.kwargs))
 
 
-def library_parts(back: LibraryPullback, leaves: Any) -> tuple[Any, ...]:
-    """The cotangents of the arguments from those of the leaves that a pullback keeps."""
-    return back.call.cotangents(leaves)
+@attrs.frozen(eq=False)
+class LibraryBackPullback:
+    """The pullback of the pullback of a function of tinyjax or NumPy."""
 
+    back: Any
+    count: int
+    names: tuple[str, ...]
 
-@adjoint_of(library_parts)
-def _library_parts_adjoint(ct: Any, y: Any, back: Any, leaves: Any) -> Any:
-    return None, library_leaves(back, ct)
-
-
-def library_leaves(back: LibraryPullback, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The leaves of the cotangents of arguments; the other way around."""
-    names = list(back.call.arguments(back.leaves)[1])
-    count = len(parts) - len(names)
-    flat = back.call.treedef.flatten_up_to(
-        (tuple(parts[:count]), dict(zip(names, parts[count:], strict=True))), "cotangents"
-    )
-    return tuple([flat[place] for place in back.call.places])
-
-
-@adjoint_of(library_leaves)
-def _library_leaves_adjoint(ct: Any, y: Any, back: Any, parts: Any) -> Any:
-    return None, library_parts(back, ct)
+    def __call__(self, ct: Any) -> Any:
+        by_name = {name: ct[1 + self.count + i] for i, name in enumerate(self.names)}
+        parts = self.back((ct[1 : 1 + self.count], by_name))
+        return ({"args": parts[2], "kwargs": parts[3]}, parts[1])
 
 
 def array_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a method of an array of tinyjax."""
     y, back = library_forward(ArrayMethod(fun.__name__), fun.__self__, *args, **kwargs)
     return y, ArrayMethodPullback(back)
-
-
-def library_back_forward(back: Any, ct: Any) -> Any:
-    """Call the pullback of a function of tinyjax."""
-    parts, inner = library_forward(back.transpose, back.leaves, ct)
-    return (None, *parts), LibraryBackPullback(inner)
-
-
-@attrs.frozen(eq=False)
-class LibraryBackPullback:
-    """The pullback of the pullback of a function of tinyjax."""
-
-    back: Any
-
-    def __call__(self, ct: Any) -> Any:
-        parts = self.back(ct[1:])
-        return ({"leaves": parts[1]}, parts[2])
 
 
 @attrs.frozen
@@ -239,3 +216,111 @@ class ArrayMethodPullback:
 
 
 inert.add(ArrayMethod)
+
+# Functions of NumPy
+
+
+@attrs.frozen
+class TakingLists:
+    """A function of tinyjax that takes lists for arrays, as NumPy's do.
+
+    Attributes:
+        fun: the function.
+        renamed: its names of arguments, by those of NumPy.
+    """
+
+    fun: Callable[..., Any]
+    renamed: tuple[tuple[str, str], ...]
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+        """Bind arguments that are called as NumPy calls them.
+
+        Raises:
+            TypeError: the function does not take them.
+        """
+        names = dict(self.renamed)
+        by_name = {names.get(name, name): x for name, x in kwargs.items()}
+        return signature_of(self.fun).bind(*args, **by_name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = self.bind(args, kwargs)
+        for name, value in given.arguments.items():
+            parameter = given.signature.parameters[name]
+            several = parameter.kind is parameter.VAR_POSITIONAL
+            annotation = f"Sequence[{parameter.annotation}]" if several else parameter.annotation
+            given.arguments[name] = _as_arrays(value, annotation)
+        return self.fun(*given.args, **given.kwargs)
+
+
+signature_of: Final = functools.cache(inspect.signature)
+
+
+def _as_arrays(x: Any, annotation: str) -> Any:
+    """Arrays for lists, where a parameter with this annotation is one or takes several."""
+    if not isinstance(x, (list, tuple)) or "ArrayLike" not in annotation:
+        return x
+    if "Sequence" in annotation:
+        return type(x)([_as_arrays(item, "ArrayLike") for item in x])
+    return jnp.array(x)
+
+
+@functools.cache
+def taking_lists(fun: Any) -> TakingLists:
+    """The function of tinyjax that does what one of NumPy does, called as that is."""
+    found = counterpart(fun)
+    assert found is not None, f"{name_of(fun)} has a counterpart"
+    if isinstance(fun, np.ufunc):
+        return TakingLists(found, ())
+    theirs, ours = [*signature_of(fun).parameters], [*signature_of(found).parameters]
+    renamed = [(a, b) for a, b in zip(theirs, ours, strict=False) if a not in ours]
+    return TakingLists(found, tuple(renamed))
+
+
+@attrs.frozen
+class OnHost:
+    """A function of tinyjax in double precision, that gives NumPy arrays if it is given none."""
+
+    fun: Callable[..., Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            with default_dtypes("float64"):
+                found = self.fun(*args, **kwargs)
+        except TinyjaxError as error:
+            raise refusal(error.message) from error
+        given = tree.leaves((args, kwargs))
+        return found if any(isinstance(x, Array) for x in given) else tree.map(_on_host, found)
+
+
+def _on_host(x: Any) -> Any:
+    return np.asarray(x)[()] if isinstance(x, ConcreteArray) else x
+
+
+def numpy_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    """Call a function of NumPy that tinyjax has too, or the pullback of one.
+
+    Raises:
+        SourceError: the function of tinyjax does not take these arguments.
+    """
+    ours = fun.fun if isinstance(fun, OnHost) else taking_lists(fun)
+    if isinstance(ours, TakingLists):
+        try:
+            ours.bind(args, kwargs)
+        except TypeError:
+            taken = signature_of(ours.fun).parameters.values()
+            raise unknown_arguments(fun, len(args), tuple(kwargs), taken) from None
+    value = fun(*args, **kwargs)
+    return value, LibraryPullback(OnHost(LibraryTranspose(ours)), args, kwargs)
+
+
+@adjoint_of(library_forward, numpy_forward)
+def _library_adjoint(ct: Any, pair: Any, fun: Any, *args: Any, **kwargs: Any) -> Any:
+    back = pair[1]
+    count = 1 + len(args) + len(kwargs)
+    parts = (None,) * count if ct[0] is None else back(ct[0])
+    of_args, of_kwargs = entry(ct[1], "args"), entry(ct[1], "kwargs")
+    more = [
+        *([None for _ in args] if of_args is None else of_args),
+        *[entry(of_kwargs, name) for name in kwargs],
+    ]
+    return (None, *[accumulate(a, b) for a, b in zip(parts[1:], more, strict=True)])

@@ -22,22 +22,26 @@ from tinyjax.source import runtime
 from tinyjax.source.adjoint import Adjoint, Calls, differentiate
 from tinyjax.source.codegen import compile_adjoint
 from tinyjax.source.cotangents import accumulate
+from tinyjax.source.counterparts import counterpart
 from tinyjax.source.frontend import ir_of, stale
 from tinyjax.source.ir import IR
 from tinyjax.source.kinds import Kind, kind_of
 from tinyjax.source.library import (
     LibraryPullback,
+    OnHost,
     array_forward,
     is_library,
     library_back_forward,
     library_forward,
     name_of,
+    numpy_forward,
 )
 from tinyjax.source.origins import program_location, refusal
 from tinyjax.source.records import constructor_forward, is_record_class, is_written_class
 from tinyjax.source.rules import (
     METHODS,
     adjoint_of,
+    fits,
     inert,
     is_inert,
     places,
@@ -358,8 +362,7 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
         return route(WRITTEN[fun], args, kwargs)
     if fun is runtime.apply:
         return Route(apply_forward, (fun, *args), kwargs)
-    rule = rule_of(fun)
-    if rule is not None:
+    if rule_of(fun) is not None and (fits(fun, len(args), (*kwargs,)) or not counterpart(fun)):
         return Route(rule_forward, (fun, *args), kwargs)
     if is_inert(fun):
         return Route(zero_forward, (fun, *args), kwargs)
@@ -367,6 +370,8 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
         return Route(library_back_forward, (fun, *args), kwargs)
     if isinstance(fun, MethodType) and isinstance(fun.__self__, Array):
         return Route(array_forward, (fun, *args), kwargs)
+    if isinstance(fun, OnHost) or counterpart(fun) is not None:
+        return Route(numpy_forward, (fun, *args), kwargs)
     if is_library(fun):
         return Route(library_forward, (fun, *args), kwargs)
     if isinstance(fun, MethodType):
@@ -399,12 +404,13 @@ def _route_method(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ro
     owner = fun.__self__
     if isinstance(owner, str) or fun.__name__ in _COUNTING:
         return Route(zero_forward, (fun, *args), kwargs)
-    if (type(owner), fun.__name__) in CONTAINER_METHODS or (
-        isinstance(owner, (np.ndarray, np.generic)) and fun.__name__ in METHODS
-    ):
-        return Route(builtin_method_forward, (fun, *args), kwargs)
     if isinstance(owner, (list, dict, set, np.ndarray)) and fun.__name__ in _WRITING:
         _refuse(fun, _IN_PLACE)
+    if (type(owner), fun.__name__) in CONTAINER_METHODS or (
+        isinstance(owner, (np.ndarray, np.generic))
+        and (fun.__name__ in METHODS or counterpart(getattr(np, fun.__name__, None)))
+    ):
+        return Route(builtin_method_forward, (fun, *args), kwargs)
     return None
 
 

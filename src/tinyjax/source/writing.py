@@ -108,6 +108,8 @@ class Expressions:
         else:
             base = function is runtime.attribute
             args = [self.atom(a, _TIGHT if base and i == 0 else 0) for i, a in enumerate(call.args)]
+            if base and args[0].isdecimal():  # 1.real would be a float
+                args[0] = f"({args[0]})"
         written = "" if is_syntax(call) else self.atom(call.function, _TIGHT)
         return written, args, [self.atom(value) for _, value in call.keywords]
 

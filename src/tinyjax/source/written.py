@@ -22,11 +22,8 @@ def method_function(method: Any) -> Callable[..., Any]:
         return tuple_replace
     if not isinstance(method.__self__, (np.ndarray, np.generic)):
         return CONTAINER_METHODS[type(method.__self__), name]
-    if name == "reshape":
-        return reshaped
-    if name == "transpose":
-        return transposed
-    return METHODS[name]
+    found: Callable[..., Any] = METHODS.get(name) or getattr(np, name)
+    return found
 
 
 def dict_get(d: Any, key: Any, default: Any = None) -> Any:
@@ -183,18 +180,6 @@ WRITTEN: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
 def is_written(fun: Any) -> bool:
     """Whether a function is taken as another one, which is written in Python."""
     return runtime.is_in(fun, WRITTEN)
-
-
-def reshaped(x: Any, *shape: Any) -> Any:
-    """``x.reshape(...)``."""
-    return np.reshape(x, shape[0] if len(shape) == 1 else shape)
-
-
-def transposed(x: Any, *axes: Any) -> Any:
-    """``x.transpose(...)``."""
-    if not axes:
-        return np.transpose(x)
-    return np.transpose(x, axes[0] if len(axes) == 1 else axes)
 
 
 inert.add(method_function)

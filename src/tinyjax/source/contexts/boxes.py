@@ -14,9 +14,9 @@ import numpy as np
 
 from tinyjax.source.context import Context, is_leaf
 from tinyjax.source.cotangents import gradient_like, number, one_like, reduce_to
+from tinyjax.source.rules.arrays import permuted, reshaped
 from tinyjax.source.rules.containers import placed_array
 from tinyjax.source.runtime import is_in
-from tinyjax.source.written import reshaped, transposed
 
 B = TypeVar("B")
 
@@ -26,7 +26,7 @@ REARRANGING: Final[frozenset[Callable[..., Any]]] = frozenset(
      np.concatenate, np.copy, np.diag, np.diagonal, np.expand_dims, np.flip, np.hstack,
      np.moveaxis, np.pad, np.ravel, np.repeat, np.reshape, np.roll, np.rot90, np.split,
      np.squeeze, np.stack, np.swapaxes, np.take, np.tile, np.transpose, np.tril, np.triu,
-     np.vstack, reshaped, transposed, placed_array)
+     np.vstack, reshaped, permuted, placed_array)
 )  # fmt: skip
 #: What makes containers, or goes through them, whatever is in them.
 HOLDING: Final[frozenset[Any]] = frozenset(
@@ -47,7 +47,7 @@ def is_holding(fun: Any) -> bool:
 #: Methods of arrays that functions of NumPy do not have.
 _METHODS: Final[dict[str, Callable[..., Any]]] = {
     "reshape": reshaped,
-    "transpose": transposed,
+    "transpose": permuted,
     "flatten": np.ravel,
     "item": np.squeeze,
 }

@@ -3,18 +3,18 @@
 A rule is a Python function of its own: from the cotangent and the result of a call and its
 arguments to the cotangents of the arguments. It is in the language that is differentiated, so that
 derivatives of any order need no further rules. Most are formulas (``formulas``); others are
-functions: of containers (``containers``), NumPy's arrays (``arrays``, ``rearrangements``), matrices
-(``matrices``). What is made of other functions (``compositions``) has the derivative of those; what
-an operator stands for (``operators``) may be a method.
+functions: of containers (``containers``) and of some functions of NumPy (``arrays``). What an
+operator stands for (``operators``) may be a method.
 """
 
-from tinyjax.source.rules import arrays, containers, formulas, matrices, plain
+from tinyjax.source.rules import arrays, containers, formulas, plain
 from tinyjax.source.rules.arrays import METHODS
 from tinyjax.source.rules.containers import is_method
 from tinyjax.source.rules.formulas import SHARED, vars_of
 from tinyjax.source.rules.registry import (
     Rule,
     adjoint_of,
+    fits,
     inert,
     is_inert,
     places,
@@ -29,11 +29,11 @@ __all__ = [
     "adjoint_of",
     "arrays",
     "containers",
+    "fits",
     "formulas",
     "inert",
     "is_inert",
     "is_method",
-    "matrices",
     "places",
     "plain",
     "rule_adjoint",

@@ -1,4 +1,8 @@
-"""Rules of NumPy's functions of arrays."""
+"""Rules of NumPy's functions of arrays, where speed or the text of an adjoint needs one.
+
+All others, and calls with arguments that a rule here does not take, have the derivative of the
+function of the same name in ``tinyjax.numpy`` (``library``).
+"""
 
 from __future__ import annotations
 
@@ -9,35 +13,44 @@ import numpy as np
 from tinyjax.core.array import Array
 from tinyjax.source.cotangents import is_complex, reduce_to
 from tinyjax.source.origins import refusal
-from tinyjax.source.rules.containers import like_items
-from tinyjax.source.rules.rearrangements import (
-    is_inexact_value,
-    nested_like,
-    nested_shape,
-    places_along,
-    places_in,
-    scattered,
-)
+from tinyjax.source.rules.containers import like_items, placed_array
 from tinyjax.source.rules.registry import Function, adjoint_of, inert
 
-# Sums and extremes
+
+def is_inexact_value(x: Any) -> bool:
+    """Whether a number or an array has a derivative."""
+    return np.asarray(x).dtype.kind in "fcO" if not isinstance(x, Array) else True
+
+
+def nested_shape(x: Any) -> tuple[int, ...]:
+    """The shape of an array made of nested lists."""
+    if isinstance(x, (list, tuple)) and x:
+        return (len(x), *nested_shape(x[0]))
+    return np.shape(x)
+
+
+def nested_like(ct: Any, x: Any) -> Any:
+    """The cotangent of an array as that of the nested lists that it was made from."""
+    if isinstance(x, (list, tuple)):
+        parts = [nested_like(ct[i], x[i]) for i in range(len(x))]
+        return parts if isinstance(x, list) else tuple(parts)
+    return ct
+
+
+# Sums
 
 
 @adjoint_of(np.sum)
-def np_sum_adjoint(
-    ct: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = 0
-) -> Any:
+def np_sum_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """The derivative of np.sum."""
-    return nested_like(np_spread(ct, a, axis, keepdims), a), None, None, None, None
+    return nested_like(np_spread(ct, a, axis, keepdims), a), None
 
 
 @adjoint_of(np.mean)
-def np_mean_adjoint(
-    ct: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = 0
-) -> Any:
+def np_mean_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """The derivative of np.mean."""
     whole = np_spread(ct, a, axis, keepdims) * (np.size(y) / np.size(a))
-    return nested_like(whole, a), None, None, None, None
+    return nested_like(whole, a), None
 
 
 def np_spread(ct: Any, x: Any, axis: Any, keepdims: Any) -> Any:
@@ -47,57 +60,13 @@ def np_spread(ct: Any, x: Any, axis: Any, keepdims: Any) -> Any:
     return np.broadcast_to(ct, np.shape(x))
 
 
-@adjoint_of(np.prod)
-def np_prod_adjoint(
-    ct: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = 0
-) -> Any:
-    """The derivative of np.prod."""
-    if np.all(a):
-        found = np_spread(ct * y, a, axis, keepdims) / a
-    elif axis is None:
-        found = np.reshape(ct * products_of_others(np.ravel(a), 0), np.shape(a))
-    else:
-        found = np_spread(ct, a, axis, keepdims) * products_of_others(a, axis)
-    return nested_like(found, a), None, None, None, None
-
-
-def products_of_others(a: Any, axis: int) -> Any:
-    """For each item the product of the others along an axis, zeros among them or not."""
-    others = [np.prod(np.delete(a, i, axis), axis) for i in range(np.shape(a)[axis])]
-    return np.stack(others, axis)
-
-
-@adjoint_of(np.max, np.min, np.amax, np.amin)
-def np_extreme_adjoint(
-    ct: Any, y: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = 0
-) -> Any:
-    """The derivative of np.max, np.min, np.amax and np.amin: those that tie share."""
-    best = a == np_spread(y, a, axis, keepdims)
-    part = best / np.sum(best, axis=axis, keepdims=True)
-    return nested_like(np_spread(ct, a, axis, keepdims) * part, a), None, None, None
-
-
-@adjoint_of(np.cumsum)
-def np_cumsum_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None) -> Any:
-    """The derivative of np.cumsum."""
-    if axis is None:
-        return np.reshape(np.cumsum(ct[::-1])[::-1], np.shape(a)), None, None
-    return np.flip(np.cumsum(np.flip(ct, axis), axis), axis), None, None
-
-
-@adjoint_of(np.cumprod)
-def np_cumprod_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None) -> Any:
-    """The derivative of np.cumprod, of what is not zero.
-
-    Raises:
-        SourceError: a factor is zero.
-    """
-    if not np.all(a):
-        raise refusal(
-            "the derivative of np.cumprod is not known where a factor is zero. Write "
-            "np.stack([np.prod(a[: i + 1]) for i in range(len(a))])."
-        )
-    return np.reshape(np_cumsum_adjoint(ct * y, y, a, axis)[0], np.shape(a)) / a, None, None
+@adjoint_of(np.trace)
+def np_trace_adjoint(ct: Any, y: Any, a: Any) -> Any:
+    """The derivative of np.trace."""
+    if np.ndim(a) == 2:
+        return (on_diagonal(ct, a),)
+    rows, columns, *others = np.shape(a)
+    return (np.reshape(np.eye(rows, columns), (rows, columns, *[1 for _ in others])) * ct,)
 
 
 def on_diagonal(ct: Any, a: Any) -> Any:
@@ -116,114 +85,19 @@ def on_diagonal_adjoint(ct: Any, y: Any, value: Any, a: Any) -> Any:
     return np.trace(ct), None
 
 
-@adjoint_of(np.trace)
-def np_trace_adjoint(
-    ct: Any, y: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1
-) -> Any:
-    """The derivative of np.trace."""
-    if np.ndim(a) == 2 and offset == 0:
-        return on_diagonal(ct, a), None, None, None
-    where = places_in(np.diagonal, a, (offset, axis1, axis2), {})
-    whole = np.broadcast_to(np.expand_dims(ct, -1), np.shape(where))
-    return scattered(whole, where, np.shape(a)), None, None, None
-
-
-# Products
-
-
-@adjoint_of(np.outer)
-def np_outer_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
-    """The derivative of np.outer."""
-    return (
-        np.reshape(ct @ np.ravel(b), np.shape(a)),
-        np.reshape(np.ravel(a) @ ct, np.shape(b)),
-    )
-
-
-@adjoint_of(np.einsum)
-def np_einsum_adjoint(
-    ct: Any, y: Any, subscripts: Any, *operands: Any, optimize: Any = False
-) -> Any:
-    """The derivative of np.einsum, of subscripts that are a text."""
-    *terms, out = einsum_terms(subscripts, [np.ndim(x) for x in operands])
-    return (
-        None,
-        *[
-            np_einsum_part(ct, out, terms, operands, i) if is_inexact_value(x) else None
-            for i, x in enumerate(operands)
-        ],
-    )
-
-
-def np_einsum_part(ct: Any, out: str, terms: Any, operands: Any, place: int) -> Any:
-    """The cotangent of one operand of np.einsum."""
-    term, x = terms[place], operands[place]
-    once = "".join([c for i, c in enumerate(term) if c not in term[:i]])
-    others = [t for i, t in enumerate(terms) if i != place]
-    present = "".join([c for c in once if c in out or any(c in t for t in others)])
-    given = [x for i, x in enumerate(operands) if i != place]
-    found = np.einsum(f"{','.join([out, *others])}->{present}", ct, *given)
-    sizes = dict(zip(term, np.shape(x), strict=True))
-    found = np.reshape(found, tuple([sizes[c] if c in present else 1 for c in once]))
-    found = np.broadcast_to(found, tuple([sizes[c] for c in once]))
-    if once == term:
-        return reduce_to(found, x)
-    return scattered(found, places_along(f"{term}->{once}", np.shape(x)), np.shape(x))
-
-
-def einsum_terms(subscripts: Any, ranks: list[int]) -> list[str]:
-    """The subscripts of each operand of np.einsum and of its result, one letter for each axis.
-
-    Raises:
-        SourceError: they are no text.
-    """
-    if not isinstance(subscripts, str):
-        raise refusal(
-            "np.einsum was given no subscripts as a text, with which its derivative is not known. "
-            "Write np.einsum('ij,jk->ik', a, b)."
-        )
-    given, arrow, out = subscripts.replace(" ", "").partition("->")
-    terms = given.split(",")
-    free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in given]
-    width = max(
-        [r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t],
-        default=0,
-    )
-    rest = "".join(free[:width])
-    if not arrow:
-        letters = sorted(set(given) - set(",."))
-        out = ("..." if "..." in given else "") + "".join(c for c in letters if given.count(c) == 1)
-    full = [
-        t.replace("...", rest[width - (r - len(t.replace("...", ""))) :] if "..." in t else "")
-        for t, r in zip(terms, ranks, strict=True)
-    ]
-    return [*full, out.replace("...", rest)]
-
-
 # Shapes
 
 
 @adjoint_of(np.reshape)
-def np_reshape_adjoint(ct: Any, y: Any, a: Any, shape: Any = None, order: str = "C") -> Any:
+def np_reshape_adjoint(ct: Any, y: Any, a: Any, shape: Any) -> Any:
     """The derivative of np.reshape."""
-    return nested_like(np.reshape(ct, np.shape(a), order=known_order(order)), a), None, None
+    return nested_like(np.reshape(ct, np.shape(a)), a), None
 
 
 @adjoint_of(np.ravel)
-def np_ravel_adjoint(ct: Any, y: Any, a: Any, order: str = "C") -> Any:
+def np_ravel_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of np.ravel."""
-    return nested_like(np.reshape(ct, np.shape(a), order=known_order(order)), a), None
-
-
-def known_order(order: Any) -> Any:
-    """An order of items that does not depend on how they lie in memory.
-
-    Raises:
-        SourceError: it does.
-    """
-    if order not in ("C", "F"):
-        raise refusal(f"the order {order!r} has no derivative. Use 'C' or 'F'.")
-    return order
+    return (nested_like(np.reshape(ct, np.shape(a)), a),)
 
 
 @adjoint_of(np.expand_dims, np.squeeze)
@@ -239,34 +113,9 @@ def np_broadcast_to_adjoint(ct: Any, y: Any, array: Any, shape: Any) -> Any:
 
 
 @adjoint_of(np.transpose)
-def np_transpose_adjoint(ct: Any, y: Any, a: Any, axes: Any = None) -> Any:
+def np_transpose_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of np.transpose."""
-    if axes is None:
-        return np.transpose(ct), None
-    return np.transpose(ct, inverse_order(axes)), None
-
-
-def inverse_order(axes: Any) -> tuple[int, ...]:
-    """The permutation that undoes another."""
-    return tuple(np.argsort([axis % len(axes) for axis in axes]).tolist())
-
-
-@adjoint_of(np.swapaxes)
-def np_swapaxes_adjoint(ct: Any, y: Any, a: Any, axis1: int, axis2: int) -> Any:
-    """The derivative of np.swapaxes."""
-    return np.swapaxes(ct, axis1, axis2), None, None
-
-
-@adjoint_of(np.moveaxis)
-def np_moveaxis_adjoint(ct: Any, y: Any, a: Any, source: Any, destination: Any) -> Any:
-    """The derivative of np.moveaxis."""
-    return np.moveaxis(ct, destination, source), None, None
-
-
-@adjoint_of(np.flip)
-def np_flip_adjoint(ct: Any, y: Any, m: Any, axis: Any = None) -> Any:
-    """The derivative of np.flip."""
-    return nested_like(np.flip(ct, axis), m), None
+    return (np.transpose(ct),)
 
 
 @adjoint_of(np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.copy)
@@ -286,38 +135,9 @@ def np_stack_adjoint(ct: Any, y: Any, arrays: Any, axis: int = 0) -> Any:
     return like_items([moved[i] for i in range(len(arrays))], arrays), None
 
 
-@adjoint_of(np.concatenate)
-def np_concatenate_adjoint(ct: Any, y: Any, arrays: Any, axis: Any = 0) -> Any:
-    """The derivative of np.concatenate."""
-    along = 0 if axis is None else axis
-    sizes = [np.size(part) if axis is None else np.shape(part)[axis] for part in arrays]
-    starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    moved = np.moveaxis(ct, along, 0)
-    parts = [
-        np.moveaxis(moved[starts[i] : starts[i] + sizes[i]], 0, along) for i in range(len(arrays))
-    ]
-    if axis is None:
-        parts = [np.reshape(part, np.shape(arrays[i])) for i, part in enumerate(parts)]
-    return like_items([nested_like(p, arrays[i]) for i, p in enumerate(parts)], arrays), None
-
-
-@adjoint_of(np.sort)
-def np_sort_adjoint(ct: Any, y: Any, a: Any, axis: Any = -1) -> Any:
-    """The derivative of np.sort."""
-    return nested_like(scattered(ct, sorted_places(a, axis), np.shape(a)), a), None
-
-
-def sorted_places(x: Any, axis: Any) -> Any:
-    """The numbers of the items, from one, in their order along an axis."""
-    numbers = np.arange(1, np.size(x) + 1)
-    if axis is None:
-        return numbers[np.argsort(x, axis=None)]
-    return np.take_along_axis(numbers.reshape(np.shape(x)), np.argsort(x, axis), axis)
-
-
 @adjoint_of(np.arange)
 def np_arange_adjoint(ct: Any, y: Any, start: Any, stop: Any = None, step: Any = 1) -> Any:
-    """The derivative of np.arange, of whose numbers there are as many as there are."""
+    """The derivative of np.arange: the length is constant."""
     if stop is None:
         return None, None, None
     return reduce_to(np.sum(ct), start), None, reduce_to(np.sum(ct * np.arange(len(y))), step)
@@ -335,16 +155,26 @@ def np_imag_adjoint(ct: Any, y: Any, val: Any) -> Any:
     return (ct * -1j if is_complex(val) else None,)
 
 
+# Transforms, which tinyjax.numpy does not have
+
+
 @adjoint_of(np.fft.fft)
 def np_fft_adjoint(ct: Any, y: Any, a: Any, n: Any = None, axis: int = -1) -> Any:
-    """The derivative of np.fft.fft, of as many numbers as there are."""
+    """The derivative of np.fft.fft: the length is that of the axis."""
     return reduce_to(np.fft.fft(ct, whole_length(n, a, axis), axis), a), None, None
 
 
 @adjoint_of(np.fft.ifft)
 def np_ifft_adjoint(ct: Any, y: Any, a: Any, n: Any = None, axis: int = -1) -> Any:
-    """The derivative of np.fft.ifft, of as many numbers as there are."""
+    """The derivative of np.fft.ifft: the length is that of the axis."""
     return reduce_to(np.fft.ifft(ct, whole_length(n, a, axis), axis), a), None, None
+
+
+@adjoint_of(np.fft.rfft)
+def np_rfft_adjoint(ct: Any, y: Any, a: Any) -> Any:
+    """The derivative of np.fft.rfft."""
+    rest = np.zeros((*np.shape(ct)[:-1], np.shape(a)[-1] - np.shape(ct)[-1]))
+    return (reduce_to(np.fft.fft(np.concatenate([ct, rest], -1)), a),)
 
 
 def whole_length(n: Any, a: Any, axis: int) -> Any:
@@ -358,12 +188,25 @@ def whole_length(n: Any, a: Any, axis: int) -> Any:
     return n
 
 
-inert.update((einsum_terms, known_order, inverse_order, sorted_places, whole_length))
+# Methods
 
 
-def flattened(a: Any, order: str = "C") -> Any:
+def flattened(a: Any, order: Any = "C") -> Any:
     """``a.flatten(order)``."""
-    return np.ravel(a, known_order(order))
+    return np.reshape(a, -1, order=order)
+
+
+def reshaped(x: Any, *shape: Any, order: Any = "C") -> Any:
+    """``x.reshape(...)``."""
+    sizes = shape[0] if len(shape) == 1 else shape
+    return np.reshape(x, sizes) if order == "C" else np.reshape(x, sizes, order=order)
+
+
+def permuted(x: Any, *axes: Any) -> Any:
+    """``x.transpose(...)``."""
+    if not axes:
+        return np.transpose(x)
+    return np.transpose(x, axes[0] if len(axes) == 1 else axes)
 
 
 def converted(a: Any, dtype: Any) -> Any:
@@ -375,6 +218,11 @@ def converted(a: Any, dtype: Any) -> Any:
 def converted_adjoint(ct: Any, y: Any, a: Any, dtype: Any) -> Any:
     """The derivative of converted."""
     return reduce_to(ct, a) if is_inexact_value(y) else None, None
+
+
+def compressed(a: Any, condition: Any, axis: Any = None) -> Any:
+    """``a.compress(condition)``."""
+    return np.compress(condition, a, axis)
 
 
 def listed(a: Any) -> Any:
@@ -403,28 +251,33 @@ def single(a: Any, *index: Any) -> Any:
 @adjoint_of(single)
 def single_adjoint(ct: Any, y: Any, a: Any, *index: Any) -> Any:
     """The derivative of single."""
-    where = places_in(np.ndarray.item, a, index, {})
-    return (scattered(ct, where, np.shape(a)), *[None for _ in index])
+    if np.ndim(a) == 0:
+        return (ct, *[None for _ in index])
+    return (placed_array(ct, a, place_of_item(a, index)), *[None for _ in index])
 
 
-#: Functions that do what a method of NumPy's arrays does.
+def place_of_item(a: Any, index: tuple[Any, ...]) -> Any:
+    """The index of ``a.item(*index)``, as a tuple."""
+    if len(index) > 1:
+        return index
+    (flat,) = index or (0,)
+    return flat if isinstance(flat, tuple) else np.unravel_index(flat % np.size(a), np.shape(a))
+
+
+#: Functions that do what a method of NumPy's arrays does, but for those of the same name.
 METHODS: Final[dict[str, Function]] = {
-    "flatten": flattened,
     "astype": converted,
-    "tolist": listed,
+    "compress": compressed,
+    "flatten": flattened,
     "item": single,
-    **{
-        name: getattr(np, name)
-        for name in (
-            "clip", "conj", "conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot", "max",
-            "mean", "min", "prod", "ravel", "repeat", "reshape", "squeeze", "std", "sum",
-            "swapaxes", "take", "trace", "transpose", "var",
-        )
-    },
-}  # fmt: skip
+    "reshape": reshaped,
+    "tolist": listed,
+    "transpose": permuted,
+}
 
 inert.update(
-    (np.shape, np.ndim, np.size, np.zeros, np.ones, np.empty, np.eye, np.identity,
+    (is_inexact_value, nested_shape, whole_length, place_of_item,
+     np.shape, np.ndim, np.size, np.zeros, np.ones, np.empty, np.eye, np.identity,
      np.zeros_like, np.ones_like, np.empty_like, np.argmax, np.argmin, np.argsort, np.sign,
      np.floor, np.ceil, np.round, np.rint, np.trunc, np.isnan, np.isinf, np.isfinite, np.equal,
      np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.logical_and,
@@ -433,5 +286,6 @@ inert.update(
      np.result_type, np.broadcast_shapes, np.tri, np.indices, np.digitize, np.issubdtype,
      np.floor_divide, np.heaviside, np.signbit, np.lexsort, np.isin, np.tril_indices,
      np.triu_indices, np.diag_indices, np.unravel_index, np.ravel_multi_index, np.iscomplexobj,
-     np.isrealobj, np.isscalar, np.isreal, np.iscomplex, np.array2string, np.errstate)
+     np.isrealobj, np.isscalar, np.isreal, np.iscomplex, np.array2string, np.errstate,
+     np.linalg.matrix_rank)
 )  # fmt: skip

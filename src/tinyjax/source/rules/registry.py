@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
@@ -46,6 +46,11 @@ rules: Final[dict[Function, Rule]] = {}
 inert: Final[set[Function]] = set()
 
 
+def fits(fun: Function, count: int, names: tuple[str, ...]) -> bool:
+    """Whether a function's rule takes so many arguments by position, and these by keyword."""
+    return _places(rules[fun].adjoint, count, names) is not None
+
+
 def places(
     fun: Function, count: int, names: tuple[str, ...] = (), location: Location | None = None
 ) -> tuple[int | None, ...]:
@@ -56,16 +61,27 @@ def places(
     """
     found = _places(rules[fun].adjoint, count, names)
     if found is None:
-        name = getattr(fun, "__name__", str(fun))
         parameters = list(inspect.signature(rules[fun].adjoint).parameters.values())[2:]
-        known = [str(p).partition(":")[0] for p in parameters if p.name != "out"]
-        given = f"{count} by position" + (f" and {', '.join(names)}" if names else "")
-        raise SourceError(
-            f"no derivative is known of {name} with these arguments ({given}). It is known of "
-            f"{name}({', '.join(known)}).",
-            location or program_location(),
-        )
+        raise unknown_arguments(fun, count, names, parameters, location)
     return found
+
+
+def unknown_arguments(
+    fun: Function,
+    count: int,
+    names: tuple[str, ...],
+    taken: Iterable[inspect.Parameter],
+    location: Location | None = None,
+) -> SourceError:
+    """The error of a function whose derivative is known of other arguments only."""
+    name = getattr(fun, "__name__", str(fun))
+    known = ", ".join([str(p).partition(":")[0] for p in taken])
+    given = f"{count} by position" + (f" and {', '.join(names)}" if names else "")
+    return SourceError(
+        f"no derivative is known of {name} with these arguments ({given}). It is known of "
+        f"{name}({known}).",
+        location or program_location(),
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -21,6 +21,7 @@ import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
 from tinyjax.scipy import special
 from tinyjax.source import runtime
+from tinyjax.source.counterparts import counterpart
 from tinyjax.source.staging import classes, comparisons, items, numbers, texts
 from tinyjax.source.staging.numbers import is_integer
 from tinyjax.source.staging.values import holds_tracer, is_undecided
@@ -222,10 +223,10 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
             method: Leaf = getattr(jnp.asarray(function.__self__), function.__name__)
             return method
         return None
-    module = getattr(function, "__module__", None) or ""
-    if not (isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"):
-        return None
-    return _of_numpy(function, module) if holds_tracer(given) else None
+    if isinstance(function, type) and issubclass(function, np.generic):
+        return functools.partial(jnp.asarray, dtype=function) if holds_tracer(given) else None
+    found = counterpart(function)
+    return found if found is not None and holds_tracer(given) else None
 
 
 def _holds_array(value: Any) -> bool:
@@ -246,16 +247,6 @@ def _concerns(function: Any, given: tuple[Any, ...]) -> bool:
     if function is operator.getitem:
         return holds_tracer(given[1], undecided=not isinstance(given[0], np.ndarray))
     return holds_tracer(given, undecided=function in _DECIDING)
-
-
-def _of_numpy(function: Any, module: str) -> Leaf | None:
-    name = getattr(function, "__name__", "")
-    if isinstance(function, type):
-        if not issubclass(function, np.generic):
-            return None
-        return functools.partial(jnp.asarray, dtype=function)
-    found: Leaf | None = getattr(jnp.linalg if "linalg" in module else jnp, name, None)
-    return found
 
 
 def makes_text(function: Any) -> bool:
