@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from heapq import heappop, heappush
 
+from intervals import Interval, IntervalArithmetic
 from tinyjax import source
-from tinyjax.source.contexts import Interval, IntervalArithmetic
 
 LOWER, UPPER, TOLERANCE = -6.0, 8.0, 1e-4
 

@@ -93,6 +93,34 @@ def test_deep_equilibrium(steps: int, status: int) -> None:
     assert float(difference[1]) < 1e-4
 
 
+def test_intervals() -> None:
+    done = run("intervals.py")
+    assert done.returncode == 0, done.stderr
+    shown = dict(line.split(": ") for line in done.stdout.splitlines())
+    x = np.linspace(0.5, 1.0, 1001)
+    for title, values in (("values", np.sin(x) + x / 4), ("slopes", np.cos(x) + 0.25)):
+        lower, upper = (float(word) for word in shown[title].split()[1::2])
+        assert lower <= values.min() + 1e-6
+        assert values.max() <= upper + 1e-6
+        assert upper - lower <= 1.01 * (values.max() - values.min())
+
+
+def test_sparsity() -> None:
+    done = run("sparsity.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "neighbours:",
+        "[[1 1 0 0]",
+        " [0 1 1 0]",
+        " [0 0 1 1]]",
+        "Hessian of a chain:",
+        "[[1 1 0 0]",
+        " [1 1 1 0]",
+        " [0 1 1 1]",
+        " [0 0 1 1]]",
+    ]
+
+
 def test_enclosure() -> None:
     done = run("enclosure.py")
     assert done.returncode == 0, done.stderr

@@ -2,10 +2,9 @@
 
 A program inside a program is staged, transformed, lowered and printed by functions that call
 themselves, at up to 25 frames of Python's a level: its limit of 1,000 would be reached at a depth
-themselves, at up to 25 frames of Python's a level: its limit of 1,000 would be reached at a depth
 of 40. Each level but the outermost ones therefore brings room for its own frames and takes it away
-again. Those outermost ones, which nearly all programs are, cost an addition. The limit is one for all
-threads, so the levels of all of them add up. What recurs without end still ends in a
+again. Those outermost ones, which nearly all programs are, cost an addition. The limit is one for
+all threads, so the levels of all of them add up. What recurs without end still ends in a
 ``RecursionError``, before the stack of the process does: staging takes 2.3 KB of that a level,
 where 8 MB are usual.
 """

@@ -1,4 +1,8 @@
-"""Which results depend on which arguments."""
+"""Which results of a function depend on which arguments: the pattern of its Jacobian.
+
+A context of ``source.with_context`` that computes with values that know what they depend on. The
+pattern of a Hessian is that of the gradient.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,10 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import tree
+from boxes import ORDERING, REARRANGING, BoxContext, total
+from tinyjax import source, tree
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import SourceError
-from tinyjax.source.context import with_context
-from tinyjax.source.contexts.boxes import ORDERING, REARRANGING, BoxContext, total
 from tinyjax.source.cotangents import is_differentiable
 from tinyjax.source.rules import is_inert
 from tinyjax.source.runtime import Box, is_in
@@ -71,7 +74,7 @@ class SparsityDetector(BoxContext[Tagged]):
 
     Example:
         >>> import numpy as np
-        >>> from tinyjax.source.contexts import SparsityDetector
+        >>> from sparsity import SparsityDetector
         >>> def steps(x):
         ...     return [x[i + 1] - x[i] ** 2 for i in range(len(x) - 1)]
         >>> SparsityDetector().pattern(steps, np.arange(4.0)).astype(int)
@@ -109,7 +112,7 @@ class SparsityDetector(BoxContext[Tagged]):
             rows = identity[start : start + size].reshape(*np.shape(leaf), sum(sizes))
             tagged.append(Tagged(value, rows))
             start += size
-        out = with_context(self, fun)(*tree.unflatten(treedef, tagged))
+        out = source.with_context(self, fun)(*tree.unflatten(treedef, tagged))
         parts = [self.pattern_of(leaf, sum(sizes)) for leaf in tree.leaves(out)]
         return np.concatenate([part.reshape(-1, sum(sizes)) for part in parts])
 
@@ -283,3 +286,22 @@ _PICKING: Final = frozenset((np.max, np.min, np.amax, np.amin))
 _PRODUCTS: Final = frozenset((operator.matmul, np.matmul, np.dot))
 #: What gives a number as it is.
 _SAME: Final = frozenset((float, np.float64, complex))
+
+
+def chain(x: Any) -> Any:
+    """A sum of products of neighbours."""
+    total = 0.0
+    for i in range(len(x) - 1):
+        total = total + math.sin(x[i] * x[i + 1])
+    return total
+
+
+def main() -> None:
+    print("neighbours:")
+    print(SparsityDetector().pattern(lambda x: x[1:] * x[:-1], np.ones(4)).astype(int))
+    print("Hessian of a chain:")
+    print(SparsityDetector().pattern(source.grad(chain), np.ones(4)).astype(int))
+
+
+if __name__ == "__main__":
+    main()
