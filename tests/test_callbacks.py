@@ -30,6 +30,7 @@ from tinyjax import (
     pure_callback,
     vmap,
 )
+from tinyjax.callbacks import checks
 from tinyjax.core import simplify
 from tinyjax.core.jaxpr import effects
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
@@ -429,6 +430,20 @@ def test_error_if_passes_values_and_derivatives_through(mode: Any) -> None:
     for fun in (f, grad(f), grad(jit(f)), lambda x: vmap(f)(jnp.array([1.0, x]))):
         with pytest.raises(CheckFailedError, match="too large"):
             mode(fun)(11.0)
+
+
+def test_python_is_called_for_a_check_that_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+    monkeypatch.setattr(checks, "_error_if_impl", lambda *_: seen.append(True))
+
+    def body(k: Any, state: Any) -> Any:
+        limit, x = state
+        return limit, error_if(x, (k == limit) | (jnp.stack([x, x]) < 0), "the limit")
+
+    loop = jit(lambda *state: lax.fori_loop(0, 50, body, state))
+    for limit, calls in ((100, 0), (7, 1)):
+        loop(limit, 1.0)
+        assert len(seen) == calls
 
 
 # Control flow

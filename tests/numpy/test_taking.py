@@ -209,3 +209,5 @@ def test_compress_and_extract() -> None:
     check(got, np.concatenate([X[:, mask], np.full((2, 1, 4), -1.0)], 1))
     with pytest.raises(ConcretizationError, match=r"jnp\.where"):
         tj.jit(lambda m: taking.compress(m, X, 1))(mask)
+    traced = tj.jit(lambda v: taking.compress(mask, X, 1, size=3, fill_value=v))(np.float32(-1))
+    np.testing.assert_array_equal(traced, got)

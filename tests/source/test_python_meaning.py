@@ -21,7 +21,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import source
 from tinyjax.core.jaxpr import eval_jaxpr
-from tinyjax.errors import TinyjaxError
+from tinyjax.errors import CheckFailedError, TinyjaxError
 
 POINTS = [
     (1.0, 0.75, 3, 2),
@@ -287,3 +287,38 @@ def test_expressions_are_compiled_and_mapped_alike() -> None:
             ):
                 np.testing.assert_allclose(one, found[i], 1e-12, 1e-12, err_msg=expression)
                 np.testing.assert_allclose(lane[i], found[i], 1e-12, 1e-12, err_msg=expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "small", "large"),
+    [
+        ("m * n", (2**31, 2**31), (2**32, 2**31)),
+        ("m + n", (2**62, 2**61), (2**62, 2**62)),
+        ("m - n", (2**62, -(2**61)), (-(2**62), 2**62 + 2**20)),
+        ("m ** n", (3, 39), (3, 41)),
+        ("m << n", (3, 60), (3, 63)),
+    ],
+)
+def test_integers_of_more_than_64_bits_are_errors(
+    expression: str, small: tuple[int, int], large: tuple[int, int]
+) -> None:
+    fun = compiled(f"def program(m, n):\n    return {expression}")
+    with tinyjax.default_dtypes("float64"):
+        staged = tinyjax.jit(fun, control_flow="source")
+        assert int(staged(*small)) == fun(*small)
+        with pytest.raises(CheckFailedError, match="more than 64 bits"):
+            staged(*large)
+
+
+def test_sums_of_a_loop_are_checked() -> None:
+    def doubled(n: int) -> int:
+        found = 1
+        for _ in range(n):
+            found += found
+        return found
+
+    with tinyjax.default_dtypes("float64"):
+        staged = tinyjax.jit(doubled, control_flow="source")
+        assert int(staged(62)) == 2**62
+        with pytest.raises(CheckFailedError, match=r"more than 64 bits(.|\n)*found \+= found"):
+            staged(64)

@@ -419,7 +419,7 @@ def compress(
     places = flatnonzero(mask, size=size, fill_value=x.shape[axis])
     taken = take(x, places, axis, mode="fill")
     beyond = ew.ge(places, full_like(places, x.shape[axis]))
-    beyond = reshape(beyond, (-1, *(1,) * (x.ndim - axis - 1)))
+    beyond = reshape(beyond, (size, *(1,) * (x.ndim - axis - 1)))
     return convert(pick(beyond, fill_value, taken), x.dtype)
 
 

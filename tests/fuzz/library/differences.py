@@ -156,7 +156,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference("the step of `linspace`", r"numpy\.linspace", "reference", "dtype of result 1"),
     Difference(
         "are weakly typed",
-        r"numpy\.(log2|log10|resize|polyval|logaddexp2?|angle|hypot|rint|take|compress|extract|nan_to_num|put_along_axis)"
+        r"numpy\.(log2|log10|resize|polyval|logaddexp2?|angle|hypot|rint|take|compress|extract|nan_to_num|put_along_axis|heaviside)"
         r"|lax\.(reduce_.*|abs|real|imag)|nn\..*|scipy\.special\..*",
         "reference",
         "weak",
@@ -220,11 +220,18 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference("`geomspace` keeps its ends", r"numpy\.geomspace", "reference", "values"),
     Difference("`trapezoid` that are infinite", r"numpy\.trapezoid", "reference", "values"),
     Difference("`entr(0)` is 0", r".*(entr|xlogy|xlog1py)", "reference", "zeros"),
+    Difference("`sign(-0.0)` is 0", r".*sign", "reference", "zeros"),
+    Difference("`modf` of infinity", r"numpy\.modf", "reference", "values.*nan"),
     Difference("A bool times", r".*", "reference", "zeros", has("b")),
     Difference(
         "`linspace`'s start", r"numpy\.((lin|geom|log)space|(nan)?quantile)", "reference", "zeros"
     ),
-    Difference("A float that an integer type", r"numpy\.u?int\d+", "reference", "values"),
+    Difference(
+        "A float that an integer type",
+        r"numpy\.(u?int\d+|logspace|geomspace|linspace)",
+        "reference",
+        "values",
+    ),
     Difference("the first of equal", r"lax\.approx_m.*", "reference", "values"),
     Difference("`gather` without a `mode`", r"lax\.gather", "jvp|vjp", "values"),
     Difference("of an integer have", r".*xlog1?p?y", "jvp|vjp", TAKEN, has_number),

@@ -319,6 +319,7 @@ BY_ANNOTATION: Final[dict[str, Strategy]] = {
 BY_NAME: Final[dict[str, Strategy]] = {
     "axis": lambda call: UNSET,  # replaced below, by annotation
     "where": optional(mask),
+    "unique_indices": lambda call: UNSET,  # what comes of a promise that is broken is not defined
     "initial": optional(lambda call: call.draw.one((0, 1, 2.0, -1, True))),
     "key": key,
     "keys": key,

@@ -109,7 +109,7 @@ def _by_name(names: str, module: Any) -> dict[Any, Leaf]:
 #: What takes the place of a function of numbers, where one of them is an array.
 NUMERIC: Final[dict[Any, Leaf]] = {
     operator.add: numbers.add,
-    operator.sub: numbers.arithmetic(operator.sub),
+    operator.sub: numbers.subtract,
     operator.mul: numbers.multiply,
     operator.truediv: numbers.divide,
     operator.floordiv: numbers.floor_divide,

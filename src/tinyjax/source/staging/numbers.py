@@ -93,6 +93,41 @@ def arithmetic(operation: Binary) -> Binary:
     return applied
 
 
+def growing(operation: Binary) -> Binary:
+    """An operator of integers whose result may need more than 64 bits, which is checked."""
+    plain = arithmetic(operation)
+
+    def applied(x: Any, y: Any) -> Any:
+        result = plain(x, y)
+        _check_size(operation, x, y, result)
+        return result
+
+    return applied
+
+
+def _check_size(operation: Binary, x: Any, y: Any, result: Any) -> None:
+    """Raise where a Python integer would have more bits than a traced one."""
+    if not (is_scalar(result) and result.weak_type and result.dtype == dtypes.int64):
+        return
+    if operation in _SUMS and (_is_small(x) or _is_small(y)):
+        return  # no program counts that far
+    size = abs(operation(*[convert(as_array(z), dtypes.float64, False) for z in (x, y)]))
+    check(
+        size >= 2.0**63,
+        OverflowError("an integer has more than 64 bits, the most that a traced one may have"),
+    )
+
+
+_SUMS: Final = (operator.add, operator.sub)
+
+
+def _is_small(x: Any) -> bool:
+    """Whether a number is a step of a count: static, a truth value, or of few bits."""
+    if isinstance(x, Array):
+        return x.dtype.kind in "bu" or x.dtype.itemsize < 4
+    return isinstance(x, (int, np.integer)) and abs(int(x)) < 2**31
+
+
 def bitwise(operation: Binary) -> Binary:
     """``&``, ``|`` or ``^``, of which two truth values make a truth value."""
 
@@ -108,8 +143,9 @@ def _is_truth(x: Any) -> bool:
     return isinstance(x, bool) or (is_scalar(x) and x.dtype == dtypes.bool_)
 
 
-add: Final = arithmetic(operator.add)
-multiply: Final = arithmetic(operator.mul)
+add: Final = growing(operator.add)
+subtract: Final = growing(operator.sub)
+multiply: Final = growing(operator.mul)
 
 
 def divide(x: Any, y: Any) -> Any:
@@ -174,7 +210,9 @@ def power(x: Any, y: Any, modulus: Any = None) -> Any:
                     "write float(x) ** n"
                 ),
             )
-    return x**y
+    result = x**y
+    _check_size(operator.pow, x, y, result)
+    return result
 
 
 def shift(operation: Binary) -> Binary:
@@ -185,9 +223,16 @@ def shift(operation: Binary) -> Binary:
             return operation(x, y)
         x, y = as_number(x, y), as_number(y, x)
         check(as_array(y) < 0, ValueError("negative shift count"))
-        return operation(x, y)
+        result = operation(x, y)
+        if operation is operator.lshift:
+            _check_size(_times_power, x, y, result)
+        return result
 
     return applied
+
+
+def _times_power(x: Any, y: Any) -> Any:
+    return x * 2.0**y
 
 
 def unary(operation: Callable[[Any], Any]) -> Callable[[Any], Any]:
