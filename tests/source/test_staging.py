@@ -12,6 +12,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import source
+from tinyjax.errors import CheckFailedError
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -485,3 +486,19 @@ def test_functions_of_numpy_and_matrices() -> None:
 def test_no_tracer_is_left_behind(fun: Callable[..., Any]) -> None:
     with tinyjax.config.scoped(check_leaks=True, check_jaxprs=True):
         tinyjax.make_jaxpr(source.stage(fun))(3.0)
+
+
+def test_python_integers_stay_python_integers_when_they_are_mapped() -> None:
+    def counted(x: Any) -> Any:
+        power = 1
+        for _ in range(20):
+            power *= 3
+            if x > 0:
+                power *= 3
+        return power % 7 + x
+
+    with tinyjax.default_dtypes("float64"):
+        for mapped in (tinyjax.vmap(source.stage(counted)), tinyjax.vmap(tinyjax.jit(counted, control_flow="source"))):
+            np.testing.assert_allclose(mapped(jnp.array([-1.0, -0.5])), [1.0, 1.5])
+            with pytest.raises(CheckFailedError, match="more than 64 bits"):
+                mapped(jnp.array([-1.0, 1.0]))

@@ -103,7 +103,7 @@ def _dynamic_slice_type(
             f"dynamic_slice needs a size for each axis of {x}, at most the axis's own, but got "
             f"{params.sizes}."
         )
-    return (ShapedArray(params.sizes, x.dtype),)
+    return (ShapedArray(params.sizes, x.dtype, x.weak_type),)
 
 
 @dynamic_slice_p.def_lowering

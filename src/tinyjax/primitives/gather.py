@@ -174,7 +174,7 @@ def _gather_type(avals: Sequence[ShapedArray], params: GatherParams) -> Sequence
     inside = dict(zip(offsets, windows.window_shape, strict=True))
     rest = iter(indices.shape[:-1])
     shape = tuple([inside[i] if i in inside else next(rest) for i in range(ndim)])
-    return (ShapedArray(shape, x.dtype),)
+    return (ShapedArray(shape, x.dtype, x.weak_type),)
 
 
 @gather_p.def_lowering
