@@ -12,11 +12,11 @@ from typing import Any, Final, Generic, TypeVar
 import attrs
 import numpy as np
 
+from tinyjax.source.adjoint.cotangents import gradient_like, number, one_like, reduce_to
+from tinyjax.source.adjoint.rules.arrays import permuted, reshaped
+from tinyjax.source.adjoint.rules.containers import placed_array
 from tinyjax.source.context import Context, is_leaf
-from tinyjax.source.cotangents import gradient_like, number, one_like, reduce_to
-from tinyjax.source.rules.arrays import permuted, reshaped
-from tinyjax.source.rules.containers import placed_array
-from tinyjax.source.runtime import is_in
+from tinyjax.source.ir.runtime import is_in
 
 B = TypeVar("B")
 

@@ -18,8 +18,8 @@ import numpy as np
 from boxes import REARRANGING, BoxContext, total
 from tinyjax import source
 from tinyjax.errors import ArgumentError, SourceError
-from tinyjax.source.rules.formulas import exponent_slope
-from tinyjax.source.runtime import Box, is_in
+from tinyjax.source.adjoint.rules.formulas import exponent_slope
+from tinyjax.source.ir.runtime import Box, is_in
 
 #: The lower and the upper end; float64, numbers or arrays.
 Ends = tuple[Any, Any]

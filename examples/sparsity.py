@@ -19,9 +19,9 @@ from boxes import ORDERING, REARRANGING, BoxContext, total
 from tinyjax import source, tree
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import SourceError
-from tinyjax.source.cotangents import is_differentiable
-from tinyjax.source.rules import is_inert
-from tinyjax.source.runtime import Box, is_in
+from tinyjax.source.adjoint.cotangents import is_differentiable
+from tinyjax.source.adjoint.rules import is_inert
+from tinyjax.source.ir.runtime import Box, is_in
 
 Pattern = np.ndarray[Any, np.dtype[np.bool_]]
 

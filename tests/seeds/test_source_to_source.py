@@ -16,9 +16,10 @@ import numpy as np
 
 import tinyjax
 from tinyjax import source
-from tinyjax.source.cotangents import accumulate
-from tinyjax.source.ir import Call, Constant, Statement, Variable, renumbered
-from tinyjax.source.verify import verify
+from tinyjax.source.adjoint.cotangents import accumulate
+from tinyjax.source.ir.program import Call, Constant, Statement, Variable
+from tinyjax.source.ir.simplify import renumbered
+from tinyjax.source.ir.verify import verify
 
 
 def bar(x: Any) -> Any:

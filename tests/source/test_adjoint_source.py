@@ -155,7 +155,7 @@ def test_how_a_loop_reads() -> None:
         == """\
 from typing import Any
 
-from tinyjax.source.pullbacks import Pullback
+from tinyjax.source.adjoint.pullbacks import Pullback
 
 
 def pullback_of_power(stack: Any, ct: float) -> tuple[None, float, None]:
@@ -189,9 +189,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tinyjax.source.pullbacks import Pullback
-from tinyjax.source.rules.arrays import np_trace_adjoint
-from tinyjax.source.rules.operators import matrix_product_adjoint
+from tinyjax.source.adjoint.pullbacks import Pullback
+from tinyjax.source.adjoint.rules.arrays import np_trace_adjoint
+from tinyjax.source.adjoint.rules.operators import matrix_product_adjoint
 
 
 def pullback_of_product_trace(

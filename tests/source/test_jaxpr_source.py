@@ -17,7 +17,7 @@ from tinyjax import lax, source
 from tinyjax.core.array import as_array
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, typecheck_jaxpr
 from tinyjax.errors import ArgumentError, SourceError
-from tinyjax.source.programs import aval, op
+from tinyjax.source.jaxprs.programs import aval, op
 
 
 def equal_again(closed: ClosedJaxpr) -> str:
@@ -135,7 +135,7 @@ def test_the_text_of_a_program() -> None:
         source.jaxpr_source(closed)
         == """\
 from tinyjax import Array, dtypes
-from tinyjax.source.programs import array, literal, op, program
+from tinyjax.source.jaxprs.programs import array, literal, op, program
 
 constant_1 = array("float32[2]", "-1.0 -0.8181818127632141")
 

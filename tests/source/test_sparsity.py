@@ -12,7 +12,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from sparsity import SparsityDetector
 from tinyjax import source
-from tinyjax.source.cotangents import is_differentiable, is_record
+from tinyjax.source.adjoint.cotangents import is_differentiable, is_record
 
 
 def power(x: Any, n: int) -> Any:

@@ -14,8 +14,8 @@ import tinyjax.numpy as jnp
 from tinyjax import debug, lax, source
 from tinyjax.core.jaxpr import Jaxpr, subjaxprs
 from tinyjax.errors import CheckFailedError
-from tinyjax.source import frontend
-from tinyjax.source.find import FunctionNode, find_function
+from tinyjax.source.ir import read as front_end
+from tinyjax.source.ir.find import FunctionNode, find_function
 from tinyjax.source.staging import function
 from tinyjax.source.staging.graph import Graph
 from tinyjax.xla import cache_info
@@ -254,7 +254,7 @@ def test_the_source_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return find_function(code)
 
     monkeypatch.setattr(function, "Graph", Counted)
-    monkeypatch.setattr(frontend, "find_function", find)
+    monkeypatch.setattr(front_end, "find_function", find)
     staged = source.stage(program)
     tinyjax.jit(staged)(1.0)
     tinyjax.jit(tinyjax.grad(staged))(1.0)

@@ -7,10 +7,10 @@ and loops may depend on the values, on floats and NumPy arrays as they are.
 
 from tinyjax.source.api import adjoint_source, forward, grad, value_and_grad, vjp
 from tinyjax.source.context import Context, with_context
-from tinyjax.source.frontend import ir_of
-from tinyjax.source.interpret import evaluate
-from tinyjax.source.ir import IR
-from tinyjax.source.jaxpr_source import jaxpr_of_source, jaxpr_source
+from tinyjax.source.ir.interpret import evaluate
+from tinyjax.source.ir.program import IR
+from tinyjax.source.ir.read import ir_of
+from tinyjax.source.jaxprs.writing import jaxpr_of_source, jaxpr_source
 from tinyjax.source.staging import stage
 
 __all__ = [

@@ -12,14 +12,14 @@ import numpy as np
 from tinyjax.api.arguments import check_argnums
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
-from tinyjax.source.codegen import adjoint_text
-from tinyjax.source.cotangents import gradient_like, is_differentiable, is_record, one_like
-from tinyjax.source.pullbacks import plan_of, pull
-from tinyjax.source.rules import attributes, operators
-from tinyjax.source.rules.registry import inert
-from tinyjax.source.samples import sample_arguments
-from tinyjax.source.signature import bound
-from tinyjax.source.written import with_room
+from tinyjax.source.adjoint.codegen import adjoint_text
+from tinyjax.source.adjoint.cotangents import gradient_like, is_differentiable, is_record, one_like
+from tinyjax.source.adjoint.pullbacks import plan_of, pull
+from tinyjax.source.adjoint.rules import attributes, operators
+from tinyjax.source.adjoint.rules.registry import inert
+from tinyjax.source.adjoint.samples import sample_arguments
+from tinyjax.source.adjoint.written import with_room
+from tinyjax.source.ir.signature import bound
 
 #: Modules of rules that call ``pull``: loaded here, and so registered.
 _RULES: Final = (attributes, operators)
@@ -238,7 +238,7 @@ def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
         import math
         from typing import Any
         <BLANKLINE>
-        from tinyjax.source.pullbacks import Pullback
+        from tinyjax.source.adjoint.pullbacks import Pullback
         <BLANKLINE>
         <BLANKLINE>
         def pullback_of_wave(stack: tuple[float, float], ct: float) -> tuple[None, float]:

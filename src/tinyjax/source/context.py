@@ -19,17 +19,17 @@ import attrs
 
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location
-from tinyjax.source import runtime
-from tinyjax.source.frontend import ir_of
-from tinyjax.source.interpret import run
-from tinyjax.source.ir import IR, Constant, Statement, Variable, value_of
-from tinyjax.source.kinds import kind_of
-from tinyjax.source.pullbacks import OuterPullback, pull, route
-from tinyjax.source.rules import adjoint_of, is_inert, rule_of
-from tinyjax.source.rules.attributes import getter_of
-from tinyjax.source.signature import bound
+from tinyjax.source.adjoint.kinds import kind_of
+from tinyjax.source.adjoint.pullbacks import OuterPullback, pull, route
+from tinyjax.source.adjoint.rules import adjoint_of, is_inert, rule_of
+from tinyjax.source.adjoint.rules.attributes import getter_of
+from tinyjax.source.adjoint.written import WRITTEN, is_written
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.interpret import run
+from tinyjax.source.ir.program import IR, Constant, Statement, Variable, value_of
+from tinyjax.source.ir.read import ir_of
+from tinyjax.source.ir.signature import bound
 from tinyjax.source.staging.session import is_read
-from tinyjax.source.written import WRITTEN, is_written
 
 C = TypeVar("C", bound="Context")
 

@@ -13,7 +13,7 @@ import numpy as np
 from tinyjax.core.array import Array
 from tinyjax.frames import Location
 from tinyjax.source.context import Context
-from tinyjax.source.printing import INFIX, PREFIX
+from tinyjax.source.ir.syntax import INFIX, PREFIX
 
 _WIDEST: Final = 40
 #: Larger arrays show their types.

@@ -6,9 +6,9 @@ import builtins
 from collections.abc import Callable
 from typing import Any, Final
 
+from tinyjax.source.adjoint.rules import is_inert
 from tinyjax.source.context import Context
-from tinyjax.source.printing import INFIX, PREFIX
-from tinyjax.source.rules import is_inert
+from tinyjax.source.ir.syntax import INFIX, PREFIX
 
 #: Built-in functions that compute something of numbers.
 _ARITHMETIC: Final = frozenset((abs, divmod, max, min, pow, round, sum))

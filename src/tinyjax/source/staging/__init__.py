@@ -1,6 +1,6 @@
 """Control flow that depends on traced values, from the source of functions.
 
-A function's program (``tinyjax.source.ir``) is run with tracers. ``graph`` finds where paths meet
+A function's program (``ir.program``) is run with tracers. ``graph`` finds where paths meet
 and what the loops are, ``run`` runs blocks and stages the ways from a traced condition, ``loops``
 makes loops of the program from loops of Python, ``outcomes`` chooses between what was staged,
 ``calls`` and ``items`` say what built-in functions mean for tracers.

@@ -20,8 +20,8 @@ from tinyjax.core.array import Array
 from tinyjax.core.trace import bind
 from tinyjax.errors import SourceError
 from tinyjax.primitives.elementwise import ConvertParams, convert_element_type_p
-from tinyjax.source import runtime
-from tinyjax.source.ir import Variable
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.program import Variable
 from tinyjax.source.staging.graph import Graph
 from tinyjax.source.staging.values import take_apart
 

@@ -20,8 +20,8 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
 from tinyjax.scipy import special
-from tinyjax.source import runtime
-from tinyjax.source.counterparts import counterpart
+from tinyjax.source.adjoint.counterparts import counterpart
+from tinyjax.source.ir import runtime
 from tinyjax.source.staging import classes, comparisons, items, numbers, texts
 from tinyjax.source.staging.numbers import is_integer
 from tinyjax.source.staging.values import holds_tracer, is_undecided

@@ -15,7 +15,7 @@ from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import Tracer
 from tinyjax.errors import CarryTypeError
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.source import runtime
+from tinyjax.source.ir import runtime
 from tinyjax.source.staging.graph import Loop
 from tinyjax.source.staging.outcomes import Arrival, Outcome, pruned
 from tinyjax.source.staging.runner import Runner

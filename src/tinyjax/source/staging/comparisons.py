@@ -11,7 +11,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
 from tinyjax.errors import SourceError
-from tinyjax.source import runtime
+from tinyjax.source.ir import runtime
 from tinyjax.source.staging import items
 from tinyjax.source.staging.numbers import as_number
 from tinyjax.source.staging.session import current_session

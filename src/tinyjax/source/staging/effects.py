@@ -30,9 +30,9 @@ import numpy as np
 
 from tinyjax.core.array import Array
 from tinyjax.errors import SourceError
-from tinyjax.source import runtime
-from tinyjax.source.find import find_definition
-from tinyjax.source.signature import parameters_of
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.find import find_definition
+from tinyjax.source.ir.signature import parameters_of
 from tinyjax.source.staging.session import is_read
 
 #: Modules whose functions only compute.

@@ -17,10 +17,10 @@ from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
 from tinyjax.errors import ArgumentError, ConcretizationError, SourceError
 from tinyjax.frames import describe_function
 from tinyjax.jit import JitParams, jit_p
-from tinyjax.source import runtime
-from tinyjax.source.frontend import ir_of
-from tinyjax.source.ir import IR
-from tinyjax.source.signature import bound
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.program import IR
+from tinyjax.source.ir.read import ir_of
+from tinyjax.source.ir.signature import bound
 from tinyjax.source.staging.aliases import current_aliases
 from tinyjax.source.staging.calls import (
     makes_text,

@@ -8,19 +8,9 @@ from typing import Final
 
 import attrs
 
-from tinyjax.source import runtime
-from tinyjax.source.ir import (
-    IR,
-    Atom,
-    Block,
-    Branch,
-    Constant,
-    Return,
-    Variable,
-    in_order,
-    predecessors,
-)
-from tinyjax.source.verify import dominators, loops
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.analysis import liveness, natural_loops, predecessors, reverse_postorder
+from tinyjax.source.ir.program import IR, Atom, Block, Branch, Constant, Return, Variable
 
 #: Stands for the block behind every return, whose parameter is the value returned.
 RETURN: Final = -1
@@ -91,21 +81,19 @@ class Graph:
     def __init__(self, ir: IR) -> None:
         self.blocks = ir.blocks
         self.before = predecessors(ir.blocks)
-        self.order = {block: place for place, block in enumerate(in_order(ir.blocks))}
+        self.order = {block: place for place, block in enumerate(reverse_postorder(ir.blocks))}
         self.order[RETURN] = len(ir.blocks)
-        self._gone_through = {
-            s.variable
-            for b in ir.blocks
-            for s in b.statements
-            if _calls(s.call.function, runtime.items_of)
-        }
-        bodies = loops(self.before, dominators(ir.blocks))
+        self._gone_through = {s.variable for s in ir.statements if s.function is runtime.items_of}
+        bodies = natural_loops(ir.blocks)
         self.loops = {header: self._loop(header, body) for header, body in bodies.items()}
         self._reached: dict[tuple[int, frozenset[int]], frozenset[int]] = {}
         self._live_after: dict[tuple[int, int], frozenset[Variable]] = {}
         self._collecting = _collecting_variables(ir.blocks)
-        self._live = _live_variables(ir.blocks)
-        self._lines = {s.variable: s.line for b in ir.blocks for s in b.statements}
+        self._live = [
+            (*block.parameters, *sorted(found, key=lambda v: v.number))
+            for block, found in zip(ir.blocks, liveness(ir.blocks).entry, strict=True)
+        ]
+        self._lines = {s.variable: s.line for s in ir.statements}
 
     def line_of(self, atom: Atom) -> int:
         """The line where a value is computed or written; 0 where it is not known."""
@@ -134,18 +122,13 @@ class Graph:
             found = self._live_after[index, place] = frozenset(used)
         return found
 
-    def defined(self, index: int) -> list[Variable]:
-        """The variables that a block defines."""
-        block = self.blocks[index]
-        return [*block.parameters, *(s.variable for s in block.statements)]
-
     def first_line(self, index: int) -> int:
         """The first line of the user's in a block; 0 where there is none."""
         return next((s.line for s in self.blocks[index].statements if s.line), 0)
 
     def raises(self, index: int) -> bool:
         """Whether a block ends with an exception."""
-        return any(_calls(s.call.function, runtime.thrown) for s in self.blocks[index].statements)
+        return any(s.function is runtime.thrown for s in self.blocks[index].statements)
 
     def reach(self, start: int, stops: frozenset[int]) -> frozenset[int]:
         """The blocks that are reached from one, itself included; none is reached through a stop."""
@@ -198,8 +181,8 @@ class Graph:
         length, test = block.statements
         out, inside = block.exits
         if not (
-            _calls(length.call.function, len)
-            and _calls(test.call.function, operator.lt)
+            length.function is len
+            and test.function is operator.lt
             and isinstance(out, Branch)
             and isinstance(inside, Branch)
             and out.unless is test.variable
@@ -272,17 +255,13 @@ class Graph:
         return used
 
 
-def _calls(function: Atom, wanted: object) -> bool:
-    return isinstance(function, Constant) and function.value is wanted
-
-
 def _collecting_variables(blocks: tuple[Block, ...]) -> set[Atom]:
     """The variables whose values become lists and dicts at the ends of comprehensions."""
     found: set[Atom] = {
         s.call.args[0]
         for block in blocks
         for s in block.statements
-        if any(_calls(s.call.function, f) for f in (runtime.collected, runtime.collected_dict))
+        if s.function in (runtime.collected, runtime.collected_dict)
     }
     changed = True
     while changed:
@@ -293,25 +272,3 @@ def _collecting_variables(blocks: tuple[Block, ...]) -> set[Atom]:
                 found.update(a for p, a in zip(parameters, branch.args, strict=True) if p in found)
         changed = len(found) > size
     return found
-
-
-def _live_variables(blocks: tuple[Block, ...]) -> list[tuple[Variable, ...]]:
-    """For each block its parameters, and what is defined elsewhere and used from there on."""
-    live: list[set[Variable]] = [set() for _ in blocks]
-    own: list[set[Variable]] = []
-    used: list[set[Variable]] = []
-    for block in blocks:
-        used.append(set(block.uses))
-        own.append({*block.parameters, *(s.variable for s in block.statements)})
-    changed = True
-    while changed:
-        changed = False
-        for index in range(len(blocks) - 1, -1, -1):
-            after = set().union(*(live[b.target] for b in blocks[index].branches))
-            now = (used[index] | after) - own[index]
-            if now != live[index]:
-                live[index], changed = now, True
-    return [
-        (*block.parameters, *sorted(found, key=lambda v: v.number))
-        for block, found in zip(blocks, live, strict=True)
-    ]

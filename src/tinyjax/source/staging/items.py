@@ -13,7 +13,7 @@ import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
 from tinyjax.errors import PromotionError, SourceError
 from tinyjax.numpy.promotion import convert
-from tinyjax.source import runtime
+from tinyjax.source.ir import runtime
 from tinyjax.source.staging.numbers import as_number, check, integer, is_integer
 from tinyjax.source.staging.values import (
     as_array,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from types import CodeType
 
-from tinyjax.source.find import find_function
+from tinyjax.source.ir.find import find_function
 
 
 def side_lines(code: CodeType, line: int, name: str | None) -> tuple[int, int]:

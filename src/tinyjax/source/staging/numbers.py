@@ -20,7 +20,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.trace import evaluated_source
 from tinyjax.errors import SourceError
 from tinyjax.numpy.promotion import convert
-from tinyjax.source import runtime
+from tinyjax.source.ir import runtime
 from tinyjax.source.staging.session import current_session, raised_by
 from tinyjax.source.staging.texts import TracedText, text_of
 from tinyjax.source.staging.values import as_array, truth

@@ -20,8 +20,8 @@ from tinyjax.core.trace import evaluated_source, set_evaluated_source
 from tinyjax.errors import TinyjaxError
 from tinyjax.frames import Location, Source, user_location
 from tinyjax.primitives.elementwise import eq, not_
-from tinyjax.source import runtime
-from tinyjax.source.ir import IR, Atom, Branch, Constant, Return, Statement, Variable
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.program import IR, Atom, Branch, Constant, Return, Statement, Variable
 from tinyjax.source.staging.aliases import Frame
 from tinyjax.source.staging.graph import RETURN, Graph
 from tinyjax.source.staging.lines import loop_lines, side_lines
@@ -124,7 +124,7 @@ class Run:
     def forget(self, blocks: Iterable[int]) -> None:
         """Drop what blocks have computed in a turn that is abandoned."""
         for index in blocks:
-            for variable in self.graph.defined(index):
+            for variable in self.graph.blocks[index].defined:
                 self.env.pop(variable, None)
                 self.lines.pop(variable, None)
 

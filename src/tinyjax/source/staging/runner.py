@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from tinyjax.core.array import Array
 from tinyjax.frames import Location
-from tinyjax.source.ir import Atom, Variable
+from tinyjax.source.ir.program import Atom, Variable
 from tinyjax.source.staging.graph import Graph
 from tinyjax.source.staging.outcomes import Arrival, Outcome
 from tinyjax.source.staging.session import Session

@@ -19,8 +19,8 @@ from tinyjax.core.trace import Trace, bind, current_trace
 from tinyjax.errors import SourceError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.primitives.elementwise import and_, convert_element_type, not_
-from tinyjax.source import runtime
-from tinyjax.source.origins import is_library
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.origins import is_library
 from tinyjax.source.staging.aliases import Aliases, Frame
 from tinyjax.source.staging.outcomes import Piece
 from tinyjax.source.staging.values import Structure, is_same

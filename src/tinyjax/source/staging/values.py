@@ -24,8 +24,8 @@ from tinyjax.core.closures import closed_over
 from tinyjax.core.trace import Tracer
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.source import runtime
-from tinyjax.source.cotangents import field_names, is_record
+from tinyjax.source.adjoint.cotangents import field_names, is_record
+from tinyjax.source.ir import runtime
 from tinyjax.source.staging.known import Known
 from tinyjax.transforms.jvp import JVPTracer
 from tinyjax.tree import PyTreeDef

@@ -1,0 +1,184 @@
+"""The adjoint of a program: a program that also gives a pullback, and the pullback's program.
+
+The forward program does what the user's does. Where a call has no rule of its own it keeps the
+call's pullback; and a program with several blocks pushes, at the end of each block, the residuals
+that the reverse of the block reads, as ``(block, value, ..., rest)`` on a stack that is a chain of
+tuples. The pullback goes the way back: for each block there is one that goes through its statements
+last to first, and then where the stack says the program came from. Its arguments are the cotangents
+of the variables that are live there. No program changes anything in place, so both can be
+differentiated in their turn.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+import attrs
+
+from tinyjax.source.adjoint.activity import Activity, Callees
+from tinyjax.source.adjoint.kinds import Kind
+from tinyjax.source.adjoint.reversal import NONE, BlockWriter, Cotangent, ReverseBlock, item_of
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.program import IR, Atom, Branch, Call, Constant, Return, Statement, Variable
+from tinyjax.source.ir.simplify import simplified
+from tinyjax.source.ir.verify import verify
+from tinyjax.source.text.names import STACK, TAG
+
+
+@attrs.frozen(eq=False)
+class Adjoint:
+    """Both halves of a derivative.
+
+    Attributes:
+        forward: gives the value and the pullback; its parameters are the program's.
+        pullback: from the residuals and the result's cotangent to the cotangents of the program's
+            parameters, the function's first.
+    """
+
+    forward: IR
+    pullback: IR
+
+
+def differentiate(ir: IR, arguments: tuple[Kind, ...], callees: Callees) -> Adjoint:
+    """Write the adjoint of a program for arguments of given kinds, the function's first."""
+    activity = Activity(ir, arguments, callees)
+    name = ir.name if ir.name.isidentifier() else "function"
+    pullback = Reversal(activity).program(f"pullback_of_{name}")
+    return Adjoint(_forward(activity, f"forward_of_{name}", pullback), pullback)
+
+
+def _finished(name: str, writers: list[BlockWriter], filename: str) -> IR:
+    blocks = simplified(tuple([writer.block() for writer in writers]))
+    return verify(IR(name, None, blocks, filename))
+
+
+# The forward program
+
+
+def _forward(activity: Activity, name: str, pullback: IR) -> IR:
+    writers = []
+    for index, block in enumerate(activity.ir.blocks):
+        writer = BlockWriter(block.parameters)
+        below: list[Atom] = []
+        if index:
+            stack = Variable(0, STACK)
+            writer.parameters.append(stack)
+            below = [stack]
+        for statement in block.statements:
+            writer.line = statement.line
+            if activity.pulled(statement):
+                _pull(activity, writer, statement)
+            else:
+                writer.statements.append(statement)
+        kept = activity.residuals[index]
+        if activity.single:
+            frame = writer.emit(runtime.make_tuple, *kept) if kept else Constant((), "()")
+        elif not activity.framed(index):
+            frame = below[0] if below else NONE
+        else:
+            tag = Constant(index, str(index))
+            frame = writer.emit(runtime.make_tuple, tag, *kept, *below, name=STACK)
+        exits: list[Branch | Return] = []
+        for exit_ in block.exits:
+            if isinstance(exit_, Branch):
+                exits.append(attrs.evolve(exit_, args=(*exit_.args, frame)))
+                continue
+            marker = Constant(pullback, pullback.name)
+            back = writer.emit(activity.callees.pullback, marker, frame, name="back")
+            exits.append(Return(writer.emit(runtime.make_tuple, exit_.value, back)))
+        writer.exits = tuple(exits)
+        writers.append(writer)
+    return _finished(name, writers, activity.ir.filename)
+
+
+def _pull(activity: Activity, writer: BlockWriter, statement: Statement) -> None:
+    """Write a call whose pullback is kept."""
+    call, line = statement.call, statement.line
+    pulled = Call(
+        Constant(activity.callees.pull, "pull"), (call.function, *call.args), call.keywords
+    )
+    pair = writer.emit_call(pulled)
+    writer.statements.append(Statement(statement.variable, item_of(pair, 0), line))
+    writer.statements.append(
+        Statement(activity.back_of(statement.variable), item_of(pair, 1), line)
+    )
+
+
+# The pullback
+
+
+class Reversal:
+    """The pullback of a program being written."""
+
+    def __init__(self, activity: Activity) -> None:
+        self.activity = activity
+        self.writers = [BlockWriter([Variable(0, STACK), Variable(0, "ct")])]
+        self.reversed: list[ReverseBlock] = []
+
+    def program(self, name: str) -> IR:
+        """Write it."""
+        activity = self.activity
+        (entry,) = self.writers
+        stack, ct = entry.parameters
+        if activity.single:
+            block = ReverseBlock(activity, 0, entry, stack)
+            block.cotangents = {v: Cotangent(ct, definite=True) for v in activity.live_out[0]}
+            block.write()
+        else:
+            for index in range(len(activity.ir.blocks)):
+                writer, stack = self.new_writer(), Variable(0, STACK)
+                block = ReverseBlock(activity, index, writer, stack)
+                writer.parameters = [stack, *block.open()]
+                self.reversed.append(block)
+            self.route(
+                entry,
+                entry.parameters[0],
+                activity.returns,
+                lambda _, index: [ct] * len(activity.live_out[index]),
+            )
+            for block in self.reversed:
+                rest = block.write()
+                if block.index:
+                    before = activity.before[block.index]
+                    self.route(block.writer, rest, before, block.handed_back)
+        return _finished(name, self.writers, activity.ir.filename)
+
+    def new_writer(self) -> BlockWriter:
+        writer = BlockWriter()
+        self.writers.append(writer)
+        return writer
+
+    def route(
+        self,
+        writer: BlockWriter,
+        stack: Atom,
+        sources: list[int],
+        args: Callable[[BlockWriter, int], list[Atom]],
+    ) -> None:
+        """Go on with the reverse of the block that the stack names, which is one of several."""
+        for index in sources[:-1]:
+            tag = writer.emit(operator.getitem, stack, Constant(0, "0"), name=TAG)
+            same = writer.emit(operator.eq, tag, Constant(index, str(index)))
+            here, rest = self.new_writer(), self.new_writer()
+            writer.exits = (
+                Branch(self.writers.index(rest), unless=same),
+                Branch(self.writers.index(here)),
+            )
+            self.go(here, stack, index, args)
+            writer = rest
+        if sources:
+            self.go(writer, stack, sources[-1], args)
+        else:  # the program never returns: an error was raised before
+            writer.exits = (Return(NONE),)
+
+    def go(
+        self,
+        writer: BlockWriter,
+        stack: Atom,
+        index: int,
+        args: Callable[[BlockWriter, int], list[Atom]],
+    ) -> None:
+        given = args(writer, index)
+        target = self.writers.index(self.reversed[index].writer)
+        writer.exits = (Branch(target, (stack, *given)),)

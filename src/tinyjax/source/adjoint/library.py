@@ -1,0 +1,326 @@
+"""Functions of tinyjax, and those of NumPy that it has too: pulled through ``tinyjax.vjp``.
+
+A function of NumPy or ``scipy.special`` keeps its own value. Its pullback is that of the function
+of the same name in ``tinyjax.numpy``, and so of the rules of primitives; it is made when the
+cotangent is there, in double precision, and gives NumPy arrays for NumPy arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import tree
+from tinyjax.api import vjp
+from tinyjax.config import default_dtypes
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.dtypes import float0, is_inexact
+from tinyjax.errors import TinyjaxError
+from tinyjax.frames import PACKAGE_DIRECTORY
+from tinyjax.source.adjoint.cotangents import accumulate, is_differentiable
+from tinyjax.source.adjoint.counterparts import counterpart
+from tinyjax.source.adjoint.kinds import kind_of
+from tinyjax.source.adjoint.rules import adjoint_of, inert
+from tinyjax.source.adjoint.rules.containers import entry
+from tinyjax.source.adjoint.rules.registry import unknown_arguments
+from tinyjax.source.ir.origins import refusal
+
+_OWN = f"{PACKAGE_DIRECTORY}source"
+
+
+def name_of(fun: Any) -> str:
+    """What a function is called in a message."""
+    module = getattr(fun, "__module__", None)
+    name = getattr(fun, "__qualname__", None) or repr(fun)
+    owner = getattr(fun, "__self__", None)
+    if isinstance(fun, BuiltinFunctionType) and owner is not None and not inspect.ismodule(owner):
+        return f"the method {name} of {type(owner).__module__}.{type(owner).__name__}"
+    return f"{module}.{name}" if module and module != "builtins" else name
+
+
+def is_library(fun: Any) -> bool:
+    """Whether a function or a callable object is one of tinyjax, whose rules are known there."""
+    if isinstance(fun, FunctionType):
+        filename = fun.__code__.co_filename
+    elif isinstance(fun, type) or inspect.ismodule(fun):
+        return False
+    else:
+        return type(fun).__module__.startswith("tinyjax.") and not type(fun).__module__.startswith(
+            "tinyjax.source"
+        )
+    return filename.startswith(PACKAGE_DIRECTORY) and not filename.startswith(_OWN)
+
+
+# Functions of tinyjax
+
+
+def value_and_pullback(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """A call's value, and a map from its cotangent to those of ``args`` and ``kwargs``."""
+    leaves, treedef = tree.flatten_arguments(args, kwargs)
+    places = [i for i, leaf in enumerate(leaves) if is_differentiable(leaf)]
+
+    def filled(others: list[Any], given: tuple[Any, ...]) -> Any:
+        found = list(others)
+        for place, leaf in zip(places, given, strict=True):
+            found[place] = leaf
+        return tree.unflatten(treedef, found)
+
+    def call(*given: Any) -> Any:
+        args, kwargs = filled(leaves, given)
+        return fun(*args, **kwargs)
+
+    value, back = vjp(call, *[leaves[place] for place in places])
+
+    def pull_back(ct: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = filled([None] * len(leaves), back(_conforming(ct, value)))
+        return found
+
+    return value, pull_back
+
+
+@attrs.frozen
+class LibraryTranspose:
+    """The pullback of a function of tinyjax as a function of the cotangent and the arguments."""
+
+    fun: Callable[..., Any]
+
+    def __call__(self, ct: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return value_and_pullback(self.fun, args, kwargs)[1](ct)
+
+
+@attrs.frozen(eq=False)
+class LibraryPullback:
+    """The pullback of a call of a function of tinyjax or NumPy.
+
+    Attributes:
+        transpose: the same as a function of the cotangent and the arguments.
+        args: the arguments of the call.
+        kwargs: those by keyword.
+        back: what ``tinyjax.vjp`` has given; None where the pullback is made when it is called.
+    """
+
+    transpose: LibraryTranspose | OnHost
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    back: Callable[[Any], tuple[Any, ...]] | None = None
+
+    def __call__(self, ct: Any) -> Any:
+        back = self.back
+        return self.in_order(
+            self.transpose(ct, self.args, self.kwargs) if back is None else back(ct)
+        )
+
+    def in_order(self, parts: Any) -> tuple[Any, ...]:
+        """The cotangents of the function, the arguments, and those by keyword."""
+        of_args, of_kwargs = parts
+        return (None, *of_args, *[of_kwargs[name] for name in self.kwargs])
+
+
+def _conforming(ct: Any, value: Any) -> Any:
+    """A cotangent as ``tinyjax.vjp`` takes it: of the result's type."""
+    if isinstance(value, Array):
+        if not is_inexact(value.dtype):
+            return np.zeros(value.shape, float0)
+        if ct is None:
+            return jnp.zeros_like(value)
+        return jnp.broadcast_to(jnp.asarray(ct), value.shape).astype(value.dtype)
+    if isinstance(value, dict):
+        return {k: _conforming(None if ct is None else ct.get(k), v) for k, v in value.items()}
+    if isinstance(value, (tuple, list)):
+        parts = [None] * len(value) if ct is None else ct
+        items = [_conforming(c, v) for c, v in zip(parts, value, strict=True)]
+        if isinstance(value, tuple) and type(value) is not tuple:
+            return type(value)(*items)
+        return type(value)(items)
+    if value is None:
+        return None
+    raise refusal(
+        f"a function of tinyjax returned a {type(value).__name__}, whose derivative is not taken "
+        "here. Let it return arrays in tuples, lists or dicts."
+    )
+
+
+def library_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    """Call a function of tinyjax.
+
+    Raises:
+        SourceError: a function among the arguments closes over variables, whose derivatives would
+            be lost.
+    """
+    for leaf in tree.leaves((args, kwargs)):
+        if isinstance(leaf, FunctionType) and kind_of(leaf).active:
+            raise refusal(
+                f"{name_of(fun)} was given the function {leaf.__qualname__}, which closes over "
+                "variables: their derivatives would be lost. Use the transformation of the same "
+                "name in tinyjax.source, or pass the values as arguments."
+            )
+    value, back = value_and_pullback(fun, args, kwargs)
+    return value, LibraryPullback(LibraryTranspose(fun), args, kwargs, back)
+
+
+def library_back_forward(back: LibraryPullback, ct: Any) -> Any:
+    """Call the pullback of a function of tinyjax or NumPy."""
+    forward = numpy_forward if isinstance(back.transpose, OnHost) else library_forward
+    parts, inner = forward(back.transpose, ct, back.args, back.kwargs)
+    return back.in_order(parts), LibraryBackPullback(inner, len(back.args), tuple(back.kwargs))
+
+
+@attrs.frozen(eq=False)
+class LibraryBackPullback:
+    """The pullback of the pullback of a function of tinyjax or NumPy."""
+
+    back: Any
+    count: int
+    names: tuple[str, ...]
+
+    def __call__(self, ct: Any) -> Any:
+        by_name = {name: ct[1 + self.count + i] for i, name in enumerate(self.names)}
+        parts = self.back((ct[1 : 1 + self.count], by_name))
+        return ({"args": parts[2], "kwargs": parts[3]}, parts[1])
+
+
+def array_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of an array of tinyjax."""
+    y, back = library_forward(ArrayMethod(fun.__name__), fun.__self__, *args, **kwargs)
+    return y, ArrayMethodPullback(back)
+
+
+@attrs.frozen
+class ArrayMethod:
+    """A method of an array as a function of it."""
+
+    name: str
+
+    def __call__(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(x, self.name)(*args, **kwargs)
+
+
+@attrs.frozen(eq=False)
+class ArrayMethodPullback:
+    """The pullback of an array's method."""
+
+    back: Any
+
+    def __call__(self, ct: Any) -> Any:
+        parts = self.back(ct)
+        return ({"__self__": parts[1]}, *parts[2:])
+
+
+inert.add(ArrayMethod)
+
+# Functions of NumPy
+
+
+@attrs.frozen
+class TakingLists:
+    """A function of tinyjax that takes lists for arrays, as NumPy's do.
+
+    Attributes:
+        fun: the function.
+        renamed: its names of arguments, by those of NumPy.
+    """
+
+    fun: Callable[..., Any]
+    renamed: tuple[tuple[str, str], ...]
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+        """Bind arguments that are called as NumPy calls them.
+
+        Raises:
+            TypeError: the function does not take them.
+        """
+        names = dict(self.renamed)
+        by_name = {names.get(name, name): x for name, x in kwargs.items()}
+        return signature_of(self.fun).bind(*args, **by_name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = self.bind(args, kwargs)
+        for name, value in given.arguments.items():
+            parameter = given.signature.parameters[name]
+            several = parameter.kind is parameter.VAR_POSITIONAL
+            annotation = f"Sequence[{parameter.annotation}]" if several else parameter.annotation
+            given.arguments[name] = _as_arrays(value, annotation)
+        return self.fun(*given.args, **given.kwargs)
+
+
+signature_of: Final = functools.cache(inspect.signature)
+
+
+def _as_arrays(x: Any, annotation: str) -> Any:
+    """Arrays for lists, where a parameter with this annotation is one or takes several."""
+    if not isinstance(x, (list, tuple)) or "ArrayLike" not in annotation:
+        return x
+    if "Sequence" in annotation:
+        return type(x)([_as_arrays(item, "ArrayLike") for item in x])
+    return jnp.array(x)
+
+
+@functools.cache
+def taking_lists(fun: Any) -> TakingLists:
+    """The function of tinyjax that does what one of NumPy does, called as that is."""
+    found = counterpart(fun)
+    assert found is not None, f"{name_of(fun)} has a counterpart"
+    if isinstance(fun, np.ufunc):
+        return TakingLists(found, ())
+    theirs, ours = [*signature_of(fun).parameters], [*signature_of(found).parameters]
+    renamed = [(a, b) for a, b in zip(theirs, ours, strict=False) if a not in ours]
+    return TakingLists(found, tuple(renamed))
+
+
+@attrs.frozen
+class OnHost:
+    """A function of tinyjax in double precision, that gives NumPy arrays if it is given none."""
+
+    fun: Callable[..., Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            with default_dtypes("float64"):
+                found = self.fun(*args, **kwargs)
+        except TinyjaxError as error:
+            raise refusal(error.message) from error
+        given = tree.leaves((args, kwargs))
+        return found if any(isinstance(x, Array) for x in given) else tree.map(_on_host, found)
+
+
+def _on_host(x: Any) -> Any:
+    return np.asarray(x)[()] if isinstance(x, ConcreteArray) else x
+
+
+def numpy_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    """Call a function of NumPy that tinyjax has too, or the pullback of one.
+
+    Raises:
+        SourceError: the function of tinyjax does not take these arguments.
+    """
+    ours = fun.fun if isinstance(fun, OnHost) else taking_lists(fun)
+    if isinstance(ours, TakingLists):
+        try:
+            ours.bind(args, kwargs)
+        except TypeError:
+            taken = signature_of(ours.fun).parameters.values()
+            raise unknown_arguments(fun, len(args), tuple(kwargs), taken) from None
+    value = fun(*args, **kwargs)
+    return value, LibraryPullback(OnHost(LibraryTranspose(ours)), args, kwargs)
+
+
+@adjoint_of(library_forward, numpy_forward)
+def _library_adjoint(ct: Any, pair: Any, fun: Any, *args: Any, **kwargs: Any) -> Any:
+    back = pair[1]
+    count = 1 + len(args) + len(kwargs)
+    parts = (None,) * count if ct[0] is None else back(ct[0])
+    of_args, of_kwargs = entry(ct[1], "args"), entry(ct[1], "kwargs")
+    more = [
+        *([None for _ in args] if of_args is None else of_args),
+        *[entry(of_kwargs, name) for name in kwargs],
+    ]
+    return (None, *[accumulate(a, b) for a, b in zip(parts[1:], more, strict=True)])

@@ -1,0 +1,459 @@
+"""Values with their pullbacks: what a call gives whose function is known only when it runs.
+
+``pull(f, *args)`` is ``f(*args)`` with a pullback, which takes the cotangent of the value and gives
+those of ``f`` and of the arguments. How it is found depends on what ``f`` is: a function with a
+rule, one of tinyjax, a method, an instance, or a Python function, whose adjoint is generated. All
+of these are programs that can be differentiated themselves; the derivative of ``pull(f, x)`` is
+that of the program which ``pull`` would run.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from typing import Any, Final, NoReturn
+
+import attrs
+import numpy as np
+
+from tinyjax.core.array import Array
+from tinyjax.source.adjoint.activity import Callees
+from tinyjax.source.adjoint.codegen import compile_adjoint
+from tinyjax.source.adjoint.cotangents import accumulate
+from tinyjax.source.adjoint.counterparts import counterpart
+from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
+from tinyjax.source.adjoint.kinds import Kind, kind_of
+from tinyjax.source.adjoint.library import (
+    LibraryPullback,
+    OnHost,
+    array_forward,
+    is_library,
+    library_back_forward,
+    library_forward,
+    name_of,
+    numpy_forward,
+)
+from tinyjax.source.adjoint.records import constructor_forward, is_record_class, is_written_class
+from tinyjax.source.adjoint.rules import (
+    METHODS,
+    adjoint_of,
+    fits,
+    inert,
+    is_inert,
+    places,
+    rule_adjoint,
+    rule_of,
+)
+from tinyjax.source.adjoint.written import CONTAINER_METHODS, WRITTEN, is_written, method_function
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.origins import program_location, refusal
+from tinyjax.source.ir.program import IR
+from tinyjax.source.ir.read import ir_of, stale
+from tinyjax.source.ir.signature import Bound, bound
+
+
+@attrs.frozen(eq=False)
+class Pullback:
+    """The pullback of a Python function: a generated function and what the forward half kept."""
+
+    run: Callable[[Any, Any], tuple[Any, ...]]
+    stack: Any
+
+    def __call__(self, ct: Any) -> Any:
+        return self.run(self.stack, ct)
+
+
+@attrs.frozen(eq=False)
+class RulePullback:
+    """The pullback of a function that has a rule."""
+
+    adjoint: Callable[..., tuple[Any, ...]]
+    value: Any
+    args: tuple[Any, ...]
+    keywords: dict[str, Any]
+    places: tuple[int | None, ...] = ()
+
+    def __call__(self, ct: Any) -> Any:
+        parts = self.adjoint(ct, self.value, *self.args, **self.keywords)
+        if not self.places:
+            return (None, *parts)
+        return (
+            None,
+            *[parts[i] for i in range(len(self.args))],
+            *[None if i is None else parts[i] for i in self.places],
+        )
+
+
+@attrs.frozen(eq=False)
+class MethodPullback:
+    """The pullback of a bound method: the object's cotangent is the method's."""
+
+    back: Callable[[Any], tuple[Any, ...]]
+
+    def __call__(self, ct: Any) -> Any:
+        parts = self.back(ct)
+        return ({"__self__": parts[1]}, *parts[2:])
+
+
+@attrs.frozen(eq=False)
+class InstancePullback:
+    """The pullback of an object that is called."""
+
+    back: Callable[[Any], tuple[Any, ...]]
+
+    def __call__(self, ct: Any) -> Any:
+        return self.back(ct)[1:]
+
+
+@attrs.frozen(eq=False)
+class ZeroPullback:
+    """The pullback of a call whose result has no derivative."""
+
+    count: int
+
+    def __call__(self, ct: Any) -> Any:
+        return (None,) * self.count
+
+
+@attrs.frozen(eq=False)
+class Route:
+    """How a call is pulled: as a call of another function, which gives a value and a pullback.
+
+    Attributes:
+        forward: that function.
+        inputs: its arguments; the first stands for the function called.
+    """
+
+    forward: Callable[..., tuple[Any, Any]]
+    inputs: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+
+def pull(fun: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    """A call's value and its pullback."""
+    if type(fun) is FunctionType and not kwargs:  # as route does, in a third of the time
+        plan = known_plan(fun, args)
+        if plan is not None:
+            found: tuple[Any, Any] = plan.forward(fun, *args)
+            return found
+    way = route(fun, args, kwargs)
+    value, back = way.forward(*way.inputs, **way.keywords)
+    return value, OuterPullback(back) if fun is pull else back
+
+
+@attrs.frozen(eq=False)
+class OuterPullback:
+    """The pullback of ``pull``: it has one argument more than the function that it runs."""
+
+    back: Callable[[Any], tuple[Any, ...]]
+
+    def __call__(self, ct: Any) -> Any:
+        return (None, *self.back(ct)[1:])
+
+
+@attrs.frozen(eq=False)
+class UnboundPullback:
+    """A pullback whose results are brought in the order of a call's arguments."""
+
+    back: Callable[[Any], tuple[Any, ...]]
+    bound: Bound
+
+    def __call__(self, ct: Any) -> Any:
+        parts = self.back(ct)
+        found = unbind(self.bound, parts[1:])
+        return (accumulate(parts[0], found[0]), *found[1:])
+
+
+def pull_back(back: Any, ct: Any, count: int) -> Any:
+    """Apply a pullback, unless the cotangent is zero."""
+    if ct is None:
+        return (None,) * count
+    return back(ct)
+
+
+def guarded(adjoint: Any, count: int, ct: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+    """Apply a rule, unless the cotangent is zero."""
+    if ct is None:
+        return (None,) * count
+    return adjoint(ct, y, *args, **kwargs)
+
+
+CALLEES: Final = Callees(pull, pull_back, guarded, Pullback)
+
+
+# What ``pull`` runs
+
+
+def rule_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a function that has a rule."""
+    found = places(fun, len(args), tuple(kwargs))
+    y = fun(*args, **kwargs)
+    return y, RulePullback(rule_adjoint(fun), y, args, kwargs, found)
+
+
+def zero_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a function whose result has no derivative."""
+    return fun(*args, **kwargs), ZeroPullback(1 + len(args) + len(kwargs))
+
+
+def python_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a Python function with arguments that are not simply its parameters."""
+    values = bound_values(fun, args, kwargs)
+    run = generated(fun, values)
+    y, back = run(fun, *values)
+    return y, UnboundPullback(back, bound(fun, args, kwargs))
+
+
+def bound_values(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The values of a function's parameters in a call."""
+    return bound(fun, args, kwargs).values
+
+
+@adjoint_of(bound_values)
+def _bound_values_adjoint(ct: Any, y: Any, fun: Any, args: Any, kwargs: Any) -> Any:
+    own, *parts = unbind(bound(fun, args, kwargs), ct)
+    count = len(args)
+    return own, tuple(parts[:count]), {name: parts[count + i] for i, name in enumerate(kwargs)}
+
+
+def unbind(bound: Bound, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Bring one cotangent per parameter in the order of a call's arguments, after the defaults'."""
+    return bound.unbind(parts)
+
+
+def rebind(bound: Bound, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The other way around."""
+    return bound.rebind(parts)
+
+
+@adjoint_of(unbind)
+def _unbind_adjoint(ct: Any, y: Any, bound: Any, parts: Any) -> Any:
+    return None, rebind(bound, ct)
+
+
+@adjoint_of(rebind)
+def _rebind_adjoint(ct: Any, y: Any, bound: Any, parts: Any) -> Any:
+    return None, unbind(bound, ct)
+
+
+def generated(fun: FunctionType, values: tuple[Any, ...]) -> Callable[..., Any]:
+    """The function that gives a function's value and pullback."""
+    return plan_of(fun, values).forward
+
+
+def apply_forward(fun: Any, called: Any, args: Any, kwargs: Any) -> Any:
+    """Call a function with arguments in a tuple and a dict."""
+    y, back = pull(called, *args, **kwargs)
+    return y, ApplyPullback(back, len(args), tuple(kwargs))
+
+
+def method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of an object."""
+    y, back = pull(fun.__func__, fun.__self__, *args, **kwargs)
+    return y, MethodPullback(back)
+
+
+def builtin_method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of an array or a container."""
+    y, back = pull(method_function(fun), fun.__self__, *args, **kwargs)
+    return y, MethodPullback(back)
+
+
+def instance_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call an object."""
+    y, back = pull(call_of(fun), fun, *args, **kwargs)
+    return y, InstancePullback(back)
+
+
+def partial_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a function with some arguments fixed."""
+    y, back = pull(fun.func, *fun.args, *args, **{**fun.keywords, **kwargs})
+    names = (*fun.keywords, *[name for name in kwargs if name not in fun.keywords])
+    return y, PartialPullback(back, len(fun.args), len(args), names, tuple(kwargs))
+
+
+@attrs.frozen(eq=False)
+class ApplyPullback:
+    """The pullback of a call with arguments in a tuple and a dict."""
+
+    back: Callable[[Any], tuple[Any, ...]]
+    count: int
+    names: tuple[str, ...]
+
+    def __call__(self, ct: Any) -> Any:
+        parts = self.back(ct)
+        end = 1 + self.count
+        keywords = {name: parts[end + i] for i, name in enumerate(self.names)}
+        return None, parts[0], parts[1:end], keywords
+
+
+@attrs.frozen(eq=False)
+class PartialPullback:
+    """The pullback of a function with some arguments fixed."""
+
+    back: Callable[[Any], tuple[Any, ...]]
+    fixed: int
+    count: int
+    names: tuple[str, ...]
+    given: tuple[str, ...]
+
+    def __call__(self, ct: Any) -> Any:
+        parts = self.back(ct)
+        end = 1 + self.fixed + self.count
+        keywords = {name: parts[end + i] for i, name in enumerate(self.names)}
+        own = {
+            "func": parts[0],
+            "args": parts[1 : 1 + self.fixed],
+            "keywords": {k: keywords[k] for k in keywords if k not in self.given},
+        }
+        return (own, *parts[1 + self.fixed : end], *[keywords[k] for k in self.given])
+
+
+def call_of(instance: Any) -> Callable[..., Any]:
+    """The function that runs when an object is called."""
+    found: Callable[..., Any] = type(instance).__call__
+    return found
+
+
+inert.update((generated, bound, places, program_location, call_of, ZeroPullback))
+
+
+@adjoint_of(Pullback)
+def _pullback_adjoint(ct: Any, y: Any, run: Any, stack: Any) -> Any:
+    return None, ct.get("stack")
+
+
+def _refuse(fun: Any, instead: str) -> NoReturn:
+    raise refusal(f"no derivative is known of {name_of(fun)}. {instead}")
+
+
+#: What a program can call instead.
+_INSTEAD = (
+    "Write it with operators and the functions of math, NumPy and tinyjax.numpy that are known, or "
+    "give it a derivative with tinyjax.custom_vjp."
+)
+_AS_RECORD = (
+    "Make it a dataclass, an attrs class or a NamedTuple whose constructor only keeps its "
+    "arguments."
+)
+_IN_PLACE = "It may change its object in place. Build a new one: [*xs, x], {**d, k: v}."
+#: Methods of containers and arrays whose results have no derivative.
+_COUNTING: Final = frozenset(
+    ("index", "count", "keys", "argmax", "argmin", "argsort", "nonzero", "any", "all",
+     "searchsorted", "is_integer", "round", "tobytes")
+)  # fmt: skip
+#: Those that change them.
+_WRITING: Final = frozenset(
+    ("append", "extend", "insert", "remove", "pop", "popitem", "clear", "sort", "reverse", "add",
+     "discard", "update", "setdefault", "fill", "put", "partition", "resize", "itemset")
+)  # fmt: skip
+
+
+def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
+    """Find out how a call is pulled.
+
+    Raises:
+        SourceError: no derivative of the function is known.
+    """
+    if fun is pull:
+        inner = route(args[0], args[1:], kwargs)
+        return Route(pull, (inner.forward, *inner.inputs), inner.keywords)
+    if is_written(fun):
+        return route(WRITTEN[fun], args, kwargs)
+    if fun is runtime.apply:
+        return Route(apply_forward, (fun, *args), kwargs)
+    if rule_of(fun) is not None and (fits(fun, len(args), (*kwargs,)) or not counterpart(fun)):
+        return Route(rule_forward, (fun, *args), kwargs)
+    if is_inert(fun):
+        return Route(zero_forward, (fun, *args), kwargs)
+    if isinstance(fun, LibraryPullback):
+        return Route(library_back_forward, (fun, *args), kwargs)
+    if isinstance(fun, MethodType) and isinstance(fun.__self__, Array):
+        return Route(array_forward, (fun, *args), kwargs)
+    if isinstance(fun, OnHost) or counterpart(fun) is not None:
+        return Route(numpy_forward, (fun, *args), kwargs)
+    if is_library(fun):
+        return Route(library_forward, (fun, *args), kwargs)
+    if isinstance(fun, MethodType):
+        written = isinstance(fun.__self__, tuple) and fun.__name__ == "_replace"
+        forward = builtin_method_forward if written else method_forward
+        return Route(forward, (fun, *args), kwargs)
+    if isinstance(fun, FunctionType):
+        found = bound(fun, args, kwargs)
+        if not found.plain:
+            return Route(python_forward, (fun, *args), kwargs)
+        return Route(plan_of(fun, args).forward, (fun, *args), {})
+    if isinstance(fun, functools.partial):
+        return Route(partial_forward, (fun, *args), kwargs)
+    if isinstance(fun, type):
+        if is_record_class(fun):
+            return Route(constructor_forward, (fun, *args), kwargs)
+    elif isinstance(fun, BuiltinFunctionType):
+        method = _route_method(fun, args, kwargs)
+        if method is not None:
+            return method
+    elif isinstance(getattr(type(fun), "__call__", None), FunctionType):  # noqa: B004 - its type
+        return Route(instance_forward, (fun, *args), kwargs)
+    if not any(kind_of(x).active for x in (fun, *args, *kwargs.values())):
+        return Route(zero_forward, (fun, *args), kwargs)
+    _refuse(fun, _AS_RECORD if isinstance(fun, type) and is_written_class(fun) else _INSTEAD)
+
+
+def _route_method(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route | None:
+    """How a method of a container, a text or a NumPy array is pulled."""
+    owner = fun.__self__
+    if isinstance(owner, str) or fun.__name__ in _COUNTING:
+        return Route(zero_forward, (fun, *args), kwargs)
+    if isinstance(owner, (list, dict, set, np.ndarray)) and fun.__name__ in _WRITING:
+        _refuse(fun, _IN_PLACE)
+    if (type(owner), fun.__name__) in CONTAINER_METHODS or (
+        isinstance(owner, (np.ndarray, np.generic))
+        and (fun.__name__ in METHODS or counterpart(getattr(np, fun.__name__, None)))
+    ):
+        return Route(builtin_method_forward, (fun, *args), kwargs)
+    return None
+
+
+# Generated functions
+
+
+@attrs.frozen(eq=False)
+class Plan:
+    """The adjoint of a function for arguments of some kinds.
+
+    Attributes:
+        adjoint: its programs.
+        forward: the first of them, compiled.
+    """
+
+    adjoint: Adjoint
+    forward: FunctionType
+
+
+#: By code object: the program, its adjoints, and how many arguments are simply its parameters.
+_plans: dict[CodeType, tuple[IR, dict[tuple[Kind, ...], Plan], int]] = {}
+
+
+def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
+    """The adjoint of a function if it is there already, for arguments that are its parameters."""
+    kept = _plans.get(fun.__code__)
+    if kept is None or len(args) != kept[2] or stale(fun):
+        return None
+    return kept[1].get((kind_of(fun), *map(kind_of, args)))
+
+
+def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
+    """The adjoint of a Python function, generated when first asked for."""
+    kept = _plans.get(fun.__code__)
+    if kept is None or stale(fun):
+        # without the function: it may close over arrays, which are not to be kept
+        ir, count = attrs.evolve(ir_of(fun), function=None), fun.__code__.co_argcount
+        plain = len(ir.blocks[0].parameters) == 1 + count
+        kept = _plans[fun.__code__] = (ir, {}, count if plain else -1)
+    kinds = (kind_of(fun), *[kind_of(value) for value in values])
+    plan = kept[1].get(kinds)
+    if plan is None:
+        adjoint = differentiate(kept[0], kinds, CALLEES)
+        plan = kept[1][kinds] = Plan(adjoint, compile_adjoint(adjoint, fun))
+    return plan

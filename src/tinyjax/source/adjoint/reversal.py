@@ -1,0 +1,316 @@
+"""The reverse of one block of a program: its statements last to first."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from tinyjax.source.adjoint.activity import Activity
+from tinyjax.source.adjoint.certainty import certain
+from tinyjax.source.adjoint.cotangents import accumulate, number
+from tinyjax.source.adjoint.kinds import Kind
+from tinyjax.source.adjoint.rules import SHARED, Rule, vars_of
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.program import (
+    Atom,
+    Block,
+    Branch,
+    Call,
+    Constant,
+    Return,
+    Statement,
+    Variable,
+)
+from tinyjax.source.ir.syntax import BINARY, UNARY
+from tinyjax.source.text.names import COTANGENT, STACK, TEMPORARY
+
+NONE: Final = Constant(None, "None")
+ZERO: Final = Constant(0.0, "0.0")
+
+
+class BlockWriter:
+    """Writes the statements of one block."""
+
+    def __init__(self, parameters: Sequence[Variable] = ()) -> None:
+        self.parameters = list(parameters)
+        self.statements: list[Statement] = []
+        self.exits: tuple[Branch | Return, ...] = ()
+        self.line = 0
+
+    def emit(self, function: Callable[..., Any], *args: Atom, name: str | None = None) -> Variable:
+        return self.emit_call(Call(Constant(function, function.__name__), args), name)
+
+    def emit_call(self, call: Call, name: str | None = None) -> Variable:
+        variable = Variable(0, name)
+        self.statements.append(Statement(variable, call, self.line))
+        return variable
+
+    def block(self) -> Block:
+        return Block(tuple(self.parameters), tuple(self.statements), self.exits)
+
+
+@attrs.frozen(eq=False)
+class Cotangent:
+    """A cotangent in a pullback.
+
+    Attributes:
+        atom: where it is.
+        definite: whether it is certainly not None.
+    """
+
+    atom: Atom
+    definite: bool
+
+
+class ReverseBlock:
+    """The reverse of one block.
+
+    Attributes:
+        activity: of the program.
+        index: of the block.
+        writer: writes the reverse.
+        stack: holds the residuals.
+        cotangents: of the variables, as far as they are found.
+        residuals: the variables of the reverse that hold values of the forward program.
+    """
+
+    def __init__(
+        self, activity: Activity, index: int, writer: BlockWriter, stack: Variable
+    ) -> None:
+        self.activity = activity
+        self.index = index
+        self.block = activity.ir.blocks[index]
+        self.writer = writer
+        self.stack = stack
+        self.cotangents: dict[Variable, Cotangent] = {}
+        self.residuals: dict[Variable, Variable] = {}
+
+    def open(self) -> list[Variable]:
+        """Take the cotangents of the live-out variables."""
+        parameters = []
+        for v in self.activity.live_out[self.index]:
+            parameter = Variable(0, cotangent_name(v))
+            parameters.append(parameter)
+            self.cotangents[v] = Cotangent(parameter, self.activity.kind(v) is Kind.FLOAT)
+        return parameters
+
+    def write(self) -> Atom:
+        """Write the reverse but for its exits; give the rest of the stack."""
+        for statement in reversed(self.block.statements):
+            ct = self.cotangents.pop(statement.variable, None)
+            if ct is not None:
+                self.writer.line = statement.line
+                self.statement(statement, ct)
+        rest = self.unpack()
+        if self.index == 0:
+            found = [self.final(v) for v in self.block.parameters]
+            self.writer.exits = (Return(self.writer.emit(runtime.make_tuple, *found)),)
+        return rest
+
+    def unpack(self) -> Atom:
+        """Read the residuals, before everything else."""
+        kept = list(self.residuals)
+        self.activity.residuals[self.index] = kept
+        if not self.activity.single and not self.activity.framed(self.index):
+            return self.stack
+        writer = self.writer
+        later, writer.statements, writer.line = writer.statements, [], 0
+        start = 0 if self.activity.single else 1
+        for i, v in enumerate(kept, start):
+            writer.statements.append(Statement(self.residuals[v], item_of(self.stack, i)))
+        rest: Atom = NONE
+        if not self.activity.single and self.index:
+            rest = Variable(0, STACK)
+            writer.statements.append(Statement(rest, item_of(self.stack, len(kept) + 1)))
+        writer.statements += later
+        return rest
+
+    def final(self, v: Variable) -> Atom:
+        return self.cotangents[v].atom if v in self.cotangents else NONE
+
+    def handed_back(self, writer: BlockWriter, source: int) -> list[Atom]:
+        """The cotangents that the reverse of a block before this one takes."""
+        activity = self.activity
+        branch = activity.branch_between(source, self.index)
+        found: dict[Variable, list[Atom]] = {v: [] for v in activity.live_out[source]}
+        for v in activity.live_in[self.index]:
+            if v in self.cotangents and v in found:
+                found[v].append(self.cotangents[v].atom)
+        for parameter, arg in activity.ir.passed(branch):
+            if isinstance(arg, Variable) and arg in found and parameter in self.cotangents:
+                atom = self.cotangents[parameter].atom
+                if activity.kind(arg) is Kind.FLOAT and activity.kind(parameter) is not Kind.FLOAT:
+                    atom = writer.emit(number, atom, name=cotangent_name(arg))
+                found[arg].append(atom)
+        return [self.total(writer, v, atoms) for v, atoms in found.items()]
+
+    def total(self, writer: BlockWriter, v: Variable, atoms: list[Atom]) -> Atom:
+        scalar = self.activity.kind(v) is Kind.FLOAT
+        atoms = [a for a in atoms if a is not ZERO and a is not NONE]
+        if not atoms:
+            return ZERO if scalar else NONE
+        total = atoms[0]
+        for atom in atoms[1:]:
+            add = operator.add if scalar else accumulate
+            total = writer.emit(add, total, atom, name=cotangent_name(v))
+        return total
+
+    # One statement
+
+    def local(self, atom: Atom) -> Atom:
+        """A value of the forward program, which is kept for here."""
+        if isinstance(atom, Constant):
+            return atom
+        if atom not in self.residuals:
+            self.residuals[atom] = Variable(0, atom.name)
+        return self.residuals[atom]
+
+    def give(self, target: Atom, atom: Atom, definite: bool) -> None:
+        """Add to the cotangent of a variable."""
+        if not isinstance(target, Variable) or not self.activity.active(target):
+            return
+        scalar = self.activity.kind(target) is Kind.FLOAT
+        if scalar and not definite:
+            atom, definite = self.writer.emit(number, atom, name=cotangent_name(target)), True
+        before = self.cotangents.get(target)
+        if before is not None and before.atom not in (NONE, ZERO):
+            add = operator.add if scalar else accumulate
+            atom = self.writer.emit(add, before.atom, atom, name=cotangent_name(target))
+            definite = definite or before.definite
+        self.cotangents[target] = Cotangent(atom, definite)
+
+    def statement(self, statement: Statement, ct: Cotangent) -> None:
+        call = statement.call
+        if self.activity.pulled(statement):
+            self.pulled(statement, ct)
+            return
+        rule = self.activity.rule(call)
+        assert rule is not None, "an active call has a rule or a pullback"
+        if self.written_out(statement, rule, ct):
+            return
+        places = self.activity.places(statement)
+        writer = self.writer
+        given = [self.local(statement.variable), *[self.local(arg) for arg in call.args]]
+        keywords = tuple([(name, self.local(value)) for name, value in call.keywords])
+        adjoint = Constant(rule.adjoint, rule.adjoint.__name__)
+        if ct.definite:
+            parts = writer.emit_call(Call(adjoint, (ct.atom, *given), keywords))
+        else:
+            last = max([i for i in places if i is not None], default=-1)
+            number = max(len(call.args), last + 1)
+            count = Constant(number, str(number))
+            parts = writer.emit_call(
+                Call(
+                    Constant(self.activity.callees.guarded, "guarded"),
+                    (adjoint, count, ct.atom, *given),
+                    keywords,
+                )
+            )
+        named = zip(places, [v for _, v in call.keywords], strict=True)
+        known = certain(rule) if ct.definite else frozenset()
+        self.distribute(parts, [*enumerate(call.args), *named], known)
+
+    def distribute(
+        self,
+        parts: Variable,
+        targets: Sequence[tuple[int | None, Atom]],
+        known: frozenset[int] = frozenset(),
+    ) -> None:
+        for i, target in targets:
+            if i is not None and self.activity.active(target):
+                part = self.writer.emit(
+                    operator.getitem, parts, Constant(i, str(i)), name=cotangent_name(target)
+                )
+                self.give(target, part, definite=i in known)
+
+    def pulled(self, statement: Statement, ct: Cotangent) -> None:
+        call = statement.call
+        targets = [*call.atoms]
+        count = Constant(len(targets), str(len(targets)))
+        back = self.local(self.activity.back_of(statement.variable))
+        parts = self.writer.emit(self.activity.callees.pull_back, back, ct.atom, count)
+        self.distribute(parts, [*enumerate(targets)])
+
+    def written_out(self, statement: Statement, rule: Rule, ct: Cotangent) -> bool:
+        """Write the formulas of a rule themselves, where nothing can have been broadcast."""
+        call = statement.call
+        if (
+            not rule.formulas
+            or call.keywords
+            or len(call.args) != len(rule.parameters)
+            or not ct.definite
+        ):
+            return False
+        floats = self.activity.kind(statement.variable) is Kind.FLOAT
+        if not floats and (len(call.args) > 1 or rule.overloaded):
+            return False
+        given = dict(zip(rule.parameters, call.args, strict=True))
+        found: list[tuple[Atom, Atom]] = []
+        for target, text in zip(call.args, rule.formulas, strict=True):
+            if not self.activity.active(target):
+                continue
+            if text is None:
+                continue
+            tree = ast.parse(text, mode="eval").body
+            atom = self.formula(tree, rule, {**given, "y": statement.variable}, ct.atom)
+            found.append((target, atom if atom is ct.atom else self.named(atom, target)))
+        for target, atom in found:
+            self.give(target, atom, definite=True)
+        return True
+
+    def named(self, atom: Atom, target: Atom) -> Atom:
+        """Call a cotangent after its variable."""
+        statements = self.writer.statements
+        if isinstance(atom, Variable) and statements and statements[-1].variable is atom:
+            named = Variable(0, cotangent_name(target))
+            statements[-1] = attrs.evolve(statements[-1], variable=named)
+            return named
+        return atom
+
+    def formula(self, node: ast.expr, rule: Rule, given: dict[str, Atom], ct: Atom) -> Atom:
+        """Write an expression of a formula."""
+
+        def write(part: ast.expr) -> Atom:
+            return self.formula(part, rule, given, ct)
+
+        match node:
+            case ast.Name(id="ct"):
+                return ct
+            case ast.Name(id=name):
+                return self.local(given[name])
+            case ast.Constant(value=value):
+                return Constant(value, repr(value))
+            case ast.UnaryOp(op=op, operand=operand):
+                return self.writer.emit(UNARY[type(op)], write(operand))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.writer.emit(BINARY[type(op)], write(left), write(right))
+            case ast.Call(func=ast.Name(id=name), args=args):
+                return self.writer.emit_call(
+                    Call(_function(rule, name), tuple([write(arg) for arg in args]))
+                )
+            case _:
+                raise AssertionError(f"a formula does not contain {ast.dump(node)}")
+
+
+def _function(rule: Rule, name: str) -> Constant:
+    """What a formula calls: a function of the rule's library, or a helper."""
+    found = vars_of(rule.library).get(name) or SHARED[name]
+    if getattr(rule.library, name, None) is found:
+        return Constant(found, f"{'math' if rule.library is math else 'np'}.{name}")
+    return Constant(found, name)
+
+
+def item_of(atom: Atom, index: int) -> Call:
+    """An item of a tuple."""
+    return Call(Constant(operator.getitem, "operator.getitem"), (atom, Constant(index, str(index))))
+
+
+def cotangent_name(target: Atom) -> str:
+    """What the cotangent of a variable is called."""
+    name = target.name if isinstance(target, Variable) else None
+    return f"{COTANGENT}{name or TEMPORARY}"

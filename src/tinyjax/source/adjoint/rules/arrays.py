@@ -1,0 +1,291 @@
+"""Rules of NumPy's functions of arrays, where speed or the text of an adjoint needs one.
+
+All others, and calls with arguments that a rule here does not take, have the derivative of the
+function of the same name in ``tinyjax.numpy`` (``library``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax.core.array import Array
+from tinyjax.source.adjoint.cotangents import is_complex, reduce_to
+from tinyjax.source.adjoint.rules.containers import like_items, placed_array
+from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert
+from tinyjax.source.ir.origins import refusal
+
+
+def is_inexact_value(x: Any) -> bool:
+    """Whether a number or an array has a derivative."""
+    return np.asarray(x).dtype.kind in "fcO" if not isinstance(x, Array) else True
+
+
+def nested_shape(x: Any) -> tuple[int, ...]:
+    """The shape of an array made of nested lists."""
+    if isinstance(x, (list, tuple)) and x:
+        return (len(x), *nested_shape(x[0]))
+    return np.shape(x)
+
+
+def nested_like(ct: Any, x: Any) -> Any:
+    """The cotangent of an array as that of the nested lists that it was made from."""
+    if isinstance(x, (list, tuple)):
+        parts = [nested_like(ct[i], x[i]) for i in range(len(x))]
+        return parts if isinstance(x, list) else tuple(parts)
+    return ct
+
+
+# Sums
+
+
+@adjoint_of(np.sum)
+def np_sum_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """The derivative of np.sum."""
+    return nested_like(np_spread(ct, a, axis, keepdims), a), None
+
+
+@adjoint_of(np.mean)
+def np_mean_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """The derivative of np.mean."""
+    whole = np_spread(ct, a, axis, keepdims) * (np.size(y) / np.size(a))
+    return nested_like(whole, a), None
+
+
+def np_spread(ct: Any, x: Any, axis: Any, keepdims: Any) -> Any:
+    """Repeat a cotangent along the axes that were summed over."""
+    if axis is not None and not keepdims:
+        ct = np.expand_dims(ct, axis)
+    return np.broadcast_to(ct, np.shape(x))
+
+
+@adjoint_of(np.trace)
+def np_trace_adjoint(ct: Any, y: Any, a: Any) -> Any:
+    """The derivative of np.trace."""
+    if np.ndim(a) == 2:
+        return (on_diagonal(ct, a),)
+    rows, columns, *others = np.shape(a)
+    return (np.reshape(np.eye(rows, columns), (rows, columns, *[1 for _ in others])) * ct,)
+
+
+def on_diagonal(ct: Any, a: Any) -> Any:
+    """A number on the diagonal of a matrix, and zeros beside it."""
+    rows, columns = a.shape
+    if isinstance(ct, Array):
+        return ct * np.eye(rows, columns, dtype=ct.dtype)
+    found = np.zeros((rows, columns), ct.dtype if isinstance(ct, np.generic) else type(ct))
+    found.reshape(-1)[: columns * columns : columns + 1] = ct  # half of the time of ct * np.eye
+    return found
+
+
+@adjoint_of(on_diagonal)
+def on_diagonal_adjoint(ct: Any, y: Any, value: Any, a: Any) -> Any:
+    """The derivative of on_diagonal."""
+    return np.trace(ct), None
+
+
+# Shapes
+
+
+@adjoint_of(np.reshape)
+def np_reshape_adjoint(ct: Any, y: Any, a: Any, shape: Any) -> Any:
+    """The derivative of np.reshape."""
+    return nested_like(np.reshape(ct, np.shape(a)), a), None
+
+
+@adjoint_of(np.ravel)
+def np_ravel_adjoint(ct: Any, y: Any, a: Any) -> Any:
+    """The derivative of np.ravel."""
+    return (nested_like(np.reshape(ct, np.shape(a)), a),)
+
+
+@adjoint_of(np.expand_dims, np.squeeze)
+def np_squeeze_adjoint(ct: Any, y: Any, a: Any, axis: Any = None) -> Any:
+    """The derivative of np.expand_dims and np.squeeze."""
+    return nested_like(np.reshape(ct, np.shape(a)), a), None
+
+
+@adjoint_of(np.broadcast_to)
+def np_broadcast_to_adjoint(ct: Any, y: Any, array: Any, shape: Any) -> Any:
+    """The derivative of np.broadcast_to."""
+    return nested_like(reduce_to(ct, array), array), None
+
+
+@adjoint_of(np.transpose)
+def np_transpose_adjoint(ct: Any, y: Any, a: Any) -> Any:
+    """The derivative of np.transpose."""
+    return (np.transpose(ct),)
+
+
+@adjoint_of(np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.copy)
+def np_array_adjoint(
+    ct: Any, y: Any, a: Any, dtype: Any = None, *, copy: Any = None, ndmin: Any = 0, order: Any = 0
+) -> Any:
+    """The derivative of np.array and np.asarray."""
+    if not is_inexact_value(y):
+        return None, None
+    return nested_like(np.reshape(ct, nested_shape(a)), a), None
+
+
+@adjoint_of(np.stack)
+def np_stack_adjoint(ct: Any, y: Any, arrays: Any, axis: int = 0) -> Any:
+    """The derivative of np.stack."""
+    moved = np.moveaxis(ct, axis, 0)
+    return like_items([moved[i] for i in range(len(arrays))], arrays), None
+
+
+@adjoint_of(np.arange)
+def np_arange_adjoint(ct: Any, y: Any, start: Any, stop: Any = None, step: Any = 1) -> Any:
+    """The derivative of np.arange: the length is constant."""
+    if stop is None:
+        return None, None, None
+    return reduce_to(np.sum(ct), start), None, reduce_to(np.sum(ct * np.arange(len(y))), step)
+
+
+@adjoint_of(np.real)
+def np_real_adjoint(ct: Any, y: Any, val: Any) -> Any:
+    """The derivative of np.real."""
+    return (ct,)
+
+
+@adjoint_of(np.imag)
+def np_imag_adjoint(ct: Any, y: Any, val: Any) -> Any:
+    """The derivative of np.imag."""
+    return (ct * -1j if is_complex(val) else None,)
+
+
+# Transforms, which tinyjax.numpy does not have
+
+
+@adjoint_of(np.fft.fft)
+def np_fft_adjoint(ct: Any, y: Any, a: Any, n: Any = None, axis: int = -1) -> Any:
+    """The derivative of np.fft.fft: the length is that of the axis."""
+    return reduce_to(np.fft.fft(ct, whole_length(n, a, axis), axis), a), None, None
+
+
+@adjoint_of(np.fft.ifft)
+def np_ifft_adjoint(ct: Any, y: Any, a: Any, n: Any = None, axis: int = -1) -> Any:
+    """The derivative of np.fft.ifft: the length is that of the axis."""
+    return reduce_to(np.fft.ifft(ct, whole_length(n, a, axis), axis), a), None, None
+
+
+@adjoint_of(np.fft.rfft)
+def np_rfft_adjoint(ct: Any, y: Any, a: Any) -> Any:
+    """The derivative of np.fft.rfft."""
+    rest = np.zeros((*np.shape(ct)[:-1], np.shape(a)[-1] - np.shape(ct)[-1]))
+    return (reduce_to(np.fft.fft(np.concatenate([ct, rest], -1)), a),)
+
+
+def whole_length(n: Any, a: Any, axis: int) -> Any:
+    """The length of a transform.
+
+    Raises:
+        SourceError: it is another than that of the axis.
+    """
+    if n is not None and n != np.shape(a)[axis]:
+        raise refusal("a transform of another length has no derivative. Pad or slice first.")
+    return n
+
+
+# Methods
+
+
+def flattened(a: Any, order: Any = "C") -> Any:
+    """``a.flatten(order)``."""
+    return np.reshape(a, -1, order=order)
+
+
+def reshaped(x: Any, *shape: Any, order: Any = "C") -> Any:
+    """``x.reshape(...)``."""
+    sizes = shape[0] if len(shape) == 1 else shape
+    return np.reshape(x, sizes) if order == "C" else np.reshape(x, sizes, order=order)
+
+
+def permuted(x: Any, *axes: Any) -> Any:
+    """``x.transpose(...)``."""
+    if not axes:
+        return np.transpose(x)
+    return np.transpose(x, axes[0] if len(axes) == 1 else axes)
+
+
+def converted(a: Any, dtype: Any) -> Any:
+    """``a.astype(dtype)``."""
+    return np.asarray(a).astype(dtype)
+
+
+@adjoint_of(converted)
+def converted_adjoint(ct: Any, y: Any, a: Any, dtype: Any) -> Any:
+    """The derivative of converted."""
+    return reduce_to(ct, a) if is_inexact_value(y) else None, None
+
+
+def compressed(a: Any, condition: Any, axis: Any = None) -> Any:
+    """``a.compress(condition)``."""
+    return np.compress(condition, a, axis)
+
+
+def listed(a: Any) -> Any:
+    """``a.tolist()``."""
+    return np.asarray(a).tolist()
+
+
+@adjoint_of(listed)
+def listed_adjoint(ct: Any, y: Any, a: Any) -> Any:
+    """The derivative of listed."""
+    return (array_of(ct, y),)
+
+
+def array_of(ct: Any, y: Any) -> Any:
+    """Nested lists of cotangents as that of an array."""
+    if isinstance(y, list):
+        return np.stack([array_of(None if ct is None else ct[i], y[i]) for i in range(len(y))])
+    return np.asarray(0.0 if ct is None else ct)
+
+
+def single(a: Any, *index: Any) -> Any:
+    """``a.item(*index)``."""
+    return np.asarray(a).item(*index)
+
+
+@adjoint_of(single)
+def single_adjoint(ct: Any, y: Any, a: Any, *index: Any) -> Any:
+    """The derivative of single."""
+    if np.ndim(a) == 0:
+        return (ct, *[None for _ in index])
+    return (placed_array(ct, a, place_of_item(a, index)), *[None for _ in index])
+
+
+def place_of_item(a: Any, index: tuple[Any, ...]) -> Any:
+    """The index of ``a.item(*index)``, as a tuple."""
+    if len(index) > 1:
+        return index
+    (flat,) = index or (0,)
+    return flat if isinstance(flat, tuple) else np.unravel_index(flat % np.size(a), np.shape(a))
+
+
+#: Functions that do what a method of NumPy's arrays does, but for those of the same name.
+METHODS: Final[dict[str, Function]] = {
+    "astype": converted,
+    "compress": compressed,
+    "flatten": flattened,
+    "item": single,
+    "reshape": reshaped,
+    "tolist": listed,
+    "transpose": permuted,
+}
+
+inert.update(
+    (is_inexact_value, nested_shape, whole_length, place_of_item,
+     np.shape, np.ndim, np.size, np.zeros, np.ones, np.empty, np.eye, np.identity,
+     np.zeros_like, np.ones_like, np.empty_like, np.argmax, np.argmin, np.argsort, np.sign,
+     np.floor, np.ceil, np.round, np.rint, np.trunc, np.isnan, np.isinf, np.isfinite, np.equal,
+     np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.logical_and,
+     np.logical_or, np.logical_not, np.logical_xor, np.any, np.all, np.allclose, np.isclose,
+     np.array_equal, np.searchsorted, np.count_nonzero, np.nonzero, np.argwhere, np.flatnonzero,
+     np.result_type, np.broadcast_shapes, np.tri, np.indices, np.digitize, np.issubdtype,
+     np.floor_divide, np.heaviside, np.signbit, np.lexsort, np.isin, np.tril_indices,
+     np.triu_indices, np.diag_indices, np.unravel_index, np.ravel_multi_index, np.iscomplexobj,
+     np.isrealobj, np.isscalar, np.isreal, np.iscomplex, np.array2string, np.errstate,
+     np.linalg.matrix_rank)
+)  # fmt: skip

@@ -1,0 +1,444 @@
+"""Rules of what makes containers, takes them apart and goes through them."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import dataclasses
+from functools import partial
+from types import BuiltinFunctionType, MethodType
+from typing import Any
+
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax.core.array import Array
+from tinyjax.source.adjoint.cotangents import (
+    accumulate,
+    broadcast_like,
+    gradient_like,
+    is_record,
+    number,
+    reduce_to,
+)
+from tinyjax.source.adjoint.rules.formulas import is_foreign
+from tinyjax.source.adjoint.rules.registry import adjoint_of, inert
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.origins import refusal
+
+
+@adjoint_of(runtime.make_tuple)
+def make_tuple_adjoint(ct: Any, y: Any, *items: Any) -> Any:
+    """The derivative of runtime.make_tuple."""
+    return tuple(ct)
+
+
+@adjoint_of(runtime.make_list)
+def make_list_adjoint(ct: Any, y: Any, *items: Any) -> Any:
+    """The derivative of runtime.make_list."""
+    return tuple(ct)
+
+
+@adjoint_of(runtime.make_dict)
+def make_dict_adjoint(ct: Any, y: Any, *items: Any) -> Any:
+    """The derivative of runtime.make_dict."""
+    keys = items[::2]
+    return tuple(
+        [
+            ct.get(items[i - 1]) if i % 2 and items[i - 1] not in keys[(i + 1) // 2 :] else None
+            for i in range(len(items))
+        ]
+    )
+
+
+@adjoint_of(runtime.as_list, list, tuple, runtime.items_of)
+def as_list_adjoint(ct: Any, y: Any, items: Any = ()) -> Any:
+    """The derivative of runtime.as_list, list, tuple and runtime.items_of."""
+    return (like_items(ct, items),)
+
+
+def like_items(ct: Any, items: Any) -> Any:
+    """Cotangents of the items of a sequence as the cotangent of the sequence."""
+    if isinstance(items, (np.ndarray, Array)):
+        return filled(ct, items)
+    if isinstance(items, (range, dict, str, set, frozenset)):
+        return None
+    if is_foreign(items) and hasattr(type(items), "__iter__") and is_record(items):
+        raise refusal(
+            f"going through a {type(items).__name__} has no derivative. Go through a list or a "
+            "tuple that a method of it returns."
+        )
+    return list(ct) if isinstance(items, list) else tuple(ct)
+
+
+def filled(ct: Any, items: Any) -> Any:
+    """Cotangents of the items of an array put together."""
+    if isinstance(ct, (np.ndarray, Array)):
+        return ct
+    if not len(items):
+        return None
+    if isinstance(items, Array):
+        return jnp.stack(
+            [
+                jnp.zeros_like(items[i]) if ct[i] is None else jnp.asarray(ct[i])
+                for i in range(len(items))
+            ]
+        )
+    return np.stack(
+        [np.zeros_like(items[i]) if ct[i] is None else ct[i] for i in range(len(items))]
+    )
+
+
+@adjoint_of(runtime.joined)
+def joined_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
+    """The derivative of runtime.joined."""
+    starts = [sum([len(part) for part in parts[:i]]) for i in range(len(parts))]
+    return tuple(
+        [like_items(ct[s : s + len(part)], part) for s, part in zip(starts, parts, strict=True)]
+    )
+
+
+@adjoint_of(runtime.merged)
+def merged_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
+    """The derivative of runtime.merged."""
+    return tuple(
+        [
+            {k: ct.get(k) for k in part if not seen_later(k, parts[i + 1 :])}
+            for i, part in enumerate(parts)
+        ]
+    )
+
+
+def seen_later(key: Any, parts: Any) -> bool:
+    """Whether a key is in one of several mappings."""
+    return any(key in part for part in parts)
+
+
+@adjoint_of(runtime.unpacked)
+def unpacked_adjoint(ct: Any, y: Any, value: Any, count: int) -> Any:
+    """The derivative of runtime.unpacked."""
+    return like_items(ct, value), None
+
+
+@adjoint_of(runtime.unpacked_star)
+def unpacked_star_adjoint(ct: Any, y: Any, value: Any, before: int, after: int) -> Any:
+    """The derivative of runtime.unpacked_star."""
+    end = len(ct) - after
+    middle = ct[before] if ct[before] is not None else [None] * len(y[before])
+    return like_items([*ct[:before], *middle, *ct[end:]], value), None, None
+
+
+@adjoint_of(runtime.collected)
+def collected_adjoint(ct: Any, y: Any, chain: Any) -> Any:
+    """The derivative of runtime.collected."""
+    found: Any = None
+    for item in ct:
+        found = (found, item)
+    return (found,)
+
+
+@adjoint_of(runtime.collected_dict)
+def collected_dict_adjoint(ct: Any, y: Any, chain: Any) -> Any:
+    """The derivative of runtime.collected_dict."""
+    found: Any = None
+    keys = [key for key, _ in runtime.collected(chain)]
+    for i, key in enumerate(keys):
+        found = (found, (None, None if key in keys[i + 1 :] else ct.get(key)))
+    return (found,)
+
+
+@adjoint_of(dict)
+def dict_adjoint(ct: Any, y: Any, items: Any = (), **entries: Any) -> Any:
+    """The derivative of dict."""
+    given = [ct.get(name) for name in entries]
+    if isinstance(items, dict):
+        return {k: ct.get(k) for k in items if k not in entries}, *given
+    if isinstance(items, (list, tuple)):
+        return like_items([(None, ct.get(key)) for key, _ in items], items), *given
+    raise refusal(
+        f"dict() of a {type(items).__name__} has no derivative. Write {{k: v for k, v in ...}}."
+    )
+
+
+@adjoint_of(attrs.evolve, dataclasses.replace)
+def evolve_adjoint(ct: Any, y: Any, record: Any, **changes: Any) -> Any:
+    """The derivative of attrs.evolve and dataclasses.replace."""
+    return {k: ct.get(k) for k in ct if k not in changes}, *[ct.get(name) for name in changes]
+
+
+@adjoint_of(runtime.defined)
+def defined_adjoint(ct: Any, y: Any, value: Any, name: str) -> Any:
+    """The derivative of runtime.defined."""
+    return ct, None
+
+
+@adjoint_of(runtime.enter)
+def enter_adjoint(ct: Any, y: Any, manager: Any) -> Any:
+    """The derivative of runtime.enter."""
+    raise refusal(
+        f"what a `with` statement binds ({type(manager).__name__}) cannot be differentiated. Use "
+        "the value itself."
+    )
+
+
+@adjoint_of(runtime.captured)
+def captured_adjoint(ct: Any, y: Any, fun: Any, name: str) -> Any:
+    """The derivative of runtime.captured."""
+    return {name: ct}, None
+
+
+@adjoint_of(runtime.make_function)
+def make_function_adjoint(
+    ct: Any, y: Any, maker: Any, code: Any, defaults: Any, keyword_defaults: Any, *values: Any
+) -> Any:
+    """The derivative of runtime.make_function."""
+    own = [name for i, name in enumerate(code.co_freevars) if values[i] is runtime.UNDEFINED]
+    total = ct
+    if own:  # it calls itself, and so has the cotangents of its inner calls
+        total = None
+        while ct is not None:
+            total = accumulate(total, {k: ct[k] for k in ct if k != own[0]})
+            ct = ct.get(own[0])
+    return (
+        None,
+        None,
+        tuple([total.get(name) for name in default_names(code, defaults)]),
+        {name: total.get(name) for name in keyword_defaults},
+        *[total.get(name) for name in code.co_freevars],
+    )
+
+
+@adjoint_of(runtime.make_functions)
+def make_functions_adjoint(
+    ct: Any, y: Any, maker: Any, codes: Any, defaults: Any, keyword_defaults: Any, *values: Any
+) -> Any:
+    """The derivative of runtime.make_functions."""
+    own = [code.co_name for code in codes]
+    totals: Any = [None for _ in codes]
+    waiting = [(i, part) for i, part in enumerate(ct) if part is not None]
+    while waiting:  # they call each other, and so have the cotangents of their inner calls
+        (place, part), *rest = waiting
+        mine = {k: part[k] for k in part if k not in own}
+        totals = [accumulate(t, mine) if i == place else t for i, t in enumerate(totals)]
+        waiting = [*rest, *[(own.index(k), part[k]) for k in own if part.get(k) is not None]]
+    whole = None
+    for i, code in enumerate(codes):
+        if totals[i] is not None:
+            whole = accumulate(whole, {k: totals[i].get(k) for k in code.co_freevars})
+    return (
+        None,
+        None,
+        tuple(
+            [
+                tuple([entry(totals[i], name) for name in default_names(codes[i], given)])
+                for i, given in enumerate(defaults)
+            ]
+        ),
+        tuple(
+            [{k: entry(totals[i], k) for k in given} for i, given in enumerate(keyword_defaults)]
+        ),
+        *[entry(whole, name) for name in runtime.free_names(codes)],
+    )
+
+
+def entry(ct: Any, name: str) -> Any:
+    """An entry of a cotangent that is a dict or zero."""
+    return None if ct is None else ct.get(name)
+
+
+def default_names(code: Any, defaults: Any) -> tuple[str, ...]:
+    """The parameters that have defaults, those by keyword only aside."""
+    count = code.co_argcount
+    names: tuple[str, ...] = code.co_varnames[count - len(defaults) : count]
+    return names
+
+
+def placed(ct: Any, container: Any, index: Any) -> Any:
+    """The cotangent of a container, zero but at an index."""
+    if isinstance(container, dict):
+        return {index: ct}
+    if isinstance(container, (list, tuple)):
+        return placed_item(ct, container, index)
+    if isinstance(container, Array):
+        return jnp.zeros_like(container).at[index].add(ct)
+    if isinstance(container, (np.ndarray, np.generic)):
+        return placed_array(ct, container, index)
+    if isinstance(container, (str, bytes, range)):
+        return None
+    raise refusal(
+        f"an item of a {type(container).__name__} has no derivative. Use a list, a tuple, a dict "
+        "or an array."
+    )
+
+
+def placed_item(ct: Any, container: Any, index: Any) -> Any:
+    """The cotangent of a sequence, zero but at an index."""
+    places = range(len(container))[index]
+    found: list[Any] = [None] * len(container)
+    if isinstance(places, range):
+        for i, place in enumerate(places):
+            found[place] = ct[i]
+    else:
+        found[places] = ct
+    return found if isinstance(container, list) else tuple(found)
+
+
+@adjoint_of(placed_item)
+def placed_item_adjoint(ct: Any, y: Any, value: Any, container: Any, index: Any) -> Any:
+    """The derivative of placed_item."""
+    return ct[index], None, None
+
+
+def placed_array(ct: Any, container: Any, index: Any) -> Any:
+    """The cotangent of a NumPy array, zero but at an index."""
+    if isinstance(ct, Array):
+        return jnp.zeros(container.shape, ct.dtype).at[index].add(ct)
+    found = np.zeros(container.shape, np.result_type(container, ct))
+    if _is_basic(index):
+        found[index] = ct
+    else:
+        np.add.at(found, index, ct)
+    return found
+
+
+def _is_basic(index: Any) -> bool:
+    if isinstance(index, tuple):
+        return all(_is_basic(part) for part in index)
+    return index is None or index is Ellipsis or isinstance(index, (int, slice, np.integer))
+
+
+@adjoint_of(placed_array)
+def placed_array_adjoint(ct: Any, y: Any, value: Any, container: Any, index: Any) -> Any:
+    """The derivative of placed_array."""
+    return ct[index], None, None
+
+
+def is_method(value: Any) -> bool:
+    """Whether a value is a function bound to an object, whose cotangent is then the object's."""
+    return isinstance(value, (MethodType, BuiltinFunctionType))
+
+
+@adjoint_of(builtins.max, builtins.min)
+def extreme_adjoint(ct: Any, y: Any, *items: Any, key: Any = None, default: Any = None) -> Any:
+    """The derivative of builtins.max and builtins.min."""
+    if len(items) == 1:
+        if isinstance(items[0], (dict, str, range, set, frozenset)):
+            return (None,)
+        if not len(items[0]):
+            raise refusal(
+                "the default of max() and min() has no derivative. Ask first whether there are "
+                "items."
+            )
+        return (like_items(chosen_among(ct, y, items[0]), items[0]),)
+    return tuple(chosen_among(ct, y, items))
+
+
+def chosen_among(ct: Any, best: Any, items: Any) -> Any:
+    """A cotangent for the first item that is the best."""
+    first = place_of(best, items)
+    return [ct if i == first else None for i in range(len(items))]
+
+
+def place_of(best: Any, items: Any) -> int:
+    """Which item it is, or the first that equals it."""
+    for i in range(len(items)):
+        if items[i] is best:
+            return i
+    return [bool(item == best) for item in items].index(True)
+
+
+@adjoint_of(builtins.enumerate)
+def enumerate_adjoint(ct: Any, y: Any, items: Any, start: int = 0) -> Any:
+    """The derivative of builtins.enumerate."""
+    parts = [None if pair is None else pair[1] for pair in ct]
+    return like_items(parts, items), None
+
+
+@adjoint_of(builtins.zip)
+def zip_adjoint(ct: Any, y: Any, *parts: Any, strict: Any = False) -> Any:
+    """The derivative of builtins.zip."""
+    return tuple(
+        [
+            like_items(
+                [ct[j][i] if j < len(ct) and ct[j] is not None else None for j in range(len(part))],
+                part,
+            )
+            for i, part in enumerate(parts)
+        ]
+    )
+
+
+@adjoint_of(builtins.reversed)
+def reversed_adjoint(ct: Any, y: Any, items: Any) -> Any:
+    """The derivative of builtins.reversed."""
+    return (like_items(ct[::-1], items),)
+
+
+@adjoint_of(builtins.sorted)
+def sorted_adjoint(ct: Any, y: Any, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    """The derivative of builtins.sorted."""
+    if isinstance(items, (dict, str, range, set, frozenset)):
+        return (None,)
+    order = ordering(items, key, reverse)
+    return (like_items([ct[order.index(i)] for i in range(len(items))], items),)
+
+
+def ordering(items: Any, key: Any, reverse: bool) -> list[int]:
+    """Which items those of the sorted sequence are."""
+    if key is None:
+        return sorted(range(len(items)), key=lambda i: items[i], reverse=reverse)
+    return sorted(range(len(items)), key=lambda i: key(items[i]), reverse=reverse)
+
+
+@adjoint_of(partial)
+def partial_adjoint(ct: Any, y: Any, fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """The derivative of partial."""
+    keywords = ct.get("keywords")
+    return (
+        ct.get("func"),
+        *(ct["args"] if ct.get("args") is not None else [None for _ in args]),
+        *[None if keywords is None else keywords.get(name) for name in kwargs],
+    )
+
+
+@adjoint_of(copy.copy, copy.deepcopy)
+def copy_adjoint(ct: Any, y: Any, x: Any) -> Any:
+    """The derivative of copy.copy and copy.deepcopy."""
+    return (ct,)
+
+
+@adjoint_of(gradient_like)
+def gradient_like_adjoint(ct: Any, y: Any, found: Any, x: Any) -> Any:
+    """The derivative of gradient_like."""
+    if isinstance(x, (np.ndarray, np.generic, Array)) and found is not None:
+        return reduce_to(ct, found), None
+    return ct, None
+
+
+@adjoint_of(broadcast_like)
+def broadcast_like_adjoint(ct: Any, y: Any, x: Any, shape: Any) -> Any:
+    """The derivative of broadcast_like."""
+    return reduce_to(ct, x), None
+
+
+@adjoint_of(reduce_to)
+def reduce_to_adjoint(ct: Any, y: Any, x: Any, like: Any) -> Any:
+    """The derivative of reduce_to."""
+    return reduce_to(spread_back(ct, x), x), None
+
+
+def spread_back(ct: Any, x: Any) -> Any:
+    """Repeat a cotangent over what a sum was taken of."""
+    if np.ndim(x) == 0 or np.shape(ct) == np.shape(x):
+        return ct
+    return broadcast_like(ct, np.broadcast_shapes(np.shape(ct), np.shape(x)))
+
+
+@adjoint_of(number)
+def number_adjoint(ct: Any, y: Any, x: Any) -> Any:
+    """The derivative of number."""
+    return (ct,)
+
+
+inert.update((place_of, ordering, is_method, seen_later, default_names, runtime.free_names))

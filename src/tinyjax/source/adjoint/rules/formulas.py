@@ -1,0 +1,358 @@
+"""Rules that are formulas: those of operators, of ``math``, ``cmath`` and NumPy's ufuncs.
+
+A formula is an expression for the cotangent of each argument, which a pullback has written out
+where it can.
+"""
+
+from __future__ import annotations
+
+import builtins
+import cmath
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax.core.array import Array
+from tinyjax.source.adjoint.cotangents import accumulate, is_complex, reduce_to
+from tinyjax.source.adjoint.rules.registry import Function, Rule, adjoint_of, inert, rules
+from tinyjax.source.ir.origins import write_function
+from tinyjax.source.ir.runtime import Box
+
+
+def formula(
+    functions: Function | Sequence[Function],
+    parameters: str,
+    *formulas: str | None,
+    library: Any = math,
+    scalar: bool = True,
+    overloaded: Function | None = None,
+) -> None:
+    """Give functions their derivatives: an expression for each parameter, None for zero.
+
+    Operators are given ``overloaded``, which gives the cotangents of objects that have their own.
+    """
+    names = tuple(parameters.split())
+    for fun in [functions] if callable(functions) else functions:
+        called = fun.__name__.strip("_")
+        name = f"{'np_' if isinstance(fun, np.ufunc) else ''}{called}_adjoint"
+        if name in globals():  # an operator's
+            name = f"math_{name}"
+        parts = [
+            "None" if f is None else f"reduce_to({f}, {n})" if len(names) > 1 else f
+            for n, f in zip(names, formulas, strict=True)
+        ]
+        given = ", ".join(names)
+        text = f"def {name}(ct, y, {given}):\n"
+        if overloaded is not None:
+            text += f"    if is_overloaded({given}):\n"
+            items = ", ".join([f"parts[{i}]" for i in range(len(names))])
+            text += f"        parts = overloaded({called}, ct, {given})\n"
+            text += f"        return ({items},)\n"
+        text += f"    return ({', '.join(parts)},)\n"
+        namespace = {"__name__": __name__, **SHARED, **vars_of(library), called: fun}
+        namespace |= {"overloaded": overloaded, "is_overloaded": is_overloaded}
+        adjoint = globals()[name] = write_function(name, text, namespace)
+        rules[fun] = Rule(
+            adjoint, names, formulas, scalar, library, overloaded=overloaded is not None
+        )
+
+
+def vars_of(library: Any) -> dict[str, Any]:
+    """The functions of a module that formulas may name."""
+    return {name: getattr(library, name) for name in _NAMES if hasattr(library, name)}
+
+
+_NAMES: Final = (
+    "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "log", "sqrt", "sign", "where",
+    "conj",
+)  # fmt: skip
+
+
+#: The types whose operators are known.
+_KNOWN: Final = frozenset(
+    (int, float, complex, bool, str, bytes, list, tuple, dict, range, type(None), np.ndarray,
+     np.float64)
+)  # fmt: skip
+
+
+def is_overloaded(*operands: Any) -> bool:
+    """Whether an operator may be a method that is written in Python."""
+    return not _KNOWN.issuperset(map(type, operands)) and any(map(is_foreign, operands))
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether an object is neither a number, nor an array, nor a container of Python's."""
+    return not isinstance(
+        x,
+        (
+            int,
+            float,
+            complex,
+            np.ndarray,
+            np.generic,
+            Array,
+            list,
+            tuple,
+            dict,
+            str,
+            bytes,
+            range,
+            Box,
+        ),
+    )
+
+
+inert.update((is_overloaded, is_foreign))
+
+# Helpers of the formulas, for numbers and arrays of all kinds
+
+
+def slope_of_abs(x: Any) -> Any:
+    """The derivative of the absolute value: 0 at 0."""
+    if isinstance(x, (int, float)):
+        return math.copysign(1.0, x) if x else 0.0
+    if isinstance(x, Array):
+        return jnp.conj(jnp.sign(x))
+    if is_complex(x):
+        return np.conj(x) / np.where(np.equal(x, 0), 1.0, np.abs(x))
+    return np.sign(x)
+
+
+def slope_of_copysign(x: Any, sign: Any) -> Any:
+    """The derivative of ``copysign``: 1 where it leaves the sign, -1 where it changes it."""
+    if isinstance(x, (np.ndarray, np.generic)) or isinstance(sign, (np.ndarray, np.generic)):
+        return np.copysign(1.0, x) * np.copysign(1.0, sign)
+    return math.copysign(1.0, x) * math.copysign(1.0, sign)
+
+
+def share(y: Any, x: Any, other: Any) -> Any:
+    """How much of the greater, or the smaller, of two numbers is the first: a half if they tie."""
+    if isinstance(y, Array):
+        return jnp.where(y == x, jnp.where(y == other, 0.5, 1.0), 0.0)
+    if isinstance(y, np.ndarray):
+        return np.where(y == x, np.where(y == other, 0.5, 1.0), 0.0)
+    if y != x:
+        return 0.0
+    return 0.5 if y == other else 1.0
+
+
+inert.update((slope_of_copysign, share))
+
+
+def exponent_slope(ct: Any, y: Any, x: Any) -> Any:
+    """The cotangent of the exponent of a power: 0 where the base is 0, none where it is less.
+
+    The result that is no number has no derivative of its own: it would spoil others.
+    """
+    if isinstance(x, (int, float)) and isinstance(y, (int, float)):
+        if x < 0:
+            return math.nan
+        return 0.0 if x == 0 else ct * y * math.log(x)
+    if isinstance(x, Array) or isinstance(y, Array):
+        return ct * y * jnp.log(jnp.where(x == 0, 1, x))
+    if is_complex(y):
+        return ct * y * np.log(np.where(np.equal(x, 0), 1.0, x) + 0j)
+    found = ct * y * np.log(np.where(np.less_equal(x, 0), 1.0, x))
+    return np.where(np.less(x, 0), math.nan, found)
+
+
+def power_slope(x: Any, n: Any) -> Any:
+    """``n * x ** (n - 1)``, and 0 where n is 0."""
+    if isinstance(n, (int, float)):
+        return 0.0 if n == 0 else n * x ** (n - 1)
+    if isinstance(x, Array) or isinstance(n, Array):
+        return n * x ** jnp.where(n == 0, 1, n - 1)
+    return n * x ** np.where(np.equal(n, 0), 1.0, n - 1)
+
+
+SHARED: Final[dict[str, Any]] = {
+    f.__name__: f
+    for f in (
+        reduce_to, slope_of_abs, slope_of_copysign, share, exponent_slope, power_slope, accumulate
+    )
+}  # fmt: skip
+
+formula(np.negative, "x", "-ct")
+formula(np.positive, "x", "ct")
+formula(np.subtract, "x y_", "ct", "-ct")
+formula(np.divide, "x d", "ct / d", "-ct * y / d")
+formula(
+    (math.pow, np.power, np.float_power),
+    "x n",
+    "ct * power_slope(x, n)",
+    "exponent_slope(ct, y, x)",
+)
+formula((math.fabs, np.abs, np.fabs), "x", "ct * slope_of_abs(x)")
+formula((math.fmod, math.remainder, np.mod, np.fmod), "x d", "ct", "-ct * ((x - y) / d)")
+formula(np.add, "x y_", "ct", "ct")
+formula(np.multiply, "a b", "ct * b", "a * ct")
+formula((math.copysign, np.copysign), "x s", "ct * slope_of_copysign(x, s)", None)
+formula(np.hypot, "a b", "ct * a / y", "ct * b / y", library=np)
+formula((math.atan2,), "b a", "ct * a / (a * a + b * b)", "-ct * b / (a * a + b * b)")
+formula((np.arctan2,), "b a", "ct * a / (a * a + b * b)", "-ct * b / (a * a + b * b)", library=np)
+formula(math.log1p, "x", "ct / (1 + x)")
+formula(math.erf, "x", f"ct * {2 / math.sqrt(math.pi)!r} * exp(-x * x)")
+formula(math.erfc, "x", f"-ct * {2 / math.sqrt(math.pi)!r} * exp(-x * x)")
+for _library, _prefix in ((math, "a"), (cmath, "a"), (np, "arc")):
+    for _names, _formula in (
+        ("sin", "ct * cos(x)"),
+        ("cos", "-ct * sin(x)"),
+        ("tan", "ct * (1 + y * y)"),
+        ("sinh", "ct * cosh(x)"),
+        ("cosh", "ct * sinh(x)"),
+        ("tanh", "ct * (1 - y * y)"),
+        ("exp", "ct * y"),
+        ("exp2", f"ct * y * {math.log(2)!r}"),
+        ("expm1", "ct * (y + 1)"),
+        ("sqrt", "ct / (2 * y)"),
+        ("cbrt", "ct / (3 * y * y)"),
+        ("log2", f"ct / (x * {math.log(2)!r})"),
+        ("log10", f"ct / (x * {math.log(10)!r})"),
+        ("degrees", f"ct * {180 / math.pi!r}"),
+        ("radians", f"ct * {math.pi / 180!r}"),
+        (f"{_prefix}sin", "ct / sqrt(1 - x * x)"),
+        (f"{_prefix}cos", "-ct / sqrt(1 - x * x)"),
+        (f"{_prefix}tan", "ct / (1 + x * x)"),
+        (f"{_prefix}sinh", "ct / sqrt(1 + x * x)"),
+        (f"{_prefix}cosh", "ct / sqrt(x * x - 1)"),
+        (f"{_prefix}tanh", "ct / (1 - x * x)"),
+    ):
+        if hasattr(_library, _names):
+            formula(getattr(_library, _names), "x", _formula, library=_library)
+formula((np.rad2deg,), "x", f"ct * {180 / math.pi!r}")
+formula((np.deg2rad,), "x", f"ct * {math.pi / 180!r}")
+formula(np.log, "x", "ct / x", library=np)
+formula(np.log1p, "x", "ct / (1 + x)", library=np)
+formula(np.square, "x", "2 * ct * x", library=np)
+formula(np.reciprocal, "x", "-ct * y * y", library=np)
+formula(np.logaddexp, "a b", "ct * exp(a - y)", "ct * exp(b - y)", library=np)
+formula(np.logaddexp2, "a b", "ct * exp2(a - y)", "ct * exp2(b - y)", library=np)
+formula(
+    (np.maximum, np.minimum, np.fmax, np.fmin), "a b", "ct * share(y, a, b)", "ct * share(y, b, a)"
+)
+formula(np.where, "c a b", None, "where(c, ct, 0.0)", "where(c, 0.0, ct)", library=np, scalar=False)
+formula(np.conj, "x", "conj(ct)", library=np)
+
+
+@adjoint_of(math.log)
+def log_adjoint(ct: Any, y: Any, x: Any, base: Any = None) -> Any:
+    """The derivative of math.log."""
+    if base is None:
+        return ct / x, None
+    scale = math.log(base)
+    return ct / (x * scale), -ct * y / (base * scale)
+
+
+@adjoint_of(cmath.log)
+def complex_log_adjoint(ct: Any, y: Any, x: Any, base: Any = None) -> Any:
+    """The derivative of cmath.log."""
+    if base is None:
+        return reduce_to(ct / x, x), None
+    scale = cmath.log(base)
+    return reduce_to(ct / (x * scale), x), reduce_to(-ct * y / (base * scale), base)
+
+
+@adjoint_of(builtins.pow)
+def power_adjoint(ct: Any, y: Any, base: Any, exp: Any, mod: Any = None) -> Any:
+    """The derivative of builtins.pow; with a third argument, all are integers."""
+    if mod is not None:
+        return None, None, None
+    return (
+        reduce_to(ct * power_slope(base, exp), base),
+        reduce_to(exponent_slope(ct, y, base), exp),
+        None,
+    )
+
+
+@adjoint_of(builtins.divmod, np.divmod)
+def divmod_adjoint(ct: Any, y: Any, x: Any, d: Any) -> Any:
+    """The derivative of builtins.divmod and np.divmod: the quotient is a whole number."""
+    if ct[1] is None:
+        return None, None
+    return reduce_to(ct[1], x), reduce_to(-ct[1] * y[0], d)
+
+
+@adjoint_of(math.modf, np.modf)
+def modf_adjoint(ct: Any, y: Any, x: Any) -> Any:
+    """The derivative of math.modf and np.modf."""
+    return (ct[0],)
+
+
+@adjoint_of(math.ldexp, np.ldexp)
+def ldexp_adjoint(ct: Any, y: Any, x: Any, i: Any) -> Any:
+    """The derivative of math.ldexp and np.ldexp."""
+    return reduce_to(ct * 2.0**i, x), None
+
+
+@adjoint_of(math.hypot)
+def hypot_adjoint(ct: Any, y: Any, *coordinates: Any) -> Any:
+    """The derivative of math.hypot."""
+    return tuple([ct * x / y for x in coordinates])
+
+
+rules[math.hypot] = attrs.evolve(
+    rules[math.hypot],
+    parameters=("a", "b"),
+    formulas=("ct * a / y", "ct * b / y"),
+    scalar=True,
+    library=math,
+)
+
+
+@adjoint_of(math.fsum)
+def fsum_adjoint(ct: Any, y: Any, items: Any) -> Any:
+    """The derivative of math.fsum."""
+    return ([ct] * len(items),)
+
+
+@adjoint_of(math.prod)
+def prod_adjoint(ct: Any, y: Any, items: Any, start: Any = 1) -> Any:
+    """The derivative of math.prod."""
+    return (
+        [ct * start * math.prod(items[:i]) * math.prod(items[i + 1 :]) for i in range(len(items))],
+        ct * math.prod(items),
+    )
+
+
+@adjoint_of(math.dist)
+def dist_adjoint(ct: Any, y: Any, p: Any, q: Any) -> Any:
+    """The derivative of math.dist."""
+    found = [ct * (a - b) / y for a, b in zip(p, q, strict=True)]
+    return found, [-part for part in found]
+
+
+@adjoint_of(complex)
+def complex_adjoint(ct: Any, y: Any, real: Any = 0.0, imag: Any = 0.0) -> Any:
+    """The derivative of complex."""
+    return reduce_to(ct, real), reduce_to(ct * 1j, imag)
+
+
+@adjoint_of(np.matmul)
+def matmul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
+    """The derivative of np.matmul, of arrays."""
+    if np.ndim(a) == 2 and np.ndim(b) == 2:
+        return ct @ b.T, a.T @ ct
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return reduce_to(ct * b, a), reduce_to(a * ct, b)
+    if np.ndim(a) == 1 and np.ndim(b) == 1:
+        return ct * b, ct * a
+    if np.ndim(a) == 1:
+        wide = ct[..., None, :]
+        return (
+            reduce_to((b @ ct[..., None])[..., 0], a),
+            reduce_to(a[:, None] @ wide, b),
+        )
+    if np.ndim(b) == 1:
+        tall = ct[..., None]
+        return reduce_to(tall * b, a), reduce_to((a.swapaxes(-1, -2) @ tall)[..., 0], b)
+    return reduce_to(ct @ b.swapaxes(-1, -2), a), reduce_to(a.swapaxes(-1, -2) @ ct, b)
+
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Function:
+        """The adjoints that are generated here, for the texts that import them."""

@@ -1,0 +1,177 @@
+"""Rules of operators, which are those of numbers, arrays and containers, and methods of objects."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from types import FunctionType
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from tinyjax.source.adjoint.cotangents import accumulate, reduce_to
+from tinyjax.source.adjoint.pullbacks import pull
+from tinyjax.source.adjoint.rules.containers import joined_adjoint, like_items, placed
+from tinyjax.source.adjoint.rules.formulas import formula, is_foreign, is_overloaded, matmul_adjoint
+from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert, rule_adjoint, rules
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.origins import refusal
+
+_METHODS: Final = {abs: "__abs__", float: "__float__"}
+
+
+def overloaded(fun: Function, ct: Any, *operands: Any) -> Any:
+    """The cotangents of the operands of a method that an operator stands for."""
+    method, swapped = method_of(fun, operands)
+    if swapped:
+        return pull(method, operands[1], operands[0])[1](ct)[:0:-1]
+    return pull(method, *operands)[1](ct)[1:]
+
+
+def method_of(fun: Function, operands: tuple[Any, ...]) -> tuple[Function, bool]:
+    """The method that an operator stands for, and whether it is the second operand's.
+
+    Raises:
+        SourceError: it is not one that is written in Python.
+    """
+    name = fun.__name__.strip("_")
+    first = _METHODS.get(fun, f"__{name}__")
+    found = [(getattr(type(operands[0]), first, None), False)]
+    if len(operands) == 2 and fun is not operator.getitem:
+        reflected = (getattr(type(operands[1]), f"__r{name}__", None), True)
+        derived = issubclass(type(operands[1]), type(operands[0])) and (
+            type(operands[0]) is not type(operands[1])
+        )
+        found = [reflected, *found] if derived else [*found, reflected]
+    for method, swapped in found:
+        if isinstance(method, FunctionType):
+            given = (operands[1], operands[0]) if swapped else operands
+            if method(*given) is not NotImplemented:
+                return method, swapped
+    names = " and ".join(dict.fromkeys(type(x).__name__ for x in operands))
+    raise refusal(f"no derivative is known of operator.{fun.__name__} of {names}.")
+
+
+inert.add(method_of)
+
+formula(operator.neg, "x", "-ct", overloaded=overloaded)
+formula(operator.pos, "x", "ct", overloaded=overloaded)
+formula(operator.sub, "x y_", "ct", "-ct", overloaded=overloaded)
+formula(operator.truediv, "x d", "ct / d", "-ct * y / d", overloaded=overloaded)
+formula(operator.mod, "x d", "ct", "-ct * ((x - y) / d)", overloaded=overloaded)
+formula(
+    operator.pow, "x n", "ct * power_slope(x, n)", "exponent_slope(ct, y, x)", overloaded=overloaded
+)
+formula(abs, "x", "ct * slope_of_abs(x)", overloaded=overloaded)
+
+
+@adjoint_of(operator.add)
+def add_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
+    """The derivative of operator.add."""
+    if isinstance(y, (list, tuple)):
+        return ct[: len(a)], ct[len(a) :]
+    if is_overloaded(a, b):
+        parts = overloaded(operator.add, ct, a, b)
+        return parts[0], parts[1]
+    return reduce_to(ct, a), reduce_to(ct, b)
+
+
+@adjoint_of(operator.mul)
+def mul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
+    """The derivative of operator.mul."""
+    if isinstance(y, (list, tuple)):
+        if isinstance(b, int):
+            return repeated_adjoint(ct, a), None
+        return None, repeated_adjoint(ct, b)
+    if is_overloaded(a, b):
+        parts = overloaded(operator.mul, ct, a, b)
+        return parts[0], parts[1]
+    return reduce_to(ct * b, a), reduce_to(a * ct, b)
+
+
+def repeated_adjoint(ct: Any, items: Any) -> Any:
+    """The cotangent of a sequence that was repeated."""
+    total = None
+    for start in range(0, len(ct), max(len(items), 1)):
+        total = accumulate(total, ct[start : start + len(items)])
+    return total
+
+
+for _fun, _parameters, _formulas in (
+    (operator.add, ("a", "b"), ("ct", "ct")),
+    (operator.mul, ("a", "b"), ("ct * b", "a * ct")),
+):
+    rules[_fun] = attrs.evolve(
+        rules[_fun],
+        parameters=_parameters,
+        formulas=_formulas,
+        scalar=True,
+        library=math,
+        overloaded=True,
+    )
+
+
+@adjoint_of(runtime.updated)
+def updated_adjoint(ct: Any, y: Any, operation: Any, value: Any, by: Any) -> Any:
+    """The derivative of runtime.updated."""
+    return (None, *rule_adjoint(operation)(ct, y, value, by))
+
+
+@adjoint_of(operator.matmul)
+def matrix_product_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
+    """The derivative of operator.matmul."""
+    if type(a) is type(b) is np.ndarray and a.ndim == b.ndim == 2:  # as most are
+        return ct @ b.T, a.T @ ct
+    if is_overloaded(a, b):
+        parts = overloaded(operator.matmul, ct, a, b)
+        return parts[0], parts[1]
+    parts = matmul_adjoint(ct, y, a, b)
+    return parts[0], parts[1]
+
+
+@adjoint_of(operator.or_)
+def or_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
+    """The derivative of operator.or_: that of merging dicts."""
+    if isinstance(y, dict):
+        return {k: ct.get(k) for k in a if k not in b}, {k: ct.get(k) for k in b}
+    return None, None
+
+
+@adjoint_of(operator.getitem)
+def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
+    """The derivative of operator.getitem."""
+    if is_foreign(container):
+        return overloaded(operator.getitem, ct, container, index)[0], None
+    return placed(ct, container, index), None
+
+
+@adjoint_of(builtins.sum)
+def sum_adjoint(ct: Any, y: Any, items: Any, start: Any = 0) -> Any:
+    """The derivative of builtins.sum."""
+    if isinstance(y, (list, tuple)):
+        parts = joined_adjoint(ct, y, start, *items)
+        return like_items(parts[1:], items), parts[0]
+    if is_overloaded(y):
+        parts = pull(summed, items, start)[1](ct)
+        return parts[1], parts[2]
+    parts = [reduce_to(ct, items[i]) for i in range(len(items))]
+    return like_items(parts, items), reduce_to(ct, start)
+
+
+def summed(items: Any, start: Any) -> Any:
+    """As builtins.sum."""
+    for item in items:
+        start = start + item
+    return start
+
+
+@adjoint_of(float, np.float64, np.float32)
+def float_adjoint(ct: Any, y: Any, x: Any = 0.0) -> Any:
+    """The derivative of float and of NumPy's types of floats."""
+    if isinstance(x, str):
+        return (None,)
+    if is_foreign(x):
+        return (overloaded(float, ct, x)[0],)
+    return (np.reshape(ct, np.shape(x)) if isinstance(x, np.ndarray) else ct,)

@@ -1,0 +1,143 @@
+"""Rules, and where they are kept."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from tinyjax.errors import SourceError
+from tinyjax.frames import Location
+from tinyjax.source.ir.origins import program_location
+
+Function = Callable[..., Any]
+R = TypeVar("R", bound=Function)
+
+
+@attrs.frozen(eq=False)
+class Rule:
+    """The derivative of a function.
+
+    Attributes:
+        adjoint: ``adjoint(ct, y, *args, **kwargs)`` gives a cotangent for each of its parameters in
+            turn, None for zero; what it takes by keyword only has none.
+        parameters: what formulas call the arguments.
+        formulas: the cotangent of each argument, without regard to broadcasting; none where the
+            rule is not of that form.
+        scalar: whether floats give a float.
+        library: the module of the functions that the formulas name.
+        overloaded: whether objects may have a method for it, which the formulas do not know of.
+    """
+
+    adjoint: Function
+    parameters: tuple[str, ...] = ()
+    formulas: tuple[str | None, ...] = ()
+    scalar: bool = False
+    library: Any = None
+    overloaded: bool = False
+
+
+#: The rules there are.
+rules: Final[dict[Function, Rule]] = {}
+#: Functions whose results have no derivative, or are the same whatever floats are near.
+inert: Final[set[Function]] = set()
+
+
+def fits(fun: Function, count: int, names: tuple[str, ...]) -> bool:
+    """Whether a function's rule takes so many arguments by position, and these by keyword."""
+    return _places(rules[fun].adjoint, count, names) is not None
+
+
+def places(
+    fun: Function, count: int, names: tuple[str, ...] = (), location: Location | None = None
+) -> tuple[int | None, ...]:
+    """Where a function's rule gives the cotangents of arguments given by keyword; None: nowhere.
+
+    Raises:
+        SourceError: the rule does not take arguments that are given so.
+    """
+    found = _places(rules[fun].adjoint, count, names)
+    if found is None:
+        parameters = list(inspect.signature(rules[fun].adjoint).parameters.values())[2:]
+        raise unknown_arguments(fun, count, names, parameters, location)
+    return found
+
+
+def unknown_arguments(
+    fun: Function,
+    count: int,
+    names: tuple[str, ...],
+    taken: Iterable[inspect.Parameter],
+    location: Location | None = None,
+) -> SourceError:
+    """The error of a function whose derivative is known of other arguments only."""
+    name = getattr(fun, "__name__", str(fun))
+    known = ", ".join([str(p).partition(":")[0] for p in taken])
+    given = f"{count} by position" + (f" and {', '.join(names)}" if names else "")
+    return SourceError(
+        f"no derivative is known of {name} with these arguments ({given}). It is known of "
+        f"{name}({known}).",
+        location or program_location(),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _places(adjoint: Function, count: int, names: tuple[str, ...]) -> tuple[int | None, ...] | None:
+    signature = inspect.signature(adjoint)
+    try:
+        signature.bind(*[None] * (count + 2), **dict.fromkeys(names))
+    except TypeError:
+        return None
+    parameters = list(signature.parameters.values())[2:]
+    order = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    own = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+    extra = [name for name in names if name not in own and name not in order]
+    count = max(count, len(order))
+    return tuple(
+        [
+            order.index(name)
+            if name in order
+            else count + extra.index(name)
+            if name in extra
+            else None
+            for name in names
+        ]
+    )
+
+
+def rule_of(fun: Any) -> Rule | None:
+    """The rule of a function, if there is one."""
+    try:
+        return rules.get(fun)
+    except TypeError:  # it cannot be hashed
+        return None
+
+
+def is_inert(fun: Any) -> bool:
+    """Whether a function's results have no derivative."""
+    try:
+        return fun in inert
+    except TypeError:
+        return False
+
+
+def adjoint_of(*functions: Function) -> Callable[[R], R]:
+    """Register a rule that is a function."""
+
+    def register(adjoint: R) -> R:
+        for fun in functions:
+            rules[fun] = Rule(adjoint)
+        return adjoint
+
+    return register
+
+
+def rule_adjoint(fun: Function) -> Function:
+    """The adjoint of a function that has a rule."""
+    return rules[fun].adjoint
+
+
+inert.add(rule_adjoint)

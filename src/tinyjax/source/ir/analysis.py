@@ -1,0 +1,123 @@
+"""Analyses of the graph of blocks: predecessors, dominators, natural loops, live variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import attrs
+
+from tinyjax.source.ir.program import Block, Statement, Variable
+
+
+def predecessors(blocks: tuple[Block, ...]) -> list[list[int]]:
+    """The blocks that branch to each block, each once."""
+    found: list[list[int]] = [[] for _ in blocks]
+    for index, block in enumerate(blocks):
+        for branch in block.branches:
+            if index not in found[branch.target]:
+                found[branch.target].append(index)
+    return found
+
+
+def reverse_postorder(blocks: tuple[Block, ...]) -> list[int]:
+    """The blocks, each after its predecessors, the edges that close loops aside."""
+    order: list[int] = []
+    seen = {0}
+    path = [(0, iter([b.target for b in blocks[0].branches][::-1]))]
+    while path:
+        index, rest = path[-1]
+        target = next(rest, None)
+        if target is None:
+            order.append(index)
+            path.pop()
+        elif target not in seen:
+            seen.add(target)
+            path.append((target, iter([b.target for b in blocks[target].branches][::-1])))
+    return order[::-1]
+
+
+def dominators(blocks: tuple[Block, ...]) -> list[set[int]]:
+    """For each block, the blocks that every path to it goes through."""
+    before = predecessors(blocks)
+    everything = set(range(len(blocks)))
+    found = [{0}] + [set(everything) for _ in blocks[1:]]
+    order = [index for index in reverse_postorder(blocks) if index]
+    changed = True
+    while changed:
+        changed = False
+        for index in order:  # so that few rounds are needed
+            paths = [found[p] for p in before[index]]
+            now = {index} | (set.intersection(*paths) if paths else set())
+            if now != found[index]:
+                found[index], changed = now, True
+    return found
+
+
+def natural_loops(blocks: tuple[Block, ...]) -> dict[int, frozenset[int]]:
+    """The loops, by their headers: the blocks from which the header is reached again."""
+    before, dominating = predecessors(blocks), dominators(blocks)
+    found: dict[int, frozenset[int]] = {}
+    for head, leading in enumerate(before):
+        work = [index for index in leading if head in dominating[index]]
+        body = {head}
+        if not work:
+            continue
+        while work:
+            index = work.pop()
+            if index not in body:
+                body.add(index)
+                work += before[index]
+        found[head] = frozenset(body)
+    return found
+
+
+@attrs.frozen(eq=False)
+class Liveness:
+    """Which variables are live where.
+
+    Attributes:
+        entry: for each block its live-in variables, without its arguments.
+        exit: the live-in variables of the blocks that it branches to.
+    """
+
+    entry: list[set[Variable]]
+    exit: list[set[Variable]]
+
+
+def _used_by(statement: Statement) -> Iterable[Variable]:
+    return statement.call.variables
+
+
+def _used_at_end(block: Block) -> Iterable[Variable]:
+    return block.used_at_end
+
+
+def liveness(
+    blocks: tuple[Block, ...],
+    used: Callable[[Statement], Iterable[Variable]] = _used_by,
+    used_at_end: Callable[[Block], Iterable[Variable]] = _used_at_end,
+) -> Liveness:
+    """Find the live variables of a program.
+
+    Args:
+        blocks: the program.
+        used: the variables that a statement uses, where some do not count.
+        used_at_end: those that the exits of a block use.
+    """
+    entry: list[set[Variable]] = [set() for _ in blocks]
+    exit_: list[set[Variable]] = [set() for _ in blocks]
+    order = reverse_postorder(blocks)[::-1]
+    changed = True
+    while changed:
+        changed = False
+        for index in order:
+            block = blocks[index]
+            exit_[index] = {v for b in block.branches for v in entry[b.target]}
+            live = exit_[index].union(used_at_end(block))
+            for statement in reversed(block.statements):
+                live.discard(statement.variable)
+                live.update(used(statement))
+            live.difference_update(block.parameters)
+            if live != entry[index]:
+                entry[index], changed = live, True
+    return Liveness(entry, exit_)

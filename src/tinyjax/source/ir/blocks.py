@@ -1,0 +1,279 @@
+"""Programs being written, block by block.
+
+What a variable is at a point is found on the fly (Braun et al., "Simple and Efficient Construction
+of Static Single Assignment Form", 2013): a block whose predecessors are not all known yet gets a
+parameter, and a parameter that turns out to have one value only is taken out again.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any, Final, NoReturn
+
+import attrs
+
+from tinyjax.errors import SourceError
+from tinyjax.frames import PACKAGE_DIRECTORY, Location
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.find import FunctionNode
+from tinyjax.source.ir.program import (
+    Atom,
+    Block,
+    Branch,
+    Call,
+    Constant,
+    Return,
+    Statement,
+    Variable,
+)
+from tinyjax.source.ir.signature import parameters_of
+
+UNDEFINED: Final = Constant(runtime.UNDEFINED, "undefined")
+DEFINED: Final = Constant(runtime.defined, "defined")
+_known: dict[Callable[..., Any], Constant] = {}
+
+
+@attrs.define(eq=False)
+class Draft:
+    """A block being written.
+
+    Attributes:
+        parameters: its variables, each with the name it stands for.
+        before: the blocks that branch here.
+        sealed: whether those are all.
+        values: what each name stands for at the end of what is written.
+    """
+
+    index: int
+    parameters: list[Variable] = attrs.field(factory=list)
+    statements: list[Statement] = attrs.field(factory=list)
+    exits: list[Branch | Return] = attrs.field(factory=list)
+    before: list[Draft] = attrs.field(factory=list)
+    sealed: bool = False
+    values: dict[str, Atom] = attrs.field(factory=dict)
+    incomplete: dict[str, Variable] = attrs.field(factory=dict)
+    incoming: dict[Variable, dict[int, Atom]] = attrs.field(factory=dict)
+
+
+@attrs.frozen(eq=False)
+class Scope:
+    """The function whose statements are written: the program's own, or one that it writes out.
+
+    Attributes:
+        node: its definition.
+        code: its code.
+        after: where ``return`` leads to; None in the program's own function.
+        result: the name of what it returns.
+        outer: the scope that it is called from.
+    """
+
+    node: FunctionNode
+    code: CodeType
+    after: Draft | None = None
+    result: str = ""
+    outer: Scope | None = None
+
+    def is_within(self, node: FunctionNode) -> bool:
+        """Whether it is a function, or is called from it."""
+        return self.node is node or (self.outer is not None and self.outer.is_within(node))
+
+
+class Blocks:
+    """The blocks of one function, of which one is being written."""
+
+    def __init__(self, fun: FunctionType, node: FunctionNode) -> None:
+        self.fun = fun
+        self.code = fun.__code__
+        self.node = node
+        self.resolved: dict[str, Any] = {}
+        self.drafts: list[Draft] = []
+        #: The loops around what is being written.
+        self.loop_nodes: list[ast.AST] = []
+        self.renamed: list[dict[str, str]] = []
+        self.replaced: dict[Variable, Atom] = {}
+        self.line = node.lineno
+        self.hidden = 0
+        #: Generated programs name what they go through, and do so once.
+        self.generated = self.code.co_filename.startswith(PACKAGE_DIRECTORY)
+        self.locals = {*self.code.co_varnames, *self.code.co_cellvars}
+        self.scope = Scope(node, self.code)
+        #: The names of variables that may have no value, as Python's locals.
+        self.unsure = self.locals - {*parameters_of(self.code)}
+        #: The variables of comprehensions.
+        self.iterated: set[str] = set()
+        #: The variables that nested functions assign, and the nested functions that use one.
+        self.shared: set[str] = set()
+        self.draft: Draft | None = None
+        #: The function itself, whose captured values are read from it.
+        self.self_variable = Variable(0)
+
+    def finished(self) -> tuple[Block, ...]:
+        """The blocks as they are now."""
+        self._drop_needless_checks()
+        return tuple([self._finished(draft).map(self.resolve) for draft in self.drafts])
+
+    def _finished(self, draft: Draft) -> Block:
+        exits: list[Branch | Return] = []
+        for exit_ in draft.exits:
+            if isinstance(exit_, Branch):
+                target = self.drafts[exit_.target]
+                args = [target.incoming[p][draft.index] for p in target.parameters]
+                exit_ = attrs.evolve(exit_, args=tuple(args))  # noqa: PLW2901
+            exits.append(exit_)
+        return Block(tuple(draft.parameters), tuple(draft.statements), tuple(exits))
+
+    def _drop_needless_checks(self) -> None:
+        """Take out the checks of variables that every path gives a value."""
+        doubtful: set[Variable] = set()
+        changed = True
+        while changed:
+            changed = False
+            for draft in self.drafts:
+                for parameter, incoming in draft.incoming.items():
+                    if parameter not in doubtful and any(
+                        a is UNDEFINED or a in doubtful
+                        for a in map(self.resolve, incoming.values())
+                    ):
+                        doubtful.add(parameter)
+                        changed = True
+        for draft in self.drafts:
+            kept = []
+            for statement in draft.statements:
+                if statement.call.function is DEFINED:
+                    value = self.resolve(statement.call.args[0])
+                    if value is not UNDEFINED and value not in doubtful:
+                        self.replaced[statement.variable] = value
+                        continue
+                kept.append(statement)
+            draft.statements = kept
+
+    def fail(self, construct: str, instead: str, node: ast.AST | None = None) -> NoReturn:
+        line = getattr(node, "lineno", self.line)
+        raise SourceError(
+            f"{construct} is not taken by tinyjax.source. Instead, {instead}.",
+            Location(self.code.co_filename, line, self.code.co_qualname),
+        )
+
+    def new_block(self, sealed: bool = False) -> Draft:
+        draft = Draft(len(self.drafts), sealed=sealed)
+        self.drafts.append(draft)
+        return draft
+
+    def parameter(self, draft: Draft, name: str | None) -> Variable:
+        variable = Variable(0, (name or "").partition(".")[0] or None)
+        draft.parameters.append(variable)
+        draft.incoming[variable] = {}
+        return variable
+
+    def resolve(self, atom: Atom) -> Atom:
+        while isinstance(atom, Variable) and atom in self.replaced:
+            atom = self.replaced[atom]
+        return atom
+
+    def read(self, name: str, draft: Draft) -> Atom:
+        if name in draft.values:
+            return self.resolve(draft.values[name])
+        if not draft.sealed:
+            variable = self.parameter(draft, name)
+            draft.incomplete[name] = variable
+            draft.values[name] = variable
+            return variable
+        if not draft.before:
+            return UNDEFINED
+        if len(draft.before) == 1:
+            value = self.read(name, draft.before[0])
+            draft.values[name] = value
+            return value
+        variable = self.parameter(draft, name)
+        draft.values[name] = variable
+        return self.complete(draft, name, variable)
+
+    def complete(self, draft: Draft, name: str, variable: Variable) -> Atom:
+        incoming = draft.incoming[variable]
+        for before in draft.before:
+            incoming[before.index] = self.read(name, before)
+        return self.simplify(draft, variable)
+
+    def simplify(self, draft: Draft, variable: Variable) -> Atom:
+        """Take a parameter out that has one value only."""
+        values = {self.resolve(value) for value in draft.incoming[variable].values()} - {variable}
+        if len(values) != 1:
+            return variable
+        (value,) = values
+        draft.parameters.remove(variable)
+        del draft.incoming[variable]
+        self.replaced[variable] = value
+        for other in self.drafts:
+            for parameter, incoming in list(other.incoming.items()):
+                known = other.sealed and len(incoming) == len(other.before)
+                if known and parameter in other.incoming and variable in incoming.values():
+                    self.simplify(other, parameter)
+        return self.resolve(value)
+
+    def seal(self, draft: Draft) -> Draft:
+        draft.sealed = True
+        for name, variable in draft.incomplete.items():
+            self.complete(draft, name, variable)
+        return draft
+
+    def leave(self, *exits: Branch | Return) -> None:
+        """End the current block."""
+        if self.draft is None:
+            return
+        self.draft.exits = [*exits]
+        for exit_ in exits:
+            if isinstance(exit_, Branch):
+                self.drafts[exit_.target].before.append(self.draft)
+        self.draft = None
+
+    def jump(self, target: Draft) -> None:
+        self.leave(Branch(target.index))
+
+    def emit(self, function: Callable[..., Any], *args: Atom, name: str | None = None) -> Variable:
+        constant = _known.get(function)
+        if constant is None:
+            constant = Constant(function, function.__name__)
+            _known[function] = constant
+        return self.emit_call(Call(constant, args), name)
+
+    def emit_call(self, call: Call, name: str | None = None) -> Variable:
+        variable = Variable(0, name)
+        if self.draft is not None:
+            self.draft.statements.append(Statement(variable, call, self.line))
+        return variable
+
+    def literal(self, value: Any) -> Constant:
+        return Constant(value, repr(value), self.line)
+
+    def name_of(self, name: str) -> str:
+        for names in reversed(self.renamed):
+            if name in names:
+                return names[name]
+        return name
+
+    def hide(self, name: str) -> str:
+        self.hidden += 1
+        return f"{name}.{self.hidden}"
+
+    def write(self, name: str, value: Atom) -> None:
+        if self.draft is None:
+            return
+        if isinstance(value, Variable) and value.name is None:
+            value = self._named(value, name.partition(".")[0])
+        self.draft.values[name] = value
+
+    def _named(self, value: Variable, name: str) -> Variable:
+        """Give the variable that the last statement defines the name it is assigned to."""
+        assert self.draft is not None, "a name is written in a block"
+        statements = self.draft.statements
+        if not statements or statements[-1].variable is not value or not name:
+            return value
+        named = Variable(0, name)
+        statements[-1] = attrs.evolve(statements[-1], variable=named)
+        self.replaced[value] = named
+        return named
+
+    def result(self, name: str) -> Atom:
+        return UNDEFINED if self.draft is None else self.read(name, self.draft)

@@ -1,0 +1,411 @@
+"""Expressions, and what they are assigned to."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Sequence
+from types import FunctionType, ModuleType
+from typing import Any
+
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.blocks import Draft
+from tinyjax.source.ir.functions import Functions, lookup
+from tinyjax.source.ir.program import Atom, Branch, Call, Constant, Variable
+from tinyjax.source.ir.syntax import (
+    BINARY,
+    COMPARISONS,
+    CONSUMERS,
+    ITERATORS,
+    REFUSED,
+    UNARY,
+    UNSUPPORTED,
+)
+
+
+class Expressions(Functions):
+    """Writes expressions."""
+
+    def expression(self, node: ast.expr) -> Atom:
+        self.line = node.lineno
+        match node:
+            case ast.Constant():
+                return self.literal(node.value)
+            case ast.Name():
+                return self.load(node.id)
+            case ast.BinOp():
+                left, right = self.expression(node.left), self.expression(node.right)
+                return self.emit(BINARY[type(node.op)], left, right)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as given)):
+                return self.literal(-given)
+            case ast.UnaryOp():
+                return self.emit(UNARY[type(node.op)], self.expression(node.operand))
+            case ast.Compare(ops=[op]):
+                left, right = self.expression(node.left), self.expression(node.comparators[0])
+                return self.emit(COMPARISONS[type(op)], left, right)
+            case ast.Compare():
+                return self.chained(node)
+            case ast.BoolOp():
+                return self.short_circuit(node)
+            case ast.IfExp():
+                name = self.hide("")
+                self.choose(
+                    node.test,
+                    lambda: self.write(name, self.expression(node.body)),
+                    lambda: self.write(name, self.expression(node.orelse)),
+                )
+                return self.result(name)
+            case ast.Call():
+                if self.makes_iterator(node) and not self.generated:
+                    self.fail("an iterator that is kept", "make it a list: list(...)", node)
+                return self.call(node)
+            case ast.Attribute():
+                return self.attribute(node)
+            case ast.Subscript():
+                return self.emit(
+                    operator.getitem, self.expression(node.value), self.expression(node.slice)
+                )
+            case ast.Lambda():
+                return self.function(node, "<lambda>")
+            case ast.NamedExpr():
+                value = self.expression(node.value)
+                self.write(self.name_of(node.target.id), value)
+                return value
+            case _:
+                return self.display(node)
+
+    def display(self, node: ast.expr) -> Atom:
+        """An expression that makes a container or a text of others."""
+        match node:
+            case ast.Slice():
+                bounds = [
+                    self.literal(None) if part is None else self.expression(part)
+                    for part in (node.lower, node.upper, node.step)
+                ]
+                return self.emit(slice, *bounds)
+            case ast.Tuple():
+                return self.sequence(node.elts)
+            case ast.List():
+                if any(isinstance(e, ast.Starred) for e in node.elts):
+                    return self.emit(runtime.as_list, self.sequence(node.elts))
+                return self.emit(runtime.make_list, *[self.expression(e) for e in node.elts])
+            case ast.Dict():
+                return self.dict(node)
+            case ast.ListComp():
+                return self.comprehension(node.elt, node.generators, runtime.collected)
+            case ast.DictComp():
+                pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
+                return self.comprehension(pair, node.generators, runtime.collected_dict)
+            case ast.Set():
+                return self.emit(set, self.sequence(node.elts))
+            case ast.SetComp():
+                return self.emit(
+                    set, self.comprehension(node.elt, node.generators, runtime.collected)
+                )
+            case ast.JoinedStr():
+                return self.emit(runtime.text, *[self.expression(part) for part in node.values])
+            case ast.FormattedValue():
+                value = self.expression(node.value)
+                spec = self.expression(node.format_spec) if node.format_spec else self.literal("")
+                return self.emit(runtime.formatted, value, self.literal(node.conversion), spec)
+            case _:
+                construct, instead = UNSUPPORTED.get(
+                    type(node), (type(node).__name__, "write it in another way")
+                )
+                self.fail(construct, instead, node)
+
+    def short_circuit(self, node: ast.BoolOp) -> Atom:
+        name = self.hide("")
+        after = self.new_block()
+        for value in node.values[:-1]:
+            found = self.expression(value)
+            self.write(name, found)
+            rest = self.new_block()
+            if isinstance(node.op, ast.And):
+                self.split(found, rest, after)
+            else:
+                self.split(found, after, rest)
+            self.draft = self.seal(rest)
+        self.write(name, self.expression(node.values[-1]))
+        self.jump(after)
+        self.draft = self.seal(after)
+        return self.result(name)
+
+    def chained(self, node: ast.Compare) -> Atom:
+        name = self.hide("")
+        after = self.new_block()
+        left = self.expression(node.left)
+        pairs = list(zip(node.ops, node.comparators, strict=True))
+        for op, right in pairs:
+            value = self.expression(right)
+            found = self.emit(COMPARISONS[type(op)], left, value)
+            self.write(name, found)
+            if right is not pairs[-1][1]:
+                rest = self.new_block()
+                self.split(found, rest, after)
+                self.draft = self.seal(rest)
+            left = value
+        self.jump(after)
+        self.draft = self.seal(after)
+        return self.result(name)
+
+    def attribute(self, node: ast.Attribute) -> Atom:
+        value = self.expression(node.value)
+        if isinstance(value, Constant) and isinstance(value.value, ModuleType):
+            found = getattr(value.value, node.attr, runtime.UNDEFINED)
+            if found is runtime.UNDEFINED or runtime.is_static(found):
+                return Constant(getattr(value.value, node.attr), f"{value.text}.{node.attr}")
+        return self.emit(runtime.attribute, value, self.literal(node.attr))
+
+    def sequence(self, nodes: Sequence[ast.expr]) -> Variable:
+        """A tuple of expressions, some of them starred."""
+        if not any(isinstance(node, ast.Starred) for node in nodes):
+            return self.emit(runtime.make_tuple, *[self.expression(node) for node in nodes])
+        parts: list[Atom] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                parts.append(self.iterable(node.value))
+            else:
+                parts.append(self.emit(runtime.make_tuple, self.expression(node)))
+        return self.emit(runtime.joined, *parts)
+
+    def dict(self, node: ast.Dict) -> Variable:
+        parts: list[Atom] = []
+        items: list[Atom] = []
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is not None:
+                items += [self.expression(key), self.expression(value)]
+                continue
+            if items:
+                parts.append(self.emit(runtime.make_dict, *items))
+            parts.append(self.expression(value))
+            items = []
+        if items or not parts:
+            parts.append(self.emit(runtime.make_dict, *items))
+        if len(parts) == 1 and None not in node.keys and isinstance(parts[0], Variable):
+            return parts[0]
+        return self.emit(runtime.merged, *parts)
+
+    # Calls
+
+    def call(self, node: ast.Call) -> Atom:
+        if isinstance(node.func, ast.Name) and self.name_of(node.func.id) in self.shared:
+            return self.call_shared(node, self.name_of(node.func.id))
+        function = self.expression(node.func)
+        name = function.text.split(".")[-1] if isinstance(function, Constant) else ""
+        if isinstance(function, Constant) and runtime.is_in(function.value, REFUSED):
+            self.fail(f"{name}()", REFUSED[function.value], node)
+        if isinstance(function, Constant) and function.value is super:
+            self.fail("super()", "name the class: Base.method(self, ...)", node)
+        if any(keyword.arg == "out" for keyword in node.keywords):
+            self.fail("the keyword out", "assign the result to a name", node)
+        plain = len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp)
+        if plain and name in CONSUMERS:
+            (argument,) = node.args
+            assert isinstance(argument, ast.GeneratorExp), "it was just asked"
+            items = self.comprehension(argument.elt, argument.generators, runtime.collected)
+            args: list[Atom] = [items]
+        elif any(isinstance(arg, ast.Starred) for arg in node.args) or any(
+            keyword.arg is None for keyword in node.keywords
+        ):
+            return self.spread(function, node)
+        else:
+            args = [self.argument(arg, function) for arg in node.args]
+        keywords = tuple([(k.arg or "", self.expression(k.value)) for k in node.keywords])
+        self.line = node.lineno
+        return self.emit_call(Call(function, tuple(args), keywords))
+
+    def call_shared(self, node: ast.Call, name: str) -> Atom:
+        """Write out a function that is called."""
+        raise NotImplementedError
+
+    def argument(self, node: ast.expr, function: Atom) -> Atom:
+        """An argument; of a built-in function that goes through an iterator, the items."""
+        known = isinstance(function, Constant) and not isinstance(function.value, FunctionType)
+        if isinstance(node, ast.Call) and known and self.makes_iterator(node):
+            return self.emit(runtime.items_of, self.call(node))
+        return self.expression(node)
+
+    def makes_iterator(self, node: ast.Call) -> bool:
+        """Whether it is a call of zip() or its like, whose result can be gone through once only."""
+        found = self.known(node.func)
+        return any(found is kind for kind in ITERATORS)
+
+    def known(self, node: ast.expr) -> Any:
+        """A global function or module that an expression names, before it is written."""
+        match node:
+            case ast.Name(id=name) if self.name_of(name) == name and name not in self.locals:
+                found = None if name in self.code.co_freevars else lookup(self.fun, name)
+                return found if runtime.is_static(found) else None
+            case ast.Attribute(value=ast.Name() as value, attr=attribute):
+                module = self.known(value)
+                return getattr(module, attribute, None) if isinstance(module, ModuleType) else None
+            case _:
+                return None
+
+    def spread(self, function: Atom, node: ast.Call) -> Variable:
+        """A call with ``*args`` or ``**kwargs``."""
+        args = self.sequence(node.args)
+        keys = [None if k.arg is None else self.constant_node(k.arg, k) for k in node.keywords]
+        kwargs = self.dict(ast.Dict(keys, [k.value for k in node.keywords]))
+        return self.emit(runtime.apply, function, args, kwargs)
+
+    def constant_node(self, value: str, at: ast.keyword) -> ast.expr:
+        return ast.copy_location(ast.Constant(value), at)
+
+    # Conditions
+
+    def choose(
+        self, test: ast.expr, then: Callable[[], None], otherwise: Callable[[], None]
+    ) -> None:
+        yes, no, after = self.new_block(), self.new_block(), self.new_block()
+        self.branch(test, yes, no)
+        for draft, content in ((yes, then), (no, otherwise)):
+            self.draft = self.seal(draft) if draft.before else None
+            content()
+            self.jump(after)
+        self.draft = self.seal(after) if after.before else None
+
+    def branch(self, test: ast.expr, yes: Draft, no: Draft) -> None:
+        """Jump to one of two blocks, without making values of ``and``, ``or`` and ``not``."""
+        match test:
+            case ast.BoolOp():
+                for operand in test.values[:-1]:
+                    rest = self.new_block()
+                    if isinstance(test.op, ast.And):
+                        self.branch(operand, rest, no)
+                    else:
+                        self.branch(operand, yes, rest)
+                    self.draft = self.seal(rest)
+                self.branch(test.values[-1], yes, no)
+            case ast.UnaryOp(op=ast.Not()):
+                self.branch(test.operand, no, yes)
+            case ast.Compare() if len(test.ops) > 1:
+                left = self.expression(test.left)
+                for op, right in list(zip(test.ops, test.comparators, strict=True))[:-1]:
+                    value = self.expression(right)
+                    rest = self.new_block()
+                    self.split(self.emit(COMPARISONS[type(op)], left, value), rest, no)
+                    self.draft, left = self.seal(rest), value
+                last = self.expression(test.comparators[-1])
+                self.split(self.emit(COMPARISONS[type(test.ops[-1])], left, last), yes, no)
+            case _:
+                self.split(self.expression(test), yes, no)
+
+    def split(self, condition: Atom, yes: Draft, no: Draft) -> None:
+        if yes is no:
+            self.jump(yes)
+        else:
+            self.leave(Branch(no.index, unless=condition), Branch(yes.index))
+
+    # Comprehensions, and what loops share with them
+
+    def assign(self, target: ast.expr, value: Atom) -> None:
+        match target:
+            case ast.Name():
+                self.write(self.name_of(target.id), value)
+            case ast.Tuple() | ast.List():
+                self.unpack(target.elts, value)
+            case ast.Subscript():
+                self.fail(
+                    "an assignment to an item",
+                    "build a new array or list (np.where, a comprehension, x.at[i].set(v) of a "
+                    "tinyjax array)",
+                    target,
+                )
+            case ast.Attribute():
+                self.fail(
+                    "an assignment to an attribute", "build a new object (attrs.evolve)", target
+                )
+            case _:
+                self.fail("this assignment", "assign to names", target)
+
+    def unpack(self, targets: Sequence[ast.expr], value: Atom) -> None:
+        starred = [i for i, target in enumerate(targets) if isinstance(target, ast.Starred)]
+        if starred:
+            before, after = starred[0], len(targets) - starred[0] - 1
+            items = self.emit(
+                runtime.unpacked_star, value, self.literal(before), self.literal(after)
+            )
+        else:
+            items = self.emit(runtime.unpacked, value, self.literal(len(targets)))
+        parts = [
+            self.emit(operator.getitem, items, self.literal(i), name=name_in(target))
+            for i, target in enumerate(targets)
+        ]
+        for target, part in zip(targets, parts, strict=True):
+            self.assign(target.value if isinstance(target, ast.Starred) else target, part)
+
+    def iterable(self, node: ast.expr) -> Atom:
+        self.line = node.lineno
+        items = self.call(node) if isinstance(node, ast.Call) else self.expression(node)
+        return self.emit(runtime.items_of, items)
+
+    def start_counting(self, items: Atom) -> tuple[Atom, str]:
+        counter = self.hide("index")
+        self.write(counter, self.literal(0))
+        return items, counter
+
+    def test_count(self, items: Atom, counter: str, inside: Draft, outside: Draft) -> None:
+        assert self.draft is not None, "a loop's head can be reached"
+        index = self.read(counter, self.draft)
+        self.split(self.emit(operator.lt, index, self.emit(len, items)), inside, outside)
+
+    def count(self, counter: str) -> None:
+        if self.draft is not None:
+            index = self.read(counter, self.draft)
+            self.write(counter, self.emit(operator.add, index, self.literal(1)))
+
+    def comprehension(
+        self,
+        element: ast.expr,
+        generators: Sequence[ast.comprehension],
+        collect: Callable[[Any], Any],
+    ) -> Variable:
+        chain = self.hide("chain")
+        self.write(chain, self.literal(None))
+        self.renamed.append({})
+        self.generate(chain, element, generators)
+        self.renamed.pop()
+        return self.emit(collect, self.result(chain))
+
+    def generate(
+        self, chain: str, element: ast.expr, generators: Sequence[ast.comprehension]
+    ) -> None:
+        if not generators:
+            item = self.expression(element)
+            self.write(chain, self.emit(runtime.make_tuple, self.result(chain), item))
+            return
+        first = generators[0]
+        if first.is_async:
+            self.fail("an asynchronous comprehension", "write a loop", element)
+        items, counter = self.start_counting(self.iterable(first.iter))
+        for target in ast.walk(first.target):
+            if isinstance(target, ast.Name):
+                hidden = self.renamed[-1][target.id] = self.hide(target.id)
+                self.iterated.add(hidden)
+        head, inside, step, out = (self.new_block() for _ in range(4))
+        self.jump(head)
+        self.draft = head
+        self.test_count(items, counter, inside, out)
+        self.draft = self.seal(inside)
+        item = self.emit(
+            operator.getitem, items, self.read(counter, inside), name=name_in(first.target)
+        )
+        self.assign(first.target, item)
+        for condition in first.ifs:
+            kept = self.new_block()
+            self.branch(condition, kept, step)
+            self.draft = self.seal(kept)
+        self.generate(chain, element, generators[1:])
+        self.jump(step)
+        self.draft = self.seal(step)
+        self.count(counter)
+        self.jump(head)
+        self.seal(head)
+        self.draft = self.seal(out)
+
+
+def name_in(target: ast.expr) -> str | None:
+    """The name that a target is."""
+    return target.id if isinstance(target, ast.Name) else None

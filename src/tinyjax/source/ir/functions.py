@@ -1,0 +1,238 @@
+"""Names, and functions defined in functions."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Sequence
+from types import CodeType, FunctionType
+from typing import Any, NoReturn
+
+from tinyjax.errors import SourceError
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.blocks import DEFINED, UNDEFINED, Blocks
+from tinyjax.source.ir.find import FunctionNode, find_function
+from tinyjax.source.ir.program import Atom, Call, Constant, Variable
+from tinyjax.source.ir.scopes import COMPREHENSIONS
+from tinyjax.source.ir.signature import parameters_of
+
+
+def lookup(fun: FunctionType, name: str) -> Any:
+    """A global variable or a built-in, or that there is none."""
+    try:
+        return runtime.global_value(fun, name)
+    except NameError:
+        return runtime.UNDEFINED
+
+
+class Functions(Blocks):
+    """Writes what names stand for, and the functions that a function defines."""
+
+    def expression(self, node: ast.expr) -> Atom:
+        """Write an expression."""
+        raise NotImplementedError
+
+    def load(self, name: str) -> Atom:
+        if self.draft is None:
+            return UNDEFINED
+        name = self.name_of(name)
+        if name in self.locals or "." in name:
+            self.check_shared(name)
+            value = self.read(name, self.draft)
+            if name not in self.unsure:
+                return value
+            plain = name.partition(".")[0]
+            return self.emit_call(Call(DEFINED, (value, self.literal(plain))), plain)
+        if name in self.code.co_freevars:
+            return self.emit(runtime.captured, self.self_variable, self.literal(name), name=name)
+        found = lookup(self.fun, name)
+        if found is not runtime.UNDEFINED and runtime.is_static(found):
+            self.resolved[name] = found
+            return Constant(found, name)
+        return self.emit(runtime.global_value, self.self_variable, self.literal(name), name=name)
+
+    def check_shared(self, name: str) -> None:
+        """See that a function that is to be written out where it is called is only called."""
+        raise NotImplementedError
+
+    def shares(self, node: FunctionNode) -> bool:
+        """Whether a nested function assigns variables outside, or uses one that such a one does."""
+        return any(self.name_of(name) in self.shared for name in self.code_of(node).co_freevars)
+
+    def shared_function(self, node: ast.FunctionDef) -> None:
+        """Define a function that is written out where it is called."""
+        raise NotImplementedError
+
+    def nested(self, node: ast.FunctionDef) -> None:
+        if self.shares(node):
+            self.shared_function(node)
+            return
+        value: Atom = self.function(node, node.name)
+        for decorator in reversed(node.decorator_list):
+            value = self.emit_call(Call(self.expression(decorator), (value,)))
+        self.write(self.name_of(node.name), value)
+
+    def group_at(self, statements: Sequence[ast.stmt], start: int) -> list[ast.FunctionDef]:
+        """The functions defined one after the other of which an earlier one names a later one."""
+        run: list[ast.FunctionDef] = []
+        for statement in statements[start:]:
+            if not isinstance(statement, ast.FunctionDef) or statement.decorator_list:
+                break
+            run.append(statement)
+        names = [node.name for node in run]
+        if len(set(names)) < len(names):
+            return []
+        end = 0
+        for i, node in enumerate(run):
+            if i <= end:
+                free = self.code_of(node).co_freevars
+                end = max([end, *[names.index(name) for name in names if name in free]])
+        return run[: end + 1]
+
+    def nested_group(self, group: list[ast.FunctionDef]) -> None:
+        """Functions that call each other."""
+        for node in group:
+            if self.shares(node):
+                self.shared_function(node)
+        group = [node for node in group if not self.shares(node)]
+        if len(group) < 2:
+            for node in group:
+                self.nested(node)
+            return
+        names = [node.name for node in group]
+        codes = tuple([self.code_of(node) for node in group])
+        given = [self.defaults(node) for node in group]
+        values: list[Atom] = []
+        for free in runtime.free_names(codes):
+            for node, code in zip(group, codes, strict=True):
+                if free in code.co_freevars:
+                    self.check_captured(free, node)
+            values.append(self.load(free))
+        for node in group:
+            self.check_captured(node.name, group[-1])
+        made = self.emit(
+            runtime.make_functions,
+            self.self_variable,
+            Constant(codes, f"<code of {', '.join(names)}>"),
+            self.emit(runtime.make_tuple, *[positional for positional, _ in given]),
+            self.emit(runtime.make_tuple, *[by_keyword for _, by_keyword in given]),
+            *values,
+        )
+        for i, name in enumerate(names):
+            item = self.emit(operator.getitem, made, self.literal(i), name=name)
+            self.write(self.name_of(name), item)
+
+    def defaults(self, node: FunctionNode) -> tuple[Atom, Atom]:
+        """A function's defaults: a tuple, and a dict of those by keyword only."""
+        positional = [self.expression(d) for d in node.args.defaults]
+        by_keyword: list[Atom] = []
+        for parameter, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
+            if default is not None:
+                by_keyword += [self.literal(parameter.arg), self.expression(default)]
+        return (
+            self.emit(runtime.make_tuple, *positional) if positional else self.literal(()),
+            self.emit(runtime.make_dict, *by_keyword) if by_keyword else self.literal({}),
+        )
+
+    def function(self, node: FunctionNode, name: str) -> Variable:
+        code = self.code_of(node)
+        if self.shares(node):  # a lambda: it cannot assign any, but would see only the first value
+            self.fail_shared(
+                next(n for n in code.co_freevars if self.name_of(n) in self.shared), node
+            )
+        positional, by_keyword = self.defaults(node)
+        values: list[Atom] = []
+        for free in code.co_freevars:
+            if free == name and isinstance(node, ast.FunctionDef):
+                if node.decorator_list:
+                    self.fail(
+                        "a decorated function that calls itself, defined in a function,",
+                        "define it in the module",
+                        node,
+                    )
+                values.append(UNDEFINED)
+            else:
+                self.check_captured(free, node)
+                values.append(self.load(free))
+        return self.emit(
+            runtime.make_function,
+            self.self_variable,
+            Constant(code, f"<code of {code.co_name}>"),
+            positional,
+            by_keyword,
+            *values,
+        )
+
+    def code_of(self, node: FunctionNode) -> CodeType:
+        def search(code: CodeType) -> CodeType | None:
+            for constant in code.co_consts:
+                if isinstance(constant, CodeType):
+                    if _same_place(constant, node):
+                        return constant
+                    if constant.co_name in COMPREHENSIONS:
+                        inner = search(constant)
+                        if inner is not None:
+                            return inner
+            return None
+
+        found = search(self.scope.code)
+        if found is None:
+            if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(node)):
+                self.fail("a generator", "return a list", node)
+            self.fail("this nested function", "define it in the module", node)
+        return found
+
+    def check_captured(self, name: str, node: FunctionNode) -> None:
+        """Python looks up what a function closes over when it is called; here it is taken at once.
+
+        The two differ where the variable is assigned again, and that is refused.
+        """
+        if self.name_of(name) in self.iterated:
+            self.fail(
+                f"a function that closes over the variable '{name}' of a comprehension",
+                f"bind it as a default: lambda ..., {name}={name}: ...",
+                node,
+            )
+        outer = {id(n) for n in ast.walk(node)}
+        repeated = {id(n) for n in ast.walk(self.loop_nodes[0])} if self.loop_nodes else set()
+        for other in ast.walk(self.scope.node):
+            if id(other) in outer:
+                continue
+            if not isinstance(other, (ast.Name, ast.FunctionDef)):
+                continue
+            if isinstance(other, ast.Name):
+                written = isinstance(other.ctx, ast.Store) and other.id == name
+            else:
+                written = other.name == name
+            if written and (
+                (other.lineno, other.col_offset) > (node.lineno, node.col_offset)
+                or id(other) in repeated
+            ):
+                when = "again" if self.assigned_before(name, node) else "only later"
+                self.fail(
+                    f"a function that closes over '{name}', which line {other.lineno} assigns "
+                    f"{when},",
+                    f"pass it as an argument or bind it as a default ({name}={name})",
+                    node,
+                )
+
+    def fail_shared(self, name: str, node: ast.AST | None = None) -> NoReturn:
+        """Refuse a use of a shared variable or function that cannot be written out."""
+        raise NotImplementedError
+
+    def assigned_before(self, name: str, node: FunctionNode) -> bool:
+        """Whether a variable has a value before a function is defined that closes over it."""
+        return name in parameters_of(self.scope.code) or any(
+            isinstance(other, ast.Name)
+            and other.id == name
+            and isinstance(other.ctx, ast.Store)
+            and (other.lineno, other.col_offset) < (node.lineno, node.col_offset)
+            for other in ast.walk(self.scope.node)
+        )
+
+
+def _same_place(code: CodeType, node: FunctionNode) -> bool:
+    try:
+        return find_function(code) is node
+    except SourceError:
+        return False

@@ -1,0 +1,278 @@
+"""Programs in static single assignment form: blocks with arguments, statements, branches.
+
+Every variable is defined once: as an argument of a block, or by a statement, which is always a call
+(operators, attributes, subscripts and displays are calls of functions). Control flow is branches
+between blocks, and what a variable is after two paths have met is an argument of the block where
+they meet. The first argument of the first block is the function itself, which is where the values
+that it closes over are read from.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import attrs
+
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.syntax import INFIX, PREFIX
+
+
+@attrs.frozen(eq=False)
+class Variable:
+    """A value of a program, defined at one place; it is itself.
+
+    Attributes:
+        number: what a listing prints.
+        name: what the user calls it, if anything.
+    """
+
+    number: int
+    name: str | None = None
+
+    def __repr__(self) -> str:
+        return f"%{self.number}"
+
+
+@attrs.frozen(eq=False)
+class Constant:
+    """A value known when the program was read: a literal, or a function or module by its name.
+
+    Attributes:
+        value: the value.
+        text: how the user wrote it.
+        line: the user's line, 0 where there is none.
+    """
+
+    value: Any
+    text: str
+    line: int = 0
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+Atom: TypeAlias = Variable | Constant
+
+
+def value_of(atom: Atom) -> Any:
+    """The value of a constant; None for a variable."""
+    return atom.value if isinstance(atom, Constant) else None
+
+
+@attrs.frozen(eq=False)
+class Call:
+    """A function applied to arguments."""
+
+    function: Atom
+    args: tuple[Atom, ...]
+    keywords: tuple[tuple[str, Atom], ...] = ()
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The function, the arguments and the values of the keywords."""
+        return (self.function, *self.args, *(value for _, value in self.keywords))
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables among them."""
+        return [atom for atom in self.atoms if isinstance(atom, Variable)]
+
+    def map(self, of: Callable[[Atom], Atom]) -> Call:
+        """The same call with every atom replaced."""
+        return Call(
+            of(self.function),
+            tuple([of(arg) for arg in self.args]),
+            tuple([(name, of(value)) for name, value in self.keywords]),
+        )
+
+
+@attrs.frozen(eq=False)
+class Statement:
+    """The definition of a variable.
+
+    Attributes:
+        variable: what is defined.
+        call: its value.
+        line: the user's line, 0 where there is none.
+    """
+
+    variable: Variable
+    call: Call
+    line: int = 0
+
+    @property
+    def function(self) -> Any:
+        """The function that it calls, if that is known; None if it is a variable."""
+        return value_of(self.call.function)
+
+
+@attrs.frozen(eq=False)
+class Branch:
+    """A jump to another block.
+
+    Attributes:
+        target: the index of the block.
+        args: the values of its arguments.
+        unless: the jump is taken where this is false; always, where there is None.
+    """
+
+    target: int
+    args: tuple[Atom, ...] = ()
+    unless: Atom | None = None
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The values that it uses."""
+        return self.args if self.unless is None else (*self.args, self.unless)
+
+    def map(self, of: Callable[[Atom], Atom]) -> Branch:
+        """The same branch with every atom replaced."""
+        unless = None if self.unless is None else of(self.unless)
+        return Branch(self.target, tuple([of(arg) for arg in self.args]), unless)
+
+
+@attrs.frozen(eq=False)
+class Return:
+    """The end of a program."""
+
+    value: Atom
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The value that it uses."""
+        return (self.value,)
+
+    def map(self, of: Callable[[Atom], Atom]) -> Return:
+        """The same with another value."""
+        return Return(of(self.value))
+
+
+@attrs.frozen(eq=False)
+class Block:
+    """Statements that run one after the other.
+
+    Attributes:
+        parameters: the block arguments: the variables that branches to the block give values.
+        statements: the definitions.
+        exits: one return, one unconditional branch, or a conditional branch and one that is taken
+            otherwise.
+    """
+
+    parameters: tuple[Variable, ...]
+    statements: tuple[Statement, ...]
+    exits: tuple[Branch | Return, ...]
+
+    @property
+    def branches(self) -> Iterator[Branch]:
+        """The branches to other blocks."""
+        return (exit_ for exit_ in self.exits if isinstance(exit_, Branch))
+
+    @property
+    def returned(self) -> Atom | None:
+        """The value that it returns, if it ends with a return."""
+        last = self.exits[-1]
+        return last.value if isinstance(last, Return) else None
+
+    @property
+    def defined(self) -> list[Variable]:
+        """The variables that it defines."""
+        return [*self.parameters, *[s.variable for s in self.statements]]
+
+    @property
+    def used_at_end(self) -> list[Variable]:
+        """The variables that its exits use, as often as they do."""
+        return [a for e in self.exits for a in e.atoms if isinstance(a, Variable)]
+
+    @property
+    def uses(self) -> list[Variable]:
+        """The variables that it uses, as often as it does."""
+        return [*[v for s in self.statements for v in s.call.variables], *self.used_at_end]
+
+    def map(self, of: Callable[[Atom], Atom]) -> Block:
+        """The same block with every atom that it uses replaced."""
+        statements = [Statement(s.variable, s.call.map(of), s.line) for s in self.statements]
+        return Block(self.parameters, tuple(statements), tuple([e.map(of) for e in self.exits]))
+
+
+@attrs.frozen(eq=False)
+class IR:
+    """A function as a program in static single assignment form.
+
+    Attributes:
+        name: the function's name.
+        function: the function.
+        blocks: the first is where the program begins; no branch leads there.
+        filename: where the function was written.
+    """
+
+    name: str
+    function: Callable[..., Any] | None
+    blocks: tuple[Block, ...]
+    filename: str
+
+    @property
+    def statements(self) -> list[Statement]:
+        """The statements of all blocks."""
+        return [statement for block in self.blocks for statement in block.statements]
+
+    def __str__(self) -> str:
+        return _listing(self.blocks)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def passed(self, branch: Branch) -> list[tuple[Variable, Atom]]:
+        """The arguments of the block that a branch leads to, with their values."""
+        return list(zip(self.blocks[branch.target].parameters, branch.args, strict=True))
+
+
+def show_call(call: Call, args: Sequence[str], function: str, keywords: Sequence[str]) -> str:
+    """Write a call whose parts are written already, as Python writes it."""
+    known = value_of(call.function)
+    if known in INFIX and len(args) == 2:
+        return f"{args[0]} {INFIX[known]} {args[1]}"
+    if known in PREFIX:
+        return f"{PREFIX[known]}{args[0]}"
+    if known is operator.getitem:
+        return f"{args[0]}[{args[1]}]"
+    if known is runtime.attribute and isinstance(call.args[1], Constant):
+        return f"{args[0]}.{call.args[1].value}"
+    if known is runtime.make_tuple:
+        return f"({', '.join(args)}{',' if len(args) == 1 else ''})"
+    if known is runtime.make_list:
+        return f"[{', '.join(args)}]"
+    given = [*args, *[f"{name}={v}" for (name, _), v in zip(call.keywords, keywords, strict=True)]]
+    return f"{function}({', '.join(given)})"
+
+
+def _listing(blocks: tuple[Block, ...]) -> str:
+    lines = []
+    for index, block in enumerate(blocks):
+        parameters = ", ".join(map(repr, block.parameters))
+        lines.append(f"{index + 1}: ({parameters})" if parameters else f"{index + 1}:")
+        for statement in block.statements:
+            call = statement.call
+            function = repr(call.function)
+            if isinstance(call.function, Constant):
+                function = f"({function})"
+            keywords = [repr(value) for _, value in call.keywords]
+            written = show_call(call, [repr(arg) for arg in call.args], function, keywords)
+            lines.append(f"  {statement.variable!r} = {written}")
+        if not block.exits:
+            continue
+        *conditional, last = block.exits
+        lines += [f"  {_show_exit(exit_)}" for exit_ in conditional]
+        falls = isinstance(last, Branch) and not last.args and last.target == index + 1
+        if not (conditional and falls):  # a block goes on to the next
+            lines.append(f"  {_show_exit(last)}")
+    return "\n".join(lines)
+
+
+def _show_exit(exit_: Branch | Return) -> str:
+    if isinstance(exit_, Return):
+        return f"return {exit_.value!r}"
+    args = f" ({', '.join(map(repr, exit_.args))})" if exit_.args else ""
+    unless = "" if exit_.unless is None else f" unless {exit_.unless!r}"
+    return f"br {exit_.target + 1}{args}{unless}"

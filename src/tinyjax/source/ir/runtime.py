@@ -1,0 +1,292 @@
+"""The functions that programs call for what Python has syntax for."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import math
+from collections.abc import Callable, Container, Iterable, Mapping
+from contextlib import AbstractContextManager
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from tinyjax.core.array import Array
+from tinyjax.source.ir.origins import refusal
+
+
+class Undefined:
+    """Stands for a variable that has no value yet."""
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+
+class Box:
+    """Stands for a value in programs that a context runs on values of its own."""
+
+    __slots__ = ()
+
+
+UNDEFINED: Final = Undefined()
+
+
+def contains(item: Any, container: Any) -> bool:
+    """``item in container``."""
+    return item in container
+
+
+def lacks(item: Any, container: Any) -> bool:
+    """``item not in container``."""
+    return item not in container
+
+
+def attribute(value: Any, name: str) -> Any:
+    """An attribute of a value."""
+    return getattr(value, name)
+
+
+def make_tuple(*items: Any) -> tuple[Any, ...]:
+    """A tuple of the arguments."""
+    return items
+
+
+def make_list(*items: Any) -> list[Any]:
+    """A list of the arguments."""
+    return [*items]
+
+
+def make_dict(*items: Any) -> dict[Any, Any]:
+    """A dict of alternating keys and values."""
+    return dict(zip(items[::2], items[1::2], strict=True))
+
+
+def joined(*parts: Iterable[Any]) -> tuple[Any, ...]:
+    """The items of several sequences, one after the other."""
+    return tuple([item for part in parts for item in part])
+
+
+def as_list(items: Any) -> list[Any]:
+    """A list of the items."""
+    return [*items]
+
+
+def merged(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The entries of several mappings; later ones win."""
+    return {key: value for part in parts for key, value in part.items()}
+
+
+def apply(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``fun(*args, **kwargs)``."""
+    return fun(*args, **kwargs)
+
+
+def items_of(iterable: Any) -> Any:
+    """What a loop goes over, as something with a length and an index."""
+    if isinstance(iterable, (range, tuple, np.ndarray, Array)):
+        return iterable
+    if isinstance(iterable, _ENDLESS):
+        raise refusal(
+            f"a loop over itertools.{type(iterable).__name__} has no end that can be known. Write "
+            "while True and count."
+        )
+    return tuple(iterable)
+
+
+_ENDLESS: Final = (itertools.count, itertools.cycle, itertools.repeat)
+
+
+def unpacked(value: Any, count: int) -> tuple[Any, ...]:
+    """The items of a sequence that must have so many."""
+    items = items_of(value)
+    if len(items) != count:
+        raise ValueError(
+            f"not enough values to unpack (expected {count}, got {len(items)})"
+            if len(items) < count
+            else f"too many values to unpack (expected {count})"
+        )
+    return tuple([items[i] for i in range(count)])
+
+
+def unpacked_star(value: Any, before: int, after: int) -> tuple[Any, ...]:
+    """The items of a sequence, those in the middle as a list."""
+    items = [*items_of(value)]
+    if len(items) < before + after:
+        raise ValueError(
+            f"not enough values to unpack (expected at least {before + after}, got {len(items)})"
+        )
+    end = len(items) - after
+    return (*items[:before], items[before:end], *items[end:])
+
+
+def collected(chain: Any) -> list[Any]:
+    """The items that a comprehension has chained, each to those before it."""
+    items = []
+    while chain is not None:
+        chain, item = chain
+        items.append(item)
+    items.reverse()
+    return items
+
+
+def collected_dict(chain: Any) -> dict[Any, Any]:
+    """The entries that a comprehension has chained, each to those before it."""
+    return dict(collected(chain))
+
+
+def defined(value: Any, name: str) -> Any:
+    """A variable that some paths to here give no value.
+
+    Raises:
+        UnboundLocalError: this path did not.
+    """
+    if value is UNDEFINED:
+        raise UnboundLocalError(
+            f"cannot access local variable '{name}' where it is not associated with a value"
+        )
+    return value
+
+
+def captured(fun: FunctionType, name: str) -> Any:
+    """The value of a variable that a function closes over."""
+    assert fun.__closure__ is not None, f"{fun!r} closes over nothing"
+    cell = fun.__closure__[fun.__code__.co_freevars.index(name)]
+    try:
+        return cell.cell_contents
+    except ValueError:
+        raise NameError(
+            f"cannot access free variable '{name}' where it is not associated with a value in "
+            "enclosing scope"
+        ) from None
+
+
+def global_value(fun: FunctionType, name: str) -> Any:
+    """The value of a global variable of a function's module."""
+    try:
+        return fun.__globals__[name]
+    except KeyError:
+        pass
+    try:
+        return getattr(builtins, name)
+    except AttributeError:
+        raise NameError(f"name '{name}' is not defined") from None
+
+
+def make_function(
+    maker: FunctionType,
+    code: CodeType,
+    defaults: tuple[Any, ...],
+    keyword_defaults: dict[str, Any],
+    *values: Any,
+) -> FunctionType:
+    """A function defined inside ``maker``, with the values that it closes over."""
+    cells = tuple([CellType() if value is UNDEFINED else CellType(value) for value in values])
+    fun = FunctionType(code, maker.__globals__, code.co_name, defaults or None, cells)
+    fun.__kwdefaults__ = keyword_defaults or None
+    for cell, value in zip(cells, values, strict=True):
+        if value is UNDEFINED:  # the function's own name
+            cell.cell_contents = fun
+    return fun
+
+
+def make_functions(
+    maker: FunctionType,
+    codes: tuple[CodeType, ...],
+    defaults: tuple[tuple[Any, ...], ...],
+    keyword_defaults: tuple[dict[str, Any], ...],
+    *values: Any,
+) -> tuple[FunctionType, ...]:
+    """Functions defined one after the other inside ``maker`` that call each other.
+
+    The values are those that they close over, themselves aside.
+    """
+    cells = {name: CellType(v) for name, v in zip(free_names(codes), values, strict=True)}
+    cells.update({code.co_name: CellType() for code in codes})
+    made: list[FunctionType] = []
+    for code, given, by_keyword in zip(codes, defaults, keyword_defaults, strict=True):
+        closure = tuple([cells[name] for name in code.co_freevars])
+        fun = FunctionType(code, maker.__globals__, code.co_name, given or None, closure)
+        fun.__kwdefaults__ = by_keyword or None
+        cells[code.co_name].cell_contents = fun
+        made.append(fun)
+    return tuple(made)
+
+
+def free_names(codes: tuple[CodeType, ...]) -> tuple[str, ...]:
+    """What several functions that call each other close over, themselves aside."""
+    own = {code.co_name for code in codes}
+    found = [name for code in codes for name in code.co_freevars if name not in own]
+    return tuple(dict.fromkeys(found))
+
+
+def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
+    """The result of ``value += by`` and its kin, for values that this does not change in place.
+
+    Raises:
+        SourceError: it would change the value in place.
+    """
+    check_in_place(operation, value)
+    return operation(value, by)
+
+
+def check_in_place(operation: Callable[[Any, Any], Any], value: Any) -> None:
+    """See that an augmented assignment does not change a value in place.
+
+    Raises:
+        SourceError: it would.
+    """
+    if hasattr(type(value), f"__i{operation.__name__.strip('_')}__") and not isinstance(
+        value, (np.generic, Array)
+    ):
+        raise refusal(
+            f"an augmented assignment changes a value of type {type(value).__name__} in place, "
+            "which every other name of it would see. Write x = x + y in place of x += y."
+        )
+
+
+_CONVERSIONS: Final[dict[str, Callable[[Any], str]]] = {"s": str, "r": repr, "a": ascii}
+
+
+def formatted(value: Any, conversion: int, spec: str) -> str:
+    """One replacement field of an f-string."""
+    if conversion != -1:
+        value = _CONVERSIONS[chr(conversion)](value)
+    return format(value, spec)
+
+
+def text(*parts: str) -> str:
+    """An f-string's parts put together."""
+    return "".join(parts)
+
+
+def thrown(error: BaseException | type[BaseException], cause: BaseException | None) -> NoReturn:
+    """``raise error from cause``."""
+    raise error from cause
+
+
+def enter(manager: AbstractContextManager[Any]) -> Any:
+    """What a ``with`` statement binds."""
+    return type(manager).__enter__(manager)
+
+
+def leave(manager: AbstractContextManager[Any]) -> None:
+    """The regular end of a ``with`` statement."""
+    type(manager).__exit__(manager, None, None, None)
+
+
+#: Functions that give whole numbers, whatever they are given.
+WHOLE: Final = frozenset((len, int, ord, math.floor, math.ceil, math.factorial, math.comb))
+
+
+def is_in(value: object, several: Container[Any]) -> bool:
+    """Whether a function is one of several."""
+    try:
+        return value in several
+    except TypeError:  # it cannot be hashed
+        return False
+
+
+def is_static(value: object) -> bool:
+    """Whether a global is taken as it is when a program is read: functions, classes, modules."""
+    return isinstance(value, ModuleType) or callable(value)

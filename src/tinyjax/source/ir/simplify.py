@@ -1,0 +1,109 @@
+"""Programs with fewer blocks: chains become one, and blocks that only jump are left out."""
+
+from __future__ import annotations
+
+import attrs
+
+from tinyjax.source.ir.analysis import predecessors
+from tinyjax.source.ir.program import Atom, Block, Branch, Return, Statement, Variable
+
+
+def renumbered(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The blocks that can be reached, in order, with their variables numbered in order."""
+    reached = [0]
+    for index in reached:
+        reached += [b.target for b in blocks[index].branches if b.target not in reached]
+    order = {old: new for new, old in enumerate(sorted(reached))}
+    kept = [blocks[old] for old in order]
+    names: dict[Variable, Variable] = {}
+    for variable in [v for block in kept for v in block.defined]:
+        names[variable] = Variable(len(names) + 1, variable.name)
+
+    def rename(atom: Atom) -> Atom:
+        return names[atom] if isinstance(atom, Variable) else atom
+
+    def leave(exit_: Branch | Return) -> Branch | Return:
+        if isinstance(exit_, Return):
+            return exit_
+        return attrs.evolve(exit_, target=order[exit_.target])
+
+    found = []
+    for block in [block.map(rename) for block in kept]:
+        statements = [Statement(names[s.variable], s.call, s.line) for s in block.statements]
+        parameters = tuple([names[v] for v in block.parameters])
+        found.append(Block(parameters, tuple(statements), tuple(map(leave, block.exits))))
+    return tuple(found)
+
+
+def simplified(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The same program with as few blocks as its branches need, numbered in order."""
+    found = list(renumbered(blocks))
+    while _skip_jumps(found) or _join_chains(found):
+        pass
+    return renumbered(tuple(found))
+
+
+def _skip_jumps(blocks: list[Block]) -> bool:
+    """Let branches to a block that only jumps go to where it jumps to."""
+    changed = False
+    for index, block in enumerate(blocks):
+        exits = list(block.exits)
+        for place, branch in enumerate(exits):
+            if not isinstance(branch, Branch):
+                continue
+            target = blocks[branch.target]
+            onward = target.exits[0]
+            if (
+                target.statements
+                or target.parameters
+                or not isinstance(onward, Branch)
+                or onward.unless is not None
+                or onward.target in (branch.target, index)
+                or any(isinstance(e, Branch) and e.target == onward.target for e in exits)
+            ):
+                continue
+            exits[place] = Branch(onward.target, onward.args, branch.unless)
+            changed = True
+        blocks[index] = attrs.evolve(block, exits=tuple(exits))
+    if changed:
+        blocks[:] = renumbered(tuple(blocks))
+    return changed
+
+
+def _join_chains(blocks: list[Block]) -> bool:
+    """Take the parameters out of a block that one branch leads to; append it where it follows."""
+    before = predecessors(tuple(blocks))
+    touched: set[int] = set()
+    given: dict[Variable, Atom] = {}
+    for index in range(len(blocks)):
+        for branch in blocks[index].branches:
+            target = branch.target
+            if before[target] != [index] or target == index or touched & {index, target}:
+                continue
+            alone = branch.unless is None and len(blocks[index].exits) == 1
+            if not alone and not branch.args:
+                continue
+            touched |= {index, target}
+            first, follower = blocks[index], blocks[target]
+            given.update(zip(follower.parameters, branch.args, strict=True))
+            if alone:
+                blocks[index] = Block(
+                    first.parameters, first.statements + follower.statements, follower.exits
+                )
+                blocks[target] = Block((), (), follower.exits)  # nothing leads there any more
+            else:
+                exits = [
+                    attrs.evolve(e, args=()) if isinstance(e, Branch) and e.target == target else e
+                    for e in first.exits
+                ]
+                blocks[index] = attrs.evolve(first, exits=tuple(exits))
+                blocks[target] = attrs.evolve(follower, parameters=())
+
+    def replace(atom: Atom) -> Atom:
+        while isinstance(atom, Variable) and atom in given:
+            atom = given[atom]
+        return atom
+
+    if touched:
+        blocks[:] = renumbered(tuple([block.map(replace) for block in blocks]))
+    return bool(touched)

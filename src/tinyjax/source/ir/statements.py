@@ -1,0 +1,272 @@
+"""Statements: a function's program, written in one walk over its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Sequence
+from types import FunctionType
+
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.blocks import UNDEFINED, Draft
+from tinyjax.source.ir.expressions import name_in
+from tinyjax.source.ir.find import FunctionNode
+from tinyjax.source.ir.inlining import Inlining, Loop
+from tinyjax.source.ir.program import IR, Atom, Constant, Return
+from tinyjax.source.ir.signature import parameters_of
+from tinyjax.source.ir.simplify import simplified
+from tinyjax.source.ir.syntax import BINARY, MUTATORS, UNSUPPORTED
+from tinyjax.source.ir.verify import verify
+
+
+class Builder(Inlining):
+    """Writes the program of one function."""
+
+    def __init__(self, fun: FunctionType, node: FunctionNode) -> None:
+        super().__init__(fun, node)
+        self.counted: dict[ast.For, tuple[Atom, str]] = {}
+
+    def build(self) -> IR:
+        first = self.new_block(sealed=True)
+        self.self_variable = self.parameter(first, None)
+        for name in parameters_of(self.code):
+            first.values[name] = self.parameter(first, name)
+        self.draft = first
+        if isinstance(self.node, ast.Lambda):
+            self.leave(Return(self.expression(self.node.body)))
+        else:
+            self.body(self.node.body)
+            self.leave(Return(Constant(None, "None")))
+        blocks = self.finished()
+        return verify(IR(self.code.co_name, None, simplified(blocks), self.code.co_filename))
+
+    def body(self, statements: Sequence[ast.stmt]) -> None:
+        i = 0
+        while i < len(statements) and self.draft is not None:
+            group = self.group_at(statements, i)
+            if len(group) > 1:
+                self.nested_group(group)
+                i += len(group)
+            else:
+                self.statement(statements[i])
+                i += 1
+
+    def statement(self, node: ast.stmt) -> None:
+        self.line = node.lineno
+        match node:
+            case ast.Expr():
+                self.expression_statement(node)
+            case ast.Return():
+                value = self.expression(node.value) if node.value else Constant(None, "None")
+                self.return_(value)
+            case ast.Assign():
+                self.assignment(node)
+            case ast.AnnAssign():
+                if node.value is not None:
+                    self.assign(node.target, self.expression(node.value))
+            case ast.AugAssign():
+                self.augmented(node)
+            case ast.If():
+                self.choose(node.test, lambda: self.body(node.body), lambda: self.body(node.orelse))
+            case ast.While():
+                self.while_loop(node)
+            case ast.For():
+                self.for_loop(node)
+            case ast.Break() | ast.Continue():
+                loop = self.loops[-1]
+                self.clean_up(loop.cleanups)
+                self.jump(loop.out if isinstance(node, ast.Break) else loop.again)
+            case ast.Assert():
+                self.assertion(node)
+            case ast.Raise():
+                self.throw(node)
+            case ast.With():
+                self.managed(node.items, node)
+            case ast.Try():
+                self.guarded(node)
+            case ast.FunctionDef():
+                self.nested(node)
+            case ast.Nonlocal() if all(self.is_local(name) for name in node.names):
+                pass
+            case ast.Pass():
+                pass
+            case _:
+                construct, instead = UNSUPPORTED.get(
+                    type(node), (type(node).__name__.lower(), "write it in another way")
+                )
+                self.fail(construct, instead, node)
+
+    def return_(self, value: Atom) -> None:
+        """Write the end of the function, or of one that is written out."""
+        if self.scope.after is not None:
+            self.write(self.scope.result, value)
+        self.clean_up(0)
+        if self.scope.after is None:
+            self.leave(Return(value))
+        else:
+            self.jump(self.scope.after)
+
+    def is_local(self, name: str) -> bool:
+        """Whether a name is one of the program's variables."""
+        return (found := self.name_of(name)) in self.locals or "." in found
+
+    def assignment(self, node: ast.Assign) -> None:
+        match node:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)],
+                value=ast.Tuple(elts=values),
+            ) if _fit(targets, values):
+                found = [self.expression(part) for part in values]
+                for target, part in zip(targets, found, strict=True):
+                    self.assign(target, part)
+            case ast.Assign(
+                targets=[ast.Tuple() | ast.List() as target], value=ast.Call() as call
+            ) if self.makes_iterator(call):
+                self.assign(target, self.iterable(call))
+            case _:
+                value = self.expression(node.value)
+                for target in node.targets:
+                    self.assign(target, value)
+
+    def expression_statement(self, node: ast.Expr) -> None:
+        match node.value:
+            case ast.Constant():  # a docstring
+                pass
+            case ast.Call(func=ast.Attribute(attr=name)) if name in MUTATORS:
+                self.fail(
+                    f".{name}(), which changes an object in place,",
+                    f"write {MUTATORS[name]}",
+                    node,
+                )
+            case _:
+                self.expression(node.value)
+
+    def augmented(self, node: ast.AugAssign) -> None:
+        if not isinstance(node.target, ast.Name):
+            self.assign(node.target, UNDEFINED)
+            return
+        before = self.load(node.target.id)
+        by = self.expression(node.value)
+        operation = BINARY[type(node.op)]
+        constant = Constant(operation, f"operator.{operation.__name__}")
+        self.assign(node.target, self.emit(runtime.updated, constant, before, by))
+
+    # Loops
+
+    def while_loop(self, node: ast.While) -> None:
+        head, inside, outside = self.new_block(), self.new_block(), self.new_block()
+        out = self.new_block()
+        self.jump(head)
+        self.draft = head
+        if isinstance(node.test, ast.Constant) and node.test.value:
+            self.jump(inside)
+        else:
+            self.branch(node.test, inside, outside)
+        self.repeat(node, inside, head, outside, out)
+
+    def repeat(
+        self, node: ast.While | ast.For, inside: Draft, again: Draft, outside: Draft, out: Draft
+    ) -> None:
+        """Write a loop's body, its ``else`` clause, and go on behind it."""
+        self.draft = self.seal(inside)
+        self.loops.append(Loop(again, out, len(self.cleanups)))
+        self.loop_nodes.append(node)
+        self.loop_entry(node)
+        self.body(node.body)
+        self.jump(again)
+        self.loop_nodes.pop()
+        self.loops.pop()
+        if not again.sealed:
+            self.seal(again)
+        self.draft = self.seal(outside) if outside.before else None
+        self.body(node.orelse)
+        self.jump(out)
+        self.draft = self.seal(out) if out.before else None
+
+    def loop_entry(self, node: ast.While | ast.For) -> None:
+        if isinstance(node, ast.For):
+            items, counter = self.counted[node]
+            assert self.draft is not None, "a loop's body can be reached"
+            item = self.emit(
+                operator.getitem, items, self.read(counter, self.draft), name=name_in(node.target)
+            )
+            self.assign(node.target, item)
+
+    def for_loop(self, node: ast.For) -> None:
+        items, counter = self.start_counting(self.iterable(node.iter))
+        head, inside, step = self.new_block(), self.new_block(), self.new_block()
+        outside, out = self.new_block(), self.new_block()
+        self.jump(head)
+        self.draft = head
+        self.test_count(items, counter, inside, outside)
+        self.counted[node] = (items, counter)
+        self.repeat(node, inside, step, outside, out)
+        after = self.draft
+        self.draft = step if step.before else None
+        self.count(counter)
+        self.jump(head)
+        self.seal(head)
+        self.draft = after
+
+    # Errors and clean-ups
+
+    def assertion(self, node: ast.Assert) -> None:
+        def fail() -> None:
+            args = () if node.msg is None else (self.expression(node.msg),)
+            self.raise_(self.emit(AssertionError, *args))
+
+        self.choose(node.test, lambda: None, fail)
+
+    def throw(self, node: ast.Raise) -> None:
+        if node.exc is None:
+            self.fail("raise without an exception", "name the exception", node)
+        error = self.expression(node.exc)
+        self.raise_(error, self.expression(node.cause) if node.cause else None)
+
+    def raise_(self, error: Atom, cause: Atom | None = None) -> None:
+        self.emit(runtime.thrown, error, cause or self.literal(None))
+        self.leave(Return(Constant(None, "None")))
+
+    def clean_up(self, outside: int) -> None:
+        """Write what a jump out of ``with`` and ``try`` statements does on its way."""
+        pending = self.cleanups
+        for i in range(len(pending) - 1, outside - 1, -1):
+            self.cleanups = pending[:i]
+            pending[i]()
+        self.cleanups = pending
+
+    def managed(self, items: Sequence[ast.withitem], node: ast.With) -> None:
+        if not items:
+            self.body(node.body)
+            return
+        manager = self.expression(items[0].context_expr)
+        value = self.emit(runtime.enter, manager)
+        if items[0].optional_vars is not None:
+            self.assign(items[0].optional_vars, value)
+        self.with_cleanup(
+            lambda: self.managed(items[1:], node),
+            lambda: _ignore(self.emit(runtime.leave, manager)),
+        )
+
+    def guarded(self, node: ast.Try) -> None:
+        if node.handlers:
+            self.fail("try with except", "test for the case with if", node)
+        self.with_cleanup(lambda: self.body(node.body), lambda: self.body(node.finalbody))
+
+    def with_cleanup(self, body: Callable[[], None], cleanup: Callable[[], None]) -> None:
+        self.cleanups = [*self.cleanups, cleanup]
+        body()
+        self.cleanups = self.cleanups[:-1]
+        if self.draft is not None:
+            cleanup()
+
+
+def _fit(targets: Sequence[ast.expr], values: Sequence[ast.expr]) -> bool:
+    """Whether a tuple is assigned item by item."""
+    return len(targets) == len(values) and not any(
+        isinstance(part, ast.Starred) for part in (*targets, *values)
+    )
+
+
+def _ignore(_value: object) -> None:
+    """A clean-up has no result."""

@@ -1,0 +1,116 @@
+"""What the front end knows of Python's syntax: operators, and what is not taken."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import operator
+import random
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax.source.ir import runtime
+
+_BINARY: Final[tuple[tuple[type[ast.operator], Callable[[Any, Any], Any], str], ...]] = (
+    (ast.Add, operator.add, "+"),
+    (ast.Sub, operator.sub, "-"),
+    (ast.Mult, operator.mul, "*"),
+    (ast.Div, operator.truediv, "/"),
+    (ast.FloorDiv, operator.floordiv, "//"),
+    (ast.Mod, operator.mod, "%"),
+    (ast.Pow, operator.pow, "**"),
+    (ast.MatMult, operator.matmul, "@"),
+    (ast.LShift, operator.lshift, "<<"),
+    (ast.RShift, operator.rshift, ">>"),
+    (ast.BitAnd, operator.and_, "&"),
+    (ast.BitOr, operator.or_, "|"),
+    (ast.BitXor, operator.xor, "^"),
+)
+_COMPARISONS: Final[tuple[tuple[type[ast.cmpop], Callable[[Any, Any], Any], str], ...]] = (
+    (ast.Lt, operator.lt, "<"),
+    (ast.LtE, operator.le, "<="),
+    (ast.Gt, operator.gt, ">"),
+    (ast.GtE, operator.ge, ">="),
+    (ast.Eq, operator.eq, "=="),
+    (ast.NotEq, operator.ne, "!="),
+    (ast.Is, operator.is_, "is"),
+    (ast.IsNot, operator.is_not, "is not"),
+    (ast.In, runtime.contains, "in"),
+    (ast.NotIn, runtime.lacks, "not in"),
+)
+_UNARY: Final[tuple[tuple[type[ast.unaryop], Callable[[Any], Any], str], ...]] = (
+    (ast.USub, operator.neg, "-"),
+    (ast.UAdd, operator.pos, "+"),
+    (ast.Invert, operator.invert, "~"),
+    (ast.Not, operator.not_, "not "),
+)
+#: The functions that operators are calls of, by their nodes.
+BINARY: Final = {node: function for node, function, _ in _BINARY}
+COMPARISONS: Final = {node: function for node, function, _ in _COMPARISONS}
+UNARY: Final = {node: function for node, function, _ in _UNARY}
+#: How the calls of these functions are written.
+INFIX: Final[dict[Callable[..., Any], str]] = {
+    **{function: text for _, function, text in _BINARY},
+    **{function: text for _, function, text in _COMPARISONS},
+}
+PREFIX: Final[dict[Callable[..., Any], str]] = {function: text for _, function, text in _UNARY}
+#: Methods that change what they belong to and return nothing.
+MUTATORS: Final = {
+    "append": "xs = [*xs, x]",
+    "extend": "xs = [*xs, *ys]",
+    "insert": "xs = [*xs[:i], x, *xs[i:]]",
+    "remove": "a list comprehension",
+    "sort": "xs = sorted(xs)",
+    "reverse": "xs = xs[::-1]",
+    "clear": "xs = []",
+    "update": "d = {**d, **e}",
+    "setdefault": "d = {**d, k: v}",
+    "fill": "a = np.full(a.shape, x)",
+}
+#: Calls that go through a generator to its end, so that a list does as well.
+CONSUMERS: Final = frozenset(
+    ("sum", "min", "max", "tuple", "list", "sorted", "prod", "fsum", "set", "any", "all", "dict")
+)
+#: What makes iterators, which can be gone through once only.
+ITERATORS: Final = (
+    zip, enumerate, reversed, map, filter, itertools.chain, itertools.pairwise,
+    itertools.accumulate, itertools.starmap, itertools.product, itertools.combinations,
+    itertools.permutations, itertools.zip_longest, itertools.islice,
+)  # fmt: skip
+#: What is not taken, and what to write instead.
+UNSUPPORTED: Final[dict[type[ast.AST], tuple[str, str]]] = {
+    ast.Global: ("global", "pass the value in, and return what has become of it"),
+    ast.Nonlocal: ("nonlocal", "pass the value in, and return what has become of it"),
+    ast.Yield: ("yield", "return a list"),
+    ast.YieldFrom: ("yield from", "return a list"),
+    ast.Await: ("await", "await outside the function that is differentiated"),
+    ast.AsyncFunctionDef: ("async def", "define a regular function"),
+    ast.AsyncFor: ("async for", "loop outside the function that is differentiated"),
+    ast.AsyncWith: ("async with", "enter outside the function that is differentiated"),
+    ast.ClassDef: ("a class defined in a function", "define the class in the module"),
+    ast.Import: ("an import in a function", "import in the module"),
+    ast.ImportFrom: ("an import in a function", "import in the module"),
+    ast.Delete: ("del", "leave the variable as it is"),
+    ast.Match: ("match", "write if and elif"),
+    ast.TryStar: ("except*", "test for the case with if"),
+    ast.GeneratorExp: ("a generator expression here", "write a list comprehension: [...]"),
+}
+#: Functions that are not taken, and what to write instead.
+REFUSED: Final[dict[Any, str]] = {
+    **dict.fromkeys(
+        (np.fill_diagonal, np.copyto, np.put, np.place, np.putmask),
+        "build a new array (np.where)",
+    ),
+    random.shuffle: "index with a permutation",
+    exec: "write the statements",
+    eval: "write the expression",
+    setattr: "build a new object (attrs.evolve)",
+    delattr: "build a new object",
+    globals: "name the variable",
+    locals: "name the variable",
+    vars: "name the attribute",
+    iter: "loop over the sequence itself",
+    next: "index the sequence",
+}

@@ -1,0 +1,1 @@
+"""Jaxprs as Python, and back."""

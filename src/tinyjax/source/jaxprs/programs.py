@@ -1,0 +1,224 @@
+"""What the texts of jaxprs are written with (``jaxpr_source``).
+
+A text calls primitives by name, on arrays, with their parameters as keyword arguments. It runs as
+it stands; run on the types that it declares, it gives the jaxpr back that it was written from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr
+from tinyjax.core.primitive import Primitive, registry
+from tinyjax.core.staging import stage
+from tinyjax.core.trace import bind
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import ArgumentError, SourceError
+
+WEAK: Final = "weak "
+#: The packages that define primitives, not all of which are loaded at the start.
+_HOMES: Final = ("autodiff", "callbacks", "checkpointing", "custom_derivatives", "export",
+                 "implicit", "lax", "nn", "random", "scipy")  # fmt: skip
+
+
+def aval(text: str) -> ShapedArray:
+    """The type that a text such as ``"float32[3,4]"`` names; ``"weak float32[]"`` is a weak one.
+
+    Raises:
+        ArgumentError: it names none.
+
+    Example:
+        >>> from tinyjax.source.jaxprs.programs import aval
+        >>> aval("weak float32[3,4]")
+        ShapedArray(shape=(3, 4), dtype=float32, weak_type=True)
+    """
+    name, bracket, sizes = text.removeprefix(WEAK).partition("[")
+    dtype = getattr(dtypes, f"{name}_" if name == "bool" else name, None)
+    if not (bracket and sizes.endswith("]") and isinstance(dtype, np.dtype)):
+        raise ArgumentError(f"a type is written as 'float32[3,4]', but got {text!r}.")
+    shape = tuple([int(size) for size in sizes[:-1].split(",") if size.strip()])
+    return ShapedArray(shape, dtype, text.startswith(WEAK))
+
+
+def _element(dtype: np.dtype[Any], written: complex | str) -> np.generic:
+    """A number of a type: its value, its text, or its bits."""
+    if not isinstance(written, str):
+        return _scalar(dtype, written)
+    if written.startswith("0x"):
+        found: np.generic = np.frombuffer(bytes.fromhex(written[2:]), dtype)[0]
+        return found
+    match dtypes.kind(dtype):
+        case "b":
+            return _scalar(dtype, written == "True")
+        case "i" | "u":
+            return _scalar(dtype, int(written))
+        case "c":
+            return _scalar(dtype, complex(written))
+        case _:
+            return _scalar(dtype, float(written))
+
+
+def _scalar(dtype: np.dtype[Any], value: complex) -> np.generic:
+    found: np.generic = np.array(value).astype(dtype).reshape(-1)[0]
+    return found
+
+
+def literal(kind: str, value: complex | str) -> Array:
+    """A number, repeated over the shape of a type.
+
+    Args:
+        kind: the type.
+        value: the number; its bits ("0x...") where it is a NaN of an unusual kind.
+
+    Example:
+        >>> from tinyjax.source.jaxprs.programs import literal
+        >>> literal("float32[2]", 0.5)
+        Array([0.5, 0.5], dtype=float32)
+    """
+    declared = aval(kind)
+    return splat(_element(declared.dtype, value), declared)
+
+
+def array(kind: str, values: str) -> Array:
+    """An array.
+
+    Args:
+        kind: its type.
+        values: its elements in order, separated by blanks.
+
+    Example:
+        >>> from tinyjax.source.jaxprs.programs import array
+        >>> array("int32[2,2]", "1 2 3 4")
+        Array([[1, 2],
+               [3, 4]], dtype=int32)
+    """
+    declared = aval(kind)
+    host = np.array([_element(declared.dtype, part) for part in values.split()], declared.dtype)
+    return ConcreteArray(host.reshape(declared.shape), declared)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Program:
+    """A function of arrays with its types: a jaxpr, as a text writes it.
+
+    Attributes:
+        fun: takes the constants and the arguments, and returns a tuple of arrays.
+        types: the types of the constants and of the arguments.
+        constants: the values of the first parameters; None where the text is of a jaxpr without.
+    """
+
+    fun: Callable[..., tuple[Array, ...]]
+    types: tuple[ShapedArray, ...]
+    constants: tuple[Array, ...] | None
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The program as a jaxpr.
+
+        Raises:
+            SourceError: it uses arrays other than its parameters and literals.
+        """
+        staged = stage(self.fun, self.types, self.fun)
+        if staged.consts:
+            raise SourceError(
+                f"the program {self.fun.__name__} uses an array that is neither a parameter nor a "
+                "literal. Make it one of its constants."
+            )
+        return staged.jaxpr
+
+    @property
+    def closed(self) -> ClosedJaxpr:
+        """The program with its constants."""
+        return ClosedJaxpr(self.jaxpr, self.constants or ())
+
+    def __call__(self, *args: ArrayLike) -> tuple[Array, ...]:
+        return self.fun(*(self.constants or ()), *[as_array(x) for x in args])
+
+
+def program(
+    *types: str, constants: Sequence[Array] | None = None
+) -> Callable[[Callable[..., tuple[Array, ...]]], Program]:
+    """Make a program of a function of arrays.
+
+    Args:
+        types: the types of its parameters.
+        constants: the values of the first of them.
+
+    Returns:
+        A decorator.
+
+    Example:
+        >>> from tinyjax import Array
+        >>> from tinyjax.source.jaxprs.programs import op, program
+        >>> @program("float32[3]")
+        ... def total(a: Array) -> tuple[Array, ...]:
+        ...     b = op.sin(a)
+        ...     c = op.reduce_sum(b, axes=(0,))
+        ...     return (c,)
+        >>> total.jaxpr
+        { lambda a:float32[3] .
+          let b:float32[3] = sin a
+              c:float32[] = reduce_sum [ axes=(0,) ] b
+          in ( c ) }
+    """
+    declared = tuple([aval(kind) for kind in types])
+    given = None if constants is None else tuple(constants)
+    return lambda fun: Program(fun, declared, given)
+
+
+@attrs.frozen
+class Operation:
+    """A primitive as a function of arrays; its parameters are keyword arguments."""
+
+    primitive: Primitive[Any]
+
+    def __call__(self, *operands: Array, **params: Any) -> Any:
+        given = {name: _parameter(value) for name, value in params.items()}
+        outs = bind(self.primitive, operands, self.primitive.params(**given))
+        return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+def _parameter(value: object) -> object:
+    if isinstance(value, Program):
+        return value.jaxpr
+    if isinstance(value, tuple):
+        return tuple([_parameter(item) for item in value])
+    return value
+
+
+class Operations:
+    """The primitives by name: ``op.sin(x)``, ``op.reduce_sum(x, axes=(0,))``.
+
+    A name that Python has for itself has an underscore at its end: ``op.and_(x, y)``.
+    """
+
+    def __getattr__(self, name: str) -> Operation:
+        return self[name.removesuffix("_")]
+
+    def __getitem__(self, name: str) -> Operation:
+        """The primitive of a name, which need not be an identifier."""
+        if name not in registry:
+            for home in _HOMES:
+                import_module(f"tinyjax.{home}")
+        if name not in registry:
+            raise AttributeError(
+                f"there is no primitive '{name}'. Import the module that defines it."
+            )
+        return Operation(registry[name])
+
+
+#: The primitives by name.
+op: Final = Operations()
+
+
+def bits_of(element: HostArray) -> str:
+    """The bits of a number, as ``literal`` and ``array`` take them."""
+    return f"0x{element.tobytes().hex()}"

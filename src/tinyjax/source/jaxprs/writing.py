@@ -1,0 +1,450 @@
+"""Jaxprs as Python: a text that a person can read, save and run, and its way back."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import math
+from collections.abc import Iterator, MutableMapping, Sequence
+from enum import Enum
+from importlib import import_module
+from itertools import count
+from types import FunctionType, MethodType
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ConcreteArray, first_element
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from tinyjax.core.primitive import Primitive, registry
+from tinyjax.core.trace import Tracer
+from tinyjax.errors import ArgumentError, SourceError
+from tinyjax.source.ir.origins import run_text
+from tinyjax.source.jaxprs.programs import WEAK, Program, bits_of, literal
+from tinyjax.source.text.imports import import_block
+from tinyjax.source.text.layout import Doc, flat, group, laid_out, prefixed
+from tinyjax.source.text.names import quoted
+from tinyjax.tree import PyTreeDef, structure
+
+#: How wide lines of numbers are.
+_WIDTH: Final = 90
+
+
+def jaxpr_source(
+    jaxpr: Jaxpr | ClosedJaxpr, objects: MutableMapping[str, Any] | None = None
+) -> str:
+    """Write a jaxpr as Python.
+
+    The text imports what it needs and runs on its own. It calls primitives by name on arrays (or
+    tracers), so that it can be evaluated, changed, and transformed.
+
+    Args:
+        jaxpr: the program, from ``make_jaxpr`` for instance.
+        objects: where this is given, what has no text (functions that are no module's, such as
+            callbacks and the rules of custom derivatives) is put here, under the name that the text
+            has for it.
+
+    Returns:
+        The text, which defines ``main``, a function of arrays that returns a tuple of arrays.
+
+    Raises:
+        SourceError: a parameter holds what has no text, and ``objects`` is not given.
+        ArgumentError: ``jaxpr`` is no jaxpr.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import source
+        >>> jaxpr = tinyjax.make_jaxpr(lambda x: 2 * jnp.sin(x).sum())(jnp.ones(3))
+        >>> print(source.jaxpr_source(jaxpr.jaxpr))
+        from tinyjax import Array
+        from tinyjax.source.jaxprs.programs import literal, op, program
+        <BLANKLINE>
+        <BLANKLINE>
+        @program("float32[3]")
+        def main(a: Array) -> tuple[Array, ...]:
+            b = op.sin(a)
+            c = op.reduce_sum(b, axes=(0,))
+            d = op.mul(literal("float32[]", 2.0), c)
+            return (d,)
+        <BLANKLINE>
+    """
+    writer = Writer(objects)
+    if isinstance(jaxpr, ClosedJaxpr):
+        return writer.module(jaxpr.jaxpr, jaxpr.consts)
+    if isinstance(jaxpr, Jaxpr):
+        return writer.module(jaxpr, None)
+    raise ArgumentError(
+        f"jaxpr_source takes a jaxpr, but got {type(jaxpr).__name__}. Make one of a function with "
+        "tinyjax.make_jaxpr."
+    )
+
+
+def jaxpr_of_source(
+    text: str, objects: MutableMapping[str, Any] | None = None
+) -> Jaxpr | ClosedJaxpr:
+    """Read a jaxpr from the text that ``jaxpr_source`` has written, perhaps edited.
+
+    The text is run: do not read one from somebody you do not trust.
+
+    Args:
+        text: the text.
+        objects: what the text only names, as ``jaxpr_source`` has given it.
+
+    Returns:
+        A jaxpr equal to the one that was written; a ``ClosedJaxpr`` where that was one.
+
+    Raises:
+        SourceError: the text defines no program.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import source
+        >>> jaxpr = tinyjax.make_jaxpr(jnp.sin)(1.0).jaxpr
+        >>> source.jaxpr_of_source(source.jaxpr_source(jaxpr)) == jaxpr
+        True
+    """
+    found = run_text("jaxpr", text, dict(objects or {})).get("main")
+    if not isinstance(found, Program):
+        raise SourceError(
+            "the text defines no program called main. Give jaxpr_of_source what jaxpr_source has "
+            "written."
+        )
+    return found.jaxpr if found.constants is None else found.closed
+
+
+class Writer:
+    """Writes one module."""
+
+    def __init__(self, objects: MutableMapping[str, Any] | None) -> None:
+        self.objects = objects
+        self.imports: set[tuple[str, str]] = {
+            ("tinyjax", "Array"),
+            ("tinyjax.source.jaxprs.programs", "program"),
+        }
+        #: Modules that are only imported for the primitives that they define.
+        self.modules: set[str] = set()
+        self.taken = {*_RESERVED, "Array", "literal", "program"}
+
+    def module(self, jaxpr: Jaxpr, consts: tuple[Array, ...] | None) -> str:
+        constants: list[str] = []
+        names: list[Doc] = []
+        for i, value in enumerate(consts or ()):
+            name = self.fresh(f"constant_{i + 1}")
+            names.append(name)
+            constants += self.constant(name, value)
+        given = None if consts is None else group("constants=(", names, ")")
+        body = self.function(jaxpr, "main", given, 0)
+        declared = [f"{name}: Any  # given when the text is run" for name in self.objects or ()]
+        if declared:
+            self.imports.add(("typing", "Any"))
+        parts = [self.header()]
+        parts += ["\n".join(lines) for lines in (declared, constants) if lines]
+        return "\n\n".join(parts) + "\n\n\n" + "\n".join(body) + "\n"
+
+    def header(self) -> str:
+        plain = {f"import {name}  # noqa: F401 - defines primitives" for name in self.modules}
+        plain |= {
+            "import numpy as np" if name == "numpy" else f"import {name}"
+            for module, name in self.imports
+            if not module
+        }
+        return import_block(plain, {(m, name) for m, name in self.imports if m})
+
+    def fresh(self, wanted: str) -> str:
+        for i in count(1):
+            name = wanted if i == 1 else f"{wanted}_{i}"
+            if name not in self.taken and not keyword.iskeyword(name):
+                self.taken.add(name)
+                return name
+        raise AssertionError("there is always another name")
+
+    def constant(self, name: str, value: Array) -> list[str]:
+        if isinstance(value, Tracer):
+            raise SourceError(
+                "a constant of this jaxpr is a tracer, which has no value to write. Make the jaxpr "
+                "outside of the transformation."
+            )
+        self.imports.add(("tinyjax.source.jaxprs.programs", "array"))
+        host = np.ascontiguousarray(np.asarray(value.concrete("the source of a jaxpr")))
+        words = [_number(element).strip('"') for element in host.reshape(-1)]
+        lines = _filled(words)
+        kind = f'"{_type(value.aval)}"'
+        if len(lines) <= 1:
+            return laid_out(group(f"{name} = array(", [kind, f'"{"".join(lines)}"'], ")"))
+        block = "\n".join(["", *[f"    {line}" for line in lines], ""])
+        return [f"{name} = array(", f"    {kind},", f'    """{block}    """,', ")"]
+
+    # Functions
+
+    def function(self, jaxpr: Jaxpr, name: str, constants: Doc | None, depth: int) -> list[str]:
+        scope = Scope(self)
+        types: list[Doc] = [f'"{_type(v.aval)}"' for v in jaxpr.in_binders]
+        if constants is not None:
+            types.append(constants)
+        given: list[Doc] = [f"{scope.define(v)}: Array" for v in jaxpr.in_binders]
+        indent = 4 * depth
+        lines = laid_out(group("@program(", types, ")"), indent)
+        lines += laid_out(group(f"def {name}(", given, ") -> tuple[Array, ...]:"), indent)
+        for eqn in jaxpr.eqns:
+            lines += self.equation(eqn, scope, depth + 1)
+        outs = group("(", [scope.read(x) for x in jaxpr.outs], ")")
+        return [*lines, *laid_out(prefixed("return ", outs), indent + 4)]
+
+    def equation(self, eqn: JaxprEqn, scope: Scope, depth: int) -> list[str]:
+        name = eqn.primitive.name
+        lines: list[str] = []
+        operands = [scope.read(x) for x in eqn.inputs]
+        keywords: list[Doc] = []
+        for field in attrs.fields(type(eqn.params)):
+            value = getattr(eqn.params, field.name)
+            if _is_default(field.default, value):
+                continue
+            where = f"the parameter {field.name} of {name}"
+            hint = f"{field.name}_of_{name}"
+            text = Parameter(self, scope, where, hint, depth, lines).write(value)
+            keywords.append(prefixed(f"{field.name.removeprefix('_')}=", text))
+        outs = ", ".join([scope.define(v) for v in eqn.out_binders])
+        target = f"{outs} = " if outs else ""
+        call = group(f"{target}{self.operation(eqn.primitive)}(", [*operands, *keywords], ")")
+        return [*lines, *laid_out(call, 4 * depth)]
+
+    def operation(self, primitive: Primitive[Any]) -> str:
+        if registry.get(primitive.name) is not primitive:
+            raise SourceError(
+                f"the primitive '{primitive.name}' of this jaxpr was defined again since. Make the "
+                "jaxpr anew."
+            )
+        self.imports.add(("tinyjax.source.jaxprs.programs", "op"))
+        home = primitive.params.__module__
+        if home.partition(".")[0] not in ("tinyjax", "__main__", "builtins"):
+            self.modules.add(home)
+        name = primitive.name
+        if not name.isidentifier():
+            return f'op["{name}"]'
+        return f"op.{name}_" if keyword.iskeyword(name) or name.endswith("_") else f"op.{name}"
+
+
+class Scope:
+    """The names of one function."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.names: dict[Var, str] = {}
+        self.fresh = _letters()
+        self.programs: dict[int, str] = {}
+
+    def define(self, var: Var) -> str:
+        found = next(self.fresh)
+        self.names[var] = found
+        return found
+
+    def read(self, atom: Atom) -> Doc:
+        if isinstance(atom, Var):
+            return self.names[atom]
+        self.writer.imports.add(("tinyjax.source.jaxprs.programs", "literal"))
+        value = atom.value
+        kind = _type(value.aval)
+        element = first_element(value.host) if value.host.size else value.dtype.type(0)
+        return f'literal("{kind}", {_number(element)})'
+
+
+@attrs.frozen(eq=False)
+class Parameter:
+    """The value of a parameter being written.
+
+    Attributes:
+        writer: of the module.
+        scope: of the function.
+        where: names the parameter.
+        hint: what a nested program, or an object without a text, is called.
+        depth: how deep the equation stands.
+        lines: what has to stand before the equation.
+    """
+
+    writer: Writer
+    scope: Scope
+    where: str
+    hint: str
+    depth: int
+    lines: list[str]
+
+    def write(self, value: Any) -> Doc:
+        match value:
+            case Enum():
+                return f"{flat(self.imported(type(value), value))}.{value.name}"
+            case np.generic():  # before the numbers: some are Python's too
+                return self.scalar(value)
+            case None | bool() | int() | bytes():
+                return repr(value)
+            case str():
+                return quoted(value)
+            case float():
+                return self.real(value)
+            case complex():
+                return group("complex(", [self.real(value.real), self.real(value.imag)], ")")
+            case tuple() if type(value) is tuple:
+                return group("(", [self.write(item) for item in value], ")")
+            case Jaxpr():
+                return self.nested(value)
+            case ShapedArray():
+                self.writer.imports.add(("tinyjax.source.jaxprs.programs", "aval"))
+                return f'aval("{_type(value)}")'
+            case np.dtype():
+                return self.dtype(value)
+            case ConcreteArray():
+                return self.array(value)
+            case PyTreeDef():
+                return self.treedef(value)
+            case type():
+                return self.imported(value, value)
+            case _:
+                return self.record(value)
+
+    def real(self, value: float) -> str:
+        if math.isfinite(value):
+            return repr(value)
+        self.writer.imports.add(("", "math"))
+        if math.isnan(value):
+            return "math.nan"
+        return "math.inf" if value > 0 else "-math.inf"
+
+    def scalar(self, value: np.generic) -> Doc:
+        self.writer.imports.add(("", "numpy"))
+        return group(f"np.{type(value).__name__}(", [self.write(value.item())], ")")
+
+    def dtype(self, value: np.dtype[Any]) -> str:
+        self.writer.imports.add(("tinyjax", "dtypes"))
+        return f"dtypes.{value.name}" + ("_" if value.name == "bool" else "")
+
+    def array(self, value: ConcreteArray) -> Doc:
+        name = self.writer.fresh(self.hint)
+        self.lines.extend(
+            [" " * 4 * self.depth + line for line in self.writer.constant(name, value)]
+        )
+        return name
+
+    def nested(self, jaxpr: Jaxpr) -> str:
+        known = self.scope.programs.get(id(jaxpr))
+        if known is not None:
+            return known
+        name = self.scope.programs[id(jaxpr)] = self.writer.fresh(self.hint)
+        function = self.writer.function(jaxpr, name, None, self.depth)
+        self.lines.extend([*([] if self.lines else [""]), *function, ""])
+        return name
+
+    def treedef(self, value: PyTreeDef) -> Doc:
+        example = value.unflatten([0] * value.num_leaves)
+        if not _is_plain(example) or structure(example) != value:
+            return self.given(value)
+        self.writer.imports.add(("tinyjax", "tree"))
+        return f"tree.structure({example!r})"
+
+    def record(self, value: Any) -> Doc:
+        if attrs.has(type(value)) and "__eq__" in vars(type(value)):
+            kind = type(value)
+            fields: list[Doc] = []
+            for field in attrs.fields(kind):
+                item = getattr(value, field.name)
+                if not field.init or _is_default(field.default, item):
+                    continue
+                fields.append(prefixed(f"{field.alias}=", self.write(item)))
+            return group(f"{flat(self.imported(kind, value))}(", fields, ")")
+        return self.imported(value, value)
+
+    def imported(self, named: Any, value: Any) -> Doc:
+        """The name of a class or a function of a module, or of what is given."""
+        home = getattr(named, "__module__", None)
+        name = getattr(named, "__qualname__", None)
+        plain = isinstance(named, (type, FunctionType)) and home not in (None, "__main__")
+        if plain and isinstance(home, str) and isinstance(name, str) and name.isidentifier():
+            if home == "builtins" and getattr(builtins, name, None) is named:
+                return name
+            try:
+                module = import_module(home)
+            except ImportError:
+                return self.given(value)
+            if getattr(module, name, None) is named and name not in self.writer.taken:
+                self.writer.imports.add((home, name))
+                return name
+        return self.given(value)
+
+    def given(self, value: Any) -> str:
+        """The name of something that has no text."""
+        objects = self.writer.objects
+        if objects is None:
+            what = "the function" if isinstance(value, (FunctionType, MethodType)) else "a value"
+            shown = getattr(value, "__qualname__", None) or type(value).__qualname__
+            raise SourceError(
+                f"{self.where} is {what} {shown}, which cannot be written as text. Give "
+                "jaxpr_source(jaxpr, objects) a dict: it is put there, and jaxpr_of_source(text, "
+                "objects) takes it from there."
+            )
+        for name, known in objects.items():
+            if known is value:
+                return name
+        name = self.writer.fresh(self.hint)
+        objects[name] = value
+        return name
+
+
+def _number(element: np.generic) -> str:
+    """A number, exactly: its value, or its bits where the value does not tell them."""
+    value: Any = complex(element) if dtypes.kind(element.dtype) == "c" else element.item()
+    if not isinstance(value, (bool, int, float, complex)):
+        value = float(value)
+    text = repr(value)
+    if isinstance(value, complex) or not math.isfinite(value):
+        text = f'"{text.strip("()")}"'
+    read = literal(f"{element.dtype.name}[]", text.strip('"') if text[0] == '"' else value)
+    bits = np.asarray(element)
+    return text if np.asarray(read).tobytes() == bits.tobytes() else f'"{bits_of(bits)}"'
+
+
+def _type(aval: ShapedArray) -> str:
+    return f"{WEAK if aval.weak_type else ''}{aval}"
+
+
+def _filled(words: Sequence[str]) -> list[str]:
+    """Words in lines."""
+    lines: list[str] = []
+    for word in words:
+        if lines and len(lines[-1]) + len(word) < _WIDTH:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def _letters() -> Iterator[str]:
+    """``a``, ``b``, ..., ``z``, ``aa``, ..."""
+    for i in count():
+        name, rest = "", i
+        while True:
+            name = chr(ord("a") + rest % 26) + name
+            rest = rest // 26 - 1
+            if rest < 0:
+                break
+        if not (keyword.iskeyword(name) or name in _RESERVED or hasattr(builtins, name)):
+            yield name
+
+
+def _is_default(default: object, value: object) -> bool:
+    """Whether a field of this default need not be given this value."""
+    return type(default) is type(value) and bool(default == value)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value prints as it is written."""
+    if type(value) in (tuple, list):
+        assert isinstance(value, (tuple, list)), "it was just asked"
+        return all(map(_is_plain, value))
+    if type(value) is dict:
+        return all(isinstance(key, (str, int)) and _is_plain(v) for key, v in value.items())
+    return value is None or type(value) is int
+
+
+#: What a text calls other things, and a letter that looks like a number.
+_RESERVED: Final = frozenset(("l", "np", "math", "dtypes", "op", "tree", "aval", "array", "main"))

@@ -1,0 +1,1 @@
+"""Programs as Python: with ``if`` and ``while`` for blocks, names for variables, and a layout."""

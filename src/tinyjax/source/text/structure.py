@@ -1,0 +1,442 @@
+"""Programs as Python functions: blocks as ``if`` and ``while`` statements.
+
+A program whose branches cross otherwise is written as a loop that goes to the block whose number a
+variable holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from tinyjax.source.ir import runtime
+from tinyjax.source.ir.analysis import (
+    dominators,
+    natural_loops,
+    predecessors,
+    reverse_postorder,
+)
+from tinyjax.source.ir.program import (
+    IR,
+    Atom,
+    Block,
+    Branch,
+    Constant,
+    Return,
+    Statement,
+    Variable,
+    value_of,
+)
+from tinyjax.source.text.annotations import Annotations
+from tinyjax.source.text.coalescing import (
+    Coalescing,
+    Conventions,
+    choose_inlined,
+    gathered,
+    taken_from,
+)
+from tinyjax.source.text.expressions import ExpressionWriter, is_syntax
+from tinyjax.source.text.layout import (
+    Doc,
+    Group,
+    Line,
+    appended,
+    flat,
+    group,
+    inserted,
+    is_chain,
+    prefixed,
+    rendered,
+)
+from tinyjax.source.text.names import STACK, Names
+
+#: How deeply blocks are written into blocks: Python takes 20 loops in each other.
+_DEEPEST: Final = 15
+#: Holds the number of the block that comes next.
+LABEL: Final = "block"
+
+#: The block after which a program goes on, and the header and the exit of the loop around.
+Follow = int | None
+Loop = tuple[int, int | None] | None
+
+
+class NotStructuredError(Exception):
+    """The blocks of a program are not those of ``if`` and ``while`` statements."""
+
+
+class Text:
+    """The text of one program."""
+
+    def __init__(self, ir: IR, names: Names, conventions: Conventions) -> None:
+        self.ir = ir = gathered(ir, conventions)
+        self.conventions = conventions
+        self.lines: list[Line] = []
+        self.depth = 1
+        self.before = predecessors(ir.blocks)
+        self.dominating = dominators(ir.blocks)
+        self.loops = natural_loops(ir.blocks)
+        self.order = reverse_postorder(ir.blocks)
+        self.merges = self._merges()
+        self.labels: list[int] = []
+        self.frames = _frames(ir)
+        self._reserve(names)
+        inlined = choose_inlined(ir, conventions)
+        self.coalescing = Coalescing(ir, inlined, conventions)
+        self.called = self.coalescing.names(names)
+        self.written = ExpressionWriter(names, self.called, inlined)
+
+    def _reserve(self, names: Names) -> None:
+        """Let constants have their names before variables do."""
+        for statement in self.ir.statements:
+            call = statement.call
+            for atom in call.atoms[1:] if is_syntax(call) else call.atoms:
+                if isinstance(atom, Constant):
+                    names.constant(atom)
+
+    def function(self, annotations: Annotations | None) -> list[Line]:
+        """Write the whole."""
+        first = self.ir.blocks[0].parameters
+        try:
+            self.structured(0, None, None)
+        except NotStructuredError:
+            self.lines, self.depth = [], 1
+            self.dispatched()
+        given: list[Doc] = [self.called[v] for v in first]
+        if annotations is None:
+            return [Line(0, group(f"def {self.ir.name}(", given, "):")), *self.lines]
+        kinds = annotations.of_names(self.called)
+        given = [f"{self.called[v]}: {kinds[self.called[v]]}" for v in first]
+        head = group(f"def {self.ir.name}(", given, f") -> {annotations.result}:")
+        several = annotations.declared(self.called)
+        seen = {self.called[v] for v in first}
+        lines = [Line(0, head)]
+        if self.labels:  # what comes first in the text need not come first
+            early = [name for name in several if name not in seen]
+            lines += [Line(1, f"{name}: {several[name]}") for name in early]
+            seen |= set(early)
+        for line in self.lines:
+            new = [name for name in line.targets if name not in seen and name in several]
+            seen |= set(line.targets)
+            unpacks = isinstance(line.text, Group) and line.text.bare
+            if len(line.targets) == 1 and new and not unpacks:
+                typed = inserted(line.text, len(new[0]), f": {several[new[0]]}")
+                lines.append(attrs.evolve(line, text=typed))
+                continue
+            lines += [Line(line.depth, f"{name}: {several[name]}") for name in new]
+            lines.append(line)
+        return lines
+
+    # Statements
+
+    def put(self, text: Doc, origin: int = 0, targets: Sequence[str] = ()) -> None:
+        self.lines.append(Line(self.depth, text, origin, tuple(targets)))
+
+    def statements(self, block: Block) -> None:
+        statements = [s for s in block.statements if s.variable not in self.written.inlined]
+        i = 0
+        while i < len(statements):
+            count = self._taken_apart(statements, i) or self._unpacked(statements, i)
+            if count:
+                i += count
+                continue
+            statement = statements[i]
+            name = self.called[statement.variable]
+            if statement.variable in self.coalescing.unused:
+                self.put(self.written.doc("", statement.call), statement.line)
+            else:
+                text = self.written.doc(f"{name} = ", statement.call)
+                self.put(text, statement.line, [name])
+            i += 1
+
+    def _taken_apart(self, statements: list[Statement], start: int) -> int:
+        """Write what takes a stack apart, if that begins here; say how many statements it is."""
+        source = statements[start].call.args[0] if statements[start].call.args else None
+        if not isinstance(source, Variable) or source.name != STACK:
+            return 0
+        taken = _items(statements[start:], source)
+        if not taken or self.frames[source] != taken[-1][0] + 1:
+            return 0
+        first = taken[0][0]
+        if [index for index, _ in taken] != list(range(first, first + len(taken))):
+            return 0
+        names = [self.called[v] for _, v in taken]
+        targets = ["_"] * first + names
+        self.put(
+            Group("(", tuple(targets), f") = {self.written.atom(source)}", bare=True), 0, names
+        )
+        return len(taken)
+
+    def _unpacked(self, statements: list[Statement], start: int) -> int:
+        """Write a call whose items are used and nothing else, if one is here."""
+        whole = statements[start]
+        if whole.variable not in self.coalescing.apart:
+            return 0
+        first, count = self.coalescing.apart[whole.variable]
+        names = [self.called[s.variable] for s in statements[start + 1 : start + 1 + count]]
+        if count == 1:
+            text = appended(self.written.doc(f"{names[0]} = ", whole.call), f"[{first}]")
+        else:
+            targets = ", ".join(["_"] * first + names)
+            text = self.written.doc(f"{targets} = ", whole.call)
+            if self.conventions.count(whole.call) != first + count:
+                text = appended(text, f"[:{first + count}]")
+        self.put(text, whole.line, names)
+        return 1 + count
+
+    def assign(self, branch: Branch) -> None:
+        """Give the parameters of a block their values."""
+        pairs = [
+            (self.called[p], atom)
+            for p, atom in self.ir.passed(branch)
+            if self.written.atom(atom) != self.called[p]
+        ]
+        reads = {name: self._read(atom) for name, atom in pairs}
+        free = True
+        while pairs and free:
+            free = False
+            for name, atom in pairs:  # first those whose name no other value needs
+                if not any(name in reads[other] for other, _ in pairs if other != name):
+                    self._set(name, atom)
+                    pairs.remove((name, atom))
+                    free = True
+                    break
+        if pairs:
+            names = [name for name, _ in pairs]
+            values = ", ".join([self.written.atom(atom) for _, atom in pairs])
+            self.put(f"{', '.join(names)} = {values}", 0, names)
+
+    def _set(self, name: str, atom: Atom) -> None:
+        call = self.written.inlined.get(atom) if isinstance(atom, Variable) else None
+        if call is None:
+            self.put(f"{name} = {self.written.atom(atom)}", 0, [name])
+        else:
+            self.put(self.written.doc(f"{name} = ", call), 0, [name])
+
+    def _read(self, atom: Atom) -> set[str]:
+        """The names that the value of an atom is written with."""
+        found = [atom] if isinstance(atom, Variable) else []
+        return {self.called[v] for v in self.coalescing.used(found)}
+
+    def finish(self, value: Atom) -> None:
+        """Write a return."""
+        call = self.written.inlined.get(value) if isinstance(value, Variable) else None
+        text: Doc = f"return {self.written.atom(value)}"
+        if call is not None and value_of(call.function) is runtime.make_tuple:
+            parts = group("(", [self.written.atom(a) for a in call.args], ")")
+            text = prefixed("return ", parts)
+        self.put(text)
+
+    # Structured programs
+
+    def _merges(self) -> dict[int, list[int]]:
+        """By block, those where paths meet that all go through it, and through no later one."""
+        found: dict[int, list[int]] = {}
+        for index, before in enumerate(self.before):
+            dominating = self.dominating[index]
+            if len([p for p in before if index not in self.dominating[p]]) > 1:
+                above = dominating - {index}
+                nearest = max(above, key=lambda i: len(self.dominating[i]))
+                found.setdefault(nearest, []).append(index)
+        return {index: sorted(blocks, key=self.order.index) for index, blocks in found.items()}
+
+    def structured(self, index: int, follow: Follow, loop: Loop) -> bool:
+        """Write a block and those it dominates; say whether it goes on behind what is written."""
+        if self.depth > _DEEPEST:
+            raise NotStructuredError
+        merges = self.merges.get(index, [])
+        inside = self.loops.get(index)
+        if inside is None:
+            return self._sequence(index, merges, follow, loop)
+        if any(
+            i not in inside and self.before[i] and index not in self.dominating[i] for i in inside
+        ):
+            raise NotStructuredError
+        after = [m for m in merges if m not in inside]
+        within = [m for m in merges if m in inside]
+        exits = [b.target for b in self.ir.blocks[index].branches if b.target not in inside]
+        if not after and exits and exits[0] != follow:
+            after = exits
+        out = after[0] if after else follow
+        self.put("while True:")
+        self.depth += 1
+        start = len(self.lines)
+        self._sequence(index, within, index, (index, out))
+        self._say_while(start)
+        self.depth -= 1
+        if not after:
+            return out is not None
+        return self._rest(after, follow, loop)
+
+    def _say_while(self, start: int) -> None:
+        """Let a loop that begins with the test whether to leave it begin with that."""
+        if len(self.lines) < start + 2:
+            return
+        first, second = self.lines[start : start + 2]
+        test = flat(first.text)
+        if not test.startswith("if ") or (second.depth, second.text) != (self.depth + 1, "break"):
+            return
+        condition = test.removeprefix("if ").removesuffix(":")
+        if condition.startswith("not "):
+            condition = condition.removeprefix("not ")
+        elif " == " in condition and condition.count("=") == 2:
+            condition = condition.replace(" == ", " != ")
+        else:
+            return
+        self.lines[start - 1 : start + 2] = [Line(self.depth - 1, f"while {condition}:")]
+        if len(self.lines) == start:
+            self.put("pass")
+
+    def _sequence(self, index: int, merges: list[int], follow: Follow, loop: Loop) -> bool:
+        falls = self.content(index, merges[0] if merges else follow, loop)
+        return self._rest(merges, follow, loop) if merges else falls
+
+    def _rest(self, blocks: list[int], follow: Follow, loop: Loop) -> bool:
+        falls = True
+        for i, block in enumerate(blocks):
+            falls = self.structured(block, blocks[i + 1] if i + 1 < len(blocks) else follow, loop)
+        return falls
+
+    def content(self, index: int, follow: Follow, loop: Loop) -> bool:
+        block = self.ir.blocks[index]
+        self.statements(block)
+        last = block.exits[-1]
+        if isinstance(last, Return):
+            self.finish(last.value)
+            return False
+        first = block.exits[0]
+        if isinstance(first, Branch) and first.unless is not None:
+            return self.choice(first.unless, last, first, follow, loop)
+        return self.jump(last, follow, loop)
+
+    def choice(self, condition: Atom, yes: Branch, no: Branch, follow: Follow, loop: Loop) -> bool:
+        then, falls_then = self.indented(yes, follow, loop)
+        otherwise, falls_otherwise = self.indented(no, follow, loop)
+        if otherwise and (not then or (falls_then and not falls_otherwise)):
+            self.put(f"if {self.written.negated(condition)}:")
+            self.lines += otherwise
+            if falls_otherwise:
+                return True
+            self.lines += [line.outwards() for line in then]
+            return falls_then
+        self.put(f"if {self.written.atom(condition)}:")
+        self.lines += then or [Line(self.depth + 1, "pass")]
+        if otherwise and not falls_then:
+            self.lines += [line.outwards() for line in otherwise]
+        elif otherwise and is_chain(otherwise):
+            first, *rest = [line.outwards() for line in otherwise]
+            self.lines += [attrs.evolve(first, text=f"el{flat(first.text)}"), *rest]
+        elif otherwise:
+            self.put("else:")
+            self.lines += otherwise
+        return falls_then or falls_otherwise
+
+    def indented(self, branch: Branch, follow: Follow, loop: Loop) -> tuple[list[Line], bool]:
+        outer, self.lines = self.lines, []
+        self.depth += 1
+        falls = self.jump(branch, follow, loop)
+        self.depth -= 1
+        found, self.lines = self.lines, outer
+        return found, falls
+
+    def jump(self, branch: Branch, follow: Follow, loop: Loop) -> bool:
+        self.assign(branch)
+        target = branch.target
+        if target == follow:
+            return True
+        if loop is not None and target == loop[0]:
+            self.put("continue")
+            return False
+        if loop is not None and target == loop[1]:
+            self.put("break")
+            return False
+        if len(self.before[target]) == 1 or (
+            target in self.loops
+            and len([p for p in self.before[target] if target not in self.dominating[p]]) == 1
+        ):
+            return self.structured(target, follow, loop)
+        raise NotStructuredError
+
+    # Programs of any other form
+
+    def dispatched(self) -> None:
+        """Write the blocks that several others lead to under their numbers."""
+        self.labels = [i for i in range(len(self.ir.blocks)) if len(self.before[i]) > 1]
+        self.goto(0)
+        self.put("while True:")
+        self.depth += 1
+        for i, label in enumerate(self.labels):  # which may become more
+            self.put(f"{'if' if i == 0 else 'elif'} {LABEL} == {label + 1}:")
+            self.depth += 1
+            self.goto(label)
+            self.depth -= 1
+        self.depth -= 1
+
+    def goto(self, index: int) -> None:
+        """Write a block, and those that only it leads to."""
+        block = self.ir.blocks[index]
+        self.statements(block)
+        *conditional, last = block.exits
+        for exit_ in conditional:
+            assert isinstance(exit_, Branch), "what is conditional is a branch"
+            assert exit_.unless is not None, "what is conditional has a condition"
+            self.put(f"if {self.written.negated(exit_.unless)}:")
+            self.depth += 1
+            self.leave(exit_)
+            self.depth -= 1
+            self.put("else:")
+        self.depth += len(conditional)
+        self.leave(last)
+        self.depth -= len(conditional)
+
+    def leave(self, exit_: Branch | Return) -> None:
+        if isinstance(exit_, Return):
+            self.finish(exit_.value)
+            return
+        self.assign(exit_)
+        if len(self.before[exit_.target]) == 1 and self.depth <= _DEEPEST:
+            start = len(self.lines)
+            self.goto(exit_.target)
+            if len(self.lines) == start:
+                self.put("pass")
+        else:
+            self.put(f"{LABEL} = {exit_.target + 1}")
+            if exit_.target not in self.labels:
+                self.labels.append(exit_.target)
+
+
+def _frames(ir: IR) -> dict[Variable, int]:
+    """The lengths of what reverse blocks take from the stack."""
+    found: dict[Variable, int] = {}
+    for statement in ir.statements:
+        source = taken_from(statement.call)
+        if source is not None:
+            length = 1 + value_of(statement.call.args[1])
+            found[source] = max(found.get(source, 0), length)
+    return found
+
+
+def _items(statements: Sequence[Statement], source: Variable) -> list[tuple[int, Variable]]:
+    """The items of a variable that statements take one after the other, with their indices."""
+    found = []
+    for statement in statements:
+        if taken_from(statement.call) is not source:
+            break
+        found.append((value_of(statement.call.args[1]), statement.variable))
+    return found
+
+
+def write(
+    ir: IR,
+    scope: Callable[[str], Any],
+    given: dict[str, Any],
+    conventions: Conventions,
+    annotations: Annotations | None = None,
+) -> tuple[str, dict[str, Any], dict[int, int]]:
+    """Write a program as Python; also give what its text names, and its lines' origins."""
+    names = Names(scope)
+    names.namespace.update(given)
+    names.taken |= {ir.name, LABEL}
+    text, origins = rendered(Text(ir, names, conventions).function(annotations))
+    return text, names.namespace, origins
