@@ -188,12 +188,6 @@ class LibraryBackPullback:
         return ({"args": parts[2], "kwargs": parts[3]}, parts[1])
 
 
-def array_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call a method of an array of tinyjax."""
-    y, back = library_forward(ArrayMethod(fun.__name__), fun.__self__, *args, **kwargs)
-    return y, ArrayMethodPullback(back)
-
-
 @attrs.frozen
 class ArrayMethod:
     """A method of an array as a function of it."""
@@ -202,17 +196,6 @@ class ArrayMethod:
 
     def __call__(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         return getattr(x, self.name)(*args, **kwargs)
-
-
-@attrs.frozen(eq=False)
-class ArrayMethodPullback:
-    """The pullback of an array's method."""
-
-    back: Any
-
-    def __call__(self, ct: Any) -> Any:
-        parts = self.back(ct)
-        return ({"__self__": parts[1]}, *parts[2:])
 
 
 inert.add(ArrayMethod)

@@ -25,9 +25,9 @@ from tinyjax.source.adjoint.counterparts import counterpart
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.kinds import Kind, kind_of
 from tinyjax.source.adjoint.library import (
+    ArrayMethod,
     LibraryPullback,
     OnHost,
-    array_forward,
     is_library,
     library_back_forward,
     library_forward,
@@ -257,6 +257,12 @@ def method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
 def builtin_method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a method of an array or a container."""
     y, back = pull(method_function(fun), fun.__self__, *args, **kwargs)
+    return y, MethodPullback(back)
+
+
+def array_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of an array of tinyjax."""
+    y, back = library_forward(ArrayMethod(fun.__name__), fun.__self__, *args, **kwargs)
     return y, MethodPullback(back)
 
 

@@ -12,40 +12,28 @@ from tinyjax.source.adjoint.rules import inert
 
 
 @attrs.frozen(eq=False)
-class FieldsPullback:
-    """The pullback of a constructor: what each argument becomes."""
+class RecordPullback:
+    """The pullback of a constructor: which field, or item, each argument becomes."""
 
-    names: tuple[str, ...]
-
-    def __call__(self, ct: Any) -> Any:
-        return (None, *[ct.get(name) for name in self.names])
-
-
-@attrs.frozen(eq=False)
-class ItemsPullback:
-    """The pullback of a named tuple's constructor."""
-
-    order: tuple[int, ...]
+    keys: tuple[str | int, ...]
 
     def __call__(self, ct: Any) -> Any:
-        return (None, *[ct[i] for i in self.order])
+        found = [ct.get(key) if isinstance(ct, dict) else ct[key] for key in self.keys]
+        return (None, *found)
 
 
 def constructor_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Make an attrs object, a dataclass or a named tuple."""
-    return fun(*args, **kwargs), constructor_pullback(fun, args, tuple(kwargs))
+    return fun(*args, **kwargs), RecordPullback(constructed(fun, len(args), tuple(kwargs)))
 
 
-def constructor_pullback(
-    kind: Any, args: tuple[Any, ...], names: tuple[str, ...]
-) -> FieldsPullback | ItemsPullback:
-    """Which field each argument of a constructor becomes."""
-    parameters = list(inspect.signature(kind).parameters)[: len(args)]
+def constructed(kind: Any, count: int, names: tuple[str, ...]) -> tuple[str | int, ...]:
+    """Which field, or item, each argument of a constructor becomes."""
+    parameters = (*[*inspect.signature(kind).parameters][:count], *names)
     if issubclass(kind, tuple):
-        fields = list(kind._fields)
-        return ItemsPullback(tuple([fields.index(name) for name in (*parameters, *names)]))
+        return tuple([kind._fields.index(name) for name in parameters])
     aliases = {field.alias: field.name for field in attrs.fields(kind)} if attrs.has(kind) else {}
-    return FieldsPullback(tuple([aliases.get(name, name) for name in (*parameters, *names)]))
+    return tuple([aliases.get(name, name) for name in parameters])
 
 
 def is_written_class(kind: type) -> bool:
@@ -68,4 +56,4 @@ def is_record_class(kind: Any) -> bool:
     return "__dataclass_fields__" in vars(kind) and vars(kind)["__dataclass_params__"].init
 
 
-inert.add(constructor_pullback)
+inert.add(constructed)

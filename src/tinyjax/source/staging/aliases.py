@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from types import MethodType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -41,24 +41,19 @@ _READING: Final = (runtime.captured, runtime.global_value, runtime.attribute)
 Roots = frozenset[int]
 
 
-class Running(Protocol):
-    """A run of a program, as far as its variables are asked for."""
-
-    graph: Graph
-    env: dict[Variable, Any]
-
-
 @attrs.define(eq=False)
 class Frame:
     """The statement of a program that is being run.
 
     Attributes:
-        run: the run.
+        graph: of the program.
+        env: the values of its variables.
         block: its block.
         place: its place there.
     """
 
-    run: Running
+    graph: Graph
+    env: dict[Variable, Any]
     block: int
     place: int = 0
 
@@ -134,8 +129,8 @@ class Aliases:
         if roots & self.held:
             raise _shared("what the function closes over, or an object,")
         for frame in frames:
-            for variable in frame.run.graph.live_after(frame.block, frame.place):
-                parts, _ = take_apart(frame.run.env.get(variable))
+            for variable in frame.graph.live_after(frame.block, frame.place):
+                parts, _ = take_apart(frame.env.get(variable))
                 if any(isinstance(x, Array) and x.shape and self.roots(x) & roots for x in parts):
                     raise _shared(variable.name or "a value")
 

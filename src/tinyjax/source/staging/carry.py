@@ -18,7 +18,7 @@ from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging.graph import Loop
 from tinyjax.source.staging.outcomes import Arrival, Outcome, pruned
-from tinyjax.source.staging.runner import Runner
+from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.values import (
     Structure,
     as_array,
@@ -75,7 +75,7 @@ class Carry:
             among those carried, and that of the part in it.
     """
 
-    run: Runner
+    run: Run
     loop: Loop
     places: tuple[int, ...]
     makes_a_turn: bool
@@ -86,7 +86,7 @@ class Carry:
 
     @classmethod
     def of(
-        cls, run: Runner, loop: Loop, arrival: Arrival, counter: int | None, makes_a_turn: bool
+        cls, run: Run, loop: Loop, arrival: Arrival, counter: int | None, makes_a_turn: bool
     ) -> Carry:
         """What is carried by a loop that is come to so.
 

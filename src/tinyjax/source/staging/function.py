@@ -39,6 +39,7 @@ from tinyjax.source.staging.known import (
     in_each_turn,
     replaced,
 )
+from tinyjax.source.staging.loops import run_loop
 from tinyjax.source.staging.numbers import widened
 from tinyjax.source.staging.outcomes import Arrival, Outcome, stage_piece
 from tinyjax.source.staging.run import Run
@@ -247,7 +248,7 @@ def _in_session() -> Iterator[Session]:
     if found is not None:
         yield found
         return
-    made = Session(call)
+    made = Session(call, run_loop)
     token, aliases = current_session.set(made), current_aliases.set(made.aliases)
     try:
         yield made

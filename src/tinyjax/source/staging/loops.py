@@ -1,26 +1,263 @@
-"""Loops: in Python as long as their end is static, else as loops of the traced program."""
+"""Loops: in Python as long as their end is static, else ``while_loop`` and ``scan``.
+
+What a loop carries are the parameters of its first block. If it has other ends than its condition
+(``break``, ``return``), it also carries the number of the block it has left for, and the values it
+has left with. The program of a turn says of which types those are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from tinyjax.source.staging.carry import RestructuredError
-from tinyjax.source.staging.graph import Loop
-from tinyjax.source.staging.items import Items, is_scanned
-from tinyjax.source.staging.outcomes import Arrival, Outcome
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax.control_flow.scan import ScanParams, bind_scan
+from tinyjax.control_flow.while_loop import bind_while
+from tinyjax.core.array import Array, as_array, splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr, subjaxprs
+from tinyjax.core.staging import Staged, stage
+from tinyjax.primitives.elementwise import and_, eq, not_
+from tinyjax.source.staging.carry import Carry, OnceError, RepeatedError, RestructuredError
+from tinyjax.source.staging.graph import Counting, Loop, Test
+from tinyjax.source.staging.items import Current, Items, Steps, Together, as_items, is_scanned
+from tinyjax.source.staging.numbers import integer
+from tinyjax.source.staging.outcomes import Arrival, Outcome, Piece, flatten_outcome, pruned
 from tinyjax.source.staging.rolling import Roller
-from tinyjax.source.staging.runner import Runner
+from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError
-from tinyjax.source.staging.traced_loops import TracedLoop, static_length
+from tinyjax.source.staging.values import is_undecided
 
 #: A loop of so many turns is unrolled where it cannot be a loop of the program.
 _MOST_UNROLLED: Final = 64
+#: A condition of so many equations is computed twice a turn, if the body uses what it computes.
+_CHEAP: Final = 12
+#: How many states the derivative of a loop keeps, as in ``lax.while_loop``.
+_CHECKPOINTS: Final = 32
 
 
-def run_loop(run: Runner, header: int, arrival: Arrival, stops: frozenset[int]) -> Outcome:
+@attrs.frozen(eq=False)
+class TracedLoop:
+    """A loop that becomes one of the program.
+
+    Attributes:
+        run: the run that comes to it.
+        loop: the loop.
+        inner: the blocks at which a turn ends.
+        items: what it goes over, if it is a ``for`` loop.
+    """
+
+    run: Run
+    loop: Loop
+    inner: frozenset[int]
+    items: Any
+
+    @property
+    def header(self) -> int:
+        return self.loop.header
+
+    # while
+
+    def repeat(self, arrival: Arrival) -> Outcome:
+        """Make a ``while_loop``."""
+        counting, items = self.loop.counting, self.items
+        if counting is not None and not isinstance(items, Items):
+            stacked = as_items(items)
+            if stacked is not None:
+                run = self.run.aside()
+                run.env[counting.items] = stacked
+                return TracedLoop(run, self.loop, self.inner, stacked).repeat(arrival)
+        carry = Carry.of(self.run, self.loop, arrival, None, self._makes_a_turn())
+        while True:
+            try:
+                return self._repeat(carry)
+            except RepeatedError as again:
+                carry = again.carry
+            except (OnceError, RaisedError):
+                return self.run.execute(self.header, arrival, self.inner, within=True)
+
+    def _repeat(self, carry: Carry) -> Outcome:
+        test = self._cheap_test(carry)
+        pieces: list[Callable[[Staged], Piece]] = []
+
+        def turn(*arrays: Array) -> list[Array]:
+            aside = self.run.aside()
+            start = carry.arrival(arrays)
+            if test is None:
+                outcome = aside.execute(self.header, start, self.inner, within=True)
+            else:
+                aside.enter(self.header, start)
+                aside.run_statements(self.header)
+                branch = test.inside
+                outcome = aside.execute(branch.target, aside.arrival(branch.args), self.inner)
+            following = carry.next_arrays(outcome, arrays)
+            rest = {k: a for k, a in outcome.arrivals.items() if k != self.header}
+            more, make = flatten_outcome(Outcome(rest, outcome.selector))
+            pieces.append(make)
+            return [*following, *more]
+
+        state, body = carry.match(turn)
+        m = len(state)
+        exits = pieces[-1](body)
+        more = body.jaxpr.out_avals[m:]
+        state += [
+            as_array(np.int32(self.header)) if place == exits.chooser_place else splat(0, aval)
+            for place, aval in enumerate(more)
+        ]
+        condition = self._condition(carry, test, [x.aval for x in state], m, exits.chooser_place)
+        outs = bind_while(
+            condition.jaxpr,
+            condition.consts,
+            Jaxpr((*body.jaxpr.in_binders, *map(Var, more)), body.jaxpr.eqns, body.jaxpr.outs),
+            body.consts,
+            state,
+            _CHECKPOINTS,
+        )
+        return self._after(carry.arrival(outs[:m]), test, exits.outcome(outs[m:]))
+
+    def _cheap_test(self, carry: Carry) -> Test | None:
+        """The loop's condition, if it may be computed by itself."""
+        test = self.loop.test
+        if test is None:
+            return None
+        jaxpr = self._stage_test(carry, test, [x.aval for x in carry.arrays()]).jaxpr
+        costly = len(jaxpr.eqns) > _CHEAP or any(any(subjaxprs(e.params)) for e in jaxpr.eqns)
+        return None if effects(jaxpr).any or (test.shares and costly) else test
+
+    def _stage_test(self, carry: Carry, test: Test, avals: Sequence[ShapedArray]) -> Staged:
+        graph, out, inside = self.run.graph, test.out.target, test.inside.target
+
+        def goes_on(*arrays: Array) -> list[Array]:
+            aside = self.run.aside()
+            start = carry.arrival(arrays)
+            first, *others = graph.blocks[self.header].branches
+            if {first.target, *(branch.target for branch in others)} == {out, inside}:
+                aside.enter(self.header, start)
+                aside.run_statements(self.header)
+                assert first.unless is not None, "a test is a conditional branch"
+                held = as_array(aside.truth(first.unless))
+                return [not_(held) if first.target == inside else held]
+            outcome = aside.execute(self.header, start, frozenset((out, inside)), within=True)
+            if outcome.selector is None:
+                return [as_array(outcome.only == inside)]
+            return [eq(outcome.selector, as_array(np.int32(inside)))]
+
+        return pruned(stage(self.run.session.conditional(goes_on), avals))
+
+    def _condition(
+        self,
+        carry: Carry,
+        test: Test | None,
+        avals: Sequence[ShapedArray],
+        m: int,
+        chooser: int | None,
+    ) -> Staged:
+        """The program that says whether there is another turn."""
+        staged = None if test is None else self._stage_test(carry, test, avals[:m])
+
+        def goes_on(*state: Array) -> list[Array]:
+            found = None
+            if chooser is not None:
+                found = eq(state[m + chooser], as_array(np.int32(self.header)))
+            if staged is not None:
+                (holds,) = eval_jaxpr(staged.jaxpr, (*staged.consts, *state[:m]))
+                found = holds if found is None else and_(found, holds)
+            assert found is not None, "a loop ends by its condition or is left"
+            return [found]
+
+        return pruned(stage(goes_on, avals))
+
+    def _after(self, last: Arrival, test: Test | None, left: Outcome) -> Outcome:
+        """Where the loop leads to: by its condition, or because it was left."""
+        if test is None:
+            return left.without(self.header)
+        aside = self.run.aside()
+        aside.enter(self.header, last)
+        graph, out = self.run.graph, test.out.target
+        computed = {s.variable for s in graph.blocks[self.header].statements}
+        if not computed.isdisjoint((*test.out.args, *graph.wanted(out))):
+            aside.run_statements(self.header)  # as they are when the condition no longer holds
+        ended = Outcome({out: aside.complete(out, aside.arrival(test.out.args))})
+        if left.selector is None:
+            return ended
+        go_on = Outcome({self.header: Arrival((), ()), **left.arrivals}, left.selector)
+        return self.run.resume(go_on, self.header, lambda: ended)
+
+    # for
+
+    def scan(self, arrival: Arrival) -> Outcome:
+        """Make a ``scan`` over the items, whose number is known."""
+        counting = self.loop.counting
+        assert counting is not None, "a loop over items counts"
+        carry = Carry.of(self.run, self.loop, arrival, counting.counter, True)
+        while True:
+            try:
+                return self._scan(carry, counting)
+            except RepeatedError as again:
+                carry = again.carry
+
+    def _scan(self, carry: Carry, counting: Counting) -> Outcome:
+        items: Items = self.items
+        rows = list(items.arrays)
+        if _counts(items):
+            rows.append(integer(jnp.arange(items.length)))
+
+        def turn(*arrays: Array) -> list[Array]:
+            state, slices = arrays[: len(arrays) - len(rows)], arrays[len(arrays) - len(rows) :]
+            index = slices[-1] if _counts(items) else 0
+            aliases = self.run.session.aliases
+            for part, row in zip(slices, items.arrays, strict=False):
+                aliases.follow(part, aliases.roots(row))
+            aside = self.run.aside()
+            aside.enter(self.header, carry.arrival(state, index))
+            aside.env[counting.items] = Current(items.row(slices[: len(items.arrays)], index))
+            branch = counting.inside
+            outcome = aside.execute(branch.target, aside.arrival(branch.args), self.inner)
+            if outcome.only != self.header:
+                raise TracedEndError
+            return carry.next_arrays(outcome, state)
+
+        state, body = carry.match(turn, [x.aval.row() for x in rows])
+        params = ScanParams(body.jaxpr, len(body.consts), len(state), items.length)
+        outs = bind_scan(body.jaxpr, body.consts, state, rows, params)
+        run = self.run.aside()
+        run.enter(self.header, carry.arrival(outs, items.length))
+        run.run_statements(self.header)
+        out = counting.out.target
+        return Outcome({out: run.complete(out, run.arrival(counting.out.args))})
+
+    def _makes_a_turn(self) -> bool:
+        """Whether it is known that the loop makes a turn."""
+        branches = self.run.graph.blocks[self.header].branches
+        return bool(static_length(self.items)) or all(
+            branch.target in self.loop.blocks for branch in branches
+        )
+
+
+def static_length(items: Any) -> int | None:
+    """How often a ``for`` loop would be run to its end, if that is known."""
+    if items is None:
+        return None
+    length = items.length if isinstance(items, Items) else len(items)
+    return None if is_undecided(length) else int(length)
+
+
+def _counts(items: Items) -> bool:
+    """Whether the items depend on their places."""
+    if isinstance(items, Together):
+        return any(map(_counts, items.parts))
+    return isinstance(items, Steps)
+
+
+# Loops of the program, or of Python
+
+
+def run_loop(run: Run, header: int, arrival: Arrival, stops: frozenset[int]) -> Outcome:
     """Run a loop from its first block on, to the blocks that it leads to."""
     loop = run.graph.loops[header]
     run.enter(header, arrival)  # it may bring along more than the parameters
@@ -36,7 +273,7 @@ def run_loop(run: Runner, header: int, arrival: Arrival, stops: frozenset[int]) 
 
 
 def _in_python(
-    run: Runner, loop: Loop, arrival: Arrival, inner: frozenset[int], items: Any
+    run: Run, loop: Loop, arrival: Arrival, inner: frozenset[int], items: Any
 ) -> Outcome:
     """Make the turns of a loop one by one, until one does not say whether there is another."""
     header = loop.header
@@ -68,7 +305,7 @@ def _in_python(
         return _unrolled(run, loop, arrival, inner) if found is None else found
 
 
-def _unrolled(run: Runner, loop: Loop, arrival: Arrival, inner: frozenset[int]) -> Outcome:
+def _unrolled(run: Run, loop: Loop, arrival: Arrival, inner: frozenset[int]) -> Outcome:
     """Make the turns one by one, each under the condition that the loop was not left before."""
     header = loop.header
     while True:
@@ -81,7 +318,7 @@ def _unrolled(run: Runner, loop: Loop, arrival: Arrival, inner: frozenset[int]) 
         return run.resume(outcome, header, partial(_go_on, run, loop, outcome, inner))
 
 
-def _go_on(run: Runner, loop: Loop, outcome: Outcome, inner: frozenset[int]) -> Outcome:
+def _go_on(run: Run, loop: Loop, outcome: Outcome, inner: frozenset[int]) -> Outcome:
     return _unrolled(run.aside(), loop, outcome.arrivals[loop.header], inner)
 
 

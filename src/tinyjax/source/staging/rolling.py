@@ -35,7 +35,7 @@ from tinyjax.source.staging.known import (
 )
 from tinyjax.source.staging.numbers import integer
 from tinyjax.source.staging.outcomes import Arrival
-from tinyjax.source.staging.runner import Runner
+from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.values import aval_of, is_dynamic, take_apart
 
 #: An equation takes a millisecond to compile, and a choice or a loop as long as so many.
@@ -82,7 +82,7 @@ class Roller:
         done: whether it was rolled up, or cannot be.
     """
 
-    run: Runner
+    run: Run
     loop: Loop
     inner: frozenset[int]
     items: Any
@@ -139,7 +139,7 @@ class Rolled:
     """
 
     def __init__(
-        self, run: Runner, loop: Loop, inner: frozenset[int], items: Any, carry: Carry
+        self, run: Run, loop: Loop, inner: frozenset[int], items: Any, carry: Carry
     ) -> None:
         self.run = run
         self.loop = loop

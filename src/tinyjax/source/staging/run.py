@@ -25,7 +25,6 @@ from tinyjax.source.ir.program import IR, Atom, Branch, Constant, Return, Statem
 from tinyjax.source.staging.aliases import Frame
 from tinyjax.source.staging.graph import RETURN, Graph
 from tinyjax.source.staging.lines import loop_lines, side_lines
-from tinyjax.source.staging.loops import run_loop
 from tinyjax.source.staging.outcomes import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError, raised_by
 from tinyjax.source.staging.values import truth
@@ -132,7 +131,7 @@ class Run:
 
     def run_statements(self, block: int) -> None:
         before, frames = evaluated_source(), self.session.frames
-        frames.append(frame := Frame(self, block))
+        frames.append(frame := Frame(self.graph, self.env, block))
         try:
             for frame.place, statement in enumerate(self.graph.blocks[block].statements):
                 set_evaluated_source(self.source(statement.line))
@@ -196,7 +195,7 @@ class Run:
                 if index in stops:
                     return Outcome({index: self.complete(index, arrival)})
                 if index in self.graph.loops:
-                    found = self.settle(run_loop(self, index, arrival, stops), stops)
+                    found = self.settle(self.session.run_loop(self, index, arrival, stops), stops)
                     only = found.only
                     if only is None or only in stops or only == RETURN:
                         return found

@@ -22,7 +22,7 @@ from tinyjax.primitives.elementwise import and_, convert_element_type, not_
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.origins import is_library
 from tinyjax.source.staging.aliases import Aliases, Frame
-from tinyjax.source.staging.outcomes import Piece
+from tinyjax.source.staging.outcomes import Outcome, Piece
 from tinyjax.source.staging.values import Structure, is_same
 
 P = ParamSpec("P")
@@ -128,6 +128,7 @@ class Session:
 
     Attributes:
         call: makes the calls of the programs.
+        run_loop: runs their loops.
         entered: the functions that are being run, outermost first.
         conditions: how many traced conditions and loops there are around.
         choices: how often a traced condition has chosen.
@@ -139,6 +140,7 @@ class Session:
     """
 
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    run_loop: Callable[..., Outcome]
     entered: list[Entered] = attrs.field(factory=list)
     conditions: int = 0
     choices: int = 0

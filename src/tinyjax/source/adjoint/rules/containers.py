@@ -28,15 +28,9 @@ from tinyjax.source.ir import runtime
 from tinyjax.source.ir.origins import refusal
 
 
-@adjoint_of(runtime.make_tuple)
+@adjoint_of(runtime.make_tuple, runtime.make_list)
 def make_tuple_adjoint(ct: Any, y: Any, *items: Any) -> Any:
-    """The derivative of runtime.make_tuple."""
-    return tuple(ct)
-
-
-@adjoint_of(runtime.make_list)
-def make_list_adjoint(ct: Any, y: Any, *items: Any) -> Any:
-    """The derivative of runtime.make_list."""
+    """The derivative of runtime.make_tuple and runtime.make_list."""
     return tuple(ct)
 
 
@@ -44,12 +38,8 @@ def make_list_adjoint(ct: Any, y: Any, *items: Any) -> Any:
 def make_dict_adjoint(ct: Any, y: Any, *items: Any) -> Any:
     """The derivative of runtime.make_dict."""
     keys = items[::2]
-    return tuple(
-        [
-            ct.get(items[i - 1]) if i % 2 and items[i - 1] not in keys[(i + 1) // 2 :] else None
-            for i in range(len(items))
-        ]
-    )
+    values = [None if k in keys[i + 1 :] else ct.get(k) for i, k in enumerate(keys)]
+    return tuple([part for value in values for part in (None, value)])
 
 
 @adjoint_of(runtime.as_list, list, tuple, runtime.items_of)
@@ -79,40 +69,28 @@ def filled(ct: Any, items: Any) -> Any:
     if not len(items):
         return None
     if isinstance(items, Array):
-        return jnp.stack(
-            [
-                jnp.zeros_like(items[i]) if ct[i] is None else jnp.asarray(ct[i])
-                for i in range(len(items))
-            ]
-        )
-    return np.stack(
-        [np.zeros_like(items[i]) if ct[i] is None else ct[i] for i in range(len(items))]
-    )
+        zero = jnp.zeros_like(items[0])
+        return jnp.stack([zero if part is None else jnp.asarray(part) for part in ct])
+    zero = np.zeros_like(items[0])
+    return np.stack([zero if part is None else part for part in ct])
 
 
 @adjoint_of(runtime.joined)
 def joined_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
     """The derivative of runtime.joined."""
     starts = [sum([len(part) for part in parts[:i]]) for i in range(len(parts))]
-    return tuple(
-        [like_items(ct[s : s + len(part)], part) for s, part in zip(starts, parts, strict=True)]
-    )
+    pairs = zip(starts, parts, strict=True)
+    return tuple([like_items(ct[s : s + len(part)], part) for s, part in pairs])
 
 
 @adjoint_of(runtime.merged)
 def merged_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
     """The derivative of runtime.merged."""
-    return tuple(
-        [
-            {k: ct.get(k) for k in part if not seen_later(k, parts[i + 1 :])}
-            for i, part in enumerate(parts)
-        ]
-    )
-
-
-def seen_later(key: Any, parts: Any) -> bool:
-    """Whether a key is in one of several mappings."""
-    return any(key in part for part in parts)
+    found: Any = ()
+    for i, part in enumerate(parts):
+        later = runtime.merged(*parts[i + 1 :])
+        found = (*found, {k: ct.get(k) for k in part if k not in later})
+    return found
 
 
 @adjoint_of(runtime.unpacked)
@@ -203,7 +181,7 @@ def make_function_adjoint(
     return (
         None,
         None,
-        tuple([total.get(name) for name in default_names(code, defaults)]),
+        defaults_entry(total, code, defaults),
         {name: total.get(name) for name in keyword_defaults},
         *[total.get(name) for name in code.co_freevars],
     )
@@ -229,15 +207,8 @@ def make_functions_adjoint(
     return (
         None,
         None,
-        tuple(
-            [
-                tuple([entry(totals[i], name) for name in default_names(codes[i], given)])
-                for i, given in enumerate(defaults)
-            ]
-        ),
-        tuple(
-            [{k: entry(totals[i], k) for k in given} for i, given in enumerate(keyword_defaults)]
-        ),
+        tuple([defaults_entry(totals[i], codes[i], given) for i, given in enumerate(defaults)]),
+        tuple([{k: entry(totals[i], k) for k in ks} for i, ks in enumerate(keyword_defaults)]),
         *[entry(whole, name) for name in runtime.free_names(codes)],
     )
 
@@ -247,11 +218,10 @@ def entry(ct: Any, name: str) -> Any:
     return None if ct is None else ct.get(name)
 
 
-def default_names(code: Any, defaults: Any) -> tuple[str, ...]:
-    """The parameters that have defaults, those by keyword only aside."""
-    count = code.co_argcount
-    names: tuple[str, ...] = code.co_varnames[count - len(defaults) : count]
-    return names
+def defaults_entry(ct: Any, code: Any, defaults: Any) -> Any:
+    """The cotangents of the parameters that have defaults, those by keyword only aside."""
+    names = code.co_varnames[: code.co_argcount]
+    return tuple([entry(ct, name) for name in names[len(names) - len(defaults) :]])
 
 
 def placed(ct: Any, container: Any, index: Any) -> Any:
@@ -358,15 +328,11 @@ def enumerate_adjoint(ct: Any, y: Any, items: Any, start: int = 0) -> Any:
 @adjoint_of(builtins.zip)
 def zip_adjoint(ct: Any, y: Any, *parts: Any, strict: Any = False) -> Any:
     """The derivative of builtins.zip."""
-    return tuple(
-        [
-            like_items(
-                [ct[j][i] if j < len(ct) and ct[j] is not None else None for j in range(len(part))],
-                part,
-            )
-            for i, part in enumerate(parts)
-        ]
-    )
+    found: Any = ()
+    for i, part in enumerate(parts):
+        items = [None if item is None else item[i] for item in ct]
+        found = (*found, like_items([*items, *[None] * (len(part) - len(ct))], part))
+    return found
 
 
 @adjoint_of(builtins.reversed)
@@ -386,9 +352,8 @@ def sorted_adjoint(ct: Any, y: Any, items: Any, *, key: Any = None, reverse: Any
 
 def ordering(items: Any, key: Any, reverse: bool) -> list[int]:
     """Which items those of the sorted sequence are."""
-    if key is None:
-        return sorted(range(len(items)), key=lambda i: items[i], reverse=reverse)
-    return sorted(range(len(items)), key=lambda i: key(items[i]), reverse=reverse)
+    measured = [item if key is None else key(item) for item in items]
+    return sorted(range(len(items)), key=lambda i: measured[i], reverse=reverse)
 
 
 @adjoint_of(partial)
@@ -402,9 +367,9 @@ def partial_adjoint(ct: Any, y: Any, fun: Any, *args: Any, **kwargs: Any) -> Any
     )
 
 
-@adjoint_of(copy.copy, copy.deepcopy)
+@adjoint_of(copy.copy, copy.deepcopy, number)
 def copy_adjoint(ct: Any, y: Any, x: Any) -> Any:
-    """The derivative of copy.copy and copy.deepcopy."""
+    """The derivative of copy.copy, copy.deepcopy and number."""
     return (ct,)
 
 
@@ -435,10 +400,4 @@ def spread_back(ct: Any, x: Any) -> Any:
     return broadcast_like(ct, np.broadcast_shapes(np.shape(ct), np.shape(x)))
 
 
-@adjoint_of(number)
-def number_adjoint(ct: Any, y: Any, x: Any) -> Any:
-    """The derivative of number."""
-    return (ct,)
-
-
-inert.update((place_of, ordering, is_method, seen_later, default_names, runtime.free_names))
+inert.update((place_of, ordering, is_method, runtime.free_names))

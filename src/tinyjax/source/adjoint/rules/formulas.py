@@ -73,10 +73,9 @@ _NAMES: Final = (
 
 
 #: The types whose operators are known.
-_KNOWN: Final = frozenset(
-    (int, float, complex, bool, str, bytes, list, tuple, dict, range, type(None), np.ndarray,
-     np.float64)
-)  # fmt: skip
+_NATIVE: Final = (int, float, complex, np.ndarray, list, tuple, dict, str, bytes, range)
+_KNOWN: Final = frozenset((*_NATIVE, bool, type(None), np.float64))
+_OWN: Final = (*_NATIVE, np.generic, Array, Box)
 
 
 def is_overloaded(*operands: Any) -> bool:
@@ -86,24 +85,7 @@ def is_overloaded(*operands: Any) -> bool:
 
 def is_foreign(x: Any) -> bool:
     """Whether an object is neither a number, nor an array, nor a container of Python's."""
-    return not isinstance(
-        x,
-        (
-            int,
-            float,
-            complex,
-            np.ndarray,
-            np.generic,
-            Array,
-            list,
-            tuple,
-            dict,
-            str,
-            bytes,
-            range,
-            Box,
-        ),
-    )
+    return not isinstance(x, _OWN)
 
 
 inert.update((is_overloaded, is_foreign))
@@ -192,9 +174,10 @@ formula(np.add, "x y_", "ct", "ct")
 formula(np.multiply, "a b", "ct * b", "a * ct")
 formula((math.copysign, np.copysign), "x s", "ct * slope_of_copysign(x, s)", None)
 formula(np.hypot, "a b", "ct * a / y", "ct * b / y", library=np)
-formula((math.atan2,), "b a", "ct * a / (a * a + b * b)", "-ct * b / (a * a + b * b)")
-formula((np.arctan2,), "b a", "ct * a / (a * a + b * b)", "-ct * b / (a * a + b * b)", library=np)
-formula(math.log1p, "x", "ct / (1 + x)")
+for _fun, _module in ((math.atan2, math), (np.arctan2, np)):
+    _parts = "ct * a / (a * a + b * b)", "-ct * b / (a * a + b * b)"
+    formula(_fun, "b a", *_parts, library=_module)
+formula((math.log1p, np.log1p), "x", "ct / (1 + x)")
 formula(math.erf, "x", f"ct * {2 / math.sqrt(math.pi)!r} * exp(-x * x)")
 formula(math.erfc, "x", f"-ct * {2 / math.sqrt(math.pi)!r} * exp(-x * x)")
 for _library, _prefix in ((math, "a"), (cmath, "a"), (np, "arc")):
@@ -223,10 +206,9 @@ for _library, _prefix in ((math, "a"), (cmath, "a"), (np, "arc")):
     ):
         if hasattr(_library, _names):
             formula(getattr(_library, _names), "x", _formula, library=_library)
-formula((np.rad2deg,), "x", f"ct * {180 / math.pi!r}")
-formula((np.deg2rad,), "x", f"ct * {math.pi / 180!r}")
+formula(np.rad2deg, "x", f"ct * {180 / math.pi!r}")
+formula(np.deg2rad, "x", f"ct * {math.pi / 180!r}")
 formula(np.log, "x", "ct / x", library=np)
-formula(np.log1p, "x", "ct / (1 + x)", library=np)
 formula(np.square, "x", "2 * ct * x", library=np)
 formula(np.reciprocal, "x", "-ct * y * y", library=np)
 formula(np.logaddexp, "a b", "ct * exp(a - y)", "ct * exp(b - y)", library=np)
@@ -238,21 +220,12 @@ formula(np.where, "c a b", None, "where(c, ct, 0.0)", "where(c, 0.0, ct)", libra
 formula(np.conj, "x", "conj(ct)", library=np)
 
 
-@adjoint_of(math.log)
+@adjoint_of(math.log, cmath.log)
 def log_adjoint(ct: Any, y: Any, x: Any, base: Any = None) -> Any:
-    """The derivative of math.log."""
-    if base is None:
-        return ct / x, None
-    scale = math.log(base)
-    return ct / (x * scale), -ct * y / (base * scale)
-
-
-@adjoint_of(cmath.log)
-def complex_log_adjoint(ct: Any, y: Any, x: Any, base: Any = None) -> Any:
-    """The derivative of cmath.log."""
+    """The derivative of math.log and cmath.log."""
     if base is None:
         return reduce_to(ct / x, x), None
-    scale = cmath.log(base)
+    scale = cmath.log(base) if is_complex(y) else math.log(base)
     return reduce_to(ct / (x * scale), x), reduce_to(-ct * y / (base * scale), base)
 
 
