@@ -36,7 +36,7 @@ _known: dict[Callable[..., Any], Constant] = {}
 
 
 @attrs.define(eq=False)
-class Draft:
+class OpenBlock:
     """A block being written.
 
     Attributes:
@@ -50,7 +50,7 @@ class Draft:
     parameters: list[Variable] = attrs.field(factory=list)
     statements: list[Statement] = attrs.field(factory=list)
     exits: list[Branch | Return] = attrs.field(factory=list)
-    before: list[Draft] = attrs.field(factory=list)
+    before: list[OpenBlock] = attrs.field(factory=list)
     sealed: bool = False
     values: dict[str, Atom] = attrs.field(factory=dict)
     incomplete: dict[str, Variable] = attrs.field(factory=dict)
@@ -71,7 +71,7 @@ class Scope:
 
     node: FunctionNode
     code: CodeType
-    after: Draft | None = None
+    after: OpenBlock | None = None
     result: str = ""
     outer: Scope | None = None
 
@@ -88,7 +88,7 @@ class Blocks:
         self.code = fun.__code__
         self.node = node
         self.resolved: dict[str, Any] = {}
-        self.drafts: list[Draft] = []
+        self.drafts: list[OpenBlock] = []
         #: The loops around what is being written.
         self.loop_nodes: list[ast.AST] = []
         self.renamed: list[dict[str, str]] = []
@@ -105,7 +105,7 @@ class Blocks:
         self.iterated: set[str] = set()
         #: The variables that nested functions assign, and the nested functions that use one.
         self.shared: set[str] = set()
-        self.draft: Draft | None = None
+        self.draft: OpenBlock | None = None
         #: The function itself, whose captured values are read from it.
         self.self_variable = Variable(0)
 
@@ -114,7 +114,7 @@ class Blocks:
         self._drop_needless_checks()
         return tuple([self._finished(draft).map(self.resolve) for draft in self.drafts])
 
-    def _finished(self, draft: Draft) -> Block:
+    def _finished(self, draft: OpenBlock) -> Block:
         exits: list[Branch | Return] = []
         for exit_ in draft.exits:
             if isinstance(exit_, Branch):
@@ -156,12 +156,12 @@ class Blocks:
             Location(self.code.co_filename, line, self.code.co_qualname),
         )
 
-    def new_block(self, sealed: bool = False) -> Draft:
-        draft = Draft(len(self.drafts), sealed=sealed)
+    def new_block(self, sealed: bool = False) -> OpenBlock:
+        draft = OpenBlock(len(self.drafts), sealed=sealed)
         self.drafts.append(draft)
         return draft
 
-    def parameter(self, draft: Draft, name: str | None) -> Variable:
+    def parameter(self, draft: OpenBlock, name: str | None) -> Variable:
         variable = Variable(0, (name or "").partition(".")[0] or None)
         draft.parameters.append(variable)
         draft.incoming[variable] = {}
@@ -172,7 +172,7 @@ class Blocks:
             atom = self.replaced[atom]
         return atom
 
-    def read(self, name: str, draft: Draft) -> Atom:
+    def read(self, name: str, draft: OpenBlock) -> Atom:
         if name in draft.values:
             return self.resolve(draft.values[name])
         if not draft.sealed:
@@ -190,13 +190,13 @@ class Blocks:
         draft.values[name] = variable
         return self.complete(draft, name, variable)
 
-    def complete(self, draft: Draft, name: str, variable: Variable) -> Atom:
+    def complete(self, draft: OpenBlock, name: str, variable: Variable) -> Atom:
         incoming = draft.incoming[variable]
         for before in draft.before:
             incoming[before.index] = self.read(name, before)
         return self.simplify(draft, variable)
 
-    def simplify(self, draft: Draft, variable: Variable) -> Atom:
+    def simplify(self, draft: OpenBlock, variable: Variable) -> Atom:
         """Take a parameter out that has one value only."""
         values = {self.resolve(value) for value in draft.incoming[variable].values()} - {variable}
         if len(values) != 1:
@@ -212,11 +212,15 @@ class Blocks:
                     self.simplify(other, parameter)
         return self.resolve(value)
 
-    def seal(self, draft: Draft) -> Draft:
+    def seal(self, draft: OpenBlock) -> OpenBlock:
         draft.sealed = True
         for name, variable in draft.incomplete.items():
             self.complete(draft, name, variable)
         return draft
+
+    def enter(self, draft: OpenBlock) -> None:
+        """Go on with a block that all branches lead to already, if any does."""
+        self.draft = self.seal(draft) if draft.before else None
 
     def leave(self, *exits: Branch | Return) -> None:
         """End the current block."""
@@ -228,7 +232,7 @@ class Blocks:
                 self.drafts[exit_.target].before.append(self.draft)
         self.draft = None
 
-    def jump(self, target: Draft) -> None:
+    def jump(self, target: OpenBlock) -> None:
         self.leave(Branch(target.index))
 
     def emit(self, function: Callable[..., Any], *args: Atom, name: str | None = None) -> Variable:

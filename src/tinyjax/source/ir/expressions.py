@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
 from tinyjax.source.ir import runtime
-from tinyjax.source.ir.blocks import Draft
+from tinyjax.source.ir.blocks import OpenBlock
 from tinyjax.source.ir.functions import Functions, lookup
 from tinyjax.source.ir.program import Atom, Branch, Call, Constant, Variable
 from tinyjax.source.ir.syntax import (
@@ -40,13 +40,13 @@ class Expressions(Functions):
                 return self.literal(-given)
             case ast.UnaryOp():
                 return self.emit(UNARY[type(node.op)], self.expression(node.operand))
-            case ast.Compare(ops=[op]):
-                left, right = self.expression(node.left), self.expression(node.comparators[0])
-                return self.emit(COMPARISONS[type(op)], left, right)
+            case ast.Compare(ops=[_]):
+                return next(self.compared(node))
             case ast.Compare():
-                return self.chained(node)
+                return self.short_circuit(self.compared(node), len(node.ops), until=False)
             case ast.BoolOp():
-                return self.short_circuit(node)
+                values = (self.expression(value) for value in node.values)
+                return self.short_circuit(values, len(node.values), isinstance(node.op, ast.Or))
             case ast.IfExp():
                 name = self.hide("")
                 self.choose(
@@ -114,40 +114,27 @@ class Expressions(Functions):
                 )
                 self.fail(construct, instead, node)
 
-    def short_circuit(self, node: ast.BoolOp) -> Atom:
+    def short_circuit(self, values: Iterator[Atom], count: int, until: bool) -> Atom:
+        """Write so many values one by one, until one is as given; give the last."""
         name = self.hide("")
         after = self.new_block()
-        for value in node.values[:-1]:
-            found = self.expression(value)
+        for i, found in enumerate(values, 1):
             self.write(name, found)
-            rest = self.new_block()
-            if isinstance(node.op, ast.And):
-                self.split(found, rest, after)
-            else:
-                self.split(found, after, rest)
-            self.draft = self.seal(rest)
-        self.write(name, self.expression(node.values[-1]))
+            if i < count:
+                rest = self.new_block()
+                self.split(found, after if until else rest, rest if until else after)
+                self.draft = self.seal(rest)
         self.jump(after)
         self.draft = self.seal(after)
         return self.result(name)
 
-    def chained(self, node: ast.Compare) -> Atom:
-        name = self.hide("")
-        after = self.new_block()
+    def compared(self, node: ast.Compare) -> Iterator[Atom]:
+        """Write the comparisons of a chain one by one."""
         left = self.expression(node.left)
-        pairs = list(zip(node.ops, node.comparators, strict=True))
-        for op, right in pairs:
+        for op, right in zip(node.ops, node.comparators, strict=True):
             value = self.expression(right)
-            found = self.emit(COMPARISONS[type(op)], left, value)
-            self.write(name, found)
-            if right is not pairs[-1][1]:
-                rest = self.new_block()
-                self.split(found, rest, after)
-                self.draft = self.seal(rest)
+            yield self.emit(COMPARISONS[type(op)], left, value)
             left = value
-        self.jump(after)
-        self.draft = self.seal(after)
-        return self.result(name)
 
     def attribute(self, node: ast.Attribute) -> Atom:
         value = self.expression(node.value)
@@ -261,38 +248,33 @@ class Expressions(Functions):
         yes, no, after = self.new_block(), self.new_block(), self.new_block()
         self.branch(test, yes, no)
         for draft, content in ((yes, then), (no, otherwise)):
-            self.draft = self.seal(draft) if draft.before else None
+            self.enter(draft)
             content()
             self.jump(after)
-        self.draft = self.seal(after) if after.before else None
+        self.enter(after)
 
-    def branch(self, test: ast.expr, yes: Draft, no: Draft) -> None:
+    def branch(self, test: ast.expr, yes: OpenBlock, no: OpenBlock) -> None:
         """Jump to one of two blocks, without making values of ``and``, ``or`` and ``not``."""
         match test:
             case ast.BoolOp():
                 for operand in test.values[:-1]:
                     rest = self.new_block()
-                    if isinstance(test.op, ast.And):
-                        self.branch(operand, rest, no)
-                    else:
-                        self.branch(operand, yes, rest)
+                    conjunction = isinstance(test.op, ast.And)
+                    self.branch(operand, *((rest, no) if conjunction else (yes, rest)))
                     self.draft = self.seal(rest)
                 self.branch(test.values[-1], yes, no)
             case ast.UnaryOp(op=ast.Not()):
                 self.branch(test.operand, no, yes)
             case ast.Compare() if len(test.ops) > 1:
-                left = self.expression(test.left)
-                for op, right in list(zip(test.ops, test.comparators, strict=True))[:-1]:
-                    value = self.expression(right)
-                    rest = self.new_block()
-                    self.split(self.emit(COMPARISONS[type(op)], left, value), rest, no)
-                    self.draft, left = self.seal(rest), value
-                last = self.expression(test.comparators[-1])
-                self.split(self.emit(COMPARISONS[type(test.ops[-1])], left, last), yes, no)
+                for i, found in enumerate(self.compared(test), 1):
+                    rest = yes if i == len(test.ops) else self.new_block()
+                    self.split(found, rest, no)
+                    if rest is not yes:
+                        self.draft = self.seal(rest)
             case _:
                 self.split(self.expression(test), yes, no)
 
-    def split(self, condition: Atom, yes: Draft, no: Draft) -> None:
+    def split(self, condition: Atom, yes: OpenBlock, no: OpenBlock) -> None:
         if yes is no:
             self.jump(yes)
         else:
@@ -341,20 +323,33 @@ class Expressions(Functions):
         items = self.call(node) if isinstance(node, ast.Call) else self.expression(node)
         return self.emit(runtime.items_of, items)
 
-    def start_counting(self, items: Atom) -> tuple[Atom, str]:
+    def for_each(
+        self, items: Atom, target: ast.expr, body: Callable[[OpenBlock], None]
+    ) -> OpenBlock:
+        """Write a loop over items; ``body`` is given the block that goes on with the next one.
+
+        Returns:
+            The block where the items are through, to be entered.
+        """
         counter = self.hide("index")
         self.write(counter, self.literal(0))
-        return items, counter
-
-    def test_count(self, items: Atom, counter: str, inside: Draft, outside: Draft) -> None:
-        assert self.draft is not None, "a loop's head can be reached"
-        index = self.read(counter, self.draft)
+        head, inside, step, outside = (self.new_block() for _ in range(4))
+        self.jump(head)
+        self.draft = head
+        index = self.read(counter, head)
         self.split(self.emit(operator.lt, index, self.emit(len, items)), inside, outside)
-
-    def count(self, counter: str) -> None:
+        self.enter(inside)
+        index = self.read(counter, inside)
+        self.assign(target, self.emit(operator.getitem, items, index, name=name_in(target)))
+        body(step)
+        self.jump(step)
+        self.enter(step)
         if self.draft is not None:
             index = self.read(counter, self.draft)
             self.write(counter, self.emit(operator.add, index, self.literal(1)))
+        self.jump(head)
+        self.seal(head)
+        return outside
 
     def comprehension(
         self,
@@ -379,31 +374,20 @@ class Expressions(Functions):
         first = generators[0]
         if first.is_async:
             self.fail("an asynchronous comprehension", "write a loop", element)
-        items, counter = self.start_counting(self.iterable(first.iter))
+        items = self.iterable(first.iter)
         for target in ast.walk(first.target):
             if isinstance(target, ast.Name):
                 hidden = self.renamed[-1][target.id] = self.hide(target.id)
                 self.iterated.add(hidden)
-        head, inside, step, out = (self.new_block() for _ in range(4))
-        self.jump(head)
-        self.draft = head
-        self.test_count(items, counter, inside, out)
-        self.draft = self.seal(inside)
-        item = self.emit(
-            operator.getitem, items, self.read(counter, inside), name=name_in(first.target)
-        )
-        self.assign(first.target, item)
-        for condition in first.ifs:
-            kept = self.new_block()
-            self.branch(condition, kept, step)
-            self.draft = self.seal(kept)
-        self.generate(chain, element, generators[1:])
-        self.jump(step)
-        self.draft = self.seal(step)
-        self.count(counter)
-        self.jump(head)
-        self.seal(head)
-        self.draft = self.seal(out)
+
+        def body(step: OpenBlock) -> None:
+            for condition in first.ifs:
+                kept = self.new_block()
+                self.branch(condition, kept, step)
+                self.enter(kept)
+            self.generate(chain, element, generators[1:])
+
+        self.enter(self.for_each(items, first.target, body))
 
 
 def name_in(target: ast.expr) -> str | None:

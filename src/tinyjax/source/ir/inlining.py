@@ -16,7 +16,7 @@ from typing import NoReturn
 import attrs
 
 from tinyjax.source.ir import runtime
-from tinyjax.source.ir.blocks import DEFINED, UNDEFINED, Draft, Scope
+from tinyjax.source.ir.blocks import DEFINED, UNDEFINED, OpenBlock, Scope
 from tinyjax.source.ir.expressions import Expressions
 from tinyjax.source.ir.find import FunctionNode
 from tinyjax.source.ir.program import Atom, Call
@@ -42,11 +42,11 @@ class WrittenOut:
 
 
 @attrs.frozen(eq=False)
-class Loop:
+class LoopTargets:
     """Where ``continue`` and ``break`` lead, and how many clean-ups there were outside."""
 
-    again: Draft
-    out: Draft
+    again: OpenBlock
+    out: OpenBlock
     cleanups: int
 
 
@@ -56,7 +56,7 @@ class Inlining(Expressions):
     def __init__(self, fun: FunctionType, node: FunctionNode) -> None:
         super().__init__(fun, node)
         self.written_out: dict[str, WrittenOut] = {}
-        self.loops: list[Loop] = []
+        self.loops: list[LoopTargets] = []
         self.cleanups: list[Callable[[], None]] = []
         self.find_shared(self.code)
 
@@ -156,7 +156,7 @@ class Inlining(Expressions):
         self.write(scope.result, self.literal(None))
         self.jump(scope.after)
         self.scope, self.renamed, self.loops, self.cleanups, self.loop_nodes = before
-        self.draft = self.seal(scope.after) if scope.after.before else None
+        self.enter(scope.after)
         self.line = node.lineno
         return self.result(scope.result)
 

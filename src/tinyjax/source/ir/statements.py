@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Sequence
-from types import FunctionType
 
 from tinyjax.source.ir import runtime
-from tinyjax.source.ir.blocks import UNDEFINED, Draft
-from tinyjax.source.ir.expressions import name_in
-from tinyjax.source.ir.find import FunctionNode
-from tinyjax.source.ir.inlining import Inlining, Loop
+from tinyjax.source.ir.blocks import UNDEFINED, OpenBlock
+from tinyjax.source.ir.inlining import Inlining, LoopTargets
 from tinyjax.source.ir.program import IR, Atom, Constant, Return
 from tinyjax.source.ir.signature import parameters_of
 from tinyjax.source.ir.simplify import simplified
@@ -21,10 +17,6 @@ from tinyjax.source.ir.verify import verify
 
 class Builder(Inlining):
     """Writes the program of one function."""
-
-    def __init__(self, fun: FunctionType, node: FunctionNode) -> None:
-        super().__init__(fun, node)
-        self.counted: dict[ast.For, tuple[Atom, str]] = {}
 
     def build(self) -> IR:
         first = self.new_block(sealed=True)
@@ -154,59 +146,43 @@ class Builder(Inlining):
     # Loops
 
     def while_loop(self, node: ast.While) -> None:
-        head, inside, outside = self.new_block(), self.new_block(), self.new_block()
-        out = self.new_block()
+        head, inside, outside, out = (self.new_block() for _ in range(4))
         self.jump(head)
         self.draft = head
         if isinstance(node.test, ast.Constant) and node.test.value:
             self.jump(inside)
         else:
             self.branch(node.test, inside, outside)
-        self.repeat(node, inside, head, outside, out)
-
-    def repeat(
-        self, node: ast.While | ast.For, inside: Draft, again: Draft, outside: Draft, out: Draft
-    ) -> None:
-        """Write a loop's body, its ``else`` clause, and go on behind it."""
-        self.draft = self.seal(inside)
-        self.loops.append(Loop(again, out, len(self.cleanups)))
-        self.loop_nodes.append(node)
-        self.loop_entry(node)
-        self.body(node.body)
-        self.jump(again)
-        self.loop_nodes.pop()
-        self.loops.pop()
-        if not again.sealed:
-            self.seal(again)
-        self.draft = self.seal(outside) if outside.before else None
-        self.body(node.orelse)
-        self.jump(out)
-        self.draft = self.seal(out) if out.before else None
-
-    def loop_entry(self, node: ast.While | ast.For) -> None:
-        if isinstance(node, ast.For):
-            items, counter = self.counted[node]
-            assert self.draft is not None, "a loop's body can be reached"
-            item = self.emit(
-                operator.getitem, items, self.read(counter, self.draft), name=name_in(node.target)
-            )
-            self.assign(node.target, item)
-
-    def for_loop(self, node: ast.For) -> None:
-        items, counter = self.start_counting(self.iterable(node.iter))
-        head, inside, step = self.new_block(), self.new_block(), self.new_block()
-        outside, out = self.new_block(), self.new_block()
-        self.jump(head)
-        self.draft = head
-        self.test_count(items, counter, inside, outside)
-        self.counted[node] = (items, counter)
-        self.repeat(node, inside, step, outside, out)
-        after = self.draft
-        self.draft = step if step.before else None
-        self.count(counter)
+        self.enter(inside)
+        self.repeated(node, head, out)
         self.jump(head)
         self.seal(head)
-        self.draft = after
+        self.after_loop(node, outside, out)
+
+    def for_loop(self, node: ast.For) -> None:
+        outs: list[OpenBlock] = []
+
+        def body(step: OpenBlock) -> None:
+            outs.append(self.new_block())
+            self.repeated(node, step, outs[0])
+
+        outside = self.for_each(self.iterable(node.iter), node.target, body)
+        self.after_loop(node, outside, outs[0])
+
+    def repeated(self, node: ast.While | ast.For, again: OpenBlock, out: OpenBlock) -> None:
+        """Write a loop's body, from which ``continue`` and ``break`` lead to two blocks."""
+        self.loops.append(LoopTargets(again, out, len(self.cleanups)))
+        self.loop_nodes.append(node)
+        self.body(node.body)
+        self.loop_nodes.pop()
+        self.loops.pop()
+
+    def after_loop(self, node: ast.While | ast.For, outside: OpenBlock, out: OpenBlock) -> None:
+        """Write a loop's ``else`` clause, and go on behind it."""
+        self.enter(outside)
+        self.body(node.orelse)
+        self.jump(out)
+        self.enter(out)
 
     # Errors and clean-ups
 
