@@ -20,12 +20,12 @@ from tinyjax.source.staging.graph import Loop
 from tinyjax.source.staging.outcomes import Arrival, Outcome, pruned
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.values import (
-    Structure,
     as_array,
     describe,
     is_dynamic,
     is_same,
     join_avals,
+    paths_of,
     take_apart,
 )
 from tinyjax.tree import PyTreeDef
@@ -80,7 +80,7 @@ class Carry:
     places: tuple[int, ...]
     makes_a_turn: bool
     parts: tuple[tuple[Any, ...], ...]
-    structures: tuple[Structure, ...]
+    structures: tuple[PyTreeDef, ...]
     lines: tuple[int, ...]
     fixed: Mapping[tuple[int, int], Any] = attrs.field(factory=dict)
 
@@ -131,15 +131,13 @@ class Carry:
         for array, part in zip(arrays, self.arrays(), strict=False):
             aliases.follow(array, aliases.roots(part))
         rest = iter(arrays)
-        values = [
-            structure.build(
-                [
-                    next(rest) if self.varies(i, j) else self.fixed.get((i, j), part)
-                    for j, part in enumerate(parts)
-                ]
-            )
-            for i, (parts, structure) in enumerate(zip(self.parts, self.structures, strict=True))
-        ]
+        values = []
+        for i, (parts, structure) in enumerate(zip(self.parts, self.structures, strict=True)):
+            now = [
+                next(rest) if self.varies(i, j) else self.fixed.get((i, j), part)
+                for j, part in enumerate(parts)
+            ]
+            values.append(tree.unflatten(structure, now))
         lines = list(self.lines)
         for place in range(len(self.run.graph.blocks[self.loop.header].parameters)):
             if place not in self.places:
@@ -224,7 +222,7 @@ class Carry:
         names = [
             (path, i)
             for i, structure in enumerate(self.structures)
-            for j, path in enumerate(structure.paths(self.name_of(i)))
+            for j, path in enumerate(paths_of(structure, self.name_of(i)))
             if self.varies(i, j)
         ]
         for (path, i), a, b in zip(names, before, after, strict=False):
@@ -239,7 +237,7 @@ class Carry:
         raise AssertionError("the types differ somewhere")
 
     def _restructured(self, after: Carry, i: int) -> CarryTypeError:
-        shown = [describe(c.structures[i].build(c.parts[i])) for c in (self, after)]
+        shown = [describe(tree.unflatten(c.structures[i], c.parts[i])) for c in (self, after)]
         return self._error(
             self.name_of(i),
             (shown[0], shown[1]),

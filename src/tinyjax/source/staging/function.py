@@ -11,6 +11,7 @@ from functools import update_wrapper
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
+from tinyjax import tree
 from tinyjax.core.array import Array
 from tinyjax.core.closures import closed_over
 from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
@@ -327,7 +328,7 @@ def _run_shared(session: Session, ir: IR, graph: Graph, values: tuple[Any, ...])
         def again(*arrays: Array) -> Outcome:
             rest = iter(arrays)
             filled = [next(rest) if isinstance(part, Array) else part for part in parts]
-            return _run_here(session, ir, graph, (fun, *structure.build(filled)))
+            return _run_here(session, ir, graph, (fun, *tree.unflatten(structure, filled)))
 
         piece = stage_piece(session.conditional(again), fun, [x.aval for x in arrays])
         session.shared.append(Shared(fun.__code__, structure, known, piece))

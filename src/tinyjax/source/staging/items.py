@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax import tree
 from tinyjax.core.array import Array
 from tinyjax.errors import PromotionError, SourceError
 from tinyjax.numpy.promotion import convert
@@ -23,6 +24,7 @@ from tinyjax.source.staging.values import (
     join_avals,
     take_apart,
 )
+from tinyjax.tree import PyTreeDef
 
 
 @attrs.frozen(eq=False)
@@ -32,18 +34,18 @@ class Rows:
     Attributes:
         arrays: one for each part.
         length: how many values there are.
-        build: puts a value together.
+        structure: how a value is put together.
     """
 
     arrays: tuple[Array, ...]
     length: int
-    build: Callable[[Sequence[Any]], Any]
+    structure: PyTreeDef
 
     def at(self, index: Any) -> Any:
-        return self.build([array[index] for array in self.arrays])
+        return tree.unflatten(self.structure, [array[index] for array in self.arrays])
 
     def row(self, slices: Sequence[Array], index: Any) -> Any:
-        return self.build(slices)
+        return tree.unflatten(self.structure, slices)
 
 
 @attrs.frozen(eq=False)
@@ -106,12 +108,8 @@ def is_scanned(value: object) -> TypeGuard[Items]:
 def items_of(value: Any) -> Any:
     """What a loop goes over, with a length and an index."""
     if isinstance(value, Array) and value.shape:
-        return Rows((value,), value.shape[0], _single)
+        return Rows((value,), value.shape[0], tree.LEAF)
     return value if isinstance(value, Items) else runtime.items_of(value)
-
-
-def _single(parts: Sequence[Any]) -> Any:
-    return parts[0]
 
 
 def stacked(values: Sequence[Any]) -> Rows | None:
@@ -131,7 +129,7 @@ def stacked(values: Sequence[Any]) -> Rows | None:
         except PromotionError:
             return None
         columns.append(jnp.stack([convert(a, aval.dtype, aval.weak_type) for a in arrays]))
-    return Rows(tuple(columns), len(values), taken[0][1].build)
+    return Rows(tuple(columns), len(values), taken[0][1])
 
 
 def as_items(value: Any) -> Items | None:
@@ -142,7 +140,7 @@ def as_items(value: Any) -> Items | None:
         case range():
             return Steps(value.start, value.step, len(value))
         case Array() | np.ndarray() if value.ndim:
-            return Rows((as_array(value),), value.shape[0], _single)
+            return Rows((as_array(value),), value.shape[0], tree.LEAF)
         case _:
             return stacked(runtime.items_of(value))
 
@@ -190,7 +188,7 @@ def in_reverse(value: Any) -> Any:
     """``reversed`` of traced items."""
     items = as_items(items_of(value))
     if isinstance(items, Rows):
-        return Rows(tuple([array[::-1] for array in items.arrays]), items.length, items.build)
+        return Rows(tuple([array[::-1] for array in items.arrays]), items.length, items.structure)
     if isinstance(items, Steps):
         last = items.at(items.length - 1)
         return Steps(last, -items.step, items.length)

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, tree
 from tinyjax.control_flow.common import convert_all, convert_outputs
 from tinyjax.control_flow.cond import bind_branches
 from tinyjax.core.array import Array, ConcreteArray, is_splat
@@ -29,15 +29,16 @@ from tinyjax.primitives.shape import broadcast_in_dim
 from tinyjax.source.staging.aliases import Aliases, Roots, current_aliases
 from tinyjax.source.staging.values import (
     NOTHING,
-    Structure,
     as_array,
     aval_of,
     describe,
     is_dynamic,
     is_same,
     join_avals,
+    paths_of,
     take_apart,
 )
+from tinyjax.tree import PyTreeDef
 
 
 @attrs.frozen(eq=False)
@@ -124,7 +125,7 @@ class Piece:
 
     staged: Staged
     parts: dict[int, list[list[Any]]]
-    structures: dict[int, list[Structure]]
+    structures: dict[int, list[PyTreeDef]]
     lines: dict[int, tuple[int, ...]]
     chooser: Any
 
@@ -139,18 +140,13 @@ class Piece:
         def resolve(part: Any) -> Any:
             return arrays[part.index] if isinstance(part, Slot) else part
 
-        arrivals = {
-            key: Arrival(
-                tuple(
-                    [
-                        structure.build(list(map(resolve, value)))
-                        for structure, value in zip(self.structures[key], values, strict=True)
-                    ]
-                ),
-                self.lines[key],
-            )
-            for key, values in self.parts.items()
-        }
+        arrivals = {}
+        for key, values in self.parts.items():
+            found = [
+                tree.unflatten(structure, list(map(resolve, value)))
+                for structure, value in zip(self.structures[key], values, strict=True)
+            ]
+            arrivals[key] = Arrival(tuple(found), self.lines[key])
         place = self.chooser_place
         return Outcome(arrivals, None if place is None else arrays[place])
 
@@ -214,7 +210,7 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[Staged], P
         return slots[id(part)]
 
     parts: dict[int, list[list[Any]]] = {}
-    structures: dict[int, list[Structure]] = {}
+    structures: dict[int, list[PyTreeDef]] = {}
     lines = {key: arrival.lines for key, arrival in outcome.arrivals.items()}
     for key, arrival in outcome.arrivals.items():
         taken = [take_apart(value) for value in arrival.values]
@@ -322,7 +318,7 @@ def _join(
         if first.structures[key][position] != second.structures[key][position]:
             shown = [_whole(p, key, position) for p in (first, second)]
             raise mismatch(name, shown)
-        paths = first.structures[key][position].paths(name)
+        paths = paths_of(first.structures[key][position], name)
         joined = []
         for path, a, b in zip(paths, x, y, strict=True):
             if not isinstance(a, Slot) and not isinstance(b, Slot) and is_same(a, b):
@@ -346,9 +342,9 @@ def _join(
 
 def _whole(piece: Piece, key: int, position: int) -> str:
     parts, structure = piece.parts[key][position], piece.structures[key][position]
-    if structure.is_part:
+    if structure is tree.LEAF:
         return piece.describe(parts[0])
-    return describe(structure.build(parts))
+    return describe(tree.unflatten(structure, parts))
 
 
 def _differ(

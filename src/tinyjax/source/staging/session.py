@@ -23,7 +23,8 @@ from tinyjax.source.ir import runtime
 from tinyjax.source.ir.origins import is_library
 from tinyjax.source.staging.aliases import Aliases, Frame
 from tinyjax.source.staging.outcomes import Outcome, Piece
-from tinyjax.source.staging.values import Structure, is_same
+from tinyjax.source.staging.values import is_same
+from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -108,11 +109,11 @@ class Shared:
     """
 
     code: CodeType
-    structure: Structure
+    structure: PyTreeDef
     parts: list[Any]
     piece: Piece
 
-    def serves(self, code: CodeType, structure: Structure, parts: list[Any]) -> bool:
+    def serves(self, code: CodeType, structure: PyTreeDef, parts: list[Any]) -> bool:
         """Whether a call may use the program."""
         return (
             self.code is code

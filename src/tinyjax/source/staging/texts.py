@@ -10,12 +10,14 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from tinyjax import tree
 from tinyjax.callbacks.effects import debug_callback
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.errors import SourceError
 from tinyjax.source.staging.known import Known
-from tinyjax.source.staging.values import Structure, holds_tracer, take_apart
+from tinyjax.source.staging.values import holds_tracer, take_apart
 from tinyjax.transforms.jvp import JVPTracer
+from tinyjax.tree import PyTreeDef
 
 _print: Final = print
 _METHODS: Final = frozenset(name for name in dir(str) if not name.startswith("_"))
@@ -141,9 +143,9 @@ def _with_values(value: Any, of: Callable[[Any], Any]) -> Any:
             return {key: _with_values(part, of) for key, part in value.items()}
         case _:
             parts, structure = take_apart(value)
-            if structure.is_part:
+            if structure is tree.LEAF:
                 return value
-            return structure.build([_with_values(part, of) for part in parts])
+            return tree.unflatten(structure, [_with_values(part, of) for part in parts])
 
 
 def text_of(function: Callable[..., str]) -> Callable[..., Any]:
@@ -163,9 +165,9 @@ def print_when_run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
 
 
 @lru_cache(maxsize=256)  # so that programs with equal calls are equal
-def _printing(structure: Structure) -> Callable[..., None]:
+def _printing(structure: PyTreeDef) -> Callable[..., None]:
     def write(*parts: Any) -> None:
-        args, kwargs = _with_values(structure.build(parts), python_number)
+        args, kwargs = _with_values(tree.unflatten(structure, parts), python_number)
         _print(*args, **kwargs)
 
     return write

@@ -8,7 +8,7 @@ other part must be the same whatever the condition.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
@@ -32,98 +32,63 @@ from tinyjax.tree import PyTreeDef
 
 
 @attrs.frozen
-class Record:
-    """The structure of an object that is no node of trees.
-
-    Attributes:
-        kind: its class.
-        fields: the structure of the tuple of its fields.
-        like: an object of the class without values, which is copied.
-    """
+class Shell:
+    """An object of a class, without the values of its fields."""
 
     kind: type
-    fields: Structure
     like: Any = attrs.field(eq=False)
 
-
-@attrs.frozen
-class Structure:
-    """How a value is put together from its parts.
-
-    Attributes:
-        treedef: its structure as a tree.
-        records: for each leaf of that, what it is if it is an object with fields.
-    """
-
-    treedef: PyTreeDef
-    records: tuple[Record | None, ...]
-
-    @property
-    def is_part(self) -> bool:
-        """Whether the value is a part itself."""
-        return self.treedef is tree.LEAF and self.records == (None,)
-
-    def build(self, parts: Sequence[Any]) -> Any:
-        """Put a value together."""
-        return self._take(iter(parts))
-
-    def _take(self, parts: Iterator[Any]) -> Any:
-        leaves = []
-        for record in self.records:
-            if record is None:
-                leaves.append(next(parts))
-                continue
-            made = copy.copy(record.like)
-            values = record.fields._take(parts)
-            for name, value in zip(field_names(record.kind), values, strict=True):
-                object.__setattr__(made, name, value)
-            leaves.append(made)
-        return tree.unflatten(self.treedef, leaves)
-
-    def paths(self, name: str) -> list[str]:
-        """An expression for each part, starting from a variable."""
-        numbered = tree.unflatten(self.treedef, range(self.treedef.num_leaves))
-        found: list[str] = []
-        places = tree.leaves_with_path(numbered)
-        for (path, _), record in zip(places, self.records, strict=True):
-            whole = tree.path_str(name, path)
-            if record is None:
-                found.append(whole)
-                continue
-            names = field_names(record.kind)
-            for field, inner in zip(names, record.fields.children(), strict=True):
-                found += inner.paths(f"{whole}.{field}")
-        return found
-
-    def children(self) -> list[Structure]:
-        """The structures of the items of a tuple."""
-        found, start = [], 0
-        for child in self.treedef.children():
-            end = start + child.num_leaves
-            found.append(Structure(child, self.records[start:end]))
-            start = end
-        return found
+    def filled(self, values: Sequence[Any]) -> Any:
+        """An object of the class with these values."""
+        made = copy.copy(self.like)
+        for name, value in zip(field_names(self.kind), values, strict=True):
+            object.__setattr__(made, name, value)
+        return made
 
 
-def take_apart(value: Any) -> tuple[list[Any], Structure]:
+@attrs.frozen(eq=False)
+class Opened:
+    """An object with fields as a node of trees."""
+
+    value: Any
+
+    def fields(self) -> tuple[list[tuple[tree.GetAttrKey, Any]], Shell]:
+        """Its fields, and what is left of it."""
+        kind = type(self.value)
+        found = [(name, getattr(self.value, name)) for name in field_names(kind)]
+        shell = Shell(kind, self.value)  # emptied, so that it keeps no tracer
+        empty = Shell(kind, shell.filled([None] * len(found)))
+        return [(tree.GetAttrKey(name), opened(value)) for name, value in found], empty
+
+
+def _children(node: Opened) -> tuple[list[Any], Shell]:
+    fields, shell = node.fields()
+    return [value for _, value in fields], shell
+
+
+tree.register_pytree_node(Opened, _children, Shell.filled, Opened.fields)
+
+
+def is_opened(leaf: Any) -> bool:
+    """Whether a leaf is an object with fields of its own."""
+    return is_record(leaf) and not isinstance(leaf, PyTreeDef)
+
+
+def opened(value: Any) -> Any:
+    """A value as a tree, with a node for each object with fields."""
+    return tree.map(lambda leaf: Opened(leaf) if is_opened(leaf) else leaf, value)
+
+
+def take_apart(value: Any) -> tuple[list[Any], PyTreeDef]:
     """The parts of a value, and its structure."""
-    leaves, treedef = tree.flatten(value)
-    parts: list[Any] = []
-    records: list[Record | None] = []
-    for leaf in leaves:
-        if not is_record(leaf):
-            parts.append(leaf)
-            records.append(None)
-            continue
-        kind = type(leaf)
-        names = field_names(kind)
-        inner, fields = take_apart(tuple([getattr(leaf, name) for name in names]))
-        parts += inner
-        empty = copy.copy(leaf)
-        for name in names:  # so that it keeps no tracer
-            object.__setattr__(empty, name, None)
-        records.append(Record(kind, fields, empty))
-    return parts, Structure(treedef, tuple(records))
+    parts, structure = tree.flatten(value)
+    return tree.flatten(opened(value)) if any(map(is_opened, parts)) else (parts, structure)
+
+
+def paths_of(structure: PyTreeDef, name: str) -> list[str]:
+    """An expression for each part, starting from a variable."""
+    numbered = tree.unflatten(structure, range(structure.num_leaves))
+    return [tree.path_str(name, path) for path, _ in tree.leaves_with_path(opened(numbered))]
 
 
 _NUMBERS: Final = (bool, int, float, complex)
