@@ -20,7 +20,7 @@ from tinyjax import source, tree
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import SourceError
 from tinyjax.source.adjoint.cotangents import is_differentiable
-from tinyjax.source.adjoint.rules import is_inert
+from tinyjax.source.adjoint.rules.registry import is_inert
 from tinyjax.source.ir.runtime import Box, is_in
 
 Pattern = np.ndarray[Any, np.dtype[np.bool_]]

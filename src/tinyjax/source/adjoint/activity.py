@@ -10,7 +10,7 @@ import attrs
 from tinyjax.frames import Location
 from tinyjax.source.adjoint.counterparts import counterpart
 from tinyjax.source.adjoint.kinds import Kind, infer, literal_kind
-from tinyjax.source.adjoint.rules import Rule, fits, places, rule_of
+from tinyjax.source.adjoint.rules.registry import Rule, fits, places, rule_of
 from tinyjax.source.ir.analysis import liveness, predecessors
 from tinyjax.source.ir.program import IR, Atom, Block, Branch, Call, Constant, Statement, Variable
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from tinyjax.errors import ArgumentError, SourceError
 from tinyjax.source.adjoint.cotangents import reduce_to
-from tinyjax.source.adjoint.rules import Rule
 from tinyjax.source.adjoint.rules.arrays import on_diagonal
+from tinyjax.source.adjoint.rules.registry import Rule
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.program import IR, Atom, Call, Constant, value_of
 from tinyjax.source.ir.read import ir_of

@@ -14,7 +14,7 @@ from tinyjax.source.adjoint.certainty import length
 from tinyjax.source.adjoint.cotangents import accumulate
 from tinyjax.source.adjoint.differentiate import Adjoint
 from tinyjax.source.adjoint.kinds import Kind, kind_of
-from tinyjax.source.adjoint.rules import rule_of
+from tinyjax.source.adjoint.rules.registry import rule_of
 from tinyjax.source.ir.origins import Origin, write_function
 from tinyjax.source.ir.program import IR, Atom, Call, Constant, Variable, value_of
 from tinyjax.source.ir.runtime import make_tuple

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.source.adjoint.rules import is_inert, rule_of
+from tinyjax.source.adjoint.rules.registry import is_inert, rule_of
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.program import IR, Atom, Call, Constant, Variable, value_of
 

@@ -27,9 +27,8 @@ from tinyjax.frames import PACKAGE_DIRECTORY
 from tinyjax.source.adjoint.cotangents import accumulate, is_differentiable
 from tinyjax.source.adjoint.counterparts import counterpart
 from tinyjax.source.adjoint.kinds import kind_of
-from tinyjax.source.adjoint.rules import adjoint_of, inert
 from tinyjax.source.adjoint.rules.containers import entry
-from tinyjax.source.adjoint.rules.registry import unknown_arguments
+from tinyjax.source.adjoint.rules.registry import adjoint_of, inert, unknown_arguments
 from tinyjax.source.ir.origins import refusal
 
 _OWN = f"{PACKAGE_DIRECTORY}source"

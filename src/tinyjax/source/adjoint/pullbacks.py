@@ -35,8 +35,8 @@ from tinyjax.source.adjoint.library import (
     numpy_forward,
 )
 from tinyjax.source.adjoint.records import constructor_forward, is_record_class, is_written_class
-from tinyjax.source.adjoint.rules import (
-    METHODS,
+from tinyjax.source.adjoint.rules.arrays import METHODS
+from tinyjax.source.adjoint.rules.registry import (
     adjoint_of,
     fits,
     inert,

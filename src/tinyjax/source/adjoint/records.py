@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from tinyjax.source.adjoint.rules import inert
+from tinyjax.source.adjoint.rules.registry import inert
 
 
 @attrs.frozen(eq=False)

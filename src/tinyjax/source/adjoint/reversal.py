@@ -14,7 +14,8 @@ from tinyjax.source.adjoint.activity import Activity
 from tinyjax.source.adjoint.certainty import certain
 from tinyjax.source.adjoint.cotangents import accumulate, number
 from tinyjax.source.adjoint.kinds import Kind
-from tinyjax.source.adjoint.rules import SHARED, Rule, vars_of
+from tinyjax.source.adjoint.rules.formulas import SHARED, vars_of
+from tinyjax.source.adjoint.rules.registry import Rule
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.program import (
     Atom,

@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.core.nesting import raise_limit
-from tinyjax.source.adjoint.rules import METHODS, inert
+from tinyjax.source.adjoint.rules.arrays import METHODS
+from tinyjax.source.adjoint.rules.registry import inert
 from tinyjax.source.ir import runtime
 
 

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyjax.source.adjoint.rules import is_inert
+from tinyjax.source.adjoint.rules.registry import is_inert
 from tinyjax.source.context import Context
 from tinyjax.source.ir.syntax import INFIX, PREFIX
 

@@ -6,37 +6,3 @@ derivatives of any order need no further rules. Most are formulas (``formulas``)
 functions: of containers (``containers``) and of some functions of NumPy (``arrays``). What an
 operator stands for (``operators``) may be a method.
 """
-
-from tinyjax.source.adjoint.rules import arrays, containers, formulas, plain
-from tinyjax.source.adjoint.rules.arrays import METHODS
-from tinyjax.source.adjoint.rules.containers import is_method
-from tinyjax.source.adjoint.rules.formulas import SHARED, vars_of
-from tinyjax.source.adjoint.rules.registry import (
-    Rule,
-    adjoint_of,
-    fits,
-    inert,
-    is_inert,
-    places,
-    rule_adjoint,
-    rule_of,
-)
-
-__all__ = [
-    "METHODS",
-    "SHARED",
-    "Rule",
-    "adjoint_of",
-    "arrays",
-    "containers",
-    "fits",
-    "formulas",
-    "inert",
-    "is_inert",
-    "is_method",
-    "places",
-    "plain",
-    "rule_adjoint",
-    "rule_of",
-    "vars_of",
-]
