@@ -498,7 +498,10 @@ def test_python_integers_stay_python_integers_when_they_are_mapped() -> None:
         return power % 7 + x
 
     with tinyjax.default_dtypes("float64"):
-        for mapped in (tinyjax.vmap(source.stage(counted)), tinyjax.vmap(tinyjax.jit(counted, control_flow="source"))):
+        for mapped in (
+            tinyjax.vmap(source.stage(counted)),
+            tinyjax.vmap(tinyjax.jit(counted, control_flow="source")),
+        ):
             np.testing.assert_allclose(mapped(jnp.array([-1.0, -0.5])), [1.0, 1.5])
             with pytest.raises(CheckFailedError, match="more than 64 bits"):
                 mapped(jnp.array([-1.0, 1.0]))
