@@ -121,8 +121,9 @@ def bind_branches(
     avals = jaxprs[0].out_avals
     if any(j.out_avals != avals for j in jaxprs):
         # transformed branches may differ in whether a result is weakly typed
-        strong = [a.strip_weak() for a in avals]
-        jaxprs = [convert_outputs(j, lambda outs: convert_all(outs, strong)) for j in jaxprs]
+        columns = zip(*(j.out_avals for j in jaxprs), strict=True)
+        alike = [a if all(b is a for b in rest) else a.strip_weak() for a, *rest in columns]
+        jaxprs = [convert_outputs(j, lambda outs: convert_all(outs, alike)) for j in jaxprs]
     return bind(cond_p, (index, *consts, *operands), CondParams(tuple(jaxprs)))
 
 

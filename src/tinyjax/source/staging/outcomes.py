@@ -17,7 +17,7 @@ from tinyjax import dtypes, tree
 from tinyjax.control_flow.common import convert_all, convert_outputs
 from tinyjax.control_flow.cond import bind_branches
 from tinyjax.core.array import Array, ConcreteArray, is_splat
-from tinyjax.core.avals import ShapedArray, same_types
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, Lit, Var, zero_literal
 from tinyjax.core.simplify import dce
 from tinyjax.core.staging import Staged, StagingTracer, stage
@@ -180,7 +180,7 @@ class Piece:
                     binders.append(places[id(array)])
                 outs.append(places[id(array)])
         jaxpr = Jaxpr(tuple(binders), self.staged.jaxpr.eqns, tuple(outs))
-        if not same_types(jaxpr.out_avals, avals):
+        if [*jaxpr.out_avals] != [*avals]:  # in weakness too: a Python number stays one
             jaxpr = convert_outputs(jaxpr, lambda found: convert_all(found, avals))
         return pruned(Staged(jaxpr, tuple(consts)))
 
