@@ -341,3 +341,9 @@ def test_questions_about_values() -> None:
     assert isinstance(x, jnp.ndarray)
     assert jnp.newaxis is None
     assert jnp.pi == np.pi
+
+
+def test_the_end_of_linspace_is_exact_beside_infinities() -> None:
+    low, high = np.array([-np.inf, 0.1]), np.array([2.5, np.inf])
+    for fun in (jnp.linspace, tinyjax.jit(jnp.linspace, static_argnums=2)):
+        np.testing.assert_array_equal(np.asarray(fun(low, high, 5))[-1], high)

@@ -166,6 +166,12 @@ def test_what_is_divided_by_nothing_has_no_derivative(name: str) -> None:
     np.testing.assert_allclose(tested, tinyjax.grad(lambda x: getattr(jnp, name)(x[:2]))(x), 1e-6)
 
 
+def test_extrema_without_nan_in_a_type_without_infinities() -> None:
+    x = jnp.array([-1.5, np.nan, -3.0], jnp.float8_e4m3fn)
+    assert float(jnp.nanmax(x)) == -1.5
+    assert float(jnp.nanmin(x)) == -3.0
+
+
 def test_variance_of_complex_numbers() -> None:
     z = (FLOATS + 1j * FLOATS[::-1]).astype(np.complex64)
     same(*both("var", z, 0))

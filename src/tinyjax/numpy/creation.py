@@ -484,8 +484,10 @@ def linspace(
     fraction = convert(fraction, a.dtype)
     one = like(fraction, 1)
     low, high = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
-    # so that both ends are met exactly
+    # so that the start is met exactly
     points = ew.add(ew.mul(low, ew.sub(one, fraction)), ew.mul(high, fraction))
+    if endpoint and parts > 0:
+        points = pick(ew.eq(position, like(position, parts)), high, points)
     if dtypes.is_integer(wanted):
         points = floor(points)
     points = ew.convert_element_type(points, wanted)

@@ -597,13 +597,15 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
 # Reductions that leave NaN out
 
 
-def _without_nan(name: str, a: ArrayLike, instead: ArrayLike) -> tuple[Array, Array | None]:
-    """Replace NaN by a value, and say where there was one; None for types that have none."""
+def _without_nan(
+    name: str, a: ArrayLike, instead: Callable[[DType], ArrayLike]
+) -> tuple[Array, Array | None]:
+    """Replace NaN by a value of its type, and say where there was one; None for types without."""
     x = strong(array_of(name, a))
     if not dtypes.is_inexact(x.dtype):
         return x, None
     nan = isnan(x)
-    return pick(nan, instead, x), nan
+    return pick(nan, instead(x.dtype), x), nan
 
 
 def nansum(
@@ -622,7 +624,7 @@ def nansum(
         >>> jnp.nansum(jnp.array([1.0, jnp.nan, 2.0]))
         Array(3., dtype=float32)
     """
-    x, _ = _without_nan("nansum", a, 0)
+    x, _ = _without_nan("nansum", a, lambda _: 0)
     return sum(x, axis, dtype, out, keepdims, initial, where)
 
 
@@ -636,7 +638,7 @@ def nanprod(
     where: ArrayLike | None = None,
 ) -> Array:
     """Multiply over axes, taking NaN as one; the arguments are those of ``sum``."""
-    x, _ = _without_nan("nanprod", a, 1)
+    x, _ = _without_nan("nanprod", a, lambda _: 1)
     return prod(x, axis, dtype, out, keepdims, initial, where)
 
 
@@ -649,7 +651,7 @@ def nanmax(
     where: ArrayLike | None = None,
 ) -> Array:
     """Return the largest element over axes that is not NaN; NaN where there is none."""
-    x, nan = _without_nan("nanmax", a, -math.inf)
+    x, nan = _without_nan("nanmax", a, rd.lowest)
     result = max(x, axis, out, keepdims, initial, where)
     return _nan_where_all(result, nan, axis, keepdims) if initial is None else result
 
@@ -663,7 +665,7 @@ def nanmin(
     where: ArrayLike | None = None,
 ) -> Array:
     """Return the smallest element over axes that is not NaN; NaN where there is none."""
-    x, nan = _without_nan("nanmin", a, math.inf)
+    x, nan = _without_nan("nanmin", a, rd.highest)
     result = min(x, axis, out, keepdims, initial, where)
     return _nan_where_all(result, nan, axis, keepdims) if initial is None else result
 
@@ -676,7 +678,7 @@ def _nan_where_all(result: Array, nan: Array | None, axis: Axis, keepdims: bool)
 
 def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, ArrayLike | None]:
     """The array without NaN, and a mask of what takes part."""
-    x, nan = _without_nan(name, a, 0)
+    x, nan = _without_nan(name, a, lambda _: 0)
     if nan is None:
         return x, where
     taken = logical_not(nan)

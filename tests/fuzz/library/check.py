@@ -20,7 +20,7 @@ from tinyjax.errors import ConcretizationError, TinyjaxError
 #: Functions each of whose results depends on many elements, which may cancel.
 SCALED: Final = re.compile(
     r"linalg|dot|einsum|conv|matmul|mat|vec|inner|correlate|trace|kron|cross|interp|sum|mean|var|std"
-    r"|kl_div|rel_entr|sf|ndtr|space|beta"
+    r"|kl_div|rel_entr|sf|cdf|ndtr|space|beta"
 )
 
 
