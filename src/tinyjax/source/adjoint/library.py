@@ -28,7 +28,7 @@ from tinyjax.source.adjoint.cotangents import accumulate, is_differentiable
 from tinyjax.source.adjoint.counterparts import counterpart
 from tinyjax.source.adjoint.kinds import kind_of
 from tinyjax.source.adjoint.rules.containers import entry
-from tinyjax.source.adjoint.rules.registry import adjoint_of, inert, unknown_arguments
+from tinyjax.source.adjoint.rules.registry import adjoint_of, unknown_arguments
 from tinyjax.source.ir.origins import refusal
 
 _OWN = f"{PACKAGE_DIRECTORY}source"
@@ -186,18 +186,6 @@ class LibraryBackPullback:
         parts = self.back((ct[1 : 1 + self.count], by_name))
         return ({"args": parts[2], "kwargs": parts[3]}, parts[1])
 
-
-@attrs.frozen
-class ArrayMethod:
-    """A method of an array as a function of it."""
-
-    name: str
-
-    def __call__(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(x, self.name)(*args, **kwargs)
-
-
-inert.add(ArrayMethod)
 
 # Functions of NumPy
 

@@ -17,23 +17,13 @@ from typing import Any, Final, NoReturn
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array
+from tinyjax.source.adjoint import library
 from tinyjax.source.adjoint.activity import Callees
 from tinyjax.source.adjoint.codegen import compile_adjoint
 from tinyjax.source.adjoint.cotangents import accumulate
 from tinyjax.source.adjoint.counterparts import counterpart
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.kinds import Kind, kind_of
-from tinyjax.source.adjoint.library import (
-    ArrayMethod,
-    LibraryPullback,
-    OnHost,
-    is_library,
-    library_back_forward,
-    library_forward,
-    name_of,
-    numpy_forward,
-)
 from tinyjax.source.adjoint.records import constructor_forward, is_record_class, is_written_class
 from tinyjax.source.adjoint.rules.arrays import METHODS
 from tinyjax.source.adjoint.rules.registry import (
@@ -260,12 +250,6 @@ def builtin_method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     return y, MethodPullback(back)
 
 
-def array_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call a method of an array of tinyjax."""
-    y, back = library_forward(ArrayMethod(fun.__name__), fun.__self__, *args, **kwargs)
-    return y, MethodPullback(back)
-
-
 def instance_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call an object."""
     y, back = pull(call_of(fun), fun, *args, **kwargs)
@@ -331,7 +315,7 @@ def _pullback_adjoint(ct: Any, y: Any, run: Any, stack: Any) -> Any:
 
 
 def _refuse(fun: Any, instead: str) -> NoReturn:
-    raise refusal(f"no derivative is known of {name_of(fun)}. {instead}")
+    raise refusal(f"no derivative is known of {library.name_of(fun)}. {instead}")
 
 
 #: What a program can call instead.
@@ -373,14 +357,12 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
         return Route(rule_forward, (fun, *args), kwargs)
     if is_inert(fun):
         return Route(zero_forward, (fun, *args), kwargs)
-    if isinstance(fun, LibraryPullback):
-        return Route(library_back_forward, (fun, *args), kwargs)
-    if isinstance(fun, MethodType) and isinstance(fun.__self__, Array):
-        return Route(array_forward, (fun, *args), kwargs)
-    if isinstance(fun, OnHost) or counterpart(fun) is not None:
-        return Route(numpy_forward, (fun, *args), kwargs)
-    if is_library(fun):
-        return Route(library_forward, (fun, *args), kwargs)
+    if isinstance(fun, library.LibraryPullback):
+        return Route(library.library_back_forward, (fun, *args), kwargs)
+    if isinstance(fun, library.OnHost) or counterpart(fun) is not None:
+        return Route(library.numpy_forward, (fun, *args), kwargs)
+    if library.is_library(fun):
+        return Route(library.library_forward, (fun, *args), kwargs)
     if isinstance(fun, MethodType):
         written = isinstance(fun.__self__, tuple) and fun.__name__ == "_replace"
         forward = builtin_method_forward if written else method_forward

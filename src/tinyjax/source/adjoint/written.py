@@ -82,6 +82,8 @@ def filtered(fun: Any, items: Any) -> Any:
 def reduced(fun: Any, items: Any, *start: Any) -> Any:
     """``functools.reduce(fun, items, *start)``."""
     everything = runtime.joined(start, runtime.items_of(items))
+    if not everything:
+        raise TypeError("reduce() of empty iterable with no initial value")
     total = everything[0]
     for item in everything[1:]:
         total = fun(total, item)
@@ -99,12 +101,12 @@ def paired(items: Any) -> Any:
     return [(given[i], given[i + 1]) for i in range(len(given) - 1)]
 
 
-def accumulated(items: Any, func: Any = None) -> Any:
+def accumulated(items: Any, func: Any = None, *, initial: Any = None) -> Any:
     """``itertools.accumulate(items, func)``, at once."""
-    total: Any = None
-    found: Any = None
-    for i, item in enumerate(items):
-        total = item if i == 0 else total + item if func is None else func(total, item)
+    total = initial
+    found: Any = None if initial is None else (None, initial)
+    for item in items:
+        total = item if found is None else total + item if func is None else func(total, item)
         found = (found, total)
     return runtime.collected(found)
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+#: Where the value of a parameter is among the arguments of a call: at a place, or at several for
+#: ``*args`` and ``**kwargs``; None where the default was taken.
+Place: TypeAlias = int | tuple[int, ...] | dict[str, int] | None
 
 
 @attrs.frozen
@@ -18,70 +23,59 @@ class Bound:
 
     Attributes:
         values: one for each parameter; a tuple for ``*args``, a dict for ``**kwargs``.
-        plain: whether the arguments were exactly these.
-        names: the parameters' names.
-        positional: how many arguments were given by position.
-        keywords: the names of those given by keyword.
-        star: the name of ``*args``, and how many parameters come before it.
-        double_star: the name of ``**kwargs``.
+        count: how many arguments there were; None where they were exactly these.
+        places: where the value of each parameter was among them.
     """
 
     values: tuple[Any, ...]
-    plain: bool = True
-    names: tuple[str, ...] = ()
-    positional: int = 0
-    keywords: tuple[str, ...] = ()
-    star: tuple[str, int] | None = None
-    double_star: str | None = None
+    count: int | None = None
+    places: tuple[tuple[str, Place], ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether the arguments were exactly the values of the parameters."""
+        return self.count is None
 
     def unbind(self, found: tuple[Any, ...]) -> tuple[Any, ...]:
         """Bring one cotangent per parameter in the order of the call's arguments.
 
         The first is a dict of those of the parameters whose defaults were taken.
         """
-        if self.plain:
+        if self.count is None:
             return (None, *found)
-        of = dict(zip(self.names, found, strict=True))
-        before = self.positional if self.star is None else min(self.positional, self.star[1])
-        results = [of[name] for name in self.names[:before]]
-        if self.star is not None:
-            rest = of[self.star[0]]
-            missing = self.positional - before
-            results += [None] * missing if rest is None else list(rest)
-        extra = (of[self.double_star] if self.double_star is not None else None) or {}
-        results += [
-            of[name] if name in self.names and name != self.double_star else extra.get(name)
-            for name in self.keywords
-        ]
-        return ({name: of[name] for name in self.defaulted} or None, *results)
-
-    @property
-    def defaulted(self) -> tuple[str, ...]:
-        """The parameters whose defaults were taken."""
-        variadic = (self.star and self.star[0], self.double_star)
-        declared = [name for name in self.names if name not in variadic]
-        count = self.positional if self.star is None else min(self.positional, self.star[1])
-        return tuple([name for name in declared[count:] if name not in self.keywords])
+        own: dict[str, Any] = {}
+        results: list[Any] = [None] * self.count
+        for (name, place), part in zip(self.places, found, strict=True):
+            match place:
+                case None:
+                    own[name] = part
+                case int():
+                    results[place] = part
+                case tuple():
+                    for i, item in zip(place, part or (), strict=part is not None):
+                        results[i] = item
+                case dict():
+                    for key, i in place.items():
+                        results[i] = (part or {}).get(key)
+        return (own or None, *results)
 
     def rebind(self, found: tuple[Any, ...]) -> tuple[Any, ...]:
         """Bring what ``unbind`` gives back in the order of the parameters."""
-        own, found = found[0], found[1:]
-        if self.plain:
-            return found
-        before = self.positional if self.star is None else min(self.positional, self.star[1])
-        of: dict[str, Any] = dict(zip(self.names, found[:before], strict=False))
-        if self.star is not None and self.positional > before:
-            of[self.star[0]] = tuple(found[before : self.positional])
-        extra = {}
-        for name, part in zip(self.keywords, found[self.positional :], strict=True):
-            if name in self.names and name != self.double_star:
-                of[name] = part
-            else:
-                extra[name] = part
-        if self.double_star is not None:
-            of[self.double_star] = extra
-        of.update(own or {})
-        return tuple([of.get(name) for name in self.names])
+        own, *given = found
+        if self.count is None:
+            return tuple(given)
+        parts: list[Any] = []
+        for name, place in self.places:
+            match place:
+                case None:
+                    parts.append((own or {}).get(name))
+                case int():
+                    parts.append(given[place])
+                case tuple():
+                    parts.append(tuple([given[i] for i in place]) or None)
+                case dict():
+                    parts.append({key: given[i] for key, i in place.items()})
+        return tuple(parts)
 
 
 def parameters_of(code: CodeType) -> tuple[str, ...]:
@@ -106,18 +100,18 @@ def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         and not code.co_flags & _VARIADIC
     ):
         return Bound(args)
-    found = inspect.Signature.from_callable(fun, follow_wrapped=False).bind(*args, **kwargs)
+    signature = inspect.Signature.from_callable(fun, follow_wrapped=False)
+    found = signature.bind(*args, **kwargs)
     found.apply_defaults()
-    names = parameters_of(code)
-    declared = found.signature.parameters.values()
-    star = [p.name for p in declared if p.kind is p.VAR_POSITIONAL]
-    double_star = [p.name for p in declared if p.kind is p.VAR_KEYWORD]
-    return Bound(
-        tuple([found.arguments[name] for name in names]),
-        plain=False,
-        names=names,
-        positional=len(args),
-        keywords=tuple(kwargs),
-        star=(star[0], code.co_argcount) if star else None,
-        double_star=double_star[0] if double_star else None,
-    )
+    start = len(args)
+    given = signature.bind(*range(start), **{name: start + i for i, name in enumerate(kwargs)})
+    empty: dict[Any, Place] = {
+        inspect.Parameter.VAR_POSITIONAL: (),
+        inspect.Parameter.VAR_KEYWORD: {},
+    }
+    places: list[tuple[str, Place]] = [
+        (name, given.arguments.get(name, empty.get(signature.parameters[name].kind)))
+        for name in parameters_of(code)
+    ]
+    values = tuple([found.arguments[name] for name, _ in places])
+    return Bound(values, start + len(kwargs), tuple(places))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import update_wrapper
 from types import CodeType, FunctionType, MethodType
@@ -18,28 +18,15 @@ from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
 from tinyjax.errors import ArgumentError, ConcretizationError, SourceError
 from tinyjax.frames import describe_function
 from tinyjax.jit import JitParams, jit_p
+from tinyjax.source.adjoint.written import WRITTEN
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.program import IR
 from tinyjax.source.ir.read import ir_of
 from tinyjax.source.ir.signature import bound
+from tinyjax.source.staging import calls, known
 from tinyjax.source.staging.aliases import current_aliases
-from tinyjax.source.staging.calls import (
-    makes_text,
-    plain_arguments,
-    replacement,
-    takes_functions,
-)
 from tinyjax.source.staging.effects import check_effects, check_manager, is_pure, property_of
 from tinyjax.source.staging.graph import RETURN, Graph
-from tinyjax.source.staging.known import (
-    NOT_KNOWN,
-    Known,
-    Turns,
-    current_turns,
-    holds_known,
-    in_each_turn,
-    replaced,
-)
 from tinyjax.source.staging.loops import run_loop
 from tinyjax.source.staging.numbers import widened
 from tinyjax.source.staging.outcomes import Arrival, Outcome, stage_piece
@@ -118,10 +105,10 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
 
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call, reading the function if it is the user's and is given something traced."""
-    turns = current_turns.get()
-    if turns is not None and holds_known((args, kwargs)) and not _passes_on(fun):
+    turns = known.current_turns.get()
+    if turns is not None and known.holds_known((args, kwargs)) and not _passes_on(fun):
         found, args, kwargs = _call_known(turns, fun, args, kwargs)
-        if found is not NOT_KNOWN:
+        if found is not known.NOT_KNOWN:
             return found
     match fun:
         case functools.partial():
@@ -140,22 +127,21 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             with _in_session() as session:
                 return session.enter(*args) if fun is runtime.enter else session.leave(*args)
         case _ if fun is print and (holds_tracer(args) or _is_conditional()):
-            return print_when_run(tuple(plain_arguments(args)), kwargs)
+            return print_when_run(tuple(calls.plain_arguments(args)), kwargs)
         case _ if fun is runtime.attribute and is_read(getter := property_of(*args)):
             return call(getter, args[:1], {})
-        case _ if fun is map and (is_read(args[0]) or holds_tracer(args)):
-            columns = [runtime.items_of(column) for column in args[1:]]
-            return [call(args[0], row, {}) for row in zip(*columns, strict=False)]
-        case _ if fun is functools.reduce and (is_read(args[0]) or holds_tracer(args)):
-            values = [*args[2:], *runtime.as_list(args[1])]
-            return [*_accumulated(args[0], values)][-1] if values else fun(*args)
-        case _ if fun is itertools.accumulate and holds_tracer((args, kwargs)):
-            values, how, start = _accumulation(*args, **kwargs)
-            return [*_accumulated(how, [*start, *runtime.as_list(values)])]
+        case _ if runtime.is_in(fun, _CALLING) and (
+            is_read(args[0]) or holds_tracer((args, kwargs))
+        ):
+            return _run(_CALLING[fun], args, kwargs)
         case _:
             return _call_unread(fun, args, kwargs)
 
 
+#: Functions of Python's that call others, in Python.
+_CALLING: Final[dict[Any, Any]] = {
+    fun: WRITTEN[fun] for fun in (map, functools.reduce, itertools.accumulate)
+}
 #: What makes containers, or takes them apart.
 _CONTAINERS: Final = frozenset(
     (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined, runtime.as_list,
@@ -175,39 +161,25 @@ def _passes_on(fun: Any) -> bool:
 
 
 def _call_known(
-    turns: Turns, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    turns: known.Turns, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Call a function of what is known in each turn of a loop.
 
     Returns:
         What it gives, if that is known too; and else the arguments as traced values.
     """
-    if fun is operator.getitem and not holds_known(args[1]):
+    if fun is operator.getitem and not known.holds_known(args[1]):
         return args[0][args[1]], args, kwargs
-    sample = replaced((args, kwargs), turns, lambda value: value.sample)
-    if not (holds_tracer(sample) or fun is print or takes_functions(fun) or makes_text(fun)):
+    sample = known.replaced((args, kwargs), turns, lambda value: value.sample)
+    if not (
+        holds_tracer(sample) or fun is print or calls.takes_functions(fun) or calls.makes_text(fun)
+    ):
         check_effects(fun, *sample)
-        found = in_each_turn(turns, fun, args, kwargs)
-        if found is not NOT_KNOWN:
+        found = known.in_each_turn(turns, fun, args, kwargs)
+        if found is not known.NOT_KNOWN:
             return found, args, kwargs
-    traced = replaced((args, kwargs), turns, Known.array)
-    return NOT_KNOWN, *traced
-
-
-def _accumulated(how: Any, values: Sequence[Any]) -> Iterator[Any]:
-    """What ``itertools.accumulate`` gives."""
-    if not values:
-        return
-    found = values[0]
-    yield found
-    for value in values[1:]:
-        found = call(how, (found, value), {})
-        yield found
-
-
-def _accumulation(values: Any, func: Any = None, *, initial: Any = None) -> tuple[Any, Any, Any]:
-    """The arguments of ``itertools.accumulate``."""
-    return values, func or operator.add, () if initial is None else (initial,)
+    traced = known.replaced((args, kwargs), turns, known.Known.array)
+    return known.NOT_KNOWN, *traced
 
 
 def _is_conditional() -> bool:
@@ -223,14 +195,14 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         return call(method, (fun, *args), kwargs)
     if isinstance(fun, type) and issubclass(fun, BaseException):
         return fun(*as_texts(args), **kwargs)
-    if takes_functions(fun):
+    if calls.takes_functions(fun):
         return fun(*map(_staged, args), **{name: _staged(v) for name, v in kwargs.items()})
-    other = replacement(fun, args, kwargs)
+    other = calls.replacement(fun, args, kwargs)
     if other is not None:
         return other(*args, **kwargs)
     if _is_conditional():
         check_effects(fun, args, kwargs)
-    return fun(*plain_arguments(args), **kwargs)
+    return fun(*calls.plain_arguments(args), **kwargs)
 
 
 def _staged(value: Any) -> Any:

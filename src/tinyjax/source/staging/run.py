@@ -18,7 +18,7 @@ import numpy as np
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.trace import evaluated_source, set_evaluated_source
 from tinyjax.errors import TinyjaxError
-from tinyjax.frames import Location, Source, user_location
+from tinyjax.frames import PACKAGE_DIRECTORY, Location, Source, user_location
 from tinyjax.primitives.elementwise import eq, not_
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.program import IR, Atom, Branch, Constant, Return, Statement, Variable
@@ -49,6 +49,7 @@ class Run:
         graph: its graph.
         env: the values of its variables.
         lines: the user's lines where they were computed.
+        located: whether the function is the user's, so that errors are at its lines.
     """
 
     def __init__(self, session: Session, ir: IR, graph: Graph) -> None:
@@ -57,6 +58,7 @@ class Run:
         self.graph = graph
         self.env: dict[Variable, Any] = {}
         self.lines: dict[Variable, int] = {}
+        self.located = not ir.filename.startswith(PACKAGE_DIRECTORY)
 
     # What values are called
 
@@ -134,7 +136,8 @@ class Run:
         frames.append(frame := Frame(self.graph, self.env, block))
         try:
             for frame.place, statement in enumerate(self.graph.blocks[block].statements):
-                set_evaluated_source(self.source(statement.line))
+                if self.located:
+                    set_evaluated_source(self.source(statement.line))
                 self.env[statement.variable] = self.evaluate(statement)
         finally:
             frames.pop()
@@ -158,7 +161,7 @@ class Run:
         except (RaisedError, TracedEndError):
             raise
         except TinyjaxError as error:
-            if error.location is None or error.location == user_location():
+            if self.located and error.location in (None, user_location()):
                 error.location = self.at(statement.line)
             raise
         except (ArithmeticError, LookupError, NameError) as error:
