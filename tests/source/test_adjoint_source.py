@@ -17,6 +17,9 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import source
 from tinyjax.errors import ArgumentError
+from tinyjax.source.adjoint.rules.registry import length, rules
+from tinyjax.source.ir.program import Constant, Variable
+from tinyjax.source.ir.runtime import make_tuple
 
 
 def wave(x: float) -> float:
@@ -212,6 +215,19 @@ def forward_of_product_trace(
     return (t_1, back)
 """
     )
+
+
+def test_rules_give_the_cotangents_that_they_declare() -> None:
+    for rule in set(rules.values()):
+        ir = source.ir_of(rule.adjoint)
+        calls = {s.variable: s for s in ir.statements}
+        for value in [b.returned for b in ir.blocks if isinstance(b.returned, Variable)]:
+            if value not in calls or calls[value].function is not make_tuple:
+                continue
+            found = calls[value].call.args
+            assert length(rule.adjoint) in (len(found), None), rule.adjoint
+            for atom in [found[i] for i in rule.definite]:
+                assert not (isinstance(atom, Constant) and atom.value is None), rule.adjoint
 
 
 def test_how_calls_read() -> None:

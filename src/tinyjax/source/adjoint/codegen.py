@@ -10,11 +10,10 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.source.adjoint.certainty import length
 from tinyjax.source.adjoint.cotangents import accumulate
 from tinyjax.source.adjoint.differentiate import Adjoint
 from tinyjax.source.adjoint.kinds import Kind, kind_of
-from tinyjax.source.adjoint.rules.registry import rule_of
+from tinyjax.source.adjoint.rules.registry import length, rule_of
 from tinyjax.source.ir.origins import Origin, write_function
 from tinyjax.source.ir.program import IR, Atom, Call, Constant, Variable, value_of
 from tinyjax.source.ir.runtime import make_tuple
@@ -30,17 +29,16 @@ def _is_scalar(function: Any) -> bool:
 
 
 def _count(call: Call) -> int | None:
+    """How many items a call of one of tinyjax's own functions gives, if that is known."""
     function = value_of(call.function)
-    if getattr(function, "__module__", None) != _CALLEES:
-        return length(function) if isinstance(function, FunctionType) else None
-    match function.__name__:
-        case "pull":
-            return 2
-        case "guarded":
-            known = length(value_of(call.args[0]))
-            return known if known == value_of(call.args[1]) else None
-        case _:
-            return None
+    home, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", "")
+    if home == _CALLEES and name == "pull":
+        return 2
+    if home == _CALLEES and name == "guarded":
+        known = length(value_of(call.args[0]))
+        return known if known == value_of(call.args[1]) else None
+    is_rule = home.startswith("tinyjax.source.") and name.endswith("_adjoint")
+    return length(function) if is_rule else None
 
 
 #: The module of what adjoints call (``activity.Callees``).

@@ -11,7 +11,6 @@ from typing import Any, Final
 import attrs
 
 from tinyjax.source.adjoint.activity import Activity
-from tinyjax.source.adjoint.certainty import certain
 from tinyjax.source.adjoint.cotangents import accumulate, number
 from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.rules.formulas import SHARED, vars_of
@@ -213,14 +212,14 @@ class ReverseBlock:
                 )
             )
         named = zip(places, [v for _, v in call.keywords], strict=True)
-        known = certain(rule) if ct.definite else frozenset()
+        known = rule.definite if ct.definite else ()
         self.distribute(parts, [*enumerate(call.args), *named], known)
 
     def distribute(
         self,
         parts: Variable,
         targets: Sequence[tuple[int | None, Atom]],
-        known: frozenset[int] = frozenset(),
+        known: tuple[int, ...] = (),
     ) -> None:
         for i, target in targets:
             if i is not None and self.activity.active(target):

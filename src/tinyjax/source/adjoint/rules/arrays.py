@@ -60,7 +60,7 @@ def np_spread(ct: Any, x: Any, axis: Any, keepdims: Any) -> Any:
     return np.broadcast_to(ct, np.shape(x))
 
 
-@adjoint_of(np.trace)
+@adjoint_of(np.trace, definite=(0,))
 def np_trace_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of np.trace."""
     if np.ndim(a) == 2:
@@ -79,7 +79,7 @@ def on_diagonal(ct: Any, a: Any) -> Any:
     return found
 
 
-@adjoint_of(on_diagonal)
+@adjoint_of(on_diagonal, definite=(0,))
 def on_diagonal_adjoint(ct: Any, y: Any, value: Any, a: Any) -> Any:
     """The derivative of on_diagonal."""
     return np.trace(ct), None
@@ -112,7 +112,7 @@ def np_broadcast_to_adjoint(ct: Any, y: Any, array: Any, shape: Any) -> Any:
     return nested_like(reduce_to(ct, array), array), None
 
 
-@adjoint_of(np.transpose)
+@adjoint_of(np.transpose, definite=(0,))
 def np_transpose_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of np.transpose."""
     return (np.transpose(ct),)
@@ -143,7 +143,7 @@ def np_arange_adjoint(ct: Any, y: Any, start: Any, stop: Any = None, step: Any =
     return reduce_to(np.sum(ct), start), None, reduce_to(np.sum(ct * np.arange(len(y))), step)
 
 
-@adjoint_of(np.real)
+@adjoint_of(np.real, definite=(0,))
 def np_real_adjoint(ct: Any, y: Any, val: Any) -> Any:
     """The derivative of np.real."""
     return (ct,)
@@ -158,19 +158,19 @@ def np_imag_adjoint(ct: Any, y: Any, val: Any) -> Any:
 # Transforms, which tinyjax.numpy does not have
 
 
-@adjoint_of(np.fft.fft)
+@adjoint_of(np.fft.fft, definite=(0,))
 def np_fft_adjoint(ct: Any, y: Any, a: Any, n: Any = None, axis: int = -1) -> Any:
     """The derivative of np.fft.fft: the length is that of the axis."""
     return reduce_to(np.fft.fft(ct, whole_length(n, a, axis), axis), a), None, None
 
 
-@adjoint_of(np.fft.ifft)
+@adjoint_of(np.fft.ifft, definite=(0,))
 def np_ifft_adjoint(ct: Any, y: Any, a: Any, n: Any = None, axis: int = -1) -> Any:
     """The derivative of np.fft.ifft: the length is that of the axis."""
     return reduce_to(np.fft.ifft(ct, whole_length(n, a, axis), axis), a), None, None
 
 
-@adjoint_of(np.fft.rfft)
+@adjoint_of(np.fft.rfft, definite=(0,))
 def np_rfft_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of np.fft.rfft."""
     rest = np.zeros((*np.shape(ct)[:-1], np.shape(a)[-1] - np.shape(ct)[-1]))
@@ -230,7 +230,7 @@ def listed(a: Any) -> Any:
     return np.asarray(a).tolist()
 
 
-@adjoint_of(listed)
+@adjoint_of(listed, definite=(0,))
 def listed_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of listed."""
     return (array_of(ct, y),)

@@ -145,7 +145,7 @@ def evolve_adjoint(ct: Any, y: Any, record: Any, **changes: Any) -> Any:
     return {k: ct.get(k) for k in ct if k not in changes}, *[ct.get(name) for name in changes]
 
 
-@adjoint_of(runtime.defined)
+@adjoint_of(runtime.defined, definite=(0,))
 def defined_adjoint(ct: Any, y: Any, value: Any, name: str) -> Any:
     """The derivative of runtime.defined."""
     return ct, None
@@ -367,13 +367,13 @@ def partial_adjoint(ct: Any, y: Any, fun: Any, *args: Any, **kwargs: Any) -> Any
     )
 
 
-@adjoint_of(copy.copy, copy.deepcopy, number)
+@adjoint_of(copy.copy, copy.deepcopy, number, definite=(0,))
 def copy_adjoint(ct: Any, y: Any, x: Any) -> Any:
     """The derivative of copy.copy, copy.deepcopy and number."""
     return (ct,)
 
 
-@adjoint_of(gradient_like)
+@adjoint_of(gradient_like, definite=(0,))
 def gradient_like_adjoint(ct: Any, y: Any, found: Any, x: Any) -> Any:
     """The derivative of gradient_like."""
     if isinstance(x, (np.ndarray, np.generic, Array)) and found is not None:
@@ -381,13 +381,13 @@ def gradient_like_adjoint(ct: Any, y: Any, found: Any, x: Any) -> Any:
     return ct, None
 
 
-@adjoint_of(broadcast_like)
+@adjoint_of(broadcast_like, definite=(0,))
 def broadcast_like_adjoint(ct: Any, y: Any, x: Any, shape: Any) -> Any:
     """The derivative of broadcast_like."""
     return reduce_to(ct, x), None
 
 
-@adjoint_of(reduce_to)
+@adjoint_of(reduce_to, definite=(0,))
 def reduce_to_adjoint(ct: Any, y: Any, x: Any, like: Any) -> Any:
     """The derivative of reduce_to."""
     return reduce_to(spread_back(ct, x), x), None

@@ -56,8 +56,9 @@ def formula(
         namespace = {"__name__": __name__, **SHARED, **vars_of(library), called: fun}
         namespace |= {"overloaded": overloaded, "is_overloaded": is_overloaded}
         adjoint = globals()[name] = write_function(name, text, namespace)
+        definite = [] if overloaded else [i for i, f in enumerate(formulas) if f is not None]
         rules[fun] = Rule(
-            adjoint, names, formulas, scalar, library, overloaded=overloaded is not None
+            adjoint, names, formulas, scalar, library, overloaded is not None, tuple(definite)
         )
 
 
@@ -220,7 +221,7 @@ formula(np.where, "c a b", None, "where(c, ct, 0.0)", "where(c, 0.0, ct)", libra
 formula(np.conj, "x", "conj(ct)", library=np)
 
 
-@adjoint_of(math.log, cmath.log)
+@adjoint_of(math.log, cmath.log, definite=(0,))
 def log_adjoint(ct: Any, y: Any, x: Any, base: Any = None) -> Any:
     """The derivative of math.log and cmath.log."""
     if base is None:
@@ -255,7 +256,7 @@ def modf_adjoint(ct: Any, y: Any, x: Any) -> Any:
     return (ct[0],)
 
 
-@adjoint_of(math.ldexp, np.ldexp)
+@adjoint_of(math.ldexp, np.ldexp, definite=(0,))
 def ldexp_adjoint(ct: Any, y: Any, x: Any, i: Any) -> Any:
     """The derivative of math.ldexp and np.ldexp."""
     return reduce_to(ct * 2.0**i, x), None
@@ -276,13 +277,13 @@ rules[math.hypot] = attrs.evolve(
 )
 
 
-@adjoint_of(math.fsum)
+@adjoint_of(math.fsum, definite=(0,))
 def fsum_adjoint(ct: Any, y: Any, items: Any) -> Any:
     """The derivative of math.fsum."""
     return ([ct] * len(items),)
 
 
-@adjoint_of(math.prod)
+@adjoint_of(math.prod, definite=(1,))
 def prod_adjoint(ct: Any, y: Any, items: Any, start: Any = 1) -> Any:
     """The derivative of math.prod."""
     return (
@@ -298,13 +299,13 @@ def dist_adjoint(ct: Any, y: Any, p: Any, q: Any) -> Any:
     return found, [-part for part in found]
 
 
-@adjoint_of(complex)
+@adjoint_of(complex, definite=(0, 1))
 def complex_adjoint(ct: Any, y: Any, real: Any = 0.0, imag: Any = 0.0) -> Any:
     """The derivative of complex."""
     return reduce_to(ct, real), reduce_to(ct * 1j, imag)
 
 
-@adjoint_of(np.matmul)
+@adjoint_of(np.matmul, definite=(0, 1))
 def matmul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     """The derivative of np.matmul, of arrays."""
     if np.ndim(a) == 2 and np.ndim(b) == 2:

@@ -30,6 +30,7 @@ class Rule:
         scalar: whether floats give a float.
         library: the module of the functions that the formulas name.
         overloaded: whether objects may have a method for it, which the formulas do not know of.
+        definite: the places at which the adjoint never gives None, if it is not given None.
     """
 
     adjoint: Function
@@ -38,6 +39,7 @@ class Rule:
     scalar: bool = False
     library: Any = None
     overloaded: bool = False
+    definite: tuple[int, ...] = ()
 
 
 #: The rules there are.
@@ -124,15 +126,23 @@ def is_inert(fun: Any) -> bool:
         return False
 
 
-def adjoint_of(*functions: Function) -> Callable[[R], R]:
+def adjoint_of(*functions: Function, definite: tuple[int, ...] = ()) -> Callable[[R], R]:
     """Register a rule that is a function."""
 
     def register(adjoint: R) -> R:
         for fun in functions:
-            rules[fun] = Rule(adjoint)
+            rules[fun] = Rule(adjoint, definite=definite)
         return adjoint
 
     return register
+
+
+def length(adjoint: Function) -> int | None:
+    """How many cotangents an adjoint gives; None if that depends on the call."""
+    parameters = [*inspect.signature(adjoint).parameters.values()][2:]
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return None
+    return sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
 
 
 def rule_adjoint(fun: Function) -> Function:
