@@ -1,20 +1,17 @@
 """A tour of tinyjax, to be read from top to bottom and run: `nox -s tour`."""
 
-from collections.abc import Sequence
-
 import attrs
 import numpy as np
 
 import tinyjax as tj
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, Avals, Cotangents, Hosts, Operands, Primitive, Tangents
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import HostArray
 from tinyjax.primitives.families import composed
-from tinyjax.primitives.shape import concatenate, def_linear, def_simple_batch, slice_in_dim
+from tinyjax.primitives.rules import def_linear
+from tinyjax.primitives.shape import def_simple_batch
+from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -92,12 +89,12 @@ ring_shift_p: Primitive[ShiftParams] = Primitive("ring_shift", ShiftParams)
 
 
 @ring_shift_p.def_impl  # how NumPy computes it
-def _impl(operands: Sequence[HostArray], params: ShiftParams) -> Sequence[HostArray]:
+def _impl(operands: Hosts, params: ShiftParams) -> Hosts:
     return (np.roll(operands[0], params.by, -1),)
 
 
 @ring_shift_p.def_abstract_eval  # its type
-def _type(avals: Sequence[ShapedArray], params: ShiftParams) -> Sequence[ShapedArray]:
+def _type(avals: Avals, params: ShiftParams) -> Avals:
     return avals
 
 
@@ -116,9 +113,7 @@ def_linear(ring_shift_p)  # its derivative is itself
 
 
 @ring_shift_p.def_transpose  # backwards, it shifts back
-def _transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: ShiftParams
-) -> Sequence[Tangent | None]:
+def _transpose(cotangents: Tangents, operands: Operands, params: ShiftParams) -> Cotangents:
     (ct,) = cotangents
     return (ZERO if ct is ZERO else ring_shift(ct, -params.by),)
 

@@ -12,7 +12,7 @@ from tinyjax.core.array import as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
 from tinyjax.primitives import collective as co
-from tinyjax.primitives.reduce import reduce_sum
+from tinyjax.primitives.broadcast import reduce_sum
 
 XS = np.array([1.0, 2.0, 4.0], np.float32)
 GRID = np.arange(6.0, dtype=np.float32).reshape(2, 3)

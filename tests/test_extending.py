@@ -40,10 +40,13 @@ from tinyjax.extend import (
     as_array,
     bind1,
     current_trace,
+    elementwise,
     use_trace,
 )
-from tinyjax.primitives.elementwise import sin_p
+from tinyjax.primitives.elementwise import sin
+from tinyjax.primitives.families import Elementwise
 from tinyjax.stablehlo.types import Values
+from tinyjax.test_util import check_primitive
 
 P = TypeVar("P")
 Function = Callable[..., Any]
@@ -272,4 +275,38 @@ def test_a_lowering_rule_for_one_platform() -> None:
 def test_a_missing_rule_of_a_strangers_names_the_call_that_registers_it() -> None:
     key: RuleKey[Callable[[], int]] = RuleKey("cost")
     with pytest.raises(MissingRuleError, match=r"@sin_p\.def_rule\(KEY\), where KEY is RuleKey"):
-        sin_p.rule(key)
+        sin.rule(key)
+
+
+def test_an_elementwise_primitive_with_a_parameter_takes_few_lines() -> None:
+    """What the guide shows: types and tests included, and no rule written out."""
+    guide = Path(__file__).parents[1] / "docs" / "new-primitive.md"
+    section = guide.read_text().partition("## A parameter, and a test")[2]
+    block = section.partition("```python")[2].partition("```")[0]
+    lines = [
+        line for line in block.splitlines() if line and not line.startswith(("import", "from"))
+    ]
+    assert "params=" in block
+    assert "check_primitive(" in block
+    assert len(lines) <= 15
+
+
+def test_an_elementwise_primitive_with_parameters_and_a_transpose() -> None:
+    @attrs.frozen
+    class FactorParams:
+        factor: float
+
+    scaled_p: Elementwise = elementwise(
+        "scaled",
+        lambda x, p: x * x.dtype.type(p.factor),
+        lambda b, x, p: b.mul(x, b.full_like(x, p.factor)),
+        "f",
+        transposes=[lambda ct, x, p: bind1(scaled_p, (ct,), p)],
+        params=FactorParams,
+    )
+    del registry["scaled"]
+    check_primitive(
+        lambda x: bind1(scaled_p, (as_array(x),), FactorParams(3.0)),
+        lambda x: 3.0 * x,
+        np.linspace(0.5, 2.0, 4),
+    )

@@ -35,8 +35,8 @@ from tinyjax.core.simplify import cse, dce, inline_literals
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1
 from tinyjax.errors import ArgumentError, JaxprTypeError
-from tinyjax.primitives.elementwise import add_p, mul_p, sin_p
-from tinyjax.primitives.reduce import ReduceParams, reduce_sum_p
+from tinyjax.primitives.broadcast import ReduceParams, reduce_sum_p
+from tinyjax.primitives.elementwise import add, mul, sin
 
 FLOAT = ShapedArray((), np.dtype("float32"))
 VECTOR = ShapedArray((3,), np.dtype("float32"))
@@ -85,7 +85,7 @@ def test_programs_of_all_kinds_are_well_formed() -> None:
 A, B, C = Var(FLOAT), Var(FLOAT), Var(FLOAT)
 ILL_FORMED = {
     "unbound in an equation": (
-        Jaxpr((A,), (eqn(mul_p, (A, C), B),), (B,)),
+        Jaxpr((A,), (eqn(mul, (A, C), B),), (B,)),
         (
             "a variable of type float32[] is used but not bound in the equation "
             "'c:float32[] = mul a b'."
@@ -96,11 +96,11 @@ ILL_FORMED = {
         "a variable of type float32[] is used but not bound in the results.",
     ),
     "used before it is bound": (
-        Jaxpr((A,), (eqn(sin_p, (B,), C), eqn(sin_p, (A,), B)), (C,)),
+        Jaxpr((A,), (eqn(sin, (B,), C), eqn(sin, (A,), B)), (C,)),
         "a variable of type float32[] is used but not bound in the equation 'b:float32[] = sin a'.",
     ),
     "bound twice by equations": (
-        Jaxpr((A,), (eqn(sin_p, (A,), B), eqn(sin_p, (A,), B)), (B,)),
+        Jaxpr((A,), (eqn(sin, (A,), B), eqn(sin, (A,), B)), (B,)),
         (
             "a variable of type float32[] is bound twice, the second time in the equation "
             "'b:float32[] = sin a'."
@@ -111,14 +111,14 @@ ILL_FORMED = {
         "a variable of type float32[] is bound twice, the second time in the parameters.",
     ),
     "a binder of the wrong type": (
-        Jaxpr((A,), (eqn(sin_p, (A,), Var(VECTOR)),), (A,)),
+        Jaxpr((A,), (eqn(sin, (A,), Var(VECTOR)),), (A,)),
         (
             "the equation 'b:float32[3] = sin a' binds types (ShapedArray(shape=(3,), "
             "dtype=float32)), but its primitive gives (ShapedArray(shape=(), dtype=float32))."
         ),
     ),
     "too many binders": (
-        Jaxpr((A,), (eqn(sin_p, (A,), B, C),), (A,)),
+        Jaxpr((A,), (eqn(sin, (A,), B, C),), (A,)),
         (
             "the equation 'b:float32[] c:float32[] = sin a' binds types (ShapedArray(shape=(), "
             "dtype=float32), ShapedArray(shape=(), dtype=float32)), but its primitive gives "
@@ -126,7 +126,7 @@ ILL_FORMED = {
         ),
     ),
     "parameters of another primitive": (
-        Jaxpr((A,), (JaxprEqn(sin_p, (A,), ReduceParams((0,)), (B,)),), (B,)),
+        Jaxpr((A,), (JaxprEqn(sin, (A,), ReduceParams((0,)), (B,)),), (B,)),
         (
             "the equation 'b:float32[] = sin [ axes=(0,) ] a' has parameters of type "
             "ReduceParams, but 'sin' takes NoParams."
@@ -445,7 +445,7 @@ def test_unequal_expressions_stay_apart() -> None:
 
 def test_scalar_constants_are_inlined() -> None:
     k, b, c, d = Var(FLOAT), Var(VECTOR), Var(VECTOR), Var(VECTOR)
-    jaxpr = Jaxpr((k, b, c), (eqn(add_p, (b, c), d),), (d, k))
+    jaxpr = Jaxpr((k, b, c), (eqn(add, (b, c), d),), (d, k))
     vector = jnp.arange(3.0)
     found, consts = inline_literals(jaxpr, [jnp.asarray(5.0), vector])
     assert consts == (vector,)

@@ -28,7 +28,8 @@ from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import MissingRuleError, TinyjaxError
 from tinyjax.jit import jit
 from tinyjax.primitives import elementwise, reduce
-from tinyjax.primitives.shape import full, pad
+from tinyjax.primitives.shape import full
+from tinyjax.primitives.slicing import pad
 from tinyjax.test_util import check_grads
 from tinyjax.transforms.linearize import linearize_flat
 

@@ -11,6 +11,7 @@ from tinyjax.core.array import Array, as_array
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.trace import bind1
 from tinyjax.errors import ArgumentError
+from tinyjax.primitives.broadcast import reduce_sum
 from tinyjax.primitives.elementwise import (
     abs_,
     add,
@@ -27,8 +28,8 @@ from tinyjax.primitives.elementwise import (
     sqrt,
     tanh,
 )
-from tinyjax.primitives.families import Derivative, unary
-from tinyjax.primitives.reduce import reduce_sum
+from tinyjax.primitives.families import Elementwise, elementwise
+from tinyjax.primitives.rules import Derivative, def_transposes
 from tinyjax.primitives.shape import full_like
 from tinyjax.test_util import DerivativeMismatchError, check_grads, check_jvp, check_vjp
 
@@ -37,7 +38,7 @@ X = np.linspace(0.3, 1.4, 6).reshape(2, 3)
 
 def wrong(derivative: Derivative, name: str = "wrong") -> Primitive[NoParams]:
     """A sine with a derivative of its own, which the registry does not keep."""
-    primitive = unary(name, np.sin, "stablehlo.sine", "fc", derivative)
+    primitive = elementwise(name, np.sin, "stablehlo.sine", "fc", derivative)
     del registry[name]
     return primitive
 
@@ -133,7 +134,9 @@ def test_the_message_names_the_argument_the_result_and_the_numbers() -> None:
 
 def test_the_first_derivative_may_be_right_and_the_second_wrong() -> None:
     almost = wrong(lambda t, z, x: mul(t, apply(bad_cosine, x)))
-    bad_cosine = unary("bad_cosine", np.cos, "stablehlo.cosine", "f", lambda t, z, x: mul(t, z))
+    bad_cosine = elementwise(
+        "bad_cosine", np.cos, "stablehlo.cosine", "f", lambda t, z, x: mul(t, z)
+    )
     del registry["bad_cosine"]
     fun = partial(apply, almost)
     check_grads(fun, (X,), 1)
@@ -144,12 +147,11 @@ def test_the_first_derivative_may_be_right_and_the_second_wrong() -> None:
 
 
 def test_a_wrong_transpose_is_found_where_the_derivative_is_right() -> None:
-    twice = unary("twice", lambda x: 2 * x, "", "f", lambda t, z, x: apply(twice, t))
+    twice: Elementwise = elementwise(
+        "twice", lambda x: 2 * x, "", "f", lambda t, z, x: apply(twice, t)
+    )
     del registry["twice"]
-
-    @twice.def_transpose
-    def transpose(cotangents: Any, operands: Any, params: NoParams) -> Any:
-        return cotangents
+    def_transposes(twice, lambda ct, x: ct)
 
     fun = partial(apply, twice)
     check_grads(fun, (X,), 1, "fwd")
@@ -201,8 +203,10 @@ def test_a_few_roundings_of_the_values_are_allowed_for(dtype: str, size: float) 
         value = np.sin(x) + size
         return (value * (1 + 2 * eps * rng.uniform(-1, 1, value.shape))).astype(value.dtype)
 
-    shifted = unary("shifted", rounded, "", "f", lambda t, z, x: mul(t, cos(x)))
-    off = unary("off", rounded, "", "f", lambda t, z, x: mul(mul(t, cos(x)), full_like(x, 1.01)))
+    shifted = elementwise("shifted", rounded, "", "f", lambda t, z, x: mul(t, cos(x)))
+    off = elementwise(
+        "off", rounded, "", "f", lambda t, z, x: mul(mul(t, cos(x)), full_like(x, 1.01))
+    )
     del registry["shifted"], registry["off"]
     x = X.astype(dtype)
     for _ in range(100):

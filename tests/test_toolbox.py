@@ -27,7 +27,7 @@ from tinyjax.autodiff import (
 from tinyjax.core.jaxpr import Jaxpr, subjaxprs
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.primitives.dot import dot_general_p
-from tinyjax.primitives.elementwise import mul_p
+from tinyjax.primitives.elementwise import mul
 
 Fun = Callable[..., Any]
 RNG = np.random.default_rng(0)
@@ -543,7 +543,7 @@ def work_of(jaxpr: Jaxpr) -> int:
     found = 0
     for eqn in jaxpr.eqns:
         (out, *_) = eqn.out_binders
-        if eqn.primitive is mul_p:
+        if eqn.primitive is mul:
             found += out.aval.size
         elif eqn.primitive is dot_general_p:
             left, right = (x.aval.size for x in eqn.inputs)

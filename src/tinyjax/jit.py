@@ -21,12 +21,28 @@ from numpy import ndarray
 from tinyjax import tree, xla
 from tinyjax.config import Settings, settings
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
-from tinyjax.core.avals import ShapedArray, same_types
+from tinyjax.core.avals import same_types
 from tinyjax.core.calling import FlatFunction, as_arrays, as_avals, watched
 from tinyjax.core.checking import checked
-from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    STEPWISE,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    LinearizeResult,
+    MappedAxis,
+    Operands,
+    Params,
+    Primitive,
+    Tangents,
+    UndefinedPrimal,
+)
 from tinyjax.core.programs import INLINED
 from tinyjax.core.staging import Staged, stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
@@ -77,17 +93,17 @@ jit_p: Primitive[JitParams] = Primitive("jit", JitParams)
 
 
 @jit_p.def_evaluate
-def _jit_evaluate(args: Sequence[Array], params: JitParams) -> Sequence[Array]:
+def _jit_evaluate(args: Arrays, params: JitParams) -> Arrays:
     return xla.executable_for(params.jaxpr, params.name, params.donated)(args)
 
 
 @jit_p.def_rule(STEPWISE)
-def _jit_stepwise(args: Sequence[Array], params: JitParams) -> Sequence[Array]:
+def _jit_stepwise(args: Arrays, params: JitParams) -> Arrays:
     return eval_jaxpr(params.jaxpr, args)
 
 
 @jit_p.def_abstract_eval
-def _jit_type(avals: Sequence[ShapedArray], params: JitParams) -> Sequence[ShapedArray]:
+def _jit_type(avals: Avals, params: JitParams) -> Avals:
     expected = params.jaxpr.in_avals
     if not same_types(avals, expected):
         raise ArgumentError(
@@ -117,9 +133,7 @@ def _bind_jit(staged: Staged, name: str, args: Sequence[Array]) -> Sequence[Arra
 
 
 @jit_p.def_jvp
-def _jit_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: JitParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _jit_jvp(primals: Arrays, tangents: Tangents, params: JitParams) -> JvpResult:
     nonzero = tuple(t is not ZERO for t in tangents)
     staged, nonzero_out = jvp_jaxpr(params.jaxpr, nonzero)
     outs = _bind_jit(staged, params.name, (*primals, *(t for t in tangents if t is not ZERO)))
@@ -129,9 +143,7 @@ def _jit_jvp(
 
 
 @jit_p.def_linearize
-def _jit_linearize(
-    primals: Sequence[Array], nonzero: Sequence[bool], params: JitParams
-) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+def _jit_linearize(primals: Arrays, nonzero: Sequence[bool], params: JitParams) -> LinearizeResult:
     linearized = linearize_jaxpr(params.jaxpr, tuple(nonzero))
     outs = _bind_jit(linearized.primal, params.name, primals)
     n = len(linearized.nonzero_out)
@@ -144,13 +156,11 @@ def _jit_linearize(
 
 
 @jit_p.def_transpose
-def _jit_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: JitParams
-) -> Sequence[Tangent | None]:
-    linear = tuple([type(x) is Var for x in operands])
+def _jit_transpose(cotangents: Tangents, operands: Operands, params: JitParams) -> Cotangents:
+    linear = tuple([type(x) is UndefinedPrimal for x in operands])
     nonzero = tuple([ct is not ZERO for ct in cotangents])
     transposed = transpose_jaxpr(params.jaxpr, linear, nonzero)
-    known = [x for x in operands if not isinstance(x, Var)]
+    known = [x for x in operands if not isinstance(x, UndefinedPrimal)]
     outs = _bind_jit(
         transposed.staged, params.name, (*known, *(ct for ct in cotangents if ct is not ZERO))
     )
@@ -161,8 +171,8 @@ def _jit_transpose(
 
 @jit_p.def_batch
 def _jit_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: JitParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: JitParams
+) -> BatchResult:
     staged, out_axes = batch_jaxpr(params.jaxpr, mapped, tuple(axes))
     return _bind_jit(staged, params.name, values), out_axes
 

@@ -33,17 +33,16 @@ from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.random_bits import threefry2x32
 from tinyjax.primitives.reduce import argmax
 from tinyjax.primitives.shape import (
-    concatenate,
     expand_dims,
     full,
     full_like,
     iota,
     moveaxis,
     reshape,
-    slice_in_dim,
     squeeze,
     transpose,
 )
+from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.primitives.sort import sort, top_k
 from tinyjax.primitives.special import erf, erf_inv
 

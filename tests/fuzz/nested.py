@@ -26,12 +26,9 @@ from tinyjax import autodiff, lax
 from tinyjax.core.array import Array, as_array
 from tinyjax.jit import jit
 from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.dot import dot_general
-from tinyjax.primitives.shape import (
-    broadcast_in_dim,
-    full,
-    reshape,
-)
+from tinyjax.primitives.shape import full, reshape
 
 
 def nested_jit(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:

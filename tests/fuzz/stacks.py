@@ -17,12 +17,8 @@ from tinyjax.core.jaxpr import typecheck_jaxpr
 from tinyjax.dtypes import HostArray
 from tinyjax.jit import jit
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.shape import (
-    concatenate,
-    full,
-    reshape,
-    slice_in_dim,
-)
+from tinyjax.primitives.shape import full, reshape
+from tinyjax.primitives.slicing import concatenate, slice_in_dim
 
 
 @attrs.frozen

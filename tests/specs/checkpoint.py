@@ -6,10 +6,10 @@ from specs import ArraySpec, Case, Spec
 from tinyjax.checkpointing import checkpoint, checkpoint_p, checkpoint_policies
 from tinyjax.core.array import Array
 from tinyjax.jit import jit
+from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.elementwise import add, exp, mul, select, sin
 from tinyjax.primitives.name import checkpoint_name, name_p
-from tinyjax.primitives.reduce import reduce_sum
-from tinyjax.primitives.shape import broadcast_in_dim, transpose
+from tinyjax.primitives.shape import transpose
 
 F = ArraySpec((2, 3))
 

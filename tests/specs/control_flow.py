@@ -22,8 +22,8 @@ from tinyjax.control_flow import (
 )
 from tinyjax.core.array import Array
 from tinyjax.jit import jit
+from tinyjax.primitives.broadcast import reduce_sum
 from tinyjax.primitives.elementwise import add, exp, lt, mul, sin, sub
-from tinyjax.primitives.reduce import reduce_sum
 from tinyjax.primitives.shape import full, full_like
 
 FLAG = ArraySpec((), np.bool_)
@@ -55,7 +55,12 @@ def choose_by(xp: Any) -> Callable[..., Any]:
 
 @jit
 def one_of_three(index: Array, x: Array) -> Array:
-    return switch(index, [sin, lambda x: mul(x, x), lambda x: sub(x, sin(x))], x)
+    branches: list[Callable[[Array], Array]] = [
+        sin,
+        lambda x: mul(x, x),
+        lambda x: sub(x, sin(x)),
+    ]
+    return switch(index, branches, x)
 
 
 def one_of_three_jax(index: Any, x: Any) -> Any:

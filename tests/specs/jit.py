@@ -6,9 +6,9 @@ import numpy as np
 from specs import ArraySpec, Case, Spec
 from tinyjax.core.array import Array
 from tinyjax.jit import jit, jit_p
+from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.elementwise import add, exp, mul, select, sin
-from tinyjax.primitives.reduce import reduce_sum
-from tinyjax.primitives.shape import broadcast_in_dim, transpose
+from tinyjax.primitives.shape import transpose
 
 F = ArraySpec((2, 3))
 

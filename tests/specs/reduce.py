@@ -12,6 +12,7 @@ from tinyjax import dtypes
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
+from tinyjax.primitives import broadcast as bc
 from tinyjax.primitives import reduce as red
 
 BOTH = ("float64", "complex128")
@@ -36,7 +37,7 @@ OF_NOTHING = [Case(ArraySpec((0, 3)), axes=(0,)), Case(ArraySpec((2, 0)), axes=(
 
 def bound(primitive: Primitive[Any]) -> Callable[..., Any]:
     def fun(x: Any, axes: tuple[int, ...]) -> Any:
-        return bind1(primitive, (x,), red.ReduceParams(axes))
+        return bind1(primitive, (x,), bc.ReduceParams(axes))
 
     return fun
 
@@ -156,8 +157,8 @@ ZEROS = [
 SPECS = [
     Spec(
         "reduce_sum",
-        red.reduce_sum_p,
-        bound(red.reduce_sum_p),
+        bc.reduce_sum_p,
+        bound(bc.reduce_sum_p),
         [*CASES, *OF_NOTHING],
         folded(np.add, lambda _: 0),
         jax_sum,

@@ -13,7 +13,9 @@ from tinyjax.core.array import Array
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
+from tinyjax.primitives import broadcast as bc
 from tinyjax.primitives import shape as sh
+from tinyjax.primitives import slicing as sl
 
 ALL = "biufce"
 BOTH = ("float64", "complex128")
@@ -116,8 +118,8 @@ def iota(shape: tuple[int, ...], dtype: np.dtype[Any], axis: int) -> HostArray:
 
 SPECS = [
     linear(
-        sh.broadcast_in_dim_p,
-        sh.broadcast_in_dim,
+        bc.broadcast_in_dim_p,
+        bc.broadcast_in_dim,
         [
             Case(SCALAR, shape=(2, 3), dims=()),
             Case(LINE, shape=(2, 4, 3), dims=(1,)),
@@ -132,8 +134,8 @@ SPECS = [
     ),
     Spec(
         "broadcast_in_dim, of nothing",
-        sh.broadcast_in_dim_p,
-        bound(sh.broadcast_in_dim_p, sh.BroadcastParams),
+        bc.broadcast_in_dim_p,
+        bound(bc.broadcast_in_dim_p, bc.BroadcastParams),
         [Case(MATRIX, shape=(2, 3), dims=(0, 1)), Case(SCALAR, shape=(), dims=())],
         broadcast,
         grad=1,
@@ -190,8 +192,8 @@ SPECS = [
         lambda x, axes: jnp.flip(x, axis=axes),
     ),
     linear(
-        sh.slice_p,
-        sh.slice_,
+        sl.slice_p,
+        sl.slice_,
         [
             Case(LINE, starts=(1,), limits=(3,)),
             Case(CUBE, starts=(0, 1, 0), limits=(2, 3, 4), strides=(1, 2, 3)),
@@ -206,8 +208,8 @@ SPECS = [
     ),
     Spec(
         "slice, of everything",
-        sh.slice_p,
-        bound(sh.slice_p, sh.SliceParams),
+        sl.slice_p,
+        bound(sl.slice_p, sl.SliceParams),
         [Case(MATRIX, starts=(0, 0), limits=(2, 3), strides=(1, 1))],
         lambda x, starts, limits, strides: x,
         grad=1,
@@ -215,8 +217,8 @@ SPECS = [
     ),
     Spec(
         "pad",
-        sh.pad_p,
-        sh.pad,
+        sl.pad_p,
+        sl.pad,
         [
             *(Case(ArraySpec((3, 4)), SCALAR, config=config) for config in CONFIGS),
             Case(LINE, SCALAR, config=((-6, 4, 1),)),
@@ -235,8 +237,8 @@ SPECS = [
     ),
     Spec(
         "pad, of nothing",
-        sh.pad_p,
-        bound(sh.pad_p, sh.PadParams),
+        sl.pad_p,
+        bound(sl.pad_p, sl.PadParams),
         [Case(SCALAR, SCALAR, config=()), Case(LINE, SCALAR, config=((0, 0, 0),))],
         padded,
         grad=1,
@@ -244,8 +246,8 @@ SPECS = [
     ),
     Spec(
         "concatenate",
-        sh.concatenate_p,
-        lambda *xs, axis: sh.concatenate(xs, axis),
+        sl.concatenate_p,
+        lambda *xs, axis: sl.concatenate(xs, axis),
         [
             Case(LINE, ArraySpec((2,)), axis=0),
             Case(MATRIX, ArraySpec((2, 1)), ArraySpec((2, 0)), axis=1),
@@ -260,8 +262,8 @@ SPECS = [
     ),
     Spec(
         "concatenate, of one",
-        sh.concatenate_p,
-        bound(sh.concatenate_p, sh.ConcatenateParams),
+        sl.concatenate_p,
+        bound(sl.concatenate_p, sl.ConcatenateParams),
         [Case(LINE, axis=0)],
         lambda x, axis: x,
         grad=1,
@@ -269,8 +271,8 @@ SPECS = [
     ),
     Spec(
         "split",
-        sh.split_p,
-        sh.split,
+        sl.split_p,
+        sl.split,
         [
             Case(LINE, sizes=(1, 3), axis=0),
             Case(MATRIX, sizes=(1, 0, 2), axis=1),

@@ -13,7 +13,8 @@ from tinyjax.core.checking import checked
 from tinyjax.core.primitive import MappedAxis
 from tinyjax.errors import ArgumentError, BatchSizeError
 from tinyjax.frames import describe_function
-from tinyjax.primitives.shape import concatenate, move_batch_axis, moveaxis, reshape, slice_in_dim
+from tinyjax.primitives.shape import move_batch_axis, moveaxis, reshape
+from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.transforms.batching import batch_flat
 from tinyjax.tree import PyTreeDef
 

@@ -24,13 +24,13 @@ from tinyjax.api.mapping import over_basis
 from tinyjax.autodiff.elimination import Mask, Pattern
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import JaxprEqn, Var, subjaxprs
-from tinyjax.core.primitive import ZERO, Primitive
+from tinyjax.core.jaxpr import JaxprEqn, subjaxprs
+from tinyjax.core.primitive import ZERO, Primitive, UndefinedPrimal
 from tinyjax.core.trace import EVAL, bind, use_trace
 from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_complex, is_inexact, real_part
 from tinyjax.primitives.elementwise import select_p
-from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.rules import add_arrays
 from tinyjax.primitives.shape import full
 
 #: Equations that can be transposed and not applied.
@@ -123,13 +123,10 @@ class Tangents:
         """The cotangents of a vertex that directions of a result are pulled back to, stacked."""
         eqn = self.eqn
         out = eqn.out_binders[position].aval
-        operands: list[Array | Var] = []
-        for x, o in zip(eqn.inputs, self.operands, strict=True):
-            if isinstance(o, Array):
-                operands.append(o)
-            else:
-                assert isinstance(x, Var), "literals are values"
-                operands.append(x)
+        operands = [
+            o if isinstance(o, Array) else UndefinedPrimal(x.aval)
+            for x, o in zip(eqn.inputs, self.operands, strict=True)
+        ]
 
         def pull(direction: Array) -> Array:
             cotangent = _conjugate(_unpack(direction, out))

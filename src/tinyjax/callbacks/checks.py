@@ -9,10 +9,19 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, as_array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.array import as_array
 from tinyjax.core.checking import checked
-from tinyjax.core.primitive import MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import (
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    JvpResult,
+    MappedAxis,
+    Primitive,
+    Tangents,
+)
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import (
@@ -20,8 +29,9 @@ from tinyjax.errors import (
     DtypeError,
 )
 from tinyjax.frames import Location, user_location
+from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import and_
-from tinyjax.primitives.shape import broadcast_in_dim, move_batch_axis
+from tinyjax.primitives.shape import move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
 
@@ -40,7 +50,7 @@ error_if_p: Primitive[ErrorIfParams] = Primitive("error_if", ErrorIfParams, effe
 
 
 @error_if_p.def_impl
-def _error_if_impl(operands: Sequence[HostArray], params: ErrorIfParams) -> Sequence[HostArray]:
+def _error_if_impl(operands: Hosts, params: ErrorIfParams) -> Hosts:
     (failed,) = operands
     if failed.any():
         where = ""
@@ -57,7 +67,7 @@ def _error_if_impl(operands: Sequence[HostArray], params: ErrorIfParams) -> Sequ
 
 
 @error_if_p.def_abstract_eval
-def _error_if_type(avals: Sequence[ShapedArray], params: ErrorIfParams) -> Sequence[ShapedArray]:
+def _error_if_type(avals: Avals, params: ErrorIfParams) -> Avals:
     return ()
 
 
@@ -88,16 +98,14 @@ def _error_if_lowering(b: Lowering, operands: Values, params: ErrorIfParams) -> 
 
 
 @error_if_p.def_jvp
-def _error_if_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: ErrorIfParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _error_if_jvp(primals: Arrays, tangents: Tangents, params: ErrorIfParams) -> JvpResult:
     return bind(error_if_p, primals, params), ()
 
 
 @error_if_p.def_batch
 def _error_if_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: ErrorIfParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ErrorIfParams
+) -> BatchResult:
     (failed,) = [
         x if axis is None else move_batch_axis(x, axis, 0, mapped.size)
         for x, axis in zip(values, axes, strict=True)

@@ -13,8 +13,15 @@ import numpy as np
 from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import (
+    Arrays,
+    Avals,
+    Cotangents,
+    MappedAxis,
+    Operands,
+    Primitive,
+    Tangents,
+)
 from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import (
@@ -209,13 +216,13 @@ def _as_declared(leaf: object, dtype: DType) -> HostArray:
     return value
 
 
-def _evaluate(args: Sequence[Array], params: CallbackParams) -> Sequence[Array]:
+def _evaluate(args: Arrays, params: CallbackParams) -> Arrays:
     hosts = [arg.concrete("data") for arg in args]
     # What the function returned it may still write to.
     return [ConcreteArray(np.array(out)) for out in call_host(params, hosts)]
 
 
-def _type(avals: Sequence[ShapedArray], params: CallbackParams) -> Sequence[ShapedArray]:
+def _type(avals: Avals, params: CallbackParams) -> Avals:
     return [a.with_shape((*params.sizes, *a.shape)) for a in params.out_avals]
 
 
@@ -248,8 +255,8 @@ def declare(primitive: Primitive[CallbackParams]) -> None:
 
     @primitive.def_transpose
     def transpose_rule(
-        cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: CallbackParams
-    ) -> Sequence[Tangent | None]:
+        cotangents: Tangents, operands: Operands, params: CallbackParams
+    ) -> Cotangents:
         raise DifferentiationError(
             f"a derivative depends on tangents through {primitive.name} of {params.callback!r}, "
             "which cannot be transposed for reverse mode. Compute what does not depend on the "

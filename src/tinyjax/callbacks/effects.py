@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,16 @@ from tinyjax.callbacks.common import (
     not_differentiable,
 )
 from tinyjax.core.array import Array, as_array
-from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import (
+    ZERO,
+    Arrays,
+    BatchAxes,
+    BatchResult,
+    JvpResult,
+    MappedAxis,
+    Primitive,
+    Tangents,
+)
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import (
@@ -31,9 +40,7 @@ declare(io_callback_p)
 
 
 @io_callback_p.def_jvp
-def _io_callback_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: CallbackParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _io_callback_jvp(primals: Arrays, tangents: Tangents, params: CallbackParams) -> JvpResult:
     if any(is_inexact(a.dtype) for a in params.out_avals):
         raise not_differentiable("io_callback", params)
     outs = bind(io_callback_p, primals, params)
@@ -42,8 +49,8 @@ def _io_callback_jvp(
 
 @io_callback_p.def_batch
 def _io_callback_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: CallbackParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CallbackParams
+) -> BatchResult:
     if params.ordered:
         error = CallbackError(
             f"an ordered io_callback of {params.callback!r} is under vmap, which does each step "
@@ -121,16 +128,14 @@ declare(debug_callback_p)
 
 
 @debug_callback_p.def_jvp
-def _debug_callback_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: CallbackParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _debug_callback_jvp(primals: Arrays, tangents: Tangents, params: CallbackParams) -> JvpResult:
     return bind(debug_callback_p, primals, params), ()
 
 
 @debug_callback_p.def_batch
 def _debug_callback_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: CallbackParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CallbackParams
+) -> BatchResult:
     operands, params = batched_call(mapped, values, axes, params)
     return bind(debug_callback_p, operands, params), ()
 

@@ -23,7 +23,16 @@ from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.closures import holds_tracer
 from tinyjax.core.jaxpr import eval_jaxpr
-from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import (
+    ZERO,
+    Arrays,
+    BatchAxes,
+    BatchResult,
+    JvpResult,
+    MappedAxis,
+    Primitive,
+    Tangents,
+)
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import is_inexact
@@ -43,9 +52,7 @@ declare(pure_callback_p)
 
 
 @pure_callback_p.def_jvp
-def _pure_callback_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: CallbackParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _pure_callback_jvp(primals: Arrays, tangents: Tangents, params: CallbackParams) -> JvpResult:
     outs = bind(pure_callback_p, primals, params)
     if not any(is_inexact(a.dtype) for a in params.out_avals):
         return outs, [ZERO] * len(outs)
@@ -100,8 +107,8 @@ def _over_lane(fun: Callable[..., Sequence[Array]], lane: Lanes) -> Callable[...
 
 @pure_callback_p.def_batch
 def _pure_callback_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: CallbackParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CallbackParams
+) -> BatchResult:
     if params.method is None:
         error = CallbackError(
             f"pure_callback of {params.callback!r} is under vmap, but does not say what to do "

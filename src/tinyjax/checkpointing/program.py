@@ -1,16 +1,32 @@
 """The checkpointed program as a primitive: its derivative computes values again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
 
 from tinyjax.checkpointing.policies import Policy, PolicySaveable
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, same_types
+from tinyjax.core.avals import same_types
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    STEPWISE,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    LinearizeResult,
+    MappedAxis,
+    Operands,
+    Params,
+    Primitive,
+    Tangents,
+    UndefinedPrimal,
+)
 from tinyjax.core.programs import INLINED
 from tinyjax.core.staging import Staged
 from tinyjax.core.trace import bind
@@ -50,14 +66,12 @@ checkpoint_p: Primitive[CheckpointParams] = Primitive("checkpoint", CheckpointPa
 
 @checkpoint_p.def_rule(STEPWISE)
 @checkpoint_p.def_evaluate
-def _checkpoint_evaluate(args: Sequence[Array], params: CheckpointParams) -> Sequence[Array]:
+def _checkpoint_evaluate(args: Arrays, params: CheckpointParams) -> Arrays:
     return eval_jaxpr(params.jaxpr, args)
 
 
 @checkpoint_p.def_abstract_eval
-def _checkpoint_type(
-    avals: Sequence[ShapedArray], params: CheckpointParams
-) -> Sequence[ShapedArray]:
+def _checkpoint_type(avals: Avals, params: CheckpointParams) -> Avals:
     expected = params.jaxpr.in_avals
     if not same_types(avals, expected):
         raise ArgumentError(
@@ -175,9 +189,7 @@ def bind_checkpoint(
 
 
 @checkpoint_p.def_jvp
-def _checkpoint_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: CheckpointParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _checkpoint_jvp(primals: Arrays, tangents: Tangents, params: CheckpointParams) -> JvpResult:
     nonzero = tuple(t is not ZERO for t in tangents)
     staged, nonzero_out = jvp_jaxpr(params.jaxpr, nonzero)
     outs = bind_checkpoint(staged, (*primals, *(t for t in tangents if t is not ZERO)), params)
@@ -251,8 +263,8 @@ def _linearize(jaxpr: Jaxpr, nonzero: tuple[bool, ...], policy: Policy) -> _Line
 
 @checkpoint_p.def_linearize
 def _checkpoint_linearize(
-    primals: Sequence[Array], nonzero: Sequence[bool], params: CheckpointParams
-) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    primals: Arrays, nonzero: Sequence[bool], params: CheckpointParams
+) -> LinearizeResult:
     linearized = _linearize(params.jaxpr, tuple(nonzero), params.policy)
     n = len(linearized.nonzero_out)
     operands = (*linearized.consts, *primals)
@@ -272,12 +284,12 @@ def _checkpoint_linearize(
 
 @checkpoint_p.def_transpose
 def _checkpoint_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: CheckpointParams
-) -> Sequence[Tangent | None]:
-    linear = tuple(isinstance(x, Var) for x in operands)
+    cotangents: Tangents, operands: Operands, params: CheckpointParams
+) -> Cotangents:
+    linear = tuple(isinstance(x, UndefinedPrimal) for x in operands)
     nonzero = tuple(ct is not ZERO for ct in cotangents)
     transposed = transpose_jaxpr(params.jaxpr, linear, nonzero)
-    known = [x for x in operands if not isinstance(x, Var)]
+    known = [x for x in operands if not isinstance(x, UndefinedPrimal)]
     given = (*known, *(ct for ct in cotangents if ct is not ZERO))
     rest = iter(bind_checkpoint(transposed.staged, given, params))
     results = iter([next(rest) if has else ZERO for has in transposed.nonzero_out])
@@ -286,10 +298,7 @@ def _checkpoint_transpose(
 
 @checkpoint_p.def_batch
 def _checkpoint_batch(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: CheckpointParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CheckpointParams
+) -> BatchResult:
     staged, out_axes = batch_jaxpr(params.jaxpr, mapped, tuple(axes))
     return bind_checkpoint(staged, values, params), out_axes

@@ -26,7 +26,7 @@ from tinyjax.control_flow.while_loop import WhileParams, body_jvp, while_p
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, stacked
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.primitive import ZERO, Tangent
+from tinyjax.core.primitive import ZERO, Arrays, LinearizeResult, Tangent
 from tinyjax.core.simplify import dce
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
@@ -151,8 +151,8 @@ def _add_all(sums: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Array
 
 @while_p.def_linearize
 def _while_linearize(
-    primals: Sequence[Array], nonzero: Sequence[bool], params: WhileParams
-) -> Linearization:
+    primals: Arrays, nonzero: Sequence[bool], params: WhileParams
+) -> LinearizeResult:
     nz_other, nz_state, _ = body_jvp(params, nonzero)
     if not any(nz_state):
         return bind(while_p, primals, params), nz_state, lambda _: ()
@@ -213,7 +213,7 @@ def _tangents(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[Sha
     return [aval.tangent() for aval, has in zip(avals, nonzero, strict=True) if has]
 
 
-def _record_while(args: Sequence[Array], params: WhileParams) -> Sequence[Array]:
+def _record_while(args: Arrays, params: WhileParams) -> Arrays:
     """Run a loop; return the last state, the number of turns, and the states kept."""
     fixed, other, init = split(args, params.num_condition, params.num_body)
     m, size = len(init), params.checkpoints
@@ -284,8 +284,8 @@ def _pull_while(
 
 @scan_p.def_linearize
 def _scan_linearize(
-    primals: Sequence[Array], nonzero: Sequence[bool], params: ScanParams
-) -> Linearization:
+    primals: Arrays, nonzero: Sequence[bool], params: ScanParams
+) -> LinearizeResult:
     # a loop that is run again in pieces has no turns that debug_nans could name
     if params.checkpoints is None or not params.length or settings().debug_nans:
         return linearize_stacking(primals, nonzero, params)
@@ -348,7 +348,7 @@ def _write(stacked: Sequence[Array], parts: Sequence[Array], place: Array) -> li
     ]
 
 
-def _record_scan(args: Sequence[Array], params: ScanParams) -> Sequence[Array]:
+def _record_scan(args: Arrays, params: ScanParams) -> Arrays:
     """Run a loop; return the last carry, the outputs, and the states kept."""
     assert params.checkpoints is not None, "without checkpoints every turn's residuals are kept"
     jaxpr, m, length = params.jaxpr, params.num_carry, params.length

@@ -24,22 +24,32 @@ from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, zero_literal
 from tinyjax.core.lowering import lower_jaxpr
-from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import (
+    STEPWISE,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    LinearizeResult,
+    MappedAxis,
+    Operands,
+    Primitive,
+    Tangents,
+    UndefinedPrimal,
+)
 from tinyjax.core.programs import CHOICE
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError, BranchTypeError, PromotionError
 from tinyjax.frames import describe_function
+from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import clamp, convert_element_type, eq, select
-from tinyjax.primitives.families import not_linear
 from tinyjax.primitives.reduce import reduce_or
-from tinyjax.primitives.shape import (
-    broadcast_in_dim,
-    full,
-    full_like,
-    move_batch_axis,
-    moveaxis,
-)
+from tinyjax.primitives.rules import not_linear
+from tinyjax.primitives.shape import full, full_like, move_batch_axis, moveaxis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import batch_flat, batch_jaxpr
@@ -64,13 +74,13 @@ cond_p: Primitive[CondParams] = Primitive("cond", CondParams)
 
 @cond_p.def_rule(STEPWISE)
 @cond_p.def_evaluate
-def _cond_evaluate(args: Sequence[Array], params: CondParams) -> Sequence[Array]:
+def _cond_evaluate(args: Arrays, params: CondParams) -> Arrays:
     index, *operands = args
     return eval_jaxpr(params.branches[int(index)], operands)
 
 
 @cond_p.def_abstract_eval
-def _cond_type(avals: Sequence[ShapedArray], params: CondParams) -> Sequence[ShapedArray]:
+def _cond_type(avals: Avals, params: CondParams) -> Avals:
     index, *operands = avals
     first = params.branches[0]
     if index.shape or index.dtype != dtypes.int32:
@@ -132,9 +142,7 @@ def _any_of(columns: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
 
 
 @cond_p.def_jvp
-def _cond_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: CondParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _cond_jvp(primals: Arrays, tangents: Tangents, params: CondParams) -> JvpResult:
     index, *operands = primals
     nonzero = tuple(t is not ZERO for t in tangents[1:])
     present = _any_of([jvp_jaxpr(branch, nonzero)[1] for branch in params.branches])
@@ -147,8 +155,8 @@ def _cond_jvp(
 
 @cond_p.def_linearize
 def _cond_linearize(
-    primals: Sequence[Array], nonzero: Sequence[bool], params: CondParams
-) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    primals: Arrays, nonzero: Sequence[bool], params: CondParams
+) -> LinearizeResult:
     index, *operands = primals
     chosen = tuple(nonzero[1:])
     present = _any_of([linearize_jaxpr(b, chosen).nonzero_out for b in params.branches])
@@ -252,23 +260,21 @@ def _cond_depends(params: CondParams, given: tuple[bool, ...]) -> tuple[bool, ..
 
 
 @cond_p.def_transpose
-def _cond_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: CondParams
-) -> Sequence[Tangent | None]:
+def _cond_transpose(cotangents: Tangents, operands: Operands, params: CondParams) -> Cotangents:
     index, *rest = operands
-    if isinstance(index, Var):
+    if isinstance(index, UndefinedPrimal):
         raise not_linear("cond", "what it chooses by")
-    linear = tuple([type(x) is Var for x in rest])
+    linear = tuple([type(x) is UndefinedPrimal for x in rest])
     nonzero = tuple([ct is not ZERO for ct in cotangents])
     transposed = [transpose_jaxpr(b, linear, nonzero) for b in params.branches]
     present = _any_of([t.nonzero_out for t in transposed])
-    avals = [x.aval for x in rest if isinstance(x, Var)]
+    avals = [x.aval for x in rest if isinstance(x, UndefinedPrimal)]
     branches = []
     for t in transposed:
         jaxpr = t.staged.jaxpr
         filled, _ = fill_zeros(avals, jaxpr.outs, t.nonzero_out, present)
         branches.append(Staged(Jaxpr(jaxpr.in_binders, jaxpr.eqns, filled), t.staged.consts))
-    known = [x for x in rest if not isinstance(x, Var)]
+    known = [x for x in rest if not isinstance(x, UndefinedPrimal)]
     given = [ct for ct in cotangents if ct is not ZERO]
     outs = iter(bind_branches(index, branches, [*known, *given]))
     results = iter([next(outs) if has else ZERO for has in present])
@@ -277,8 +283,8 @@ def _cond_transpose(
 
 @cond_p.def_batch
 def _cond_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: CondParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CondParams
+) -> BatchResult:
     index, *operands = values
     index_axis, *rest = axes
     if index_axis is None:

@@ -4,20 +4,37 @@ Reverse mode that runs turns again is no transposition of a recorded program. So
 one equation, which holds both directions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
 from tinyjax.control_flow.common import close_over, evaluate_compiled
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, same_types
-from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.avals import same_types
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lowering import lower_jaxpr
-from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    STEPWISE,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    LinearizeResult,
+    MappedAxis,
+    Operands,
+    Params,
+    Primitive,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
 from tinyjax.core.staging import Staged
 from tinyjax.core.trace import base_trace, bind
 from tinyjax.errors import ArgumentError
-from tinyjax.primitives.families import not_linear
+from tinyjax.primitives.rules import not_linear
 from tinyjax.primitives.shape import full, move_batch_axis, zeros_like
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -46,18 +63,18 @@ loop_tangent_p: Primitive[LoopTangentParams] = Primitive("loop_tangent", LoopTan
 
 
 @loop_tangent_p.def_evaluate
-def _tangent_evaluate(args: Sequence[Array], params: LoopTangentParams) -> Sequence[Array]:
+def _tangent_evaluate(args: Arrays, params: LoopTangentParams) -> Arrays:
     return evaluate_compiled(loop_tangent_p, args, params)
 
 
 @loop_tangent_p.def_rule(STEPWISE)
-def _tangent_stepwise(args: Sequence[Array], params: LoopTangentParams) -> Sequence[Array]:
+def _tangent_stepwise(args: Arrays, params: LoopTangentParams) -> Arrays:
     with base_trace().iterate_backward():
         return eval_jaxpr(params.forward, args)
 
 
 @loop_tangent_p.def_abstract_eval
-def _tangent_type(avals: Sequence[ShapedArray], params: LoopTangentParams) -> Sequence[ShapedArray]:
+def _tangent_type(avals: Avals, params: LoopTangentParams) -> Avals:
     if not same_types(avals, params.forward.in_avals):
         raise ArgumentError(
             f"the tangent of a loop, of type {params.forward.type}, was applied to "
@@ -83,9 +100,7 @@ def _along(
 
 
 @loop_tangent_p.def_jvp
-def _tangent_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: LoopTangentParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _tangent_jvp(primals: Arrays, tangents: Tangents, params: LoopTangentParams) -> JvpResult:
     nonzero = tuple([t is not ZERO for t in tangents])
     if not any(nonzero[: params.num_residuals]):
         return bind(loop_tangent_p, primals, params), _along(primals, tangents, params)
@@ -98,8 +113,8 @@ def _tangent_jvp(
 
 @loop_tangent_p.def_linearize
 def _tangent_linearize(
-    primals: Sequence[Array], nonzero: Sequence[bool], params: LoopTangentParams
-) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    primals: Arrays, nonzero: Sequence[bool], params: LoopTangentParams
+) -> LinearizeResult:
     if not any(nonzero[: params.num_residuals]):
         outs = bind(loop_tangent_p, primals, params)
 
@@ -118,14 +133,12 @@ def _tangent_linearize(
 
 @loop_tangent_p.def_transpose
 def _tangent_transpose(
-    cotangents: Sequence[Tangent],
-    operands: Sequence[Array | Var],
-    params: LoopTangentParams,
-) -> Sequence[Tangent | None]:
+    cotangents: Tangents, operands: Operands, params: LoopTangentParams
+) -> Cotangents:
     n = params.num_residuals
     residuals: list[Array] = []
     for x in operands[:n]:
-        if isinstance(x, Var):
+        if isinstance(x, UndefinedPrimal):
             raise not_linear(loop_tangent_p.name, "the state at which the loop is differentiated")
         residuals.append(x)
     given = [
@@ -137,17 +150,17 @@ def _tangent_transpose(
     # What is known among the tangents (zeros) gets none.
     return [
         *[None] * n,
-        *(ct if isinstance(x, Var) else None for ct, x in zip(found, operands[n:], strict=True)),
+        *(
+            ct if isinstance(x, UndefinedPrimal) else None
+            for ct, x in zip(found, operands[n:], strict=True)
+        ),
     ]
 
 
 @loop_tangent_p.def_batch
 def _tangent_batch(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: LoopTangentParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: LoopTangentParams
+) -> BatchResult:
     # All tangents and cotangents are batched, so that the two stay each other's transpose.
     n = params.num_residuals
     tangents = [

@@ -15,15 +15,8 @@ from tinyjax.core.primitive import MappedAxis
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import add, convert_element_type, lt
-from tinyjax.primitives.shape import (
-    concatenate,
-    expand_dims,
-    full,
-    move_batch_axis,
-    reshape,
-    rev,
-    slice_in_dim,
-)
+from tinyjax.primitives.shape import expand_dims, full, move_batch_axis, reshape, rev
+from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.transforms.batching import batch_flat
 
 S = TypeVar("S")

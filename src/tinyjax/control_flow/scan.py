@@ -35,26 +35,41 @@ from tinyjax.core.jaxpr import (
     subjaxprs,
 )
 from tinyjax.core.lowering import lower_jaxpr
-from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import (
+    STEPWISE,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    LinearizeResult,
+    MappedAxis,
+    Operands,
+    Primitive,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
 from tinyjax.core.programs import INLINED
 from tinyjax.core.simplify import dce
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import base_trace, bind
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
-from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.rules import add_arrays
 from tinyjax.primitives.shape import (
     ReshapeParams,
-    concatenate,
     full,
     move_batch_axis,
     moveaxis,
     reshape,
     reshape_p,
-    slice_in_dim,
     squeeze,
     zeros_like,
 )
+from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import batch_jaxpr
@@ -97,13 +112,13 @@ scan_p: Primitive[ScanParams] = Primitive("scan", ScanParams)
 
 
 @scan_p.def_evaluate
-def _scan_evaluate(args: Sequence[Array], params: ScanParams) -> Sequence[Array]:
+def _scan_evaluate(args: Arrays, params: ScanParams) -> Arrays:
     # Whoever writes a loop of this kind asks for a staged one: it runs compiled.
     return evaluate_compiled(scan_p, args, params)
 
 
 @scan_p.def_rule(STEPWISE)
-def _scan_stepwise(args: Sequence[Array], params: ScanParams) -> Sequence[Array]:
+def _scan_stepwise(args: Arrays, params: ScanParams) -> Arrays:
     m, length = params.num_carry, params.length
     consts, carry, xs = split(args, params.num_consts, m)
     parts: list[list[Array]] = []
@@ -126,7 +141,7 @@ def _scan_stepwise(args: Sequence[Array], params: ScanParams) -> Sequence[Array]
 
 
 @scan_p.def_abstract_eval
-def _scan_type(avals: Sequence[ShapedArray], params: ScanParams) -> Sequence[ShapedArray]:
+def _scan_type(avals: Avals, params: ScanParams) -> Avals:
     jaxpr, m, n = params.jaxpr, params.num_carry, params.num_consts + params.num_carry
     carry = jaxpr.in_avals[params.num_consts : n]
     expected = [*jaxpr.in_avals[:n], *stacked(jaxpr.in_avals[n:], params.length)]
@@ -256,9 +271,7 @@ def scan_body_jvp(
 
 
 @scan_p.def_jvp
-def _scan_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: ScanParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _scan_jvp(primals: Arrays, tangents: Tangents, params: ScanParams) -> JvpResult:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     nonzero = [t is not ZERO for t in tangents]
     nz_consts, _, nz_xs = split(nonzero, k, m)
@@ -288,8 +301,8 @@ def _scan_jvp(
 
 
 def linearize_stacking(
-    primals: Sequence[Array], nonzero: Sequence[bool], params: ScanParams
-) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    primals: Arrays, nonzero: Sequence[bool], params: ScanParams
+) -> LinearizeResult:
     """Run a loop that stacks the residuals of every turn, for a loop over those."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     nz_consts, nz_init, nz_xs = split(nonzero, k, m)
@@ -416,11 +429,9 @@ def _scan_depends(params: ScanParams, given: tuple[bool, ...]) -> tuple[bool, ..
 
 
 @scan_p.def_transpose
-def _scan_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: ScanParams
-) -> Sequence[Tangent | None]:
+def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams) -> Cotangents:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    lin_consts, lin_init, lin_xs = split([type(x) is Var for x in operands], k, m)
+    lin_consts, lin_init, lin_xs = split([type(x) is UndefinedPrimal for x in operands], k, m)
 
     def of_body(carry: tuple[bool, ...]) -> Sequence[bool]:
         return depends(jaxpr, (*lin_consts, *carry, *lin_xs))[:m]
@@ -488,7 +499,7 @@ def _scan_transpose(
 
 
 def _known_operands(
-    operands: Sequence[Array | Var], lin_carry: Sequence[bool], params: ScanParams
+    operands: Operands, lin_carry: Sequence[bool], params: ScanParams
 ) -> tuple[list[Array], list[Array]]:
     """The values that a transposed body reads: constants, and slices by turn.
 
@@ -496,16 +507,16 @@ def _known_operands(
     """
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     consts, carry, xs = split(operands, k, m)
-    known = [x for x in consts if not isinstance(x, Var)]
-    known_xs = [x for x in xs if not isinstance(x, Var)]
+    known = [x for x in consts if not isinstance(x, UndefinedPrimal)]
+    known_xs = [x for x in xs if not isinstance(x, UndefinedPrimal)]
     first = [
         x
         for x, is_linear in zip(carry, lin_carry, strict=True)
-        if not (is_linear or isinstance(x, Var))
+        if not (is_linear or isinstance(x, UndefinedPrimal))
     ]
     if not first:
         return known, known_xs
-    marks = [isinstance(x, Var) for x in operands]
+    marks = [isinstance(x, UndefinedPrimal) for x in operands]
     marks[k : k + m] = lin_carry
     linear: set[Atom] = {v for v, mark in zip(jaxpr.in_binders, marks, strict=True) if mark}
     eqns = []
@@ -528,8 +539,8 @@ def _instantiate(tangent: Tangent, like: Var) -> Array:
 
 @scan_p.def_batch
 def _scan_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: ScanParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ScanParams
+) -> BatchResult:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     consts, carry, xs = split(values, k, m)
     ax_consts, ax_carry, ax_xs = split(axes, k, m)

@@ -24,6 +24,7 @@ from tinyjax.control_flow.common import convert_all, split
 from tinyjax.control_flow.while_loop import bind_while
 from tinyjax.core.array import Array
 from tinyjax.core.staging import stage
+from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.cumulative import cumsum
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from tinyjax.primitives.elementwise import (
@@ -45,7 +46,8 @@ from tinyjax.primitives.elementwise import (
     sub,
 )
 from tinyjax.primitives.reduce import argmin, reduce_min, reduce_or
-from tinyjax.primitives.shape import broadcast_in_dim, concatenate, full, full_like, iota, slice_
+from tinyjax.primitives.shape import full, full_like, iota
+from tinyjax.primitives.slicing import concatenate, slice_
 
 #: Turns are counted, and the cost of a schedule is, in this dtype.
 INT: Final = dtypes.int64

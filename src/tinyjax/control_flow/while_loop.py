@@ -26,22 +26,27 @@ from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
 from tinyjax.core.lowering import lower_jaxpr
-from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import (
+    STEPWISE,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    JvpResult,
+    MappedAxis,
+    Primitive,
+    Tangents,
+)
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import base_trace, bind
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
+from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import rem, select
 from tinyjax.primitives.reduce import reduce_min, reduce_or
-from tinyjax.primitives.shape import (
-    broadcast_in_dim,
-    full_like,
-    iota,
-    move_batch_axis,
-    moveaxis,
-    zeros_like,
-)
+from tinyjax.primitives.shape import full_like, iota, move_batch_axis, moveaxis, zeros_like
 from tinyjax.primitives.stop_gradient import stop_gradient
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
@@ -75,13 +80,13 @@ while_p: Primitive[WhileParams] = Primitive("while", WhileParams)
 
 
 @while_p.def_evaluate
-def _while_evaluate(args: Sequence[Array], params: WhileParams) -> Sequence[Array]:
+def _while_evaluate(args: Arrays, params: WhileParams) -> Arrays:
     # Whoever writes a loop of this kind asks for a staged one: it runs compiled.
     return evaluate_compiled(while_p, args, params)
 
 
 @while_p.def_rule(STEPWISE)
-def _while_stepwise(args: Sequence[Array], params: WhileParams) -> Sequence[Array]:
+def _while_stepwise(args: Arrays, params: WhileParams) -> Arrays:
     fixed, other, state = split(args, params.num_condition, params.num_body)
     with base_trace().iterate("while") as turn:
         for i in count():
@@ -94,7 +99,7 @@ def _while_stepwise(args: Sequence[Array], params: WhileParams) -> Sequence[Arra
 
 
 @while_p.def_abstract_eval
-def _while_type(avals: Sequence[ShapedArray], params: WhileParams) -> Sequence[ShapedArray]:
+def _while_type(avals: Avals, params: WhileParams) -> Avals:
     fixed, other, state = split(avals, params.num_condition, params.num_body)
     condition, body = params.condition, params.body
     if not (
@@ -165,9 +170,7 @@ def body_jvp(
 
 
 @while_p.def_jvp
-def _while_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: WhileParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _while_jvp(primals: Arrays, tangents: Tangents, params: WhileParams) -> JvpResult:
     nz_other, nz_state, staged = body_jvp(params, [t is not ZERO for t in tangents])
     fixed, other, state = split(primals, params.num_condition, params.num_body)
     _, t_other, t_state = split(tangents, params.num_condition, params.num_body)
@@ -202,8 +205,8 @@ def _while_jvp(
 
 @while_p.def_batch
 def _while_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: WhileParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: WhileParams
+) -> BatchResult:
     n, m = params.num_condition, params.num_body
     consts = [
         x if axis is None else moveaxis(x, axis, 0)

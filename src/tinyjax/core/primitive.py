@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from enum import Enum
 from typing import (
-    TYPE_CHECKING,
     Any,
     ClassVar,
     Final,
@@ -21,21 +20,17 @@ from typing import (
     NoReturn,
     TypeAlias,
     TypeVar,
-    Union,
     overload,
 )
 
 import attrs
 
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.dtypes import HostArray, HostResult
 from tinyjax.errors import ArgumentError, MissingRuleError
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value
-
-if TYPE_CHECKING:  # the types of rules mention what is built on primitives
-    from tinyjax.core.array import Array
-    from tinyjax.core.jaxpr import Var
+from tinyjax.stablehlo.types import Values
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -48,7 +43,7 @@ class SymbolicZero(Enum):
 
 
 ZERO: Final = SymbolicZero.ZERO
-Tangent: TypeAlias = Union["Array", Literal[SymbolicZero.ZERO]]
+Tangent: TypeAlias = Array | Literal[SymbolicZero.ZERO]
 
 
 @attrs.frozen(eq=False)
@@ -82,41 +77,45 @@ class MappedAxis:
     taking_part: Participation | None = attrs.field(default=None, eq=False)
 
 
+@attrs.frozen(eq=False)
+class UndefinedPrimal:
+    """An operand without a value: one that a transposed primitive is linear in."""
+
+    aval: ShapedArray
+
+
+# What rules take and return. Operands come first, as a sequence, then the parameters.
+
+Hosts: TypeAlias = Sequence[HostArray]
+HostResults: TypeAlias = Sequence[HostResult]
+Arrays: TypeAlias = Sequence[Array]
+Avals: TypeAlias = Sequence[ShapedArray]
+Tangents: TypeAlias = Sequence[Tangent]
+Operands: TypeAlias = Sequence[Array | UndefinedPrimal]
+Cotangents: TypeAlias = Sequence[Tangent | None]
+BatchAxes: TypeAlias = Sequence[int | None]
+JvpResult: TypeAlias = tuple[Arrays, Tangents]
+LinearizeResult: TypeAlias = tuple[Arrays, Sequence[bool], Callable[[Arrays], Arrays]]
+BatchResult: TypeAlias = tuple[Arrays, BatchAxes]
+
 #: NumPy arrays in, NumPy arrays out: eager evaluation, and the oracle for the compiled one.
-ImplRule = Callable[[Sequence[HostArray], P], Sequence[HostResult]]
+ImplRule = Callable[[Hosts, P], HostResults]
 #: Values in, values out: evaluation of primitives that are themselves programs.
-EvaluateRule = Callable[[Sequence["Array"], P], Sequence["Array"]]
+EvaluateRule = Callable[[Arrays, P], Arrays]
 #: Types of the operands to types of the results; raises where the operands do not fit.
-AbstractEvalRule = Callable[[Sequence[ShapedArray], P], Sequence[ShapedArray]]
+AbstractEvalRule = Callable[[Avals, P], Avals]
 #: Writes StableHLO and returns the results.
-LoweringRule = Callable[[Lowering, Sequence[Value], P], Sequence[Value]]
-#: Primals and tangents to primals and tangents.
-JvpRule = Callable[
-    [Sequence["Array"], Sequence[Tangent], P],
-    tuple[Sequence["Array"], Sequence[Tangent]],
-]
+LoweringRule = Callable[[Lowering, Values, P], Values]
+#: Primals and tangents to primals and tangents. Not all the tangents are ``ZERO``.
+JvpRule = Callable[[Arrays, Tangents, P], JvpResult]
 #: Primals, and which have tangents, to primals, which results have tangents, and the tangent map.
 #: The map takes and returns the tangents that are there, and only those.
-LinearizeRule = Callable[
-    [Sequence["Array"], Sequence[bool], P],
-    tuple[Sequence["Array"], Sequence[bool], Callable[[Sequence["Array"]], Sequence["Array"]]],
-]
-#: Cotangents of the results to cotangents of the operands. An operand the primitive is linear in
-#: comes as its variable, since it has no value; the others come as values and get None.
-TransposeRule = Callable[
-    [Sequence[Tangent], Sequence["Array | Var"], P],
-    Sequence[Tangent | None],
-]
-#: The mapped axis, operands and their batch axes to results and theirs.
-BatchRule = Callable[
-    [MappedAxis, Sequence["Array"], Sequence[int | None], P],
-    tuple[Sequence["Array"], Sequence[int | None]],
-]
-#: The same for a primitive that names the axis being batched.
-CollectiveRule = Callable[
-    [MappedAxis, Sequence["Array"], Sequence[int | None], P],
-    tuple[Sequence["Array"], Sequence[int | None]],
-]
+LinearizeRule = Callable[[Arrays, Sequence[bool], P], LinearizeResult]
+#: Cotangents of the results, not all of them ``ZERO``, to cotangents of the operands. An operand
+#: the primitive is linear in comes undefined; the others come as values and get None.
+TransposeRule = Callable[[Tangents, Operands, P], Cotangents]
+#: The mapped axis, operands and their batch axes to results and theirs; of a collective too.
+BatchRule = Callable[[MappedAxis, Arrays, BatchAxes, P], BatchResult]
 
 
 class Params:
@@ -216,7 +215,7 @@ class Rules(Generic[P]):
     linearize: LinearizeRule[P] | None
     transpose: TransposeRule[P]
     batch: BatchRule[P]
-    collective: CollectiveRule[P] | None
+    collective: BatchRule[P] | None
     extensions: dict[RuleKey[Any], Any]
     registered: list[str]
     #: Counts rules replaced and primitives of the same name before this one: a program compiled
@@ -387,7 +386,7 @@ class Primitive(Generic[P]):
         self.rules.batch = rule
         return rule
 
-    def def_collective(self, rule: CollectiveRule[P]) -> CollectiveRule[P]:
+    def def_collective(self, rule: BatchRule[P]) -> BatchRule[P]:
         """Register what it does to the batch axis that its ``axis_name`` parameter names."""
         self._register("collective", rule)
         self.rules.collective = rule

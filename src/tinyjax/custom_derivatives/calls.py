@@ -20,7 +20,23 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.closures import each_searched_once, holds_tracer, tracers_in
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import (
+    STEPWISE,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    LinearizeResult,
+    MappedAxis,
+    Operands,
+    Primitive,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
 from tinyjax.core.programs import INLINED
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import (
@@ -34,7 +50,7 @@ from tinyjax.core.trace import (
 )
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import DifferentiationError
-from tinyjax.primitives.shape import instantiate
+from tinyjax.primitives.rules import instantiate
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_flat
@@ -308,14 +324,12 @@ def _reopened(params: CustomCallParams) -> Callable[..., Sequence[Array]]:
 
 @custom_call_p.def_rule(STEPWISE)
 @custom_call_p.def_evaluate
-def _custom_call_evaluate(args: Sequence[Array], params: CustomCallParams) -> Sequence[Array]:
+def _custom_call_evaluate(args: Arrays, params: CustomCallParams) -> Arrays:
     return eval_jaxpr(params.jaxpr, args)
 
 
 @custom_call_p.def_abstract_eval
-def _custom_call_type(
-    avals: Sequence[ShapedArray], params: CustomCallParams
-) -> Sequence[ShapedArray]:
+def _custom_call_type(avals: Avals, params: CustomCallParams) -> Avals:
     return params.jaxpr.out_avals
 
 
@@ -330,16 +344,14 @@ def _custom_call_lowering(b: Lowering, operands: Values, params: CustomCallParam
 
 
 @custom_call_p.def_jvp
-def _custom_call_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: CustomCallParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _custom_call_jvp(primals: Arrays, tangents: Tangents, params: CustomCallParams) -> JvpResult:
     return jvp_flat(_reopened(params), primals, tangents)
 
 
 @custom_call_p.def_linearize
 def _custom_call_linearize(
-    primals: Sequence[Array], nonzero: Sequence[bool], params: CustomCallParams
-) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    primals: Arrays, nonzero: Sequence[bool], params: CustomCallParams
+) -> LinearizeResult:
     linearized = linearize_flat(_reopened(params), primals, nonzero)
     jaxpr, residuals = linearized.jaxpr, linearized.residuals
     return (
@@ -351,12 +363,12 @@ def _custom_call_linearize(
 
 @custom_call_p.def_transpose
 def _custom_call_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: CustomCallParams
-) -> Sequence[Tangent | None]:
-    linear = tuple(isinstance(x, Var) for x in operands)
+    cotangents: Tangents, operands: Operands, params: CustomCallParams
+) -> Cotangents:
+    linear = tuple(isinstance(x, UndefinedPrimal) for x in operands)
     nonzero = tuple(ct is not ZERO for ct in cotangents)
     transposed = transpose_jaxpr(params.jaxpr, linear, nonzero)
-    known = [x for x in operands if not isinstance(x, Var)]
+    known = [x for x in operands if not isinstance(x, UndefinedPrimal)]
     given = [ct for ct in cotangents if ct is not ZERO]
     staged = transposed.staged
     outs = iter(eval_jaxpr(staged.jaxpr, [*staged.consts, *known, *given]))
@@ -366,9 +378,6 @@ def _custom_call_transpose(
 
 @custom_call_p.def_batch
 def _custom_call_batch(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: CustomCallParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CustomCallParams
+) -> BatchResult:
     return batch_flat(_reopened(params), mapped, values, axes)

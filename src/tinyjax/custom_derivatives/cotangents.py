@@ -6,12 +6,25 @@ import attrs
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import (
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    MappedAxis,
+    Operands,
+    Primitive,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
 from tinyjax.core.trace import bind
 from tinyjax.errors import DifferentiationError
+from tinyjax.primitives.broadcast import reduce_sum
 from tinyjax.primitives.elementwise import mul
-from tinyjax.primitives.reduce import reduce_sum
 from tinyjax.primitives.shape import full_like, move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -50,12 +63,12 @@ def _forward_mode(name: str) -> DifferentiationError:
 
 
 @custom_vjp_tangent_p.def_evaluate
-def _tangent_evaluate(args: Sequence[Array], params: PullBackParams) -> Sequence[Array]:
+def _tangent_evaluate(args: Arrays, params: PullBackParams) -> Arrays:
     raise _forward_mode(params.name)
 
 
 @custom_vjp_tangent_p.def_abstract_eval
-def _tangent_type(avals: Sequence[ShapedArray], params: PullBackParams) -> Sequence[ShapedArray]:
+def _tangent_type(avals: Avals, params: PullBackParams) -> Avals:
     return params.out_avals
 
 
@@ -65,33 +78,29 @@ def _tangent_lowering(b: Lowering, operands: Values, params: PullBackParams) -> 
 
 
 @custom_vjp_tangent_p.def_jvp
-def _tangent_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: PullBackParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _tangent_jvp(primals: Arrays, tangents: Tangents, params: PullBackParams) -> JvpResult:
     raise _forward_mode(params.name)
 
 
 @custom_vjp_tangent_p.def_transpose
 def _tangent_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: PullBackParams
-) -> Sequence[Tangent | None]:
+    cotangents: Tangents, operands: Operands, params: PullBackParams
+) -> Cotangents:
     n = params.num_residuals
-    residuals = [x for x in operands[:n] if not isinstance(x, Var)]
+    residuals = [x for x in operands[:n] if not isinstance(x, UndefinedPrimal)]
     assert len(residuals) == n, "residuals are no tangents"
     found = params.backward(residuals, cotangents)
     # a linear operand that has a value is a zero that was made for the operand's sake
     return [None] * n + [
-        ct if isinstance(x, Var) else None for x, ct in zip(operands[n:], found, strict=True)
+        ct if isinstance(x, UndefinedPrimal) else None
+        for x, ct in zip(operands[n:], found, strict=True)
     ]
 
 
 @custom_vjp_tangent_p.def_batch
 def _tangent_batch(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: PullBackParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: PullBackParams
+) -> BatchResult:
     n, size = params.num_residuals, mapped.size
 
     def gather(ct: Array, axis: int | None, to: int | None) -> Array:

@@ -28,8 +28,7 @@ from tinyjax.dtypes import float0, is_inexact, kind
 from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.families import add_arrays
-from tinyjax.primitives.shape import instantiate
+from tinyjax.primitives.rules import add_arrays, instantiate
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")

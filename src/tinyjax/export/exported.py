@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -14,8 +14,22 @@ from tinyjax.control_flow import map_
 from tinyjax.core.array import Array, splat
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays
-from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
-from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.primitive import (
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    MappedAxis,
+    Operands,
+    Params,
+    Primitive,
+    Tangents,
+    UndefinedPrimal,
+)
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
 from tinyjax.dtypes import is_inexact
@@ -23,7 +37,8 @@ from tinyjax.errors import ArgumentError, DifferentiationError, ExportError
 from tinyjax.export.format import Content, decode, encode
 from tinyjax.frames import describe_function
 from tinyjax.jit import JitFunction, JitParams, jit, jit_p
-from tinyjax.primitives.shape import instantiate, moveaxis
+from tinyjax.primitives.rules import instantiate
+from tinyjax.primitives.shape import moveaxis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.stages import Lowered, check_arguments
@@ -68,12 +83,12 @@ call_exported_p: Primitive[CallExportedParams] = Primitive("call_exported", Call
 
 
 @call_exported_p.def_evaluate
-def _call_evaluate(args: Sequence[Array], params: CallExportedParams) -> Sequence[Array]:
+def _call_evaluate(args: Arrays, params: CallExportedParams) -> Arrays:
     return bind(jit_p, args, JitParams(_calling(params.program), params.program.name))
 
 
 @call_exported_p.def_abstract_eval
-def _call_type(avals: Sequence[ShapedArray], params: CallExportedParams) -> Sequence[ShapedArray]:
+def _call_type(avals: Avals, params: CallExportedParams) -> Avals:
     program = params.program
     given, expected = ([(a.shape, a.dtype) for a in types] for types in (avals, program.in_avals))
     if given != expected:
@@ -92,9 +107,7 @@ def _call_lowering(b: Lowering, operands: Values, params: CallExportedParams) ->
 
 
 @call_exported_p.def_jvp
-def _call_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: CallExportedParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _call_jvp(primals: Arrays, tangents: Tangents, params: CallExportedParams) -> JvpResult:
     program = params.program
     if program.vjp is None:
         raise DifferentiationError(
@@ -116,11 +129,8 @@ def _call_jvp(
 
 @call_exported_p.def_batch
 def _call_batch(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: CallExportedParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CallExportedParams
+) -> BatchResult:
     # Its shapes are fixed, so it is called for one example after the other.
     examples = [moveaxis(x, i, 0) for x, i in zip(values, axes, strict=True) if i is not None]
 
@@ -164,14 +174,12 @@ def _forward_mode(name: str) -> DifferentiationError:
 
 
 @exported_tangent_p.def_evaluate
-def _tangent_evaluate(args: Sequence[Array], params: ExportedTangentParams) -> Sequence[Array]:
+def _tangent_evaluate(args: Arrays, params: ExportedTangentParams) -> Arrays:
     raise _forward_mode(params.name)
 
 
 @exported_tangent_p.def_abstract_eval
-def _tangent_type(
-    avals: Sequence[ShapedArray], params: ExportedTangentParams
-) -> Sequence[ShapedArray]:
+def _tangent_type(avals: Avals, params: ExportedTangentParams) -> Avals:
     return params.out_avals
 
 
@@ -181,27 +189,22 @@ def _tangent_lowering(b: Lowering, operands: Values, params: ExportedTangentPara
 
 
 @exported_tangent_p.def_jvp
-def _tangent_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: ExportedTangentParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _tangent_jvp(primals: Arrays, tangents: Tangents, params: ExportedTangentParams) -> JvpResult:
     raise _forward_mode(params.name)
 
 
 @exported_tangent_p.def_batch
 def _tangent_batch(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: ExportedTangentParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ExportedTangentParams
+) -> BatchResult:
     raise _forward_mode(params.name)
 
 
 @exported_tangent_p.def_transpose
 def _tangent_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: ExportedTangentParams
-) -> Sequence[Tangent | None]:
-    args = [x for x in operands[: params.num_args] if not isinstance(x, Var)]
+    cotangents: Tangents, operands: Operands, params: ExportedTangentParams
+) -> Cotangents:
+    args = [x for x in operands[: params.num_args] if not isinstance(x, UndefinedPrimal)]
     assert len(args) == params.num_args, "the program's arguments are no tangents"
     given = [
         splat(0, aval) if ct is ZERO else ct
@@ -210,7 +213,7 @@ def _tangent_transpose(
     found = params.vjp().call(*args, *given)
     # a linear operand that has a value is a zero that was made for the operand's sake
     return [None] * len(args) + [
-        ct if isinstance(x, Var) else None
+        ct if isinstance(x, UndefinedPrimal) else None
         for x, ct in zip(operands[len(args) :], found, strict=True)
     ]
 

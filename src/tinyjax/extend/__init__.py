@@ -7,8 +7,11 @@ Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`
 |---|---|
 | ``Primitive``, ``Params``, ``NoParams``, ``NO_PARAMS`` | an operation, and its parameters |
 | ``RuleKey`` | a kind of rule that a new transformation asks primitives for |
-| ``unary``, ``binary``, ``composed`` | elementwise primitives; a lowering made of others |
-| ``Lowering`` | writes StableHLO, for a primitive's lowering rule |
+| ``elementwise``, ``composed`` | elementwise primitives; a lowering made of others |
+| ``def_derivatives``, ``def_transposes`` | rules as tables, a formula for each operand |
+| ``def_linear``, ``def_constant`` | derivatives of what is linear, and of what has none |
+| ``Lowering``, ``Values`` | writes StableHLO, for a primitive's lowering rule; what it writes |
+| ``UndefinedPrimal`` | an operand of a transpose rule that has no value |
 | ``bind``, ``bind1`` | apply a primitive under the current trace |
 | ``Trace``, ``Tracer`` | an interpreter of primitives, and the values it interprets them on |
 | ``Running``, ``use_trace``, ``current_trace`` | make a trace the current one; which it is |
@@ -22,7 +25,16 @@ Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
-from tinyjax.core.primitive import NO_PARAMS, ZERO, NoParams, Params, Primitive, RuleKey, Tangent
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    NoParams,
+    Params,
+    Primitive,
+    RuleKey,
+    Tangent,
+    UndefinedPrimal,
+)
 from tinyjax.core.trace import (
     CustomCall,
     Running,
@@ -33,8 +45,10 @@ from tinyjax.core.trace import (
     current_trace,
     use_trace,
 )
-from tinyjax.primitives.families import binary, composed, unary
+from tinyjax.primitives.families import composed, elementwise
+from tinyjax.primitives.rules import def_constant, def_derivatives, def_linear, def_transposes
 from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
 
 __all__ = [
     "NO_PARAMS",
@@ -54,15 +68,20 @@ __all__ = [
     "Tangent",
     "Trace",
     "Tracer",
+    "UndefinedPrimal",
+    "Values",
     "Var",
     "as_array",
-    "binary",
     "bind",
     "bind1",
     "composed",
     "current_trace",
+    "def_constant",
+    "def_derivatives",
+    "def_linear",
+    "def_transposes",
+    "elementwise",
     "eval_jaxpr",
     "subjaxprs",
-    "unary",
     "use_trace",
 ]

@@ -12,14 +12,30 @@ import attrs
 
 from tinyjax.control_flow.common import close_over
 from tinyjax.core.array import Array, splat
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    STEPWISE,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    LinearizeResult,
+    MappedAxis,
+    Operands,
+    Params,
+    Primitive,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
-from tinyjax.primitives.families import add_arrays, not_linear
-from tinyjax.primitives.shape import instantiate, move_batch_axis
+from tinyjax.primitives.rules import add_arrays, instantiate, not_linear
+from tinyjax.primitives.shape import move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_jaxpr
@@ -78,12 +94,12 @@ def _bind_staged(
 
 @linear_call_p.def_rule(STEPWISE)
 @linear_call_p.def_evaluate
-def _call_evaluate(args: Sequence[Array], params: LinearCallParams) -> Sequence[Array]:
+def _call_evaluate(args: Arrays, params: LinearCallParams) -> Arrays:
     return eval_jaxpr(params.forward, args)
 
 
 @linear_call_p.def_abstract_eval
-def _call_type(avals: Sequence[ShapedArray], params: LinearCallParams) -> Sequence[ShapedArray]:
+def _call_type(avals: Avals, params: LinearCallParams) -> Avals:
     return params.forward.out_avals
 
 
@@ -93,9 +109,7 @@ def _call_lowering(b: Lowering, operands: Values, params: LinearCallParams) -> V
 
 
 @linear_call_p.def_jvp
-def _call_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: LinearCallParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _call_jvp(primals: Arrays, tangents: Tangents, params: LinearCallParams) -> JvpResult:
     n = params.num_residuals
     outs = bind(linear_call_p, primals, params)
     _, change = jvp_flat(
@@ -123,8 +137,8 @@ def _add_own(
 
 @linear_call_p.def_linearize
 def _call_linearize(
-    primals: Sequence[Array], nonzero: Sequence[bool], params: LinearCallParams
-) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    primals: Arrays, nonzero: Sequence[bool], params: LinearCallParams
+) -> LinearizeResult:
     n = params.num_residuals
     outs = bind(linear_call_p, primals, params)
     change = linearize_flat(
@@ -147,12 +161,10 @@ def _call_linearize(
 
 @linear_call_p.def_transpose
 def _call_transpose(
-    cotangents: Sequence[Tangent],
-    operands: Sequence[Array | Var],
-    params: LinearCallParams,
-) -> Sequence[Tangent | None]:
+    cotangents: Tangents, operands: Operands, params: LinearCallParams
+) -> Cotangents:
     n = params.num_residuals
-    residuals = [x for x in operands[:n] if not isinstance(x, Var)]
+    residuals = [x for x in operands[:n] if not isinstance(x, UndefinedPrimal)]
     if len(residuals) < n:
         raise not_linear("linear_call", "its residuals")
     given = [
@@ -163,17 +175,15 @@ def _call_transpose(
     found = bind(linear_call_p, (*residuals, *given), swapped)
     # a linear operand that has a value is a zero that was made for the operand's sake
     return [None] * n + [
-        ct if isinstance(x, Var) else None for x, ct in zip(operands[n:], found, strict=True)
+        ct if isinstance(x, UndefinedPrimal) else None
+        for x, ct in zip(operands[n:], found, strict=True)
     ]
 
 
 @linear_call_p.def_batch
 def _call_batch(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: LinearCallParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: LinearCallParams
+) -> BatchResult:
     n, size = params.num_residuals, mapped.size
     operands = [move_batch_axis(x, a, 0, size) for x, a in zip(values[n:], axes[n:], strict=True)]
 

@@ -18,17 +18,34 @@ from tinyjax.core.array import Array, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path, split_aux
 from tinyjax.core.checking import checked
-from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitive import STEPWISE, ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    STEPWISE,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    LinearizeResult,
+    MappedAxis,
+    Operands,
+    Params,
+    Primitive,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import Running, bind
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
 from tinyjax.implicit.vectors import strong
 from tinyjax.primitives.elementwise import convert_element_type, neg
-from tinyjax.primitives.families import add_arrays, not_linear
-from tinyjax.primitives.shape import full, instantiate, move_batch_axis
+from tinyjax.primitives.rules import add_arrays, instantiate, not_linear
+from tinyjax.primitives.shape import full, move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_jaxpr
@@ -67,12 +84,12 @@ custom_linear_solve_p: Primitive[LinearSolveParams] = Primitive(
 
 @custom_linear_solve_p.def_rule(STEPWISE)
 @custom_linear_solve_p.def_evaluate
-def _solve_evaluate(args: Sequence[Array], params: LinearSolveParams) -> Sequence[Array]:
+def _solve_evaluate(args: Arrays, params: LinearSolveParams) -> Arrays:
     return eval_jaxpr(params.solve, args)
 
 
 @custom_linear_solve_p.def_abstract_eval
-def _solve_type(avals: Sequence[ShapedArray], params: LinearSolveParams) -> Sequence[ShapedArray]:
+def _solve_type(avals: Avals, params: LinearSolveParams) -> Avals:
     return params.solve.out_avals
 
 
@@ -98,9 +115,7 @@ def _sub(a: Tangent, b: Tangent) -> Tangent:
 
 
 @custom_linear_solve_p.def_jvp
-def _solve_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: LinearSolveParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _solve_jvp(primals: Arrays, tangents: Tangents, params: LinearSolveParams) -> JvpResult:
     n, k = params.num_consts, params.size
     outs = bind(custom_linear_solve_p, primals, params)
     consts, x = primals[:n], outs[:k]
@@ -127,8 +142,8 @@ def _tangent_solution(
 
 @custom_linear_solve_p.def_linearize
 def _solve_linearize(
-    primals: Sequence[Array], nonzero: Sequence[bool], params: LinearSolveParams
-) -> tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]:
+    primals: Arrays, nonzero: Sequence[bool], params: LinearSolveParams
+) -> LinearizeResult:
     n, k = params.num_consts, params.size
     outs = bind(custom_linear_solve_p, primals, params)
     consts, x = primals[:n], outs[:k]
@@ -187,12 +202,10 @@ def _bind_staged(
 
 @custom_linear_solve_p.def_transpose
 def _solve_transpose(
-    cotangents: Sequence[Tangent],
-    operands: Sequence[Array | Var],
-    params: LinearSolveParams,
-) -> Sequence[Tangent | None]:
+    cotangents: Tangents, operands: Operands, params: LinearSolveParams
+) -> Cotangents:
     n = params.num_consts
-    consts = [x for x in operands[:n] if not isinstance(x, Var)]
+    consts = [x for x in operands[:n] if not isinstance(x, UndefinedPrimal)]
     if len(consts) < n:
         raise not_linear("custom_linear_solve", "its matrix")
     if params.transpose_solve is None:
@@ -215,17 +228,15 @@ def _solve_transpose(
     )
     # a linear operand that has a value is a zero that was made for the operand's sake
     return [None] * n + [
-        ct if isinstance(x, Var) else None for x, ct in zip(operands[n:], found, strict=True)
+        ct if isinstance(x, UndefinedPrimal) else None
+        for x, ct in zip(operands[n:], found, strict=True)
     ]
 
 
 @custom_linear_solve_p.def_batch
 def _solve_batch(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: LinearSolveParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: LinearSolveParams
+) -> BatchResult:
     n, size = params.num_consts, mapped.size
     right = [move_batch_axis(x, a, 0, size) for x, a in zip(values[n:], axes[n:], strict=True)]
     places = (*axes[:n], *([0] * len(right)))

@@ -31,10 +31,12 @@ from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.promotion import broadcast as _broadcast_arrays
 from tinyjax.numpy.promotion import broadcast_shapes, convert
 from tinyjax.primitives import bitcast as _bitcast
+from tinyjax.primitives import broadcast as _bc
 from tinyjax.primitives import cumulative as _cu
 from tinyjax.primitives import elementwise as _ew
 from tinyjax.primitives import reduce as _rd
 from tinyjax.primitives import shape as _sh
+from tinyjax.primitives import slicing as _sl
 from tinyjax.primitives import sort as _so
 from tinyjax.primitives import special as _sp
 from tinyjax.primitives import window as _wi
@@ -174,77 +176,75 @@ def _one_dtype(name: str, operands: Sequence[Array]) -> list[Array]:
 
 # Elementwise
 
-neg = _unary("neg", _ew.neg_p, "Return ``-x``.")
-sign = _unary("sign", _ew.sign_p, "Return -1, 0 or 1; for complex numbers ``x / abs(x)``.")
-abs = _unary("abs", _ew.abs_p, "Return the absolute value.")
-floor = _unary("floor", _ew.floor_p, "Return the greatest integer not above ``x``, as a float.")
-ceil = _unary("ceil", _ew.ceil_p, "Return the least integer not below ``x``, as a float.")
-is_finite = _unary("is_finite", _ew.is_finite_p, "Say where ``x`` is neither infinite nor NaN.")
-exp = _unary("exp", _ew.exp_p, "Return the exponential.")
-exp2 = _unary("exp2", _ew.exp2_p, "Return 2 to the power of ``x``.")
-expm1 = _unary("expm1", _ew.expm1_p, "Return ``exp(x) - 1``, accurate for small ``x``.")
-log = _unary("log", _ew.log_p, "Return the natural logarithm.")
-log1p = _unary("log1p", _ew.log1p_p, "Return ``log(1 + x)``, accurate for small ``x``.")
-sqrt = _unary("sqrt", _ew.sqrt_p, "Return the square root.")
-rsqrt = _unary("rsqrt", _ew.rsqrt_p, "Return one over the square root.")
-cbrt = _unary("cbrt", _ew.cbrt_p, "Return the cube root.")
-logistic = _unary("logistic", _ew.logistic_p, "Return ``1 / (1 + exp(-x))``.")
-sin = _unary("sin", _ew.sin_p, "Return the sine.")
-cos = _unary("cos", _ew.cos_p, "Return the cosine.")
-tan = _unary("tan", _ew.tan_p, "Return the tangent.")
-asin = _unary("asin", _ew.asin_p, "Return the angle whose sine is ``x``.")
-acos = _unary("acos", _ew.acos_p, "Return the angle whose cosine is ``x``.")
-atan = _unary("atan", _ew.atan_p, "Return the angle whose tangent is ``x``.")
-sinh = _unary("sinh", _ew.sinh_p, "Return the hyperbolic sine.")
-cosh = _unary("cosh", _ew.cosh_p, "Return the hyperbolic cosine.")
-tanh = _unary("tanh", _ew.tanh_p, "Return the hyperbolic tangent.")
-asinh = _unary("asinh", _ew.asinh_p, "Return the inverse of ``sinh``.")
-acosh = _unary("acosh", _ew.acosh_p, "Return the inverse of ``cosh``.")
-atanh = _unary("atanh", _ew.atanh_p, "Return the inverse of ``tanh``.")
-real = _unary("real", _ew.real_p, "Return the real part of a complex number.")
-imag = _unary("imag", _ew.imag_p, "Return the imaginary part of a complex number.")
-bitwise_not = _unary("bitwise_not", _ew.not_p, "Return the complement of the bits.")
-population_count = _unary(
-    "population_count", _ew.population_count_p, "Return how many bits are set."
-)
-erf = _unary("erf", _sp.erf_p, "Return the error function.")
-erfc = _unary("erfc", _sp.erfc_p, "Return ``1 - erf(x)``, accurate for large ``x``.")
-erf_inv = _unary("erf_inv", _sp.erf_inv_p, "Return the inverse of ``erf``.")
-lgamma = _unary("lgamma", _sp.lgamma_p, "Return the logarithm of the absolute gamma function.")
-digamma = _unary("digamma", _sp.digamma_p, "Return the derivative of ``lgamma``.")
+neg = _unary("neg", _ew.neg, "Return ``-x``.")
+sign = _unary("sign", _ew.sign, "Return -1, 0 or 1; for complex numbers ``x / abs(x)``.")
+abs = _unary("abs", _ew.abs_, "Return the absolute value.")
+floor = _unary("floor", _ew.floor, "Return the greatest integer not above ``x``, as a float.")
+ceil = _unary("ceil", _ew.ceil, "Return the least integer not below ``x``, as a float.")
+is_finite = _unary("is_finite", _ew.is_finite, "Say where ``x`` is neither infinite nor NaN.")
+exp = _unary("exp", _ew.exp, "Return the exponential.")
+exp2 = _unary("exp2", _ew.exp2, "Return 2 to the power of ``x``.")
+expm1 = _unary("expm1", _ew.expm1, "Return ``exp(x) - 1``, accurate for small ``x``.")
+log = _unary("log", _ew.log, "Return the natural logarithm.")
+log1p = _unary("log1p", _ew.log1p, "Return ``log(1 + x)``, accurate for small ``x``.")
+sqrt = _unary("sqrt", _ew.sqrt, "Return the square root.")
+rsqrt = _unary("rsqrt", _ew.rsqrt, "Return one over the square root.")
+cbrt = _unary("cbrt", _ew.cbrt, "Return the cube root.")
+logistic = _unary("logistic", _ew.logistic, "Return ``1 / (1 + exp(-x))``.")
+sin = _unary("sin", _ew.sin, "Return the sine.")
+cos = _unary("cos", _ew.cos, "Return the cosine.")
+tan = _unary("tan", _ew.tan, "Return the tangent.")
+asin = _unary("asin", _ew.asin, "Return the angle whose sine is ``x``.")
+acos = _unary("acos", _ew.acos, "Return the angle whose cosine is ``x``.")
+atan = _unary("atan", _ew.atan, "Return the angle whose tangent is ``x``.")
+sinh = _unary("sinh", _ew.sinh, "Return the hyperbolic sine.")
+cosh = _unary("cosh", _ew.cosh, "Return the hyperbolic cosine.")
+tanh = _unary("tanh", _ew.tanh, "Return the hyperbolic tangent.")
+asinh = _unary("asinh", _ew.asinh, "Return the inverse of ``sinh``.")
+acosh = _unary("acosh", _ew.acosh, "Return the inverse of ``cosh``.")
+atanh = _unary("atanh", _ew.atanh, "Return the inverse of ``tanh``.")
+real = _unary("real", _ew.real, "Return the real part of a complex number.")
+imag = _unary("imag", _ew.imag, "Return the imaginary part of a complex number.")
+bitwise_not = _unary("bitwise_not", _ew.not_, "Return the complement of the bits.")
+population_count = _unary("population_count", _ew.population_count, "Return how many bits are set.")
+erf = _unary("erf", _sp.erf, "Return the error function.")
+erfc = _unary("erfc", _sp.erfc, "Return ``1 - erf(x)``, accurate for large ``x``.")
+erf_inv = _unary("erf_inv", _sp.erf_inv, "Return the inverse of ``erf``.")
+lgamma = _unary("lgamma", _sp.lgamma, "Return the logarithm of the absolute gamma function.")
+digamma = _unary("digamma", _sp.digamma, "Return the derivative of ``lgamma``.")
 
-add = _binary("add", _ew.add_p, "Return ``x + y``; for bools the logical or.")
-sub = _binary("sub", _ew.sub_p, "Return ``x - y``.")
-mul = _binary("mul", _ew.mul_p, "Return ``x * y``; for bools the logical and.")
-div = _binary("div", _ew.div_p, "Return ``x / y``; for integers the quotient towards zero.")
-rem = _binary("rem", _ew.rem_p, "Return the remainder of ``div``, which has the sign of ``x``.")
-max = _binary("max", _ew.max_p, "Return the greater of two; NaN where either is.")
-min = _binary("min", _ew.min_p, "Return the lesser of two; NaN where either is.")
-atan2 = _binary("atan2", _ew.atan2_p, "Return the angle of the point ``(y, x)``.")
-nextafter = _binary("nextafter", _ew.nextafter_p, "Return the float next to ``x`` towards ``y``.")
-complex = _binary("complex", _ew.complex_p, "Return the number with these parts.")
-bitwise_and = _binary("bitwise_and", _ew.and_p, "Return the bits set in both.")
-bitwise_or = _binary("bitwise_or", _ew.or_p, "Return the bits set in either.")
-bitwise_xor = _binary("bitwise_xor", _ew.xor_p, "Return the bits set in one of the two.")
-shift_left = _binary("shift_left", _ew.shift_left_p, "Return ``x`` shifted left by ``y`` bits.")
+add = _binary("add", _ew.add, "Return ``x + y``; for bools the logical or.")
+sub = _binary("sub", _ew.sub, "Return ``x - y``.")
+mul = _binary("mul", _ew.mul, "Return ``x * y``; for bools the logical and.")
+div = _binary("div", _ew.div, "Return ``x / y``; for integers the quotient towards zero.")
+rem = _binary("rem", _ew.rem, "Return the remainder of ``div``, which has the sign of ``x``.")
+max = _binary("max", _ew.max_, "Return the greater of two; NaN where either is.")
+min = _binary("min", _ew.min_, "Return the lesser of two; NaN where either is.")
+atan2 = _binary("atan2", _ew.atan2, "Return the angle of the point ``(y, x)``.")
+nextafter = _binary("nextafter", _ew.nextafter, "Return the float next to ``x`` towards ``y``.")
+complex = _binary("complex", _ew.complex_, "Return the number with these parts.")
+bitwise_and = _binary("bitwise_and", _ew.and_, "Return the bits set in both.")
+bitwise_or = _binary("bitwise_or", _ew.or_, "Return the bits set in either.")
+bitwise_xor = _binary("bitwise_xor", _ew.xor_, "Return the bits set in one of the two.")
+shift_left = _binary("shift_left", _ew.shift_left, "Return ``x`` shifted left by ``y`` bits.")
 shift_right_logical = _binary(
     "shift_right_logical",
-    _ew.shift_right_logical_p,
+    _ew.shift_right_logical,
     "Return ``x`` shifted right by ``y`` bits, with zeros coming in.",
 )
 shift_right_arithmetic = _binary(
     "shift_right_arithmetic",
-    _ew.shift_right_arithmetic_p,
+    _ew.shift_right_arithmetic,
     "Return ``x`` shifted right by ``y`` bits, with copies of the sign coming in.",
 )
-eq = _binary("eq", _ew.eq_p, "Say where ``x == y``.")
-ne = _binary("ne", _ew.ne_p, "Say where ``x != y``.")
-lt = _binary("lt", _ew.lt_p, "Say where ``x < y``.")
-le = _binary("le", _ew.le_p, "Say where ``x <= y``.")
-gt = _binary("gt", _ew.gt_p, "Say where ``x > y``.")
-ge = _binary("ge", _ew.ge_p, "Say where ``x >= y``.")
-polygamma = _binary("polygamma", _sp.polygamma_p, "Return the ``m``-th derivative of ``digamma``.")
-zeta = _binary("zeta", _sp.zeta_p, "Return Hurwitz' zeta function.")
+eq = _binary("eq", _ew.eq, "Say where ``x == y``.")
+ne = _binary("ne", _ew.ne, "Say where ``x != y``.")
+lt = _binary("lt", _ew.lt, "Say where ``x < y``.")
+le = _binary("le", _ew.le, "Say where ``x <= y``.")
+gt = _binary("gt", _ew.gt, "Say where ``x > y``.")
+ge = _binary("ge", _ew.ge, "Say where ``x >= y``.")
+polygamma = _binary("polygamma", _sp.polygamma, "Return the ``m``-th derivative of ``digamma``.")
+zeta = _binary("zeta", _sp.zeta, "Return Hurwitz' zeta function.")
 
 
 def conj(x: ArrayLike) -> Array:
@@ -252,7 +252,7 @@ def conj(x: ArrayLike) -> Array:
     array = as_array(x)
     if not dtypes.is_complex(array.dtype):
         return complex(array, _sh.zeros_like(array))
-    return bind1(_ew.conj_p, (array,), NO_PARAMS)
+    return bind1(_ew.conj, (array,), NO_PARAMS)
 
 
 def square(x: ArrayLike) -> Array:
@@ -287,7 +287,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     base, exponent = as_array(x), as_array(y)
     if dtypes.is_inexact(base.dtype) and dtypes.is_integer(exponent.dtype):
         exponent = convert(exponent, base.dtype)
-    return bind1(_ew.pow_p, _pair("pow", base, exponent), NO_PARAMS)
+    return bind1(_ew.pow_, _pair("pow", base, exponent), NO_PARAMS)
 
 
 class RoundingMethod(Enum):
@@ -311,7 +311,7 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
         Array([1., 2., 3.], dtype=float32)
     """
     array = as_array(x)
-    nearest = bind1(_ew.round_p, (array,), NO_PARAMS)
+    nearest = bind1(_ew.round_, (array,), NO_PARAMS)
     if rounding_method is RoundingMethod.TO_NEAREST_EVEN:
         return nearest
     sign_ = _ew.sign(array)
@@ -341,7 +341,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     chosen, a, b = as_array(pred), as_array(on_true), as_array(on_false)
     a, b = _one_dtype("select", (a, b))
     if not chosen.shape and a.shape:
-        chosen = _sh.broadcast_in_dim(chosen, a.shape, ())
+        chosen = _bc.broadcast_in_dim(chosen, a.shape, ())
     return bind1(_ew.select_p, (chosen, a, b), NO_PARAMS)
 
 
@@ -395,7 +395,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
         DtypeError: the dtypes differ.
     """
     low, array, high = _pair("clamp", as_array(min), as_array(x), as_array(max))
-    return bind1(_ew.min_p, (bind1(_ew.max_p, (low, array), NO_PARAMS), high), NO_PARAMS)
+    return bind1(_ew.min_, (bind1(_ew.max_, (low, array), NO_PARAMS), high), NO_PARAMS)
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
@@ -480,7 +480,7 @@ def broadcast_in_dim(
         stretched = [i for i, n in enumerate(x.shape) if n == 1 != sizes[dims[i]]]
         x = _sh.squeeze(x, tuple(stretched)) if stretched else x
         dims = tuple(d for i, d in enumerate(dims) if i not in stretched)
-    return bind1(_sh.broadcast_in_dim_p, (x,), _sh.BroadcastParams(sizes, dims))
+    return bind1(_bc.broadcast_in_dim_p, (x,), _bc.BroadcastParams(sizes, dims))
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
@@ -631,8 +631,8 @@ def slice(
         integers(start_indices, "start_indices"),
         integers(limit_indices, "limit_indices"),
     )
-    params = _sh.SliceParams(starts, limits, steps)
-    return bind1(_sh.slice_p, (x,), params)
+    params = _sl.SliceParams(starts, limits, steps)
+    return bind1(_sl.slice_p, (x,), params)
 
 
 def slice_in_dim(
@@ -711,7 +711,7 @@ def pad(
             f"{padding_config}."
         )
     triples = tuple([(a, b, c) for a, b, c in config])
-    return bind1(_sh.pad_p, (x, value), _sh.PadParams(triples))
+    return bind1(_sl.pad_p, (x, value), _sl.PadParams(triples))
 
 
 def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
@@ -728,8 +728,8 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
     xs = [as_array(x) for x in listed(operands, "operands of concatenate")]
     if not xs:
         raise ArgumentError("concatenate needs at least one operand.")
-    params = _sh.ConcatenateParams(integer(dimension, "dimension"))
-    return bind1(_sh.concatenate_p, xs, params)
+    params = _sl.ConcatenateParams(integer(dimension, "dimension"))
+    return bind1(_sl.concatenate_p, xs, params)
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
@@ -771,7 +771,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
         raise ShapeError(
             f"split of axis {along} of {x.aval} needs sizes that add up to it, but got {parts}."
         )
-    return _sh.split(x, parts, along)
+    return _sl.split(x, parts, along)
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
@@ -786,7 +786,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     shape = tuple([n for pair in zip(times, x.shape, strict=True) for n in pair])
     dims = tuple(range(1, 2 * x.ndim, 2))
     return _sh.reshape(
-        _sh.broadcast_in_dim(x, shape, dims),
+        _bc.broadcast_in_dim(x, shape, dims),
         tuple([n * r for n, r in zip(x.shape, times, strict=True)]),
     )
 
@@ -836,7 +836,7 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike = None) -
         raise ShapeError(f"full needs a scalar, but got {value.aval}.")
     wanted = value.dtype if dtype is None else dtypes.check(dtype)
     weak = value.weak_type and dtype is None
-    return _sh.broadcast_in_dim(convert(value, wanted, weak), canonical_shape(shape), ())
+    return _bc.broadcast_in_dim(convert(value, wanted, weak), canonical_shape(shape), ())
 
 
 def full_like(
@@ -877,16 +877,16 @@ class Reduction(Protocol):
     def __call__(self, operand: ArrayLike, axes: Sequence[int]) -> Array: ...
 
 
-def _reduction(name: str, primitive: Primitive[_rd.ReduceParams], doc: str) -> Reduction:
+def _reduction(name: str, primitive: Primitive[_bc.ReduceParams], doc: str) -> Reduction:
     def fun(operand: ArrayLike, axes: Sequence[int]) -> Array:
         x = as_array(operand)
-        return bind1(primitive, (x,), _rd.ReduceParams(_axes_of(name, x, axes)))
+        return bind1(primitive, (x,), _bc.ReduceParams(_axes_of(name, x, axes)))
 
     _named(fun, name, doc)
     return fun
 
 
-reduce_sum = _reduction("reduce_sum", _rd.reduce_sum_p, "Return the sum over axes.")
+reduce_sum = _reduction("reduce_sum", _bc.reduce_sum_p, "Return the sum over axes.")
 reduce_prod = _reduction("reduce_prod", _rd.reduce_prod_p, "Return the product over axes.")
 reduce_max = _reduction("reduce_max", _rd.reduce_max_p, "Return the greatest over axes.")
 reduce_min = _reduction("reduce_min", _rd.reduce_min_p, "Return the least over axes.")
@@ -939,14 +939,14 @@ def _operation(name: str, computation: Callable[[Any, Any], Any], dtype: DType) 
     )
 
 
-_REDUCTIONS: dict[Primitive[NoParams], Primitive[_rd.ReduceParams]] = {
-    _ew.add_p: _rd.reduce_sum_p,
-    _ew.mul_p: _rd.reduce_prod_p,
-    _ew.max_p: _rd.reduce_max_p,
-    _ew.min_p: _rd.reduce_min_p,
-    _ew.and_p: _rd.reduce_and_p,
-    _ew.or_p: _rd.reduce_or_p,
-    _ew.xor_p: _rd.reduce_xor_p,
+_REDUCTIONS: dict[Primitive[NoParams], Primitive[_bc.ReduceParams]] = {
+    _ew.add: _bc.reduce_sum_p,
+    _ew.mul: _rd.reduce_prod_p,
+    _ew.max_: _rd.reduce_max_p,
+    _ew.min_: _rd.reduce_min_p,
+    _ew.and_: _rd.reduce_and_p,
+    _ew.or_: _rd.reduce_or_p,
+    _ew.xor_: _rd.reduce_xor_p,
 }
 
 
@@ -988,16 +988,16 @@ def reduce(
         axes = _axes_of("reduce", x, dimensions)
         if not axes:
             return x
-        out = bind1(found, (x,), _rd.ReduceParams(axes))
+        out = bind1(found, (x,), _bc.ReduceParams(axes))
         return bind1(operation, _pair("reduce", start, out), NO_PARAMS)
 
     return tree.map(one, operands, init_values)
 
 
 _WINDOW_REDUCTIONS: dict[Primitive[NoParams], Primitive[_wi.WindowParams]] = {
-    _ew.add_p: _wi.reduce_window_sum_p,
-    _ew.max_p: _wi.reduce_window_max_p,
-    _ew.min_p: _wi.reduce_window_min_p,
+    _ew.add: _wi.reduce_window_sum_p,
+    _ew.max_: _wi.reduce_window_max_p,
+    _ew.min_: _wi.reduce_window_min_p,
 }
 
 
@@ -1054,7 +1054,7 @@ def reduce_window(
             window_dilation,
         )
         out = bind1(found, (x,), params)
-        if operation is not _ew.add_p:
+        if operation is not _ew.add:
             return bind1(operation, _pair("reduce_window", start, out), NO_PARAMS)
         if start.concrete("the start of reduce_window's sum").any():
             raise ArgumentError(

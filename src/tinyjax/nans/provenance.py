@@ -15,7 +15,7 @@ import attrs
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.jaxpr import JaxprEqn, Var
-from tinyjax.core.primitive import ZERO, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, Cotangents, Operands, Primitive, Tangents
 from tinyjax.core.staging import Recorder, StagingTracer
 from tinyjax.core.trace import Trace, current_trace, evaluated_source, set_evaluated_source
 from tinyjax.frames import LaneAxis, TracedSource, traced_source
@@ -181,9 +181,7 @@ class SourcedTransposer(Transposer):
     def __exit__(self, *exception: object) -> None:
         set_evaluated_source(self._before)
 
-    def apply(
-        self, eqn: JaxprEqn, cotangents: Sequence[Tangent], operands: Sequence[Array | Var]
-    ) -> Sequence[Tangent | None]:
+    def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         source = traced_source(eqn.source, "tangent") if eqn.source is not None else None
         lanes = () if source is None else source.lanes
         if source is not None:
@@ -206,9 +204,9 @@ class SourcedTransposer(Transposer):
                 if made.source is not None and not isinstance(made.source, TracedSource):
                     own = traced_source(made.source, "backward")
                     recorder.eqns[i] = attrs.evolve(made, source=own)
-        for var, result in zip(operands, results, strict=True):
-            if isinstance(var, Var) and result is not None and result is not ZERO:
-                found = self._lanes_of.get(var, ())
+        for x, result in zip(eqn.inputs, results, strict=True):
+            if isinstance(x, Var) and result is not None and result is not ZERO:
+                found = self._lanes_of.get(x, ())
                 if found:
                     _add_lanes(result, found, (), since)
         return results

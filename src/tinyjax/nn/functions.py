@@ -31,12 +31,9 @@ from tinyjax.numpy.reductions import max as maximum_of
 from tinyjax.numpy.reductions import mean
 from tinyjax.numpy.reductions import sum as sum_of
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.shape import (
-    broadcast_in_dim,
-    full_like,
-    iota,
-    slice_in_dim,
-)
+from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.primitives.shape import full_like, iota
+from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.primitives.special import erfc
 from tinyjax.primitives.stop_gradient import stop_gradient
 from tinyjax.scipy.special import logsumexp

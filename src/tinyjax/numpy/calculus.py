@@ -17,8 +17,9 @@ from tinyjax.numpy.promotion import (
 )
 from tinyjax.numpy.taking import searchsorted
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.reduce import reduce_sum
-from tinyjax.primitives.shape import full, full_like, reshape, slice_in_dim
+from tinyjax.primitives.broadcast import reduce_sum
+from tinyjax.primitives.shape import full, full_like, reshape
+from tinyjax.primitives.slicing import slice_in_dim
 
 
 def _at(x: Array, start: int, limit: int, axis: int) -> Array:

@@ -23,16 +23,11 @@ from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, AxisError, ShapeError
 from tinyjax.numpy.promotion import arrays, convert, promote_dtypes
 from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.dot import dot_general
-from tinyjax.primitives.reduce import reduce_or, reduce_sum
-from tinyjax.primitives.shape import (
-    broadcast_in_dim,
-    moveaxis,
-    reshape,
-    slice_,
-    squeeze,
-    transpose,
-)
+from tinyjax.primitives.reduce import reduce_or
+from tinyjax.primitives.shape import moveaxis, reshape, squeeze, transpose
+from tinyjax.primitives.slicing import slice_
 
 Axes = tuple[int, ...]
 

@@ -52,9 +52,10 @@ from tinyjax.numpy.promotion import (
 from tinyjax.numpy.reductions import sum
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.reduce import reduce_and
-from tinyjax.primitives.shape import concatenate, iota, pad, reshape, slice_, transpose
 from tinyjax.primitives.shape import full as filled
 from tinyjax.primitives.shape import full_like as like
+from tinyjax.primitives.shape import iota, reshape, transpose
+from tinyjax.primitives.slicing import concatenate, pad, slice_
 
 Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 

@@ -23,7 +23,8 @@ from tinyjax.errors import (
     IndexingError,
 )
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
-from tinyjax.primitives.shape import concatenate, reshape
+from tinyjax.primitives.shape import reshape
+from tinyjax.primitives.slicing import concatenate
 from tinyjax.primitives.wrap_index import same_dtype, wrap_index
 
 

@@ -68,7 +68,8 @@ from tinyjax.primitives.scatter import (
     scatter_mul_p,
     scatter_p,
 )
-from tinyjax.primitives.shape import full_like, pad, reshape, rev, slice_
+from tinyjax.primitives.shape import full_like, reshape, rev
+from tinyjax.primitives.slicing import pad, slice_
 from tinyjax.primitives.wrap_index import same_dtype
 
 # Reading

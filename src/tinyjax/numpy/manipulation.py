@@ -43,8 +43,10 @@ from tinyjax.numpy.promotion import (
     convert,
     promote_dtypes,
 )
+from tinyjax.primitives import broadcast as bc
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import shape as sh
+from tinyjax.primitives import slicing as sl
 from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
 from tinyjax.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 
@@ -354,7 +356,7 @@ def concatenate(
     """
     xs = _parts("concatenate", arrays, dtype)
     if axis is None:
-        return sh.concatenate([sh.reshape(x, (x.size,)) for x in xs], 0)
+        return sl.concatenate([sh.reshape(x, (x.size,)) for x in xs], 0)
     first = xs[0]
     if not first.shape:
         raise ShapeError("concatenate cannot join arrays without axes. Use stack.")
@@ -366,7 +368,7 @@ def concatenate(
                 f"concatenate along axis {axis} needs arrays that agree in all other axes, but got "
                 f"shapes {' and '.join(str(y.shape) for y in (first, x))}."
             )
-    return sh.concatenate(xs, place)
+    return sl.concatenate(xs, place)
 
 
 concat = concatenate
@@ -391,7 +393,7 @@ def _parts(name: str, given: Sequence[ArrayLike] | Array, dtype: DTypeLike) -> l
 
 def _unstacked(x: Array, axis: int) -> list[Array]:
     return [
-        sh.squeeze(sh.slice_in_dim(x, i, i + 1, 1, axis), (axis,)) for i in range(x.shape[axis])
+        sh.squeeze(sl.slice_in_dim(x, i, i + 1, 1, axis), (axis,)) for i in range(x.shape[axis])
     ]
 
 
@@ -425,7 +427,7 @@ def stack(
         if x.shape != shape:
             raise ShapeError(f"stack needs arrays of one shape, but got {shape} and {x.shape}.")
     place = canonical_axis(axis, len(shape) + 1)
-    return sh.concatenate([sh.expand_dims(x, (place,)) for x in xs], place)
+    return sl.concatenate([sh.expand_dims(x, (place,)) for x in xs], place)
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
@@ -535,9 +537,9 @@ def _split(
         bounds = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in cuts], n]
     sizes = [stop - start for start, stop in pairwise(bounds)]
     if min(sizes) >= 0:
-        return sh.split(x, sizes, place)
+        return sl.split(x, sizes, place)
     return [
-        sh.slice_in_dim(x, start, max(start, stop), 1, place) for start, stop in pairwise(bounds)
+        sl.slice_in_dim(x, start, max(start, stop), 1, place) for start, stop in pairwise(bounds)
     ]
 
 
@@ -603,7 +605,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     ndim = max(x.ndim, len(times))
     times = (1,) * (ndim - len(times)) + times
     shape = (1,) * (ndim - x.ndim) + x.shape
-    apart = sh.broadcast_in_dim(
+    apart = bc.broadcast_in_dim(
         sh.reshape(x, shape),
         tuple([k for pair in zip(times, shape, strict=True) for k in pair]),
         tuple(range(1, 2 * ndim, 2)),
@@ -658,7 +660,7 @@ def repeat(
         shape = (*x.shape[: place + 1], times, *x.shape[place + 1 :])
         dims = tuple([i for i in range(x.ndim + 1) if i != place + 1])
         merged = (*x.shape[:place], n * times, *x.shape[place + 1 :])
-        return sh.reshape(sh.broadcast_in_dim(x, shape, dims), merged)
+        return sh.reshape(bc.broadcast_in_dim(x, shape, dims), merged)
     places = np.repeat(np.arange(n), counts)
     if total_repeat_length is not None:
         (total_repeat_length,) = canonical_shape((total_repeat_length,), "total_repeat_length")
@@ -694,7 +696,7 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
     size = prod(shape)
     if not x.size or not size:
         return sh.full(shape, 0, x.dtype)
-    return sh.reshape(sh.slice_in_dim(tile(x, -(-size // x.size)), 0, size), shape)
+    return sh.reshape(sl.slice_in_dim(tile(x, -(-size // x.size)), 0, size), shape)
 
 
 # Order
@@ -804,10 +806,10 @@ def _roll(x: Array, by: int | Array, axis: int) -> Array:
         cut = -by % n
         if not cut:
             return x
-        parts = [sh.slice_in_dim(x, cut, n, 1, axis), sh.slice_in_dim(x, 0, cut, 1, axis)]
-        return sh.concatenate(parts, axis)
+        parts = [sl.slice_in_dim(x, cut, n, 1, axis), sl.slice_in_dim(x, 0, cut, 1, axis)]
+        return sl.concatenate(parts, axis)
     start = remainder(ew.neg(by), n)
-    return dynamic_slice_in_dim(sh.concatenate([x, x], axis), start, n, axis)
+    return dynamic_slice_in_dim(sl.concatenate([x, x], axis), start, n, axis)
 
 
 # Padding
@@ -881,14 +883,14 @@ def _pad_constant(x: Array, widths: list[tuple[int, int]], values: Nested) -> Ar
     table = array_from(values, x.dtype)
     if not table.shape:
         value = convert(table, x.dtype, x.weak_type)
-        return sh.pad(x, value, [(before, after, 0) for before, after in widths])
+        return sl.pad(x, value, [(before, after, 0) for before, after in widths])
     pairs = broadcast_to(table, (x.ndim, 2))
     for axis, (before, after) in enumerate(widths):
-        low, high = _unstacked(sh.reshape(sh.slice_in_dim(pairs, axis, axis + 1), (2,)), 0)
+        low, high = _unstacked(sh.reshape(sl.slice_in_dim(pairs, axis, axis + 1), (2,)), 0)
         none = [(0, 0, 0)] * axis
         rest = [(0, 0, 0)] * (x.ndim - axis - 1)
-        x = sh.pad(x, low, [*none, (before, 0, 0), *rest])
-        x = sh.pad(x, high, [*none, (0, after, 0), *rest])
+        x = sl.pad(x, low, [*none, (before, 0, 0), *rest])
+        x = sl.pad(x, high, [*none, (0, after, 0), *rest])
     return x
 
 
@@ -896,13 +898,13 @@ def _extend_edge(x: Array, before: int, after: int, axis: int) -> Array:
     n = x.shape[axis]
 
     def copies(place: int, count: int) -> Array:
-        part = sh.slice_in_dim(x, place, place + 1, 1, axis)
+        part = sl.slice_in_dim(x, place, place + 1, 1, axis)
         shape = tuple([count if i == axis else m for i, m in enumerate(x.shape)])
         return broadcast_to(part, shape)
 
     first = [copies(0, before)] if before else []
     last = [copies(n - 1, after)] if after else []
-    return sh.concatenate([*first, x, *last], axis)
+    return sl.concatenate([*first, x, *last], axis)
 
 
 def _extend_mirrored(x: Array, before: int, after: int, axis: int, skipped: int) -> Array:
@@ -917,12 +919,12 @@ def _extend_mirrored(x: Array, before: int, after: int, axis: int, skipped: int)
         low, high = min(before, n - skipped), min(after, n - skipped)
         parts = [x]
         if low:
-            image = sh.slice_in_dim(x, skipped, skipped + low, 1, axis)
+            image = sl.slice_in_dim(x, skipped, skipped + low, 1, axis)
             parts.insert(0, sh.rev(image, (axis,)))
         if high:
-            image = sh.slice_in_dim(x, n - skipped - high, n - skipped, 1, axis)
+            image = sl.slice_in_dim(x, n - skipped - high, n - skipped, 1, axis)
             parts.append(sh.rev(image, (axis,)))
-        x = sh.concatenate(parts, axis)
+        x = sl.concatenate(parts, axis)
         before, after = before - low, after - high
     return x
 
@@ -932,8 +934,8 @@ def _extend_wrapped(x: Array, before: int, after: int, axis: int) -> Array:
     if not n or not (before or after):
         return x
     left, right = -(-before // n), -(-after // n)
-    copies = sh.concatenate([x] * (left + 1 + right), axis)
-    return sh.slice_in_dim(copies, left * n - before, (left + 1) * n + after, 1, axis)
+    copies = sl.concatenate([x] * (left + 1 + right), axis)
+    return sl.slice_in_dim(copies, left * n - before, (left + 1) * n + after, 1, axis)
 
 
 _EXTENSIONS: dict[str, Callable[[Array, int, int, int], Array]] = {
@@ -1085,8 +1087,8 @@ def diff(
     x = concatenate(parts, place)
     for _ in range(n):
         size = x.shape[place]
-        later = sh.slice_in_dim(x, min(1, size), size, 1, place)
-        earlier = sh.slice_in_dim(x, 0, max(size - 1, 0), 1, place)
+        later = sl.slice_in_dim(x, min(1, size), size, 1, place)
+        earlier = sl.slice_in_dim(x, 0, max(size - 1, 0), 1, place)
         x = (not_equal if x.dtype == dtypes.bool_ else subtract)(later, earlier)
     return x
 

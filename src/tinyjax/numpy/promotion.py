@@ -29,10 +29,11 @@ from tinyjax.core.integers import integers, one_or_more
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, promote, to_inexact
 from tinyjax.errors import ArgumentError, NumberRangeError, ShapeError
+from tinyjax.primitives.broadcast import BroadcastParams, broadcast_in_dim_p
 from tinyjax.primitives.elementwise import (
     convert_element_type,
 )
-from tinyjax.primitives.shape import BroadcastParams, broadcast_in_dim_p, reshape
+from tinyjax.primitives.shape import reshape
 
 #: Python's number types, with the dtypes that hold them: beside such an array a number takes the
 #: array's type.

@@ -35,6 +35,7 @@ from tinyjax.numpy.promotion import (
     promote_inexact,
     strong,
 )
+from tinyjax.primitives import broadcast as bc
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import reduce as rd
 from tinyjax.primitives.shape import full, full_like, reshape
@@ -84,7 +85,7 @@ class _Reduction:
     identity: Callable[[DType], bool | int | float | complex]
 
 
-_SUM = _Reduction("sum", rd.reduce_sum, ew.add, lambda _: 0)
+_SUM = _Reduction("sum", bc.reduce_sum, ew.add, lambda _: 0)
 _PROD = _Reduction("prod", rd.reduce_prod, ew.mul, lambda _: 1)
 _ALL = _Reduction("prod", rd.reduce_and, ew.and_, lambda _: True)
 _ANY = _Reduction("sum", rd.reduce_or, ew.or_, lambda _: False)
@@ -377,7 +378,7 @@ def _shared(
             return full_like(total, nothing)
         return ew.div(total, broadcast_to_shape(full((), left, total.dtype), total.shape))
     ones = full(x.shape, 1, dtypes.real_part(total.dtype))
-    counts = rd.reduce_sum(_masked(name, ones, where, 0), axes)
+    counts = bc.reduce_sum(_masked(name, ones, where, 0), axes)
     if less:
         counts = ew.sub(counts, full_like(counts, less))
     some = ew.gt(counts, full_like(counts, 0))
@@ -417,7 +418,7 @@ def mean(
     result = _result_type(dtype, x)
     inner = _computation_type(dtypes.to_inexact(result))
     x = convert(x, inner)
-    total = rd.reduce_sum(_masked("mean", x, where, 0), axes)
+    total = bc.reduce_sum(_masked("mean", x, where, 0), axes)
     return convert(_keep(_shared("mean", total, x, axes, where), x, axes, keepdims), result)
 
 
@@ -469,7 +470,7 @@ def var(  # noqa: PLR0913 (JAX's signature)
     x = convert(x, dtypes.to_complex(inner) if dtypes.is_complex(x.dtype) else inner)
     if mean is None:
         # not NaN where there is no element: its distances would have NaN for derivatives
-        sums = rd.reduce_sum(_masked("var", x, where, 0), axes)
+        sums = bc.reduce_sum(_masked("var", x, where, 0), axes)
         center = _keep(_shared("var", sums, x, axes, where, nothing=0.0), x, axes, True)
     else:
         center = array_of("var", mean)
@@ -483,7 +484,7 @@ def var(  # noqa: PLR0913 (JAX's signature)
         squares = ew.add(ew.mul(re, re), ew.mul(im, im))
     else:
         squares = ew.mul(distance, distance)
-    total = rd.reduce_sum(_masked("var", squares, where, 0), axes)
+    total = bc.reduce_sum(_masked("var", squares, where, 0), axes)
     variance = _shared("var", total, x, axes, where, less)
     return convert(_keep(variance, x, axes, keepdims), result)
 

@@ -20,9 +20,10 @@ from tinyjax.numpy.elementwise import pick, truth
 from tinyjax.numpy.manipulation import ravel, stack, unravel_index
 from tinyjax.numpy.promotion import array_of, arrays, promote_dtypes
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.reduce import reduce_sum
-from tinyjax.primitives.shape import full, full_like, iota, reshape, slice_in_dim
-from tinyjax.primitives.shape import pad as pad_with
+from tinyjax.primitives.broadcast import reduce_sum
+from tinyjax.primitives.shape import full, full_like, iota, reshape
+from tinyjax.primitives.slicing import pad as pad_with
+from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.primitives.sort import sort
 
 

@@ -19,18 +19,11 @@ from tinyjax.numpy.elementwise import no_out
 from tinyjax.numpy.promotion import array_of, arrays, convert, promote_inexact, strong
 from tinyjax.primitives import cumulative as cu
 from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.gather import take_front
-from tinyjax.primitives.reduce import reduce_or, reduce_sum
-from tinyjax.primitives.shape import (
-    broadcast_in_dim,
-    concatenate,
-    full,
-    full_like,
-    iota,
-    reshape,
-    rev,
-    transpose,
-)
+from tinyjax.primitives.reduce import reduce_or
+from tinyjax.primitives.shape import full, full_like, iota, reshape, rev, transpose
+from tinyjax.primitives.slicing import concatenate
 from tinyjax.primitives.sort import sort as sort_together
 
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest"]

@@ -37,8 +37,8 @@ from tinyjax.numpy.promotion import (
 )
 from tinyjax.numpy.selection import flatnonzero
 from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.broadcast import reduce_sum
 from tinyjax.primitives.gather import GatherDimensionNumbers, GatherScatterMode, Mode, gather
-from tinyjax.primitives.reduce import reduce_sum
 from tinyjax.primitives.scatter import ScatterDimensionNumbers, scatter
 from tinyjax.primitives.shape import full, full_like, reshape, rev
 from tinyjax.primitives.wrap_index import canonical_indices, wrap_index

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import attrs
 import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import ZERO, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    Avals,
+    Hosts,
+    Params,
+    Primitive,
+)
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType, HostArray
+from tinyjax.dtypes import DType
 from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives.families import check_kind
+from tinyjax.primitives.rules import check_kind, def_constant
 from tinyjax.primitives.shape import def_simple_batch
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -31,7 +34,7 @@ bitcast_convert_type_p: Primitive[BitcastParams] = Primitive("bitcast_convert_ty
 
 
 @bitcast_convert_type_p.def_impl
-def _bitcast_impl(operands: Sequence[HostArray], params: BitcastParams) -> Sequence[HostArray]:
+def _bitcast_impl(operands: Hosts, params: BitcastParams) -> Hosts:
     x = np.ascontiguousarray(operands[0]).reshape(operands[0].shape)
     old, dtype = x.dtype.itemsize, params.dtype
     if old == dtype.itemsize:
@@ -43,7 +46,7 @@ def _bitcast_impl(operands: Sequence[HostArray], params: BitcastParams) -> Seque
 
 
 @bitcast_convert_type_p.def_abstract_eval
-def _bitcast_type(avals: Sequence[ShapedArray], params: BitcastParams) -> Sequence[ShapedArray]:
+def _bitcast_type(avals: Avals, params: BitcastParams) -> Avals:
     (x,), dtype = avals, params.dtype
     check_kind("bitcast_convert_type", x, "iuf")
     if dtypes.kind(dtype) not in "iuf":
@@ -68,14 +71,10 @@ def _bitcast_lowering(b: Lowering, operands: Values, params: BitcastParams) -> V
     return b.emit("stablehlo.bitcast_convert", operands, b.results)
 
 
-@bitcast_convert_type_p.def_jvp
-def _bitcast_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: BitcastParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    return (bind1(bitcast_convert_type_p, primals, params),), (ZERO,)
+def_constant(bitcast_convert_type_p)
 
 
-def_simple_batch(bitcast_convert_type_p, lambda params, _size: params)
+def_simple_batch(bitcast_convert_type_p)
 
 
 def bitcast_convert_type(x: Array, dtype: DType) -> Array:

@@ -19,25 +19,39 @@ import attrs
 from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, as_array, canonical_axis
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    MappedAxis,
+    Params,
+    Primitive,
+    UndefinedPrimal,
+)
 from tinyjax.core.trace import bind1, enclosing_axes
-from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
+from tinyjax.primitives.broadcast import reduce_sum
 from tinyjax.primitives.elementwise import add, convert_element_type, div, eq, mul
-from tinyjax.primitives.families import check_kind
-from tinyjax.primitives.reduce import reduce_max, reduce_min, reduce_sum
-from tinyjax.primitives.shape import (
-    concatenate,
+from tinyjax.primitives.reduce import reduce_max, reduce_min
+from tinyjax.primitives.rules import (
+    check_kind,
+    def_constant,
+    def_derivatives,
     def_linear,
+    def_transposes,
+)
+from tinyjax.primitives.shape import (
+    def_simple_batch,
     full,
     full_like,
     iota,
     move_batch_axis,
     moveaxis,
     reshape,
-    slice_in_dim,
 )
+from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -75,23 +89,12 @@ def _def_unbound(primitive: Primitive[P]) -> None:
     """Register evaluation and lowering, which are reached only where no ``vmap`` has the name."""
 
     @primitive.def_impl
-    def collective_impl(operands: Sequence[HostArray], params: P) -> Sequence[HostArray]:
+    def collective_impl(operands: Hosts, params: P) -> Hosts:
         _raise_unbound(primitive.name, getattr(params, "axis_name", None))
 
     @primitive.def_lowering
     def collective_lowering(b: Lowering, operands: Values, params: P) -> Values:
         _raise_unbound(primitive.name, getattr(params, "axis_name", None))
-
-
-def _def_batch(primitive: Primitive[P], at_front: Callable[[P], P]) -> None:
-    """Register the rule for the axes of other names: one axis more in front."""
-
-    @primitive.def_batch
-    def batch(
-        mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: P
-    ) -> tuple[Sequence[Array], Sequence[int | None]]:
-        x = move_batch_axis(values[0], axes[0], 0, mapped.size)
-        return (bind1(primitive, (x,), at_front(params)),), (0,)
 
 
 # psum, pmax, pmin
@@ -114,22 +117,17 @@ def _reduction(
     _def_unbound(primitive)
 
     @primitive.def_abstract_eval
-    def collective_type(
-        avals: Sequence[ShapedArray], params: CollectiveParams
-    ) -> Sequence[ShapedArray]:
+    def collective_type(avals: Avals, params: CollectiveParams) -> Avals:
         (x,) = avals
         check_kind(name, x, kinds)
         return (x,)
 
-    _def_batch(primitive, lambda params: params)
+    def_simple_batch(primitive)
 
     @primitive.def_collective
     def collective(
-        mapped: MappedAxis,
-        values: Sequence[Array],
-        axes: Sequence[int | None],
-        params: CollectiveParams,
-    ) -> tuple[Sequence[Array], Sequence[int | None]]:
+        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CollectiveParams
+    ) -> BatchResult:
         (x,), (axis,) = values, axes
         if axis is None:
             return (of_equals(x, mapped.size),), (None,)
@@ -145,27 +143,17 @@ pmin_p = _reduction("pmin", reduce_min, "biuf", lambda x, n: x)
 def_linear(psum_p)
 
 
-@psum_p.def_transpose
-def _psum_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: CollectiveParams
-) -> Sequence[Tangent | None]:
-    (ct,) = cotangents
-    return (ct if ct is ZERO else bind1(psum_p, (ct,), params),)
+def_transposes(psum_p, lambda ct, x, params: bind1(psum_p, (ct,), params))
 
 
 def _def_extremum_jvp(primitive: Primitive[CollectiveParams]) -> None:
-    @primitive.def_jvp
-    def extremum_jvp(
-        primals: Sequence[Array], tangents: Sequence[Tangent], params: CollectiveParams
-    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        (x,), (t,) = primals, tangents
-        out = bind1(primitive, (x,), params)
-        if t is ZERO:
-            return (out,), (ZERO,)
+    def derivative(t: Array, out: Array, x: Array, params: CollectiveParams) -> Array:
         # equal examples share the tangent
         chosen = convert_element_type(eq(x, out), x.dtype)
         count = bind1(psum_p, (chosen,), params)
-        return (out,), (bind1(psum_p, (div(mul(t, chosen), count),), params),)
+        return bind1(psum_p, (div(mul(t, chosen), count),), params)
+
+    def_derivatives(primitive, derivative)
 
 
 _def_extremum_jvp(pmax_p)
@@ -275,36 +263,24 @@ _def_unbound(axis_index_p)
 
 
 @axis_index_p.def_abstract_eval
-def _axis_index_type(
-    avals: Sequence[ShapedArray], params: CollectiveParams
-) -> Sequence[ShapedArray]:
+def _axis_index_type(avals: Avals, params: CollectiveParams) -> Avals:
     return (ShapedArray((), dtypes.int32),)
 
 
-@axis_index_p.def_jvp
-def _axis_index_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: CollectiveParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    return (bind1(axis_index_p, (), params),), (ZERO,)
+def_constant(axis_index_p)
 
 
 @axis_index_p.def_batch
 def _axis_index_batch(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: CollectiveParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CollectiveParams
+) -> BatchResult:
     return (bind1(axis_index_p, (), params),), (None,)
 
 
 @axis_index_p.def_collective
 def _axis_index_collective(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: CollectiveParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CollectiveParams
+) -> BatchResult:
     return (iota((mapped.size,), dtypes.int32, 0),), (0,)
 
 
@@ -358,52 +334,40 @@ class GatherAxisParams(Params):
     axis: int
 
 
-def _one_further(params: GatherAxisParams) -> GatherAxisParams:
+def _one_further(params: GatherAxisParams, size: int) -> GatherAxisParams:
     return attrs.evolve(params, axis=params.axis + 1)
 
 
 all_gather_p: Primitive[GatherAxisParams] = Primitive("all_gather", GatherAxisParams)
 _def_unbound(all_gather_p)
 def_linear(all_gather_p)
-_def_batch(all_gather_p, _one_further)
+def_simple_batch(all_gather_p, _one_further)
 
 
 @all_gather_p.def_abstract_eval
-def _all_gather_type(
-    avals: Sequence[ShapedArray], params: GatherAxisParams
-) -> Sequence[ShapedArray]:
+def _all_gather_type(avals: Avals, params: GatherAxisParams) -> Avals:
     (x,) = avals
     return (x.with_shape((*x.shape[: params.axis], params.size, *x.shape[params.axis :])),)
 
 
-@all_gather_p.def_transpose
-def _all_gather_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: GatherAxisParams
-) -> Sequence[Tangent | None]:
-    (ct,) = cotangents
-    return (ct if ct is ZERO else bind1(psum_scatter_p, (ct,), params),)
+def_transposes(all_gather_p, lambda ct, x, params: bind1(psum_scatter_p, (ct,), params))
 
 
 @all_gather_p.def_collective
 def _all_gather_collective(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: GatherAxisParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: GatherAxisParams
+) -> BatchResult:
     return (move_batch_axis(values[0], axes[0], params.axis, mapped.size),), (None,)
 
 
 psum_scatter_p: Primitive[GatherAxisParams] = Primitive("psum_scatter", GatherAxisParams)
 _def_unbound(psum_scatter_p)
 def_linear(psum_scatter_p)
-_def_batch(psum_scatter_p, _one_further)
+def_simple_batch(psum_scatter_p, _one_further)
 
 
 @psum_scatter_p.def_abstract_eval
-def _psum_scatter_type(
-    avals: Sequence[ShapedArray], params: GatherAxisParams
-) -> Sequence[ShapedArray]:
+def _psum_scatter_type(avals: Avals, params: GatherAxisParams) -> Avals:
     (x,) = avals
     check_kind("psum_scatter", x, "iufc")
     if not params.axis < x.ndim or x.shape[params.axis] != params.size:
@@ -414,21 +378,13 @@ def _psum_scatter_type(
     return (x.with_shape(x.shape[: params.axis] + x.shape[params.axis + 1 :]),)
 
 
-@psum_scatter_p.def_transpose
-def _psum_scatter_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: GatherAxisParams
-) -> Sequence[Tangent | None]:
-    (ct,) = cotangents
-    return (ct if ct is ZERO else bind1(all_gather_p, (ct,), params),)
+def_transposes(psum_scatter_p, lambda ct, x, params: bind1(all_gather_p, (ct,), params))
 
 
 @psum_scatter_p.def_collective
 def _psum_scatter_collective(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: GatherAxisParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: GatherAxisParams
+) -> BatchResult:
     (x,), (axis,) = values, axes
     # each example keeps its own place of the sum: the axis of places is now the batch
     if axis is None:
@@ -545,14 +501,14 @@ class AllToAllParams(Params):
 all_to_all_p: Primitive[AllToAllParams] = Primitive("all_to_all", AllToAllParams)
 _def_unbound(all_to_all_p)
 def_linear(all_to_all_p)
-_def_batch(
+def_simple_batch(
     all_to_all_p,
-    lambda p: attrs.evolve(p, split_axis=p.split_axis + 1, concat_axis=p.concat_axis + 1),
+    lambda p, size: attrs.evolve(p, split_axis=p.split_axis + 1, concat_axis=p.concat_axis + 1),
 )
 
 
 @all_to_all_p.def_abstract_eval
-def _all_to_all_type(avals: Sequence[ShapedArray], params: AllToAllParams) -> Sequence[ShapedArray]:
+def _all_to_all_type(avals: Avals, params: AllToAllParams) -> Avals:
     (x,) = avals
     if not params.split_axis < x.ndim or x.shape[params.split_axis] != params.size:
         raise ShapeError(
@@ -565,22 +521,18 @@ def _all_to_all_type(avals: Sequence[ShapedArray], params: AllToAllParams) -> Se
     return (x.with_shape(tuple(shape)),)
 
 
-@all_to_all_p.def_transpose
-def _all_to_all_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: AllToAllParams
-) -> Sequence[Tangent | None]:
-    (ct,) = cotangents
+def _all_to_all_transpose(ct: Array, x: UndefinedPrimal, params: AllToAllParams) -> Array:
     back = attrs.evolve(params, split_axis=params.concat_axis, concat_axis=params.split_axis)
-    return (ct if ct is ZERO else bind1(all_to_all_p, (ct,), back),)
+    return bind1(all_to_all_p, (ct,), back)
+
+
+def_transposes(all_to_all_p, _all_to_all_transpose)
 
 
 @all_to_all_p.def_collective
 def _all_to_all_collective(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: AllToAllParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: AllToAllParams
+) -> BatchResult:
     # the axis of parts becomes the examples', and the examples' an axis of each
     x = move_batch_axis(values[0], axes[0], 0, mapped.size)
     x = moveaxis(x, params.split_axis + 1, 0)
@@ -646,30 +598,24 @@ class PermuteParams(Params):
 ppermute_p: Primitive[PermuteParams] = Primitive("ppermute", PermuteParams)
 _def_unbound(ppermute_p)
 def_linear(ppermute_p)
-_def_batch(ppermute_p, lambda params: params)
+def_simple_batch(ppermute_p)
 
 
-@ppermute_p.def_abstract_eval
-def _ppermute_type(avals: Sequence[ShapedArray], params: PermuteParams) -> Sequence[ShapedArray]:
-    return (avals[0],)
+ppermute_p.def_abstract_eval(lambda avals, params: avals)
 
 
-@ppermute_p.def_transpose
-def _ppermute_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: PermuteParams
-) -> Sequence[Tangent | None]:
-    (ct,) = cotangents
+def _ppermute_transpose(ct: Array, x: UndefinedPrimal, params: PermuteParams) -> Array:
     back = PermuteParams(params.axis_name, tuple((b, a) for a, b in params.perm))
-    return (ct if ct is ZERO else bind1(ppermute_p, (ct,), back),)
+    return bind1(ppermute_p, (ct,), back)
+
+
+def_transposes(ppermute_p, _ppermute_transpose)
 
 
 @ppermute_p.def_collective
 def _ppermute_collective(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: PermuteParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: PermuteParams
+) -> BatchResult:
     x = move_batch_axis(values[0], axes[0], 0, mapped.size)
     source = {to: of for of, to in params.perm}
     nothing = full((1, *x.shape[1:]), 0, x.dtype)

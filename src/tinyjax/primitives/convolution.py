@@ -19,13 +19,21 @@ from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import int_pairs, integers, listed
 from tinyjax.core.integers import integer as as_integer
-from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    MappedAxis,
+    Params,
+    Primitive,
+)
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.families import add_tangents, check_kind, not_linear
+from tinyjax.primitives.rules import check_kind, def_derivatives, def_transposes
 from tinyjax.primitives.shape import moveaxis, reshape, rev, transpose
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, bool_array, int_array, integer, pairs
@@ -85,7 +93,7 @@ def _out_sizes(lhs: Axes, rhs: Axes, params: ConvParams) -> Axes:
 
 
 @conv_general_dilated_p.def_impl
-def _conv_impl(operands: Sequence[HostArray], params: ConvParams) -> Sequence[HostArray]:
+def _conv_impl(operands: Hosts, params: ConvParams) -> Hosts:
     # A product of matrices: the elements under each window in a row, the kernel in columns.
     numbers = params.numbers
     wide = np.float32 if dtypes.is_narrow_float(params.dtype) else params.dtype
@@ -148,7 +156,7 @@ def _spread(x: HostArray, dilation: Axes, padding: tuple[tuple[int, int], ...]) 
 
 
 @conv_general_dilated_p.def_abstract_eval
-def _conv_type(avals: Sequence[ShapedArray], params: ConvParams) -> Sequence[ShapedArray]:
+def _conv_type(avals: Avals, params: ConvParams) -> Avals:
     x, w = avals
     numbers, ndim = params.numbers, x.ndim
     name = "conv_general_dilated"
@@ -236,33 +244,19 @@ def _conv_lowering(b: Lowering, operands: Values, params: ConvParams) -> Values:
     )
 
 
-@conv_general_dilated_p.def_jvp
-def _conv_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: ConvParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    (x, w), (tx, tw) = primals, tangents
-    out = bind1(conv_general_dilated_p, (x, w), params)
-    return (out,), (
-        add_tangents(
-            ZERO if tx is ZERO else bind1(conv_general_dilated_p, (tx, w), params),
-            ZERO if tw is ZERO else bind1(conv_general_dilated_p, (x, tw), params),
-        ),
-    )
+def_derivatives(
+    conv_general_dilated_p,
+    lambda t, out, x, w, params: bind1(conv_general_dilated_p, (t, w), params),
+    lambda t, out, x, w, params: bind1(conv_general_dilated_p, (x, t), params),
+)
 
 
-@conv_general_dilated_p.def_transpose
-def _conv_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: ConvParams
-) -> Sequence[Tangent | None]:
-    (ct,), (x, w) = cotangents, operands
-    if ct is ZERO:
-        return (ZERO, ZERO)
-    if isinstance(x, Var):
-        if isinstance(w, Var):
-            raise not_linear("conv_general_dilated", "both operands at once")
-        return (_transpose_lhs(ct, x.aval, w, params), None)
-    assert isinstance(w, Var), "a transpose rule runs only where an operand is linear"
-    return (None, _transpose_rhs(ct, x, w.aval, params))
+def_transposes(
+    conv_general_dilated_p,
+    lambda ct, x, w, params: _transpose_lhs(ct, x.aval, w, params),
+    lambda ct, x, w, params: _transpose_rhs(ct, x, w.aval, params),
+    bilinear=True,
+)
 
 
 def _swapped(spec: Axes) -> Axes:
@@ -366,8 +360,8 @@ def _merge(x: Array, source: int, target: int) -> Array:
 
 @conv_general_dilated_p.def_batch
 def _conv_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: ConvParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ConvParams
+) -> BatchResult:
     (x, w), (x_axis, w_axis) = values, axes
     numbers, size = params.numbers, mapped.size
     batch, features = numbers.out_spec[:2]

@@ -8,7 +8,7 @@ zeros.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -19,11 +19,25 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    JvpResult,
+    MappedAxis,
+    Params,
+    Primitive,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ShapeError
+from tinyjax.primitives.broadcast import Combine, accumulator
 from tinyjax.primitives.elementwise import (
     and_,
     convert_element_type,
@@ -37,22 +51,19 @@ from tinyjax.primitives.elementwise import (
     or_,
     select,
 )
-from tinyjax.primitives.families import (
+from tinyjax.primitives.families import elementwise_type
+from tinyjax.primitives.reduce import highest, lowest
+from tinyjax.primitives.rules import (
+    Derivative,
     add_tangents,
     check_kind,
-    elementwise_type,
-    not_linear,
-)
-from tinyjax.primitives.reduce import Combine, accumulator, highest, lowest
-from tinyjax.primitives.shape import (
+    def_derivatives,
     def_linear,
-    full,
-    full_like,
-    iota,
-    move_batch_axis,
-    pad,
-    zeros_like,
+    def_transposes,
+    instantiate,
 )
+from tinyjax.primitives.shape import full, full_like, iota, move_batch_axis, zeros_like
+from tinyjax.primitives.slicing import pad
 from tinyjax.stablehlo.builder import Scalar
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values, tensor
@@ -117,11 +128,8 @@ def _def_batch(primitive: Primitive[CumulativeParams]) -> None:
 
     @primitive.def_batch
     def batch(
-        mapped: MappedAxis,
-        values: Sequence[Array],
-        axes: Sequence[int | None],
-        params: CumulativeParams,
-    ) -> tuple[Sequence[Array], Sequence[int | None]]:
+        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CumulativeParams
+    ) -> BatchResult:
         axis = next(a for a in axes if a is not None)
         moved = [
             x if a == axis else move_batch_axis(x, a, axis, mapped.size)
@@ -139,9 +147,7 @@ _FEW = 16
 
 
 @linear_recurrence_p.def_impl
-def _recurrence_impl(
-    operands: Sequence[HostArray], params: CumulativeParams
-) -> Sequence[HostArray]:
+def _recurrence_impl(operands: Hosts, params: CumulativeParams) -> Hosts:
     a, b = (np.moveaxis(x, params.axis, 0) for x in operands)
     if params.reverse:
         a, b = a[::-1], b[::-1]
@@ -170,9 +176,7 @@ def _recurrence_impl(
 
 
 @linear_recurrence_p.def_abstract_eval
-def _recurrence_type(
-    avals: Sequence[ShapedArray], params: CumulativeParams
-) -> Sequence[ShapedArray]:
+def _recurrence_type(avals: Avals, params: CumulativeParams) -> Avals:
     x = elementwise_type("linear_recurrence", avals, "fc")
     _check_axis("linear_recurrence", x, params.axis)
     return (x,)
@@ -187,31 +191,21 @@ def _recurrence_lowering(b: Lowering, operands: Values, params: CumulativeParams
 
 
 @linear_recurrence_p.def_jvp
-def _recurrence_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: CumulativeParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    (a, _), (ta, tb) = primals, tangents
+def _recurrence_jvp(primals: Arrays, tangents: Tangents, params: CumulativeParams) -> JvpResult:
+    (a, b), (ta, tb) = primals, tangents
     out = bind1(linear_recurrence_p, primals, params)
     driven: Tangent = ZERO if ta is ZERO else mul(ta, _shifted(out, params, 0))
-    driven = add_tangents(driven, tb)
-    if driven is ZERO:
-        return (out,), (ZERO,)
+    driven = instantiate(add_tangents(driven, tb), b)
     return (out,), (bind1(linear_recurrence_p, (a, driven), params),)
 
 
-@linear_recurrence_p.def_transpose
-def _recurrence_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: CumulativeParams
-) -> Sequence[Tangent | None]:
-    (ct,), (a, _) = cotangents, operands
-    if isinstance(a, Var):
-        raise not_linear("linear_recurrence", "the coefficients")
-    if ct is ZERO:
-        return (None, ZERO)
+def _into_driving(ct: Array, a: Array, b: UndefinedPrimal, params: CumulativeParams) -> Array:
     backwards = CumulativeParams(params.axis, not params.reverse)
     # y[i] enters y[i + 1] with a[i + 1]; the last one enters nothing
-    coefficients = _shifted(a, backwards, 0)
-    return (None, bind1(linear_recurrence_p, (coefficients, ct), backwards))
+    return bind1(linear_recurrence_p, (_shifted(a, backwards, 0), ct), backwards)
+
+
+def_transposes(linear_recurrence_p, "the coefficients", _into_driving)
 
 
 _def_batch(linear_recurrence_p)
@@ -242,8 +236,6 @@ def _shifted(x: Array, params: CumulativeParams, first: bool | int | float) -> A
 
 # The family
 
-Derivative = Callable[[Array, Array, Array, CumulativeParams], Array]
-
 
 def cumulative(
     name: str,
@@ -266,9 +258,7 @@ def cumulative(
     primitive: Primitive[CumulativeParams] = Primitive(name, CumulativeParams)
 
     @primitive.def_impl
-    def cumulative_impl(
-        operands: Sequence[HostArray], params: CumulativeParams
-    ) -> Sequence[HostArray]:
+    def cumulative_impl(operands: Hosts, params: CumulativeParams) -> Hosts:
         (x,) = operands
         wide = x.astype(np.float32) if dtypes.is_narrow_float(x.dtype) else x
         if params.reverse:
@@ -278,9 +268,7 @@ def cumulative(
         return (out.astype(x.dtype, copy=False),)
 
     @primitive.def_abstract_eval
-    def cumulative_type(
-        avals: Sequence[ShapedArray], params: CumulativeParams
-    ) -> Sequence[ShapedArray]:
+    def cumulative_type(avals: Avals, params: CumulativeParams) -> Avals:
         (x,) = avals
         check_kind(name, x, kinds)
         _check_axis(name, x, params.axis)
@@ -293,16 +281,7 @@ def cumulative(
     if derivative is None:
         def_linear(primitive)
     else:
-        formula = derivative
-
-        @primitive.def_jvp
-        def cumulative_jvp(
-            primals: Sequence[Array], tangents: Sequence[Tangent], params: CumulativeParams
-        ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-            (x,), (t,) = primals, tangents
-            out = bind1(primitive, (x,), params)
-            return (out,), (ZERO if t is ZERO else formula(t, out, x, params),)
-
+        def_derivatives(primitive, derivative)
     _def_batch(primitive)
     return primitive
 
@@ -391,14 +370,7 @@ cumlogsumexp_p = cumulative(
 )
 
 
-@cumsum_p.def_transpose
-def _cumsum_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: CumulativeParams
-) -> Sequence[Tangent | None]:
-    (ct,) = cotangents
-    if ct is ZERO:
-        return (ZERO,)
-    return (bind1(cumsum_p, (ct,), CumulativeParams(params.axis, not params.reverse)),)
+def_transposes(cumsum_p, lambda ct, x, params: cumsum(ct, params.axis, not params.reverse))
 
 
 def cumsum(x: Array, axis: int, reverse: bool = False) -> Array:

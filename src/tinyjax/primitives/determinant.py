@@ -9,9 +9,20 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import NO_PARAMS, ZERO, NoParams, Primitive, Tangent
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    Arrays,
+    Avals,
+    Hosts,
+    JvpResult,
+    NoParams,
+    Primitive,
+    Tangents,
+)
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import HostArray
+from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.cumulative import cumprod
 from tinyjax.primitives.elementwise import (
     abs_,
@@ -35,7 +46,6 @@ from tinyjax.primitives.matrices import (
     along_columns,
     along_rows,
     check_matrices,
-    def_matrix_batch,
     diagonal_of,
     identity_like,
     mH,
@@ -47,15 +57,10 @@ from tinyjax.primitives.matrices import (
     trace_of,
     where_possible,
 )
-from tinyjax.primitives.reduce import reduce_max, reduce_min, reduce_prod, reduce_sum
-from tinyjax.primitives.shape import (
-    broadcast_in_dim,
-    full,
-    full_like,
-    iota,
-    pad,
-    zeros_like,
-)
+from tinyjax.primitives.reduce import reduce_max, reduce_min, reduce_prod
+from tinyjax.primitives.rules import def_derivatives, instantiate_all
+from tinyjax.primitives.shape import def_simple_batch, full, full_like, iota, zeros_like
+from tinyjax.primitives.slicing import pad
 from tinyjax.primitives.spectral import SvdParams, svd_p
 from tinyjax.primitives.stop_gradient import stop_gradient
 from tinyjax.stablehlo.lowering import Lowering
@@ -67,12 +72,12 @@ det_p: Primitive[NoParams] = Primitive("det", NoParams)
 
 
 @det_p.def_impl
-def _det_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+def _det_impl(operands: Hosts, params: NoParams) -> Hosts:
     return (np.asarray(np.linalg.det(operands[0])),)
 
 
 @det_p.def_abstract_eval
-def _det_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+def _det_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
     check_matrices("det", x, square=True)
     return (ShapedArray(x.shape[:-2], x.dtype),)
@@ -97,19 +102,11 @@ def _det_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
     return lower_formula(b, lambda x: [_det_by_factors(x)], operands)
 
 
-@det_p.def_jvp
-def _det_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    """Jacobi's formula, ``det' = tr(adj(A) A')``, which holds for singular matrices too."""
-    (a,), (ta,) = primals, tangents
-    out = bind1(det_p, (a,), NO_PARAMS)
-    if ta is ZERO:
-        return (out,), (ZERO,)
-    return (out,), (trace_of(mm(bind1(adjugate_p, (a,), NO_PARAMS), ta)),)
+# Jacobi's formula, det' = tr(adj(A) A'), which holds for singular matrices too
+def_derivatives(det_p, lambda t, out, a: trace_of(mm(bind1(adjugate_p, (a,), NO_PARAMS), t)))
 
 
-def_matrix_batch(det_p)
+def_simple_batch(det_p)
 
 
 def det(x: Array) -> Array:
@@ -128,13 +125,13 @@ slogdet_p: Primitive[NoParams] = Primitive("slogdet", NoParams)
 
 
 @slogdet_p.def_impl
-def _slogdet_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+def _slogdet_impl(operands: Hosts, params: NoParams) -> Hosts:
     signs, logarithms = np.linalg.slogdet(operands[0])
     return np.asarray(signs), np.asarray(logarithms)
 
 
 @slogdet_p.def_abstract_eval
-def _slogdet_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+def _slogdet_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
     check_matrices("slogdet", x, square=True)
     shape = x.shape[:-2]
@@ -153,14 +150,10 @@ def _slogdet_lowering(b: Lowering, operands: Values, params: NoParams) -> Values
 
 
 @slogdet_p.def_jvp
-def _slogdet_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _slogdet_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
     """``tr(A^-1 A')`` is the logarithm's derivative, its imaginary part the phase's."""
-    (a,), (ta,) = primals, tangents
+    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     signs, logarithms = bind(slogdet_p, (a,), NO_PARAMS)
-    if ta is ZERO:
-        return (signs, logarithms), (ZERO, ZERO)
     relative = trace_of(bind1(solve_p, (a, ta), SolveParams(False)))
     if not dtypes.is_complex(a.dtype):
         return (signs, logarithms), (ZERO, relative)
@@ -168,7 +161,7 @@ def _slogdet_jvp(
     return (signs, logarithms), (mul(signs, complex_(zeros_like(turn), turn)), real_part(relative))
 
 
-def_matrix_batch(slogdet_p)
+def_simple_batch(slogdet_p)
 
 
 def slogdet(x: Array) -> tuple[Array, Array]:
@@ -198,7 +191,7 @@ def _host_products_without_one(s: HostArray) -> HostArray:
 
 
 @adjugate_p.def_impl
-def _adjugate_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+def _adjugate_impl(operands: Hosts, params: NoParams) -> Hosts:
     (x,) = operands
     if not x.size:
         return (x,)
@@ -210,7 +203,7 @@ def _adjugate_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[
 
 
 @adjugate_p.def_abstract_eval
-def _adjugate_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+def _adjugate_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
     check_matrices("adjugate", x, square=True)
     return (x.strip_weak(),)
@@ -253,19 +246,14 @@ def _adjugate_lowering(b: Lowering, operands: Values, params: NoParams) -> Value
     return lower_formula(b, lambda x: [_adjugate_by_vectors(x)], operands)
 
 
-@adjugate_p.def_jvp
-def _adjugate_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _adjugate_derivative(ta: Array, out: Array, a: Array) -> Array:
     """Two formulas. One divides by the determinant; the other needs the singular vectors.
 
     The first has derivatives of every order. The second holds for singular matrices, too, but its
     own derivatives need distinct singular values, and so it is taken for ill-conditioned ones only.
     """
-    (a,), (ta,) = primals, tangents
-    out = bind1(adjugate_p, (a,), NO_PARAMS)
-    if ta is ZERO or not a.size:
-        return (out,), (ZERO if ta is ZERO else ta,)
+    if not a.size:
+        return ta
     (s,) = bind(svd_p, (stop_gradient(a),), SvdParams(False, False))
     axes = (s.ndim - 1,)
     limit = float(np.sqrt(np.finfo(s.dtype).eps))
@@ -277,7 +265,10 @@ def _adjugate_jvp(
     index = along_rows(convert_element_type(iota(s.shape, dtypes.int32, axes[0]), s.dtype), a)
     distinct = on_diagonal(add(index, full_like(index, 1)), zeros_like(a))
     singular = _adjugate_change_by_vectors(select(good, distinct, a), ta)
-    return (out,), (select(good, regular, singular),)
+    return select(good, regular, singular)
+
+
+def_derivatives(adjugate_p, _adjugate_derivative)
 
 
 def _adjugate_change(a: Array, ta: Array) -> Array:
@@ -316,7 +307,7 @@ def _adjugate_change_by_vectors(a: Array, ta: Array) -> Array:
     return _between(u, change, vh)
 
 
-def_matrix_batch(adjugate_p)
+def_simple_batch(adjugate_p)
 
 
 def adjugate(x: Array) -> Array:

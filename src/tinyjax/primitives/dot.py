@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 from typing import Final
@@ -13,13 +12,23 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    HostResults,
+    Hosts,
+    MappedAxis,
+    Params,
+    Primitive,
+    UndefinedPrimal,
+)
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType, HostArray, HostResult
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.families import add_tangents, not_linear
+from tinyjax.primitives.rules import def_derivatives, def_transposes
 from tinyjax.primitives.shape import transpose
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -54,7 +63,7 @@ _BLAS: Final = frozenset((dtypes.float32, dtypes.float64, dtypes.complex64, dtyp
 
 
 @dot_general_p.def_impl
-def _dot_impl(operands: Sequence[HostArray], params: DotParams) -> Sequence[HostResult]:
+def _dot_impl(operands: Hosts, params: DotParams) -> HostResults:
     x, y = operands
     dtype = params.dtype
     if (
@@ -101,7 +110,7 @@ def _matrices(x: HostArray, batch: Axes, contract: Axes, is_left: bool) -> HostA
 
 
 @dot_general_p.def_abstract_eval
-def _dot_type(avals: Sequence[ShapedArray], params: DotParams) -> Sequence[ShapedArray]:
+def _dot_type(avals: Avals, params: DotParams) -> Avals:
     x, y = avals
     return (_product_type(x, y, params),)
 
@@ -167,39 +176,31 @@ def _dot_lowering(b: Lowering, operands: Values, params: DotParams) -> Values:
     )
 
 
-@dot_general_p.def_jvp
-def _dot_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: DotParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    (x, y), (tx, ty) = primals, tangents
-    out = bind1(dot_general_p, (x, y), params)
-    from_x = tx if tx is ZERO else bind1(dot_general_p, (tx, y), params)
-    from_y = ty if ty is ZERO else bind1(dot_general_p, (x, ty), params)
-    return (out,), (add_tangents(from_x, from_y),)
+def_derivatives(
+    dot_general_p,
+    lambda t, out, x, y, params: bind1(dot_general_p, (t, y), params),
+    lambda t, out, x, y, params: bind1(dot_general_p, (x, t), params),
+)
 
 
-@dot_general_p.def_transpose
-def _dot_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: DotParams
-) -> Sequence[Tangent | None]:
-    (ct,), (x, y) = cotangents, operands
-    if ct is ZERO:
-        return (ZERO, ZERO)
-    if isinstance(x, Var):
-        if isinstance(y, Var):
-            raise not_linear("dot_general", "both operands at once")
-        moved, perm = _left_plan(params, x.aval.ndim, y.ndim, x.aval.dtype)
-        first, second = ct, y
-    else:
-        moved, perm = _right_plan(params, x.ndim, y.aval.ndim, y.aval.dtype)
-        first, second = x, ct
-    if first.dtype != second.dtype:
-        first = convert_element_type(first, moved.dtype)
-        second = convert_element_type(second, moved.dtype)
-    product = bind1(dot_general_p, (first, second), moved)
-    if perm is not None:
-        product = transpose(product, perm)
-    return (product, None) if isinstance(x, Var) else (None, product)
+def _into_left(ct: Array, x: UndefinedPrimal, y: Array, params: DotParams) -> Array:
+    moved, perm = _left_plan(params, x.aval.ndim, y.ndim, x.aval.dtype)
+    return _product(ct, y, moved, perm)
+
+
+def _into_right(ct: Array, x: Array, y: UndefinedPrimal, params: DotParams) -> Array:
+    moved, perm = _right_plan(params, x.ndim, y.aval.ndim, y.aval.dtype)
+    return _product(x, ct, moved, perm)
+
+
+def _product(x: Array, y: Array, params: DotParams, perm: Axes | None) -> Array:
+    if x.dtype != y.dtype:
+        x, y = convert_element_type(x, params.dtype), convert_element_type(y, params.dtype)
+    product = bind1(dot_general_p, (x, y), params)
+    return product if perm is None else transpose(product, perm)
+
+
+def_transposes(dot_general_p, _into_left, _into_right, bilinear=True)
 
 
 # Which axes a transposed product contracts, and what brings its axes back into order (None where
@@ -246,8 +247,8 @@ def _restoring_perm(places: Axes) -> Axes | None:
 
 @dot_general_p.def_batch
 def _dot_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: DotParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: DotParams
+) -> BatchResult:
     x, y = values
     moved, place = _batch_plan(params, x.ndim, y.ndim, *axes)
     return (bind1(dot_general_p, (x, y), moved),), (place,)

@@ -22,8 +22,19 @@ from tinyjax.core.array import (
 )
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import integer, integers, listed
-from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import NO_PARAMS, ZERO, MappedAxis, NoParams, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    MappedAxis,
+    NoParams,
+    Params,
+    Primitive,
+    UndefinedPrimal,
+)
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
@@ -34,16 +45,10 @@ from tinyjax.primitives.gather import (
     GatherScatterMode,
     gather_p,
 )
+from tinyjax.primitives.rules import def_linear, def_transposes
 from tinyjax.primitives.scatter import ScatterDimensionNumbers, ScatterParams, scatter_p
-from tinyjax.primitives.shape import (
-    concatenate,
-    instantiate,
-    move_batch_axis,
-    moveaxis,
-    reshape,
-    slice_,
-    squeeze,
-)
+from tinyjax.primitives.shape import move_batch_axis, moveaxis, reshape, squeeze
+from tinyjax.primitives.slicing import concatenate, slice_
 from tinyjax.primitives.wrap_index import canonical_indices, same_dtype, wrap_index
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, int_array
@@ -83,17 +88,13 @@ def _check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> N
 
 
 @dynamic_slice_p.def_impl
-def _dynamic_slice_impl(
-    operands: Sequence[HostArray], params: DynamicSliceParams
-) -> Sequence[HostArray]:
+def _dynamic_slice_impl(operands: Hosts, params: DynamicSliceParams) -> Hosts:
     x, *starts = operands
     return (np.asarray(x[_host_slices(x.shape, starts, params.sizes)]),)
 
 
 @dynamic_slice_p.def_abstract_eval
-def _dynamic_slice_type(
-    avals: Sequence[ShapedArray], params: DynamicSliceParams
-) -> Sequence[ShapedArray]:
+def _dynamic_slice_type(avals: Avals, params: DynamicSliceParams) -> Avals:
     x, *starts = avals
     _check_starts("dynamic_slice", x, starts)
     if len(params.sizes) != x.ndim or any(
@@ -115,27 +116,15 @@ def _dynamic_slice_lowering(b: Lowering, operands: Values, params: DynamicSliceP
     )
 
 
-@dynamic_slice_p.def_jvp
-def _dynamic_slice_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: DynamicSliceParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    _, *starts = primals
-    t = tangents[0]
-    out = bind1(dynamic_slice_p, primals, params)
-    return (out,), (ZERO if t is ZERO else bind1(dynamic_slice_p, (t, *starts), params),)
+def_linear(dynamic_slice_p, 0)
 
 
-@dynamic_slice_p.def_transpose
-def _dynamic_slice_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: DynamicSliceParams
-) -> Sequence[Tangent | None]:
-    (ct,), (x, *starts) = cotangents, operands
-    none = [None] * len(starts)
-    if ct is ZERO:
-        return (ZERO, *none)
-    known = [start for start in starts if isinstance(start, Array)]
-    zeros = splat(0, x.aval)
-    return (bind1(dynamic_update_slice_p, (zeros, ct, *known), NO_PARAMS), *none)
+def_transposes(
+    dynamic_slice_p,
+    lambda ct, x, *starts_and_params: bind1(
+        dynamic_update_slice_p, (splat(0, x.aval), ct, *starts_and_params[:-1]), NO_PARAMS
+    ),
+)
 
 
 def _index_vectors(
@@ -159,11 +148,8 @@ def _index_vectors(
 
 @dynamic_slice_p.def_batch
 def _dynamic_slice_batch(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: DynamicSliceParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: DynamicSliceParams
+) -> BatchResult:
     (x, *starts), (axis, *start_axes) = values, axes
     sizes = params.sizes
     if all(a is None for a in start_axes):
@@ -199,9 +185,7 @@ dynamic_update_slice_p: Primitive[NoParams] = Primitive("dynamic_update_slice", 
 
 
 @dynamic_update_slice_p.def_impl
-def _dynamic_update_slice_impl(
-    operands: Sequence[HostArray], params: NoParams
-) -> Sequence[HostArray]:
+def _dynamic_update_slice_impl(operands: Hosts, params: NoParams) -> Hosts:
     x, update, *starts = operands
     out = np.array(x)
     out[_host_slices(x.shape, starts, update.shape)] = update
@@ -209,9 +193,7 @@ def _dynamic_update_slice_impl(
 
 
 @dynamic_update_slice_p.def_abstract_eval
-def _dynamic_update_slice_type(
-    avals: Sequence[ShapedArray], params: NoParams
-) -> Sequence[ShapedArray]:
+def _dynamic_update_slice_type(avals: Avals, params: NoParams) -> Avals:
     x, update, *starts = avals
     _check_starts("dynamic_update_slice", x, starts)
     if update.ndim != x.ndim or any(m > n for m, n in zip(update.shape, x.shape, strict=False)):
@@ -234,43 +216,25 @@ def _dynamic_update_slice_lowering(b: Lowering, operands: Values, params: NoPara
     return b.emit("stablehlo.dynamic_update_slice", operands, b.results)
 
 
-@dynamic_update_slice_p.def_jvp
-def _dynamic_update_slice_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    x, update, *starts = primals
-    tx, tu = tangents[0], tangents[1]
-    out = bind1(dynamic_update_slice_p, primals, params)
-    if tx is ZERO and tu is ZERO:
-        return (out,), (ZERO,)
-    operands = (instantiate(tx, x), instantiate(tu, update), *starts)
-    return (out,), (bind1(dynamic_update_slice_p, operands, params),)
+def_linear(dynamic_update_slice_p, 0, 1)
 
 
-@dynamic_update_slice_p.def_transpose
-def _dynamic_update_slice_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: NoParams
-) -> Sequence[Tangent | None]:
-    (ct,), (x, update, *starts) = cotangents, operands
-    none = [None] * len(starts)
-    if ct is ZERO:
-        return (ZERO, ZERO, *none)
-    known = [start for start in starts if isinstance(start, Array)]
-    into_x: Tangent | None = None
-    into_update: Tangent | None = None
-    shape = update.aval.shape
-    if isinstance(x, Var):
-        covered = splat(0, ShapedArray(shape, ct.dtype))
-        into_x = bind1(dynamic_update_slice_p, (ct, covered, *known), params)
-    if isinstance(update, Var):
-        into_update = bind1(dynamic_slice_p, (ct, *known), DynamicSliceParams(shape))
-    return (into_x, into_update, *none)
+def _into_operand(ct: Array, x: object, update: Array | UndefinedPrimal, *starts: Array) -> Array:
+    covered = splat(0, ShapedArray(update.aval.shape, ct.dtype))
+    return bind1(dynamic_update_slice_p, (ct, covered, *starts), NO_PARAMS)
+
+
+def _into_update(ct: Array, x: object, update: UndefinedPrimal, *starts: Array) -> Array:
+    return bind1(dynamic_slice_p, (ct, *starts), DynamicSliceParams(update.aval.shape))
+
+
+def_transposes(dynamic_update_slice_p, _into_operand, _into_update)
 
 
 @dynamic_update_slice_p.def_batch
 def _dynamic_update_slice_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: NoParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: NoParams
+) -> BatchResult:
     (x, update, *starts), (x_axis, update_axis, *start_axes) = values, axes
     x = move_batch_axis(x, x_axis, 0, mapped.size)
     update = move_batch_axis(update, update_axis, 0, mapped.size)

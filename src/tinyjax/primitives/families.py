@@ -1,15 +1,16 @@
-"""Families: whole rule sets for primitives that differ only in a formula.
+"""Elementwise primitives, each one declaration.
 
-An elementwise primitive is one declaration: how NumPy computes it, what StableHLO calls it, the
-kinds of dtype it takes (``b`` bool, ``i`` and ``u`` integers, ``f`` floats, ``c`` complex), and the
-derivative. Operands have equal shapes and dtypes; broadcasting and promotion happen before.
+It says how NumPy computes it, what StableHLO calls it, the kinds of dtype it takes (``b`` bool,
+``i`` and ``u`` integers, ``f`` floats, ``c`` complex), and the derivatives. Operands have equal
+shapes and dtypes; broadcasting and promotion happen before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import attrs
 import numpy as np
 
 from tinyjax.core.array import Array
@@ -17,16 +18,29 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
     NO_PARAMS,
-    ZERO,
+    AbstractEvalRule,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
     MappedAxis,
     NoParams,
     Primitive,
-    Tangent,
 )
 from tinyjax.core.staging import stage
-from tinyjax.core.trace import EVAL, bind, bind1, current_trace, evaluate_broadcast
-from tinyjax.dtypes import DType, HostArray, HostResult, kind
-from tinyjax.errors import DifferentiationError, DtypeError, ShapeError
+from tinyjax.core.trace import EVAL, bind, current_trace, evaluate_broadcast
+from tinyjax.dtypes import DType, HostArray, kind
+from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives.rules import (
+    Derivative,
+    Transpose,
+    check_kind,
+    def_constant,
+    def_derivatives,
+    def_linear,
+    def_transposes,
+    has_params,
+)
 from tinyjax.primitives.shape import move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
@@ -34,30 +48,100 @@ from tinyjax.stablehlo.types import Value, Values
 P = TypeVar("P")
 
 HostFunction = Callable[..., HostArray]
-#: ``(tangent, result, *operands) -> tangent of the result``.
-Derivative = Callable[..., Array]
 #: ``(builder, *operands) -> result``.
 HloFormula = Callable[..., Value]
 
-_KIND_NAMES = {
-    "b": "bool",
-    "i": "signed integer",
-    "u": "unsigned integer",
-    "f": "float",
-    "c": "complex",
-}
+
+@attrs.frozen(eq=False, repr=False)
+class Elementwise(Primitive[Any]):
+    """A primitive that works element by element, applied by a call: ``sin(x)``."""
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, *operands: Array) -> Array:
+        """Apply it to arrays of one shape and dtype; ``bind1`` does where there are parameters."""
+        (out,) = current_trace().process(self, operands, NO_PARAMS)
+        return out
 
 
-def check_kind(name: str, aval: ShapedArray, kinds: str) -> None:
-    """Raise unless the dtype's kind is one of ``kinds``."""
-    if kind(aval.dtype) not in kinds:
-        raise DtypeError(
-            f"{name} does not take {aval.dtype.name}: it takes "
-            f"{', '.join(_KIND_NAMES[k] for k in kinds)}. Convert the operand with .astype(...)."
-        )
+def elementwise(
+    name: str,
+    impl: HostFunction,
+    hlo: str | HloFormula,
+    kinds: str | AbstractEvalRule[Any],
+    *derivatives: Derivative,
+    transposes: Sequence[Transpose] = (),
+    bilinear: bool = False,
+    params: type[Any] = NoParams,
+    broadcasts: bool = False,
+) -> Elementwise:
+    """Declare an elementwise primitive with one operand, or two of one type.
+
+    Functions and formulas take the operands, and the parameters last where there are any.
+
+    Args:
+        name: the primitive's name.
+        impl: the NumPy function.
+        hlo: the StableHLO (or CHLO) operation, or ``(builder, *operands) -> result``.
+        kinds: the kinds of dtype it takes, and gives; or its typing rule.
+        derivatives: for each operand ``(tangent, out, *operands) -> tangent``. Without any it is
+            linear if it has transposes, and its derivative is zero everywhere if not.
+        transposes: for each operand that it is linear in ``(cotangent, *operands) -> cotangent``,
+            for others what errors call it.
+        bilinear: whether it is linear in either operand, but not in both together.
+        params: the class of its parameters.
+        broadcasts: whether ``impl`` broadcasts, as NumPy's own functions do.
+    """
+    primitive = Elementwise(name, params)
+    if has_params(primitive):
+        primitive.def_impl(lambda hosts, params: (impl(*hosts, params),))
+    elif isinstance(impl, np.ufunc) and impl.nin == 2:  # nearly all, and faster one by one
+        primitive.def_impl(lambda hosts, params: (impl(hosts[0], hosts[1]),))
+    elif isinstance(impl, np.ufunc):
+        primitive.def_impl(lambda hosts, params: (impl(hosts[0]),))
+    else:
+        primitive.def_impl(lambda hosts, params: (impl(*hosts),))
+
+    primitive.def_abstract_eval(type_rule(name, kinds) if isinstance(kinds, str) else kinds)
+    def_elementwise_lowering(primitive, hlo)
+    if derivatives:
+        def_derivatives(primitive, *derivatives)
+    elif transposes:
+        def_linear(primitive)
+    else:
+        def_constant(primitive)
+    if transposes:
+        def_transposes(primitive, *transposes, bilinear=bilinear)
+    def_elementwise_batch(primitive, broadcasts or isinstance(impl, np.ufunc))
+    return primitive
 
 
-def elementwise_type(name: str, avals: Sequence[ShapedArray], kinds: str) -> ShapedArray:
+def type_rule(
+    name: str, kinds: str, result: Callable[[DType], DType] | None = None
+) -> AbstractEvalRule[Any]:
+    """Make the typing rule for operands of one type.
+
+    Args:
+        name: the primitive's name.
+        kinds: the kinds of dtype that it takes.
+        result: the dtype of the result; that of the operands by default.
+    """
+
+    def rule(avals: Avals, params: Any) -> Avals:
+        x = avals[0]
+        if x is not avals[-1] or kind(x.dtype) not in kinds:  # hardly ever
+            x = elementwise_type(name, avals, kinds)
+        if result is None:
+            return (x,)
+        dtype = result(x.dtype)
+        return (ShapedArray(x.shape, dtype, x.weak_type and dtype == x.dtype),)
+
+    return rule
+
+
+def elementwise_type(name: str, avals: Avals, kinds: str) -> ShapedArray:
     """The common type of operands that must have one shape and dtype.
 
     Raises:
@@ -95,8 +179,8 @@ def def_elementwise_batch(primitive: Primitive[P], broadcasts: bool = False) -> 
 
     @primitive.def_batch
     def elementwise_batch(
-        mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: P
-    ) -> tuple[Sequence[Array], Sequence[int | None]]:
+        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: P
+    ) -> BatchResult:
         first = axes[0]
         axis = first if first is not None else next(a for a in axes if a is not None)
         if len(values) > 1:
@@ -120,6 +204,8 @@ def def_elementwise_lowering(primitive: Primitive[P], hlo: str | HloFormula) -> 
     """Register the lowering to one operation without attributes, or by a formula."""
     if isinstance(hlo, str):
         primitive.def_lowering(lambda b, operands, params: b.emit(hlo, operands, b.results))
+    elif has_params(primitive):
+        primitive.def_lowering(lambda b, operands, params: (hlo(b, *operands, params),))
     else:
         primitive.def_lowering(lambda b, operands, params: (hlo(b, *operands),))
 
@@ -149,137 +235,3 @@ def lower_formula(b: Lowering, fun: Callable[..., Sequence[Array]], operands: Va
     staged = stage(fun, [ShapedArray(x.shape, x.dtype) for x in operands], fun)
     assert not staged.consts, "the formula of a lowering holds scalars only"
     return lower_jaxpr(b, staged.jaxpr, operands)
-
-
-def unary(
-    name: str,
-    impl: HostFunction,
-    hlo: str | HloFormula,
-    kinds: str,
-    derivative: Derivative | None,
-    result: Callable[[DType], DType] | None = None,
-) -> Primitive[NoParams]:
-    """Declare an elementwise primitive with one operand.
-
-    Args:
-        name: the primitive's name.
-        impl: the NumPy function.
-        hlo: the StableHLO (or CHLO) operation, or ``(builder, *operands) -> result``.
-        kinds: the kinds of dtype it takes.
-        derivative: ``(tangent, out, x) -> tangent``; None where the derivative is zero everywhere.
-        result: the dtype of the result; that of the operand by default.
-    """
-    primitive: Primitive[NoParams] = Primitive(name, NoParams)
-
-    @primitive.def_impl
-    def unary_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostResult]:
-        return (impl(operands[0]),)
-
-    @primitive.def_abstract_eval
-    def unary_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
-        (x,) = avals
-        if kind(x.dtype) not in kinds:
-            check_kind(name, x, kinds)
-        if result is None:
-            return (x,)
-        dtype = result(x.dtype)
-        return (ShapedArray(x.shape, dtype, x.weak_type and dtype == x.dtype),)
-
-    def_elementwise_lowering(primitive, hlo)
-
-    @primitive.def_jvp
-    def unary_jvp(
-        primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
-    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        (x,), (t,) = primals, tangents
-        out = bind1(primitive, primals, params)
-        if t is ZERO or derivative is None:
-            return (out,), (ZERO,)
-        return (out,), (derivative(t, out, x),)
-
-    def_elementwise_batch(primitive)
-    return primitive
-
-
-def binary(
-    name: str,
-    impl: HostFunction,
-    hlo: str | HloFormula,
-    kinds: str,
-    derivatives: tuple[Derivative, Derivative] | None,
-    broadcasts: bool = False,
-) -> Primitive[NoParams]:
-    """Declare an elementwise primitive with two operands of one type.
-
-    Args:
-        name: the primitive's name.
-        impl: the NumPy function.
-        hlo: the StableHLO (or CHLO) operation, or ``(builder, *operands) -> result``.
-        kinds: the kinds of dtype it takes.
-        derivatives: for each operand ``(tangent, out, x, y) -> tangent``; None where both are zero.
-        broadcasts: whether ``impl`` broadcasts, as NumPy's own functions do.
-    """
-    primitive: Primitive[NoParams] = Primitive(name, NoParams)
-
-    @primitive.def_impl
-    def binary_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostResult]:
-        return (impl(operands[0], operands[1]),)
-
-    @primitive.def_abstract_eval
-    def binary_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
-        x, y = avals
-        if x is y and kind(x.dtype) in kinds:  # nearly always
-            return (x,)
-        return (elementwise_type(name, avals, kinds),)
-
-    def_elementwise_lowering(primitive, hlo)
-
-    @primitive.def_jvp
-    def binary_jvp(
-        primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
-    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        (x, y), (tx, ty) = primals, tangents
-        out = bind1(primitive, primals, params)
-        if derivatives is None:
-            return (out,), (ZERO,)
-        total: Tangent = ZERO
-        if tx is not ZERO:
-            total = derivatives[0](tx, out, x, y)
-        if ty is not ZERO:
-            second = derivatives[1](ty, out, x, y)
-            total = second if total is ZERO else add_arrays(total, second)
-        return (out,), (total,)
-
-    def_elementwise_batch(primitive, broadcasts or isinstance(impl, np.ufunc))
-    return primitive
-
-
-_adder: list[Primitive[NoParams]] = []
-
-
-def declare_addition(primitive: Primitive[NoParams]) -> None:
-    """Name the primitive that adds tangents; elementwise.add_p, declared with these families."""
-    _adder.append(primitive)
-
-
-def add_arrays(x: Array, y: Array) -> Array:
-    """Add two tangents of one type."""
-    return bind1(_adder[0], (x, y), NO_PARAMS)
-
-
-def not_linear(primitive: str, operand: str) -> DifferentiationError:
-    """The error of a transpose rule that is asked about an operand it is not linear in."""
-    return DifferentiationError(
-        f"'{primitive}' is not linear in {operand}, so it has no transpose there. A function "
-        "given to "
-        "a transposition must be linear in the arguments that are transposed."
-    )
-
-
-def add_tangents(x: Tangent, y: Tangent) -> Tangent:
-    """Add two tangents, either of which may be ``ZERO``."""
-    if x is ZERO:
-        return y
-    if y is ZERO:
-        return x
-    return add_arrays(x, y)

@@ -18,12 +18,23 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, is_array_like, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import described, integers, listed
-from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    MappedAxis,
+    Params,
+    Primitive,
+)
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.primitives.reduce import highest, lowest
-from tinyjax.primitives.shape import concatenate, moveaxis, reshape
+from tinyjax.primitives.rules import def_derivatives
+from tinyjax.primitives.shape import moveaxis, reshape
+from tinyjax.primitives.slicing import concatenate
 from tinyjax.primitives.windows import (
     Axes,
     Windows,
@@ -139,7 +150,7 @@ def _fill_value(params: GatherParams, dtype: DType) -> HostArray:
 
 
 @gather_p.def_impl
-def _gather_impl(operands: Sequence[HostArray], params: GatherParams) -> Sequence[HostArray]:
+def _gather_impl(operands: Hosts, params: GatherParams) -> Hosts:
     x, indices = operands
     offset_dims = params.dimension_numbers.offset_dims
     indices = wide_indices(indices)
@@ -155,7 +166,7 @@ def _gather_impl(operands: Sequence[HostArray], params: GatherParams) -> Sequenc
 
 
 @gather_p.def_abstract_eval
-def _gather_type(avals: Sequence[ShapedArray], params: GatherParams) -> Sequence[ShapedArray]:
+def _gather_type(avals: Avals, params: GatherParams) -> Avals:
     x, indices = avals
     numbers = params.dimension_numbers
     windows = gather_windows(x.shape, params)
@@ -209,26 +220,19 @@ def _gather_lowering(b: Lowering, operands: Values, params: GatherParams) -> Val
     return (b.select(chosen, gathered, filled),)
 
 
-@gather_p.def_jvp
-def _gather_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: GatherParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    _, indices = primals
-    t = tangents[0]
-    out = bind1(gather_p, primals, params)
-    if t is ZERO:
-        return (out,), (ZERO,)
-    # what is filled in does not depend on the operand
-    return (out,), (bind1(gather_p, (t, indices), attrs.evolve(params, fill_value=0)),)
-
-
-# Its transpose is a scatter, and is registered where that is: in primitives.scatter.
+# what is filled in does not depend on the operand
+def_derivatives(
+    gather_p,
+    lambda t, out, x, indices, params: bind1(
+        gather_p, (t, indices), attrs.evolve(params, fill_value=0)
+    ),
+)
 
 
 @gather_p.def_batch
 def _gather_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: GatherParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: GatherParams
+) -> BatchResult:
     (x, indices), (x_axis, indices_axis) = values, axes
     numbers, sizes = params.dimension_numbers, params.slice_sizes
 

@@ -16,18 +16,32 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import NO_PARAMS, ZERO, MappedAxis, NoParams, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    JvpResult,
+    MappedAxis,
+    NoParams,
+    Params,
+    Primitive,
+    Tangent,
+    Tangents,
+)
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.elementwise import add, eq, lt, neg, select
-from tinyjax.primitives.families import add_tangents, lower_formula, not_linear
+from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.gather import GatherDimensionNumbers, gather
 from tinyjax.primitives.matrices import (
     check_matrices,
     check_operands,
-    def_matrix_batch,
     diagonal_of,
     identities,
     identity_like,
@@ -43,17 +57,23 @@ from tinyjax.primitives.matrices import (
     upper_part,
     where_possible,
 )
-from tinyjax.primitives.reduce import reduce_or, reduce_sum
+from tinyjax.primitives.reduce import reduce_or
+from tinyjax.primitives.rules import (
+    add_tangents,
+    def_constant,
+    def_transposes,
+    instantiate,
+    instantiate_all,
+)
 from tinyjax.primitives.shape import (
-    broadcast_in_dim,
+    def_simple_batch,
     full,
     full_like,
     iota,
     move_batch_axis,
-    pad,
     reshape,
-    slice_in_dim,
 )
+from tinyjax.primitives.slicing import pad, slice_in_dim
 from tinyjax.primitives.sort import SortParams, sort_p
 from tinyjax.primitives.triangular import triangular_solve
 from tinyjax.stablehlo.lowering import Lowering
@@ -68,7 +88,7 @@ _BLOCK = 32
 
 
 @lu_p.def_impl
-def _lu_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+def _lu_impl(operands: Hosts, params: NoParams) -> Hosts:
     (x,) = operands
     *batch, m, n = x.shape
     k = min(m, n)
@@ -107,7 +127,7 @@ def _reduce_rest(a: HostArray, start: int, stop: int) -> None:
 
 
 @lu_p.def_abstract_eval
-def _lu_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+def _lu_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
     check_matrices("lu", x)
     pivots = ShapedArray((*x.shape[:-2], min(x.shape[-2:])), dtypes.int32)
@@ -127,18 +147,14 @@ def _lu_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
 
 
 @lu_p.def_jvp
-def _lu_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _lu_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
     """``L^-1 P A' U^-1`` is ``L^-1 L'`` below the diagonal and ``U' U^-1`` from it upwards.
 
     (de Hoog, Anderssen and Lukas 2011.) Factors of rectangular matrices are made square with
     the identity.
     """
-    (a,), (ta,) = primals, tangents
+    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     factors, pivots = bind(lu_p, (a,), params)
-    if ta is ZERO:
-        return (factors, pivots), (ZERO, ZERO)
     m, n = a.shape[-2:]
     lower, upper = _square(factors, m), _square(factors, n)
     permuted = rows(ta, pivots_to_permutation(pivots, m))
@@ -169,7 +185,7 @@ def _square(factors: Array, size: int) -> Array:
     return add(padded, pad(rest, zero, [*front, (k, 0, 0), (k, 0, 0)]))
 
 
-def_matrix_batch(lu_p)
+def_simple_batch(lu_p)
 
 
 def lu(x: Array) -> tuple[Array, Array, Array]:
@@ -208,9 +224,7 @@ pivots_to_permutation_p: Primitive[PermutationParams] = Primitive(
 
 
 @pivots_to_permutation_p.def_impl
-def _permutation_impl(
-    operands: Sequence[HostArray], params: PermutationParams
-) -> Sequence[HostArray]:
+def _permutation_impl(operands: Hosts, params: PermutationParams) -> Hosts:
     (pivots,) = operands
     *batch, k = pivots.shape
     flat = pivots.reshape(prod(batch), k)
@@ -226,9 +240,7 @@ def _permutation_impl(
 
 
 @pivots_to_permutation_p.def_abstract_eval
-def _permutation_type(
-    avals: Sequence[ShapedArray], params: PermutationParams
-) -> Sequence[ShapedArray]:
+def _permutation_type(avals: Avals, params: PermutationParams) -> Avals:
     (pivots,) = avals
     if pivots.dtype != dtypes.int32:
         raise DtypeError(
@@ -274,14 +286,10 @@ def _exchange(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
     return add(i, full_like(i, 1)), pivots, moved
 
 
-@pivots_to_permutation_p.def_jvp
-def _permutation_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: PermutationParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    return bind(pivots_to_permutation_p, primals, params), (ZERO,)
+def_constant(pivots_to_permutation_p)
 
 
-def_matrix_batch(pivots_to_permutation_p)
+def_simple_batch(pivots_to_permutation_p)
 
 
 def pivots_to_permutation(pivots: Array, size: int) -> Array:
@@ -326,7 +334,7 @@ solve_p: Primitive[SolveParams] = Primitive("solve", SolveParams)
 
 
 @solve_p.def_impl
-def _solve_impl(operands: Sequence[HostArray], params: SolveParams) -> Sequence[HostArray]:
+def _solve_impl(operands: Hosts, params: SolveParams) -> Hosts:
     a, b = operands
     if params.transpose_a:
         a = a.swapaxes(-1, -2)
@@ -334,7 +342,7 @@ def _solve_impl(operands: Sequence[HostArray], params: SolveParams) -> Sequence[
 
 
 @solve_p.def_abstract_eval
-def _solve_type(avals: Sequence[ShapedArray], params: SolveParams) -> Sequence[ShapedArray]:
+def _solve_type(avals: Avals, params: SolveParams) -> Avals:
     a, b = avals
     check_operands("solve", a, b)
     if a.shape[-1] != b.shape[-2]:
@@ -388,36 +396,27 @@ def _inverse(order: Array) -> Array:
 
 
 @solve_p.def_jvp
-def _solve_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: SolveParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _solve_jvp(primals: Arrays, tangents: Tangents, params: SolveParams) -> JvpResult:
     """From ``a x = b``: ``a x' = b' - a' x`` (Giles 2008, 2.2.3)."""
     (a, b), (ta, tb) = primals, tangents
     x = bind1(solve_p, (a, b), params)
     change: Tangent = tb
     if ta is not ZERO:
         change = add_tangents(tb, neg(mm(mT(ta) if params.transpose_a else ta, x)))
-    if change is ZERO:
-        return (x,), (ZERO,)
-    return (x,), (bind1(solve_p, (a, change), params),)
+    return (x,), (bind1(solve_p, (a, instantiate(change, b)), params),)
 
 
-@solve_p.def_transpose
-def _solve_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: SolveParams
-) -> Sequence[Tangent | None]:
-    (ct,), (a, _) = cotangents, operands
-    if isinstance(a, Var):
-        raise not_linear("solve", "the matrices")
-    if ct is ZERO:
-        return (None, ZERO)
-    return (None, bind1(solve_p, (a, ct), SolveParams(not params.transpose_a)))
+def_transposes(
+    solve_p,
+    "the matrices",
+    lambda ct, a, b, params: bind1(solve_p, (a, ct), SolveParams(not params.transpose_a)),
+)
 
 
 @solve_p.def_batch
 def _solve_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: SolveParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: SolveParams
+) -> BatchResult:
     (a, b), (a_axis, b_axis) = values, axes
     if a_axis is None and b_axis is not None:
         return (solve_all(lambda rhs: bind1(solve_p, (a, rhs), params), b, b_axis, True),), (0,)

@@ -15,10 +15,9 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import MappedAxis, Primitive
-from tinyjax.core.trace import bind
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.dot import dot_general
 from tinyjax.primitives.elementwise import (
     add,
@@ -32,13 +31,10 @@ from tinyjax.primitives.elementwise import (
     sub,
 )
 from tinyjax.primitives.elementwise import eq as equal
-from tinyjax.primitives.reduce import reduce_sum
 from tinyjax.primitives.shape import (
-    broadcast_in_dim,
     full,
     full_like,
     iota,
-    move_batch_axis,
     moveaxis,
     reshape,
     transpose,
@@ -228,23 +224,6 @@ def differences(v: Array, like: Array) -> Array:
 def off_diagonal(x: Array) -> Array:
     """The matrices with zeros on the diagonal."""
     return on_diagonal(zeros_like(x), x)
-
-
-# Batching
-
-
-def def_matrix_batch(primitive: Primitive[P]) -> None:
-    """Register the batch rule of a primitive on stacks: the mapped axis comes to the front."""
-
-    @primitive.def_batch
-    def matrix_batch(
-        mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: P
-    ) -> tuple[Sequence[Array], Sequence[int | None]]:
-        moved = [
-            move_batch_axis(x, axis, 0, mapped.size) for x, axis in zip(values, axes, strict=True)
-        ]
-        outs = bind(primitive, moved, params)
-        return outs, [0] * len(outs)
 
 
 def solve_all(solve: Callable[[Array], Array], b: Array, axis: int, left_side: bool) -> Array:

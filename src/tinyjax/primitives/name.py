@@ -1,21 +1,22 @@
 """The identity that gives a value a name, by which a checkpointing policy knows it."""
 
-from collections.abc import Sequence
 from typing import TypeVar
 
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.array import Array, as_array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.array import as_array
 from tinyjax.core.checking import checked
-from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    Arrays,
+    JvpResult,
+    Params,
+    Primitive,
+    Tangents,
+)
 from tinyjax.core.trace import bind, bind1
-from tinyjax.dtypes import HostArray
 from tinyjax.primitives.families import def_elementwise_batch
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
+from tinyjax.primitives.rules import def_transposes
 
 T = TypeVar("T")
 
@@ -30,34 +31,22 @@ class NameParams(Params):
 name_p: Primitive[NameParams] = Primitive("name", NameParams)
 
 
-@name_p.def_impl
-def _name_impl(operands: Sequence[HostArray], params: NameParams) -> Sequence[HostArray]:
-    return operands
+name_p.def_impl(lambda operands, params: operands)
 
 
-@name_p.def_abstract_eval
-def _name_type(avals: Sequence[ShapedArray], params: NameParams) -> Sequence[ShapedArray]:
-    return avals
+name_p.def_abstract_eval(lambda avals, params: avals)
 
 
-@name_p.def_lowering
-def _name_lowering(b: Lowering, operands: Values, params: NameParams) -> Values:
-    return operands
+name_p.def_lowering(lambda b, operands, params: operands)
 
 
 @name_p.def_jvp
-def _name_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: NameParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _name_jvp(primals: Arrays, tangents: Tangents, params: NameParams) -> JvpResult:
     # the name is the value's, not its tangent's: no policy asks for what depends on tangents
     return bind(name_p, primals, params), tangents
 
 
-@name_p.def_transpose
-def _name_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: NameParams
-) -> Sequence[Tangent | None]:
-    return cotangents
+def_transposes(name_p, lambda ct, x, params: ct)
 
 
 def_elementwise_batch(name_p)

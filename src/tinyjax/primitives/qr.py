@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import attrs
@@ -11,15 +10,21 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import ZERO, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    Arrays,
+    Avals,
+    Hosts,
+    JvpResult,
+    Params,
+    Primitive,
+    Tangents,
+)
 from tinyjax.core.trace import bind
-from tinyjax.dtypes import HostArray
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.elementwise import add, div, sub
 from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.matrices import (
     check_matrices,
-    def_matrix_batch,
     identities,
     lapack_call,
     lower_part,
@@ -30,7 +35,9 @@ from tinyjax.primitives.matrices import (
     on_diagonal,
     upper_part,
 )
-from tinyjax.primitives.shape import full, full_like, pad, slice_in_dim
+from tinyjax.primitives.rules import instantiate_all
+from tinyjax.primitives.shape import def_simple_batch, full, full_like
+from tinyjax.primitives.slicing import pad, slice_in_dim
 from tinyjax.primitives.triangular import triangular_solve
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, tensor
@@ -47,14 +54,14 @@ qr_p: Primitive[QrParams] = Primitive("qr", QrParams)
 
 
 @qr_p.def_impl
-def _qr_impl(operands: Sequence[HostArray], params: QrParams) -> Sequence[HostArray]:
+def _qr_impl(operands: Hosts, params: QrParams) -> Hosts:
     (x,) = operands
     mode: Literal["complete", "reduced"] = "complete" if params.full_matrices else "reduced"
     return tuple(np.linalg.qr(x, mode))
 
 
 @qr_p.def_abstract_eval
-def _qr_type(avals: Sequence[ShapedArray], params: QrParams) -> Sequence[ShapedArray]:
+def _qr_type(avals: Avals, params: QrParams) -> Avals:
     (x,) = avals
     check_matrices("qr", x)
     *batch, m, n = x.shape
@@ -90,18 +97,14 @@ def _with_columns(x: Array, count: int) -> Array:
 
 
 @qr_p.def_jvp
-def _qr_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: QrParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _qr_jvp(primals: Arrays, tangents: Tangents, params: QrParams) -> JvpResult:
     """``W = Q^H Q'`` is skew-Hermitian, and ``Q^H A' = W R + R'`` (Walter and Lehmann 2010).
 
     For complex matrices, ``W`` has an imaginary diagonal, which keeps that of ``R`` real, as
     LAPACK has it. Matrices wider than tall have ``Q`` of their first columns.
     """
-    (a,), (ta,) = primals, tangents
+    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     q, r = bind(qr_p, (a,), params)
-    if ta is ZERO:
-        return (q, r), (ZERO, ZERO)
     m, n = a.shape[-2:]
     if params.full_matrices and m > n:
         raise DifferentiationError(
@@ -125,7 +128,7 @@ def _qr_jvp(
     return (q, r), (tq, tr)
 
 
-def_matrix_batch(qr_p)
+def_simple_batch(qr_p)
 
 
 def qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array]:

@@ -8,7 +8,6 @@ implementations give the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -16,12 +15,18 @@ from numpy import add, bitwise_or, bitwise_xor, left_shift, right_shift
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import NO_PARAMS, ZERO, NoParams, Primitive, Tangent
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    Avals,
+    Hosts,
+    NoParams,
+    Primitive,
+)
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
 from tinyjax.primitives.families import def_elementwise_batch, elementwise_type
+from tinyjax.primitives.rules import def_constant
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
 
@@ -81,7 +86,7 @@ def _key_words(k: HostArray) -> HostArray:
 
 
 @threefry2x32_p.def_impl
-def _threefry_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+def _threefry_impl(operands: Hosts, params: NoParams) -> Hosts:
     k1, k2, x1, x2 = operands
     shape, size = x1.shape, x1.size
     if size <= _FEW:
@@ -99,7 +104,7 @@ def _threefry_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[
 
 
 @threefry2x32_p.def_abstract_eval
-def _threefry_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+def _threefry_type(avals: Avals, params: NoParams) -> Avals:
     aval = elementwise_type("threefry2x32", avals, "u")
     if aval.dtype != dtypes.uint32:
         raise DtypeError(f"threefry2x32 takes uint32 words, but got {aval}.")
@@ -128,11 +133,7 @@ def _threefry_lowering(b: Lowering, operands: Values, params: NoParams) -> Value
     return (x1, x2)
 
 
-@threefry2x32_p.def_jvp
-def _threefry_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    return bind(threefry2x32_p, primals, params), (ZERO, ZERO)
+def_constant(threefry2x32_p)
 
 
 def_elementwise_batch(threefry2x32_p)

@@ -10,7 +10,6 @@ on CPU that is the last.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 import attrs
@@ -20,13 +19,25 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, is_splat, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import described
-from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
-from tinyjax.core.trace import bind1
-from tinyjax.dtypes import HostArray
+from tinyjax.core.primitive import (
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    JvpResult,
+    MappedAxis,
+    Params,
+    Primitive,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
+from tinyjax.core.trace import bind, bind1
 from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
+from tinyjax.primitives.broadcast import Combine
 from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, select
-from tinyjax.primitives.families import add_arrays, check_kind, not_linear
 from tinyjax.primitives.gather import (
     GatherDimensionNumbers,
     GatherParams,
@@ -34,15 +45,14 @@ from tinyjax.primitives.gather import (
     Mode,
     gather_p,
 )
-from tinyjax.primitives.reduce import Combine
-from tinyjax.primitives.shape import (
+from tinyjax.primitives.rules import (
+    check_kind,
+    def_derivatives,
+    def_linear,
+    def_transposes,
     instantiate,
-    iota,
-    move_batch_axis,
-    moveaxis,
-    reshape,
-    zeros_like,
 )
+from tinyjax.primitives.shape import iota, move_batch_axis, moveaxis, reshape, zeros_like
 from tinyjax.primitives.windows import (
     Axes,
     Windows,
@@ -54,6 +64,8 @@ from tinyjax.primitives.windows import (
 )
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, boolean, tensor
+
+Operand = Array | UndefinedPrimal
 
 
 @attrs.frozen
@@ -139,7 +151,7 @@ def _declare(
     primitive: Primitive[ScatterParams] = Primitive(name, ScatterParams)
 
     @primitive.def_impl
-    def scatter_impl(operands: Sequence[HostArray], params: ScatterParams) -> Sequence[HostArray]:
+    def scatter_impl(operands: Hosts, params: ScatterParams) -> Hosts:
         x, indices, updates = operands
         out = scattered(
             scatter_windows(x.shape, updates.shape, params),
@@ -154,7 +166,7 @@ def _declare(
         return (out,)
 
     @primitive.def_abstract_eval
-    def scatter_type(avals: Sequence[ShapedArray], params: ScatterParams) -> Sequence[ShapedArray]:
+    def scatter_type(avals: Avals, params: ScatterParams) -> Avals:
         x, indices, updates = avals
         check_kind(name, x, kinds)
         if updates.dtype != x.dtype:
@@ -214,11 +226,8 @@ def _declare(
 
     @primitive.def_batch
     def scatter_batch(
-        mapped: MappedAxis,
-        values: Sequence[Array],
-        axes: Sequence[int | None],
-        params: ScatterParams,
-    ) -> tuple[Sequence[Array], Sequence[int | None]]:
+        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ScatterParams
+    ) -> BatchResult:
         x, indices, updates = values
         x_axis, indices_axis, updates_axis = axes
         x = move_batch_axis(x, x_axis, 0, mapped.size)
@@ -253,12 +262,12 @@ def _shifted(axes: Axes) -> Axes:
     return tuple([i + 1 for i in axes])
 
 
-def _zeros_of(x: ShapedArray) -> Array:
-    return splat(0, x)
-
-
-def _windows_of(x: Array | Var, updates: Array | Var, params: ScatterParams) -> Windows:
+def _windows_of(x: Operand, updates: Operand, params: ScatterParams) -> Windows:
     return scatter_windows(x.aval.shape, updates.aval.shape, params)
+
+
+def _no_tangent(*_: object) -> Tangent:
+    raise AssertionError("indices are integers, which have no tangents")
 
 
 def _windows_distinct(indices: Array, windows: Windows, params: ScatterParams) -> bool:
@@ -278,49 +287,32 @@ def _windows_distinct(indices: Array, windows: Windows, params: ScatterParams) -
     return len(np.unique(lines)) == lines.size
 
 
-def _known(x: Array | Var) -> Array:
-    assert isinstance(x, Array), "no operand but the first and the updates is linear"
-    return x
-
-
 # scatter_add
 
 scatter_add_p = _declare("scatter_add", np.add, Lowering.add, "iufc")
 
 
 @scatter_add_p.def_jvp
-def _scatter_add_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: ScatterParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _scatter_add_jvp(primals: Arrays, tangents: Tangents, params: ScatterParams) -> JvpResult:
     (x, indices, _), (tx, _, tu) = primals, tangents
-    out = bind1(scatter_add_p, primals, params)
+    outs = bind(scatter_add_p, primals, params)
     if tu is ZERO:
-        return (out,), (tx,)
-    operands = (instantiate(tx, x), indices, tu)
-    return (out,), (bind1(scatter_add_p, operands, params),)
+        return outs, (tx,)
+    return outs, bind(scatter_add_p, (instantiate(tx, x), indices, tu), params)
 
 
-@scatter_add_p.def_transpose
-def _scatter_add_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: ScatterParams
-) -> Sequence[Tangent | None]:
-    (ct,), (x, indices, updates) = cotangents, operands
-    if ct is ZERO:
-        return (ZERO, None, ZERO)
-    into_updates: Tangent | None = None
-    if isinstance(updates, Var):
-        reading = _as_gather(params, _windows_of(x, updates, params))
-        into_updates = bind1(gather_p, (ct, _known(indices)), reading)
-    return (ct if isinstance(x, Var) else None, None, into_updates)
+def _into_updates(
+    ct: Array, x: Operand, indices: Array, updates: UndefinedPrimal, params: ScatterParams
+) -> Array:
+    return bind1(gather_p, (ct, indices), _as_gather(params, _windows_of(x, updates, params)))
 
 
-@gather_p.def_transpose
-def _gather_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: GatherParams
-) -> Sequence[Tangent | None]:
-    (ct,), (x, indices) = cotangents, operands
-    if ct is ZERO:
-        return (ZERO, None)
+def_transposes(
+    scatter_add_p, lambda ct, x, indices, updates, params: ct, "the indices", _into_updates
+)
+
+
+def _gather_transpose(ct: Array, x: UndefinedPrimal, indices: Array, params: GatherParams) -> Array:
     numbers = params.dimension_numbers
     writing = ScatterParams(
         ScatterDimensionNumbers(
@@ -334,7 +326,10 @@ def _gather_transpose(
         params.indices_are_sorted,
         params.unique_indices,
     )
-    return (bind1(scatter_add_p, (_zeros_of(x.aval), _known(indices), ct), writing), None)
+    return bind1(scatter_add_p, (splat(0, x.aval), indices, ct), writing)
+
+
+def_transposes(gather_p, _gather_transpose)
 
 
 # scatter: the update replaces what is there
@@ -342,39 +337,28 @@ def _gather_transpose(
 scatter_p = _declare("scatter", None, lambda b, x, update: update, "biufc")
 
 
-@scatter_p.def_jvp
-def _scatter_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: ScatterParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    (x, indices, updates), (tx, _, tu) = primals, tangents
-    out = bind1(scatter_p, primals, params)
-    if tx is ZERO and tu is ZERO:
-        return (out,), (ZERO,)
-    # With the same indices the same update wins.
-    operands = (instantiate(tx, x), indices, instantiate(tu, updates))
-    return (out,), (bind1(scatter_p, operands, params),)
+def_linear(scatter_p, 0, 2)  # with the same indices the same update wins
 
 
-@scatter_p.def_transpose
-def _scatter_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: ScatterParams
-) -> Sequence[Tangent | None]:
-    (ct,), (x, indices, updates) = cotangents, operands
-    if ct is ZERO:
-        return (ZERO, None, ZERO)
-    indices = _known(indices)
-    into_x: Tangent | None = None
-    into_updates: Tangent | None = None
-    if isinstance(x, Var):
-        covered = _zeros_of(updates.aval.with_dtype(ct.dtype))
-        into_x = bind1(scatter_p, (ct, indices, covered), params)
-    if isinstance(updates, Var):
-        windows = _windows_of(x, updates, params)
-        into_updates = bind1(gather_p, (ct, indices), _as_gather(params, windows))
-        if not _windows_distinct(indices, windows, params):
-            winners = _winners(indices, x.aval, updates.aval, windows, params)
-            into_updates = select(winners, into_updates, zeros_like(into_updates))
-    return (into_x, None, into_updates)
+def _into_kept(
+    ct: Array, x: Operand, indices: Array, updates: Operand, params: ScatterParams
+) -> Array:
+    covered = splat(0, updates.aval.with_dtype(ct.dtype))
+    return bind1(scatter_p, (ct, indices, covered), params)
+
+
+def _into_winners(
+    ct: Array, x: Operand, indices: Array, updates: UndefinedPrimal, params: ScatterParams
+) -> Array:
+    read = _into_updates(ct, x, indices, updates, params)
+    windows = _windows_of(x, updates, params)
+    if _windows_distinct(indices, windows, params):
+        return read
+    winners = _winners(indices, x.aval, updates.aval, windows, params)
+    return select(winners, read, zeros_like(read))
+
+
+def_transposes(scatter_p, _into_kept, "the indices", _into_winners)
 
 
 def _winners(
@@ -397,39 +381,32 @@ def _winners(
 scatter_mul_p = _declare("scatter_mul", np.multiply, Lowering.mul, "iufc")
 
 
-@scatter_mul_p.def_jvp
-def _scatter_mul_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: ScatterParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    (x, indices, updates), (tx, _, tu) = primals, tangents
-    out = bind1(scatter_mul_p, primals, params)
-    total: Tangent = ZERO
-    if tx is not ZERO:
-        total = bind1(scatter_mul_p, (tx, indices, updates), params)
-    if tu is not ZERO:
-        windows = _windows_of(x, updates, params)
-        if not _windows_distinct(indices, windows, params):
-            raise DifferentiationError(
-                "scatter_mul has a derivative in its updates only where no index comes twice, and "
-                "these may. If they do not, say so with unique_indices=True; "
-                "otherwise multiply the updates that meet beforehand."
-            )
-        before = bind1(gather_p, (x, indices), _as_gather(params, windows))
-        second = bind1(scatter_add_p, (_zeros_of(x.aval), indices, mul(tu, before)), params)
-        total = second if total is ZERO else add_arrays(total, second)
-    return (out,), (total,)
+def _of_factors(
+    t: Array, out: Array, x: Array, indices: Array, updates: Array, params: ScatterParams
+) -> Array:
+    windows = _windows_of(x, updates, params)
+    if not _windows_distinct(indices, windows, params):
+        raise DifferentiationError(
+            "scatter_mul has a derivative in its updates only where no index comes twice, and "
+            "these may. If they do not, say so with unique_indices=True; "
+            "otherwise multiply the updates that meet beforehand."
+        )
+    before = bind1(gather_p, (x, indices), _as_gather(params, windows))
+    return bind1(scatter_add_p, (splat(0, x.aval), indices, mul(t, before)), params)
 
 
-@scatter_mul_p.def_transpose
-def _scatter_mul_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: ScatterParams
-) -> Sequence[Tangent | None]:
-    (ct,), (_, indices, updates) = cotangents, operands
-    if ct is ZERO:
-        return (ZERO, None, ZERO)
-    if isinstance(updates, Var):
-        raise not_linear("scatter_mul", "its updates")
-    return (bind1(scatter_mul_p, (ct, _known(indices), updates), params), None, None)
+def_derivatives(
+    scatter_mul_p,
+    lambda t, out, x, indices, updates, params: bind1(scatter_mul_p, (t, indices, updates), params),
+    _no_tangent,
+    _of_factors,
+)
+def_transposes(
+    scatter_mul_p,
+    lambda ct, x, indices, updates, params: bind1(scatter_mul_p, (ct, indices, updates), params),
+    "the indices",
+    "its updates",
+)
 
 
 # scatter_min and scatter_max
@@ -439,20 +416,16 @@ def _declare_extremum(name: str, ufunc: np.ufunc, combine: Combine) -> Primitive
     primitive = _declare(name, ufunc, combine, "biufc")
 
     @primitive.def_jvp
-    def extremum_jvp(
-        primals: Sequence[Array], tangents: Sequence[Tangent], params: ScatterParams
-    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    def extremum_jvp(primals: Arrays, tangents: Tangents, params: ScatterParams) -> JvpResult:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         out = bind1(primitive, primals, params)
-        if tx is ZERO and tu is ZERO:
-            return (out,), (ZERO,)
         # Whatever equals the result, operand or updates, shares the tangent.
         reading = _as_gather(params, _windows_of(x, updates, params))
         best = bind1(gather_p, (out, indices), reading)
         x_wins = convert_element_type(eq(x, out), x.dtype)
         updates_win = convert_element_type(eq(updates, best), x.dtype)
         count = bind1(scatter_add_p, (x_wins, indices, updates_win), params)
-        into = _zeros_of(x.aval) if tx is ZERO else mul(tx, x_wins)
+        into = splat(0, x.aval) if tx is ZERO else mul(tx, x_wins)
         if tu is not ZERO:
             into = bind1(scatter_add_p, (into, indices, mul(tu, updates_win)), params)
         return (out,), (div(into, count),)

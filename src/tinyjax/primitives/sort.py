@@ -28,13 +28,22 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import integer as as_integer
-from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    ZERO,
+    Arrays,
+    Avals,
+    Hosts,
+    JvpResult,
+    Params,
+    Primitive,
+    Tangents,
+)
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.primitives.families import check_kind
 from tinyjax.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from tinyjax.primitives.shape import expand_dims, full, iota, move_batch_axis
+from tinyjax.primitives.rules import check_kind
+from tinyjax.primitives.shape import def_simple_batch, expand_dims, full, iota
 from tinyjax.stablehlo.builder import Block
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values, boolean, int_array, integer, tensor
@@ -110,7 +119,7 @@ def _has_negative_zero(x: HostArray) -> bool:
 
 
 @sort_p.def_impl
-def _sort_impl(operands: Sequence[HostArray], params: SortParams) -> Sequence[HostArray]:
+def _sort_impl(operands: Hosts, params: SortParams) -> Hosts:
     if len(operands) == 1 and not dtypes.is_complex(operands[0].dtype):
         (x,) = (part for key in operands for part in _comparable(key))
         if x.dtype.kind == "f" and _has_negative_zero(x):
@@ -125,7 +134,7 @@ def _sort_impl(operands: Sequence[HostArray], params: SortParams) -> Sequence[Ho
 
 
 @sort_p.def_abstract_eval
-def _sort_type(avals: Sequence[ShapedArray], params: SortParams) -> Sequence[ShapedArray]:
+def _sort_type(avals: Avals, params: SortParams) -> Avals:
     first = avals[0]
     if any(a.shape != first.shape for a in avals):
         raise ShapeError(
@@ -250,23 +259,13 @@ def _lower_less(b: Lowering, pairs: Sequence[tuple[Value, Value]]) -> Value:
 
 
 @sort_p.def_jvp
-def _sort_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: SortParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    if all(t is ZERO for t in tangents):
-        return bind(sort_p, primals, params), [ZERO] * len(primals)
+def _sort_jvp(primals: Arrays, tangents: Tangents, params: SortParams) -> JvpResult:
     places = iota(primals[0].shape, dtypes.int32, params.axis)
     *outs, order = bind(sort_p, (*primals, places), params)
     return outs, [t if t is ZERO else _permuted(t, order, params.axis) for t in tangents]
 
 
-@sort_p.def_batch
-def _sort_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: SortParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
-    moved = [move_batch_axis(x, axis, 0, mapped.size) for x, axis in zip(values, axes, strict=True)]
-    outs = bind(sort_p, moved, attrs.evolve(params, axis=params.axis + 1))
-    return outs, [0] * len(outs)
+def_simple_batch(sort_p, lambda params, size: attrs.evolve(params, axis=params.axis + 1))
 
 
 def sort(
@@ -316,7 +315,7 @@ top_k_p: Primitive[TopKParams] = Primitive("top_k", TopKParams, orders=True)
 
 
 @top_k_p.def_impl
-def _top_k_impl(operands: Sequence[HostArray], params: TopKParams) -> Sequence[HostArray]:
+def _top_k_impl(operands: Hosts, params: TopKParams) -> Hosts:
     (x,) = operands
     # XLA's top_k takes floats in their total order, signs of zeros and of NaN included
     (y,) = _comparable(x)
@@ -326,7 +325,7 @@ def _top_k_impl(operands: Sequence[HostArray], params: TopKParams) -> Sequence[H
 
 
 @top_k_p.def_abstract_eval
-def _top_k_type(avals: Sequence[ShapedArray], params: TopKParams) -> Sequence[ShapedArray]:
+def _top_k_type(avals: Avals, params: TopKParams) -> Avals:
     (x,) = avals
     check_kind("top_k", x, "iuf")
     if not x.shape or not 0 <= params.k <= x.shape[-1]:
@@ -343,23 +342,13 @@ def _top_k_lowering(b: Lowering, operands: Values, params: TopKParams) -> Values
 
 
 @top_k_p.def_jvp
-def _top_k_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: TopKParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    (t,) = tangents
+def _top_k_jvp(primals: Arrays, tangents: Tangents, params: TopKParams) -> JvpResult:
     values, indices = bind(top_k_p, primals, params)
-    return (values, indices), (
-        t if t is ZERO else _permuted(t, indices, values.ndim - 1),
-        ZERO,
-    )
+    (moved,) = (t if t is ZERO else _permuted(t, indices, values.ndim - 1) for t in tangents)
+    return (values, indices), (moved, ZERO)
 
 
-@top_k_p.def_batch
-def _top_k_batch(
-    mapped: MappedAxis, values: Sequence[Array], axes: Sequence[int | None], params: TopKParams
-) -> tuple[Sequence[Array], Sequence[int | None]]:
-    x = move_batch_axis(values[0], axes[0], 0, mapped.size)
-    return bind(top_k_p, (x,), params), (0, 0)
+def_simple_batch(top_k_p)
 
 
 def top_k(x: Array, k: int) -> tuple[Array, Array]:

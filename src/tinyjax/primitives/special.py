@@ -15,12 +15,10 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.core.primitive import NO_PARAMS
-from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.elementwise import add, exp, mul, neg
-from tinyjax.primitives.families import binary, unary
+from tinyjax.primitives.families import Elementwise, elementwise
 from tinyjax.primitives.shape import full_like
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value
@@ -196,8 +194,8 @@ def _lower_erfc(b: Lowering, x: Value) -> Value:
     return b.convert(b.op("chlo.erfc", wide), x.dtype)
 
 
-erf_p = unary("erf", _in_float64(_erf), "chlo.erf", "f", lambda t, z, x: mul(t, _gaussian(x)))
-erfc_p = unary(
+erf = elementwise("erf", _in_float64(_erf), "chlo.erf", "f", lambda t, z, x: mul(t, _gaussian(x)))
+erfc = elementwise(
     "erfc",
     _in_float64(_erfc),
     _lower_erfc,
@@ -342,7 +340,7 @@ def _erf_inv(x: HostArray) -> HostArray:
     return _erf_inv_single(flat).astype(x.dtype, copy=False).reshape(x.shape)
 
 
-erf_inv_p = unary(
+erf_inv = elementwise(
     "erf_inv",
     _erf_inv,
     "chlo.erf_inv",
@@ -588,71 +586,29 @@ def _no_derivative(name: str, operand: str) -> Callable[..., Array]:
     return derivative
 
 
-lgamma_p = unary(
+lgamma = elementwise(
     "lgamma", _in_float64(_lgamma), "chlo.lgamma", "f", lambda t, z, x: mul(t, digamma(x))
 )
-digamma_p = unary(
+digamma: Elementwise = elementwise(
     "digamma",
     _in_float64(_digamma),
     "chlo.digamma",
     "f",
     lambda t, z, x: mul(t, polygamma(full_like(x, 1.0), x)),
 )
-polygamma_p = binary(
+polygamma: Elementwise = elementwise(
     "polygamma",
     _pair_in_float64(_polygamma),
     "chlo.polygamma",
     "f",
-    (
-        _no_derivative("polygamma", "order"),
-        lambda t, z, n, x: mul(t, polygamma(add(n, full_like(n, 1.0)), x)),
-    ),
+    _no_derivative("polygamma", "order"),
+    lambda t, z, n, x: mul(t, polygamma(add(n, full_like(n, 1.0)), x)),
 )
-zeta_p = binary(
+zeta: Elementwise = elementwise(
     "zeta",
     _pair_in_float64(_zeta),
     "chlo.zeta",
     "f",
-    (
-        _no_derivative("zeta", "exponent"),
-        lambda t, z, s, q: neg(mul(t, mul(s, zeta(add(s, full_like(s, 1.0)), q)))),
-    ),
+    _no_derivative("zeta", "exponent"),
+    lambda t, z, s, q: neg(mul(t, mul(s, zeta(add(s, full_like(s, 1.0)), q)))),
 )
-
-
-# The functions: operands of one shape and dtype; see tinyjax.scipy for those that broadcast.
-
-
-def erf(x: Array) -> Array:
-    """Return the error function, elementwise."""
-    return bind1(erf_p, (x,), NO_PARAMS)
-
-
-def erfc(x: Array) -> Array:
-    """Return ``1 - erf(x)``, accurate for large ``x``, elementwise."""
-    return bind1(erfc_p, (x,), NO_PARAMS)
-
-
-def erf_inv(x: Array) -> Array:
-    """Return the ``y`` whose ``erf(y)`` is ``x``, elementwise; NaN outside [-1, 1]."""
-    return bind1(erf_inv_p, (x,), NO_PARAMS)
-
-
-def lgamma(x: Array) -> Array:
-    """Return ``log |gamma(x)|``, elementwise; inf at 0, -1, -2, ..."""
-    return bind1(lgamma_p, (x,), NO_PARAMS)
-
-
-def digamma(x: Array) -> Array:
-    """Return the derivative of ``lgamma``, elementwise; NaN at 0, -1, -2, ..."""
-    return bind1(digamma_p, (x,), NO_PARAMS)
-
-
-def polygamma(n: Array, x: Array) -> Array:
-    """Return the ``n``-th derivative of ``digamma``, elementwise; NaN where ``n`` is not whole."""
-    return bind1(polygamma_p, (n, x), NO_PARAMS)
-
-
-def zeta(s: Array, q: Array) -> Array:
-    """Return Hurwitz's zeta function, the sum of ``(q + n)^-s`` over n = 0, 1, ..., elementwise."""
-    return bind1(zeta_p, (s, q), NO_PARAMS)

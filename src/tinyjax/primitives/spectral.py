@@ -8,17 +8,24 @@ values are right.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import attrs
 import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import NO_PARAMS, ZERO, NoParams, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    Arrays,
+    Avals,
+    Hosts,
+    JvpResult,
+    NoParams,
+    Params,
+    Primitive,
+    Tangents,
+)
 from tinyjax.core.trace import bind
-from tinyjax.dtypes import HostArray
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.elementwise import add, div, mul, sub
 from tinyjax.primitives.families import lower_formula
@@ -26,7 +33,6 @@ from tinyjax.primitives.matrices import (
     along_columns,
     along_rows,
     check_matrices,
-    def_matrix_batch,
     diagonal_of,
     differences,
     from_lower,
@@ -46,7 +52,8 @@ from tinyjax.primitives.matrices import (
     status,
     where_possible,
 )
-from tinyjax.primitives.shape import full_like
+from tinyjax.primitives.rules import instantiate_all
+from tinyjax.primitives.shape import def_simple_batch, full_like
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, tensor
 
@@ -56,14 +63,14 @@ eigh_p: Primitive[NoParams] = Primitive("eigh", NoParams)
 
 
 @eigh_p.def_impl
-def _eigh_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+def _eigh_impl(operands: Hosts, params: NoParams) -> Hosts:
     (x,) = operands
     values, vectors = where_possible(np.linalg.eigh, x)
     return vectors, values
 
 
 @eigh_p.def_abstract_eval
-def _eigh_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+def _eigh_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
     check_matrices("eigh", x, square=True)
     return (x.strip_weak(), ShapedArray(x.shape[:-1], dtypes.real_part(x.dtype)))
@@ -88,21 +95,17 @@ def _eigh_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
 
 
 @eigh_p.def_jvp
-def _eigh_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _eigh_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
     """``E = V^H A' V``: ``w' = diag(E)`` and ``V' = V (E / (w_j - w_i))`` (Giles 2008, 3.1)."""
-    (a,), (ta,) = primals, tangents
+    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     vectors, values = bind(eigh_p, (a,), params)
-    if ta is ZERO:
-        return (vectors, values), (ZERO, ZERO)
     inner = mm(mm(mH(vectors), from_lower(ta)), vectors)
     gaps = same_kind(differences(values, inner), inner)
     turned = mm(vectors, off_diagonal(div(inner, gaps)))
     return (vectors, values), (turned, real_part(diagonal_of(inner)))
 
 
-def_matrix_batch(eigh_p)
+def_simple_batch(eigh_p)
 
 
 def eigh(x: Array, *, symmetrize_input: bool = True) -> tuple[Array, Array]:
@@ -140,7 +143,7 @@ svd_p: Primitive[SvdParams] = Primitive("svd", SvdParams)
 
 
 @svd_p.def_impl
-def _svd_impl(operands: Sequence[HostArray], params: SvdParams) -> Sequence[HostArray]:
+def _svd_impl(operands: Hosts, params: SvdParams) -> Hosts:
     (x,) = operands
     if not params.compute_uv:
         return where_possible(lambda a: (np.linalg.svd(a, compute_uv=False),), x)
@@ -149,7 +152,7 @@ def _svd_impl(operands: Sequence[HostArray], params: SvdParams) -> Sequence[Host
 
 
 @svd_p.def_abstract_eval
-def _svd_type(avals: Sequence[ShapedArray], params: SvdParams) -> Sequence[ShapedArray]:
+def _svd_type(avals: Avals, params: SvdParams) -> Avals:
     (x,) = avals
     check_matrices("svd", x)
     *batch, m, n = x.shape
@@ -181,18 +184,13 @@ def _svd_lowering(b: Lowering, operands: Values, params: SvdParams) -> Values:
 
 
 @svd_p.def_jvp
-def _svd_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: SvdParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _svd_jvp(primals: Arrays, tangents: Tangents, params: SvdParams) -> JvpResult:
     """With ``E = U^H A' V``, ``s' = Re diag(E)`` (Giles 2008, 3.2; Wan and Zhang 2019).
 
     ``U^H U'`` and ``V^H V'`` are skew-Hermitian; off the diagonal they solve
     ``E = (U^H U') S - S (V^H V')``, and on it the phase is turned in ``U``.
     """
-    (a,), (ta,) = primals, tangents
-    if ta is ZERO:
-        outs = bind(svd_p, (a,), params)
-        return outs, [ZERO] * len(outs)
+    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     m, n = a.shape[-2:]
     if params.full_matrices and params.compute_uv and m != n:
         raise DifferentiationError(
@@ -228,7 +226,7 @@ def _svd_jvp(
     return (s, u, vh), (ts, tu, mH(tv))
 
 
-def_matrix_batch(svd_p)
+def_simple_batch(svd_p)
 
 
 def svd(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, Array]:

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import attrs
 import numpy as np
 
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import NO_PARAMS, ZERO, MappedAxis, NoParams, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    JvpResult,
+    MappedAxis,
+    NoParams,
+    Params,
+    Primitive,
+    Tangent,
+    Tangents,
+)
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ShapeError
 from tinyjax.primitives.elementwise import div, neg
-from tinyjax.primitives.families import add_tangents, lower_formula, not_linear
+from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.matrices import (
     check_matrices,
     check_operands,
     conjugated,
-    def_matrix_batch,
     from_lower,
     hermitian_part,
     lapack_call,
@@ -36,7 +46,13 @@ from tinyjax.primitives.matrices import (
     status,
     where_possible,
 )
-from tinyjax.primitives.shape import full_like, move_batch_axis
+from tinyjax.primitives.rules import (
+    add_tangents,
+    def_derivatives,
+    def_transposes,
+    instantiate,
+)
+from tinyjax.primitives.shape import def_simple_batch, full_like, move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -66,9 +82,7 @@ _BLOCK = 64
 
 
 @triangular_solve_p.def_impl
-def _triangular_solve_impl(
-    operands: Sequence[HostArray], params: TriangularSolveParams
-) -> Sequence[HostArray]:
+def _triangular_solve_impl(operands: Hosts, params: TriangularSolveParams) -> Hosts:
     a, b = operands
     a = np.tril(a) if params.lower else np.triu(a)
     if params.unit_diagonal:
@@ -106,9 +120,7 @@ def _substitute(u: HostArray, b: HostArray) -> HostArray:
 
 
 @triangular_solve_p.def_abstract_eval
-def _triangular_solve_type(
-    avals: Sequence[ShapedArray], params: TriangularSolveParams
-) -> Sequence[ShapedArray]:
+def _triangular_solve_type(avals: Avals, params: TriangularSolveParams) -> Avals:
     a, b = avals
     check_operands("triangular_solve", a, b)
     axis = -2 if params.left_side else -1
@@ -145,8 +157,8 @@ def _triangular_solve_lowering(
 
 @triangular_solve_p.def_jvp
 def _triangular_solve_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: TriangularSolveParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+    primals: Arrays, tangents: Tangents, params: TriangularSolveParams
+) -> JvpResult:
     """From ``op(a) x = b``: ``op(a) x' = b' - op(a') x`` (Giles 2008, 2.2.3)."""
     (a, b), (ta, tb) = primals, tangents
     x = bind1(triangular_solve_p, (a, b), params)
@@ -160,33 +172,22 @@ def _triangular_solve_jvp(
         if params.conjugate_a:
             seen = conjugated(seen)
         change = add_tangents(tb, neg(mm(seen, x) if params.left_side else mm(x, seen)))
-    if change is ZERO:
-        return (x,), (ZERO,)
-    return (x,), (bind1(triangular_solve_p, (a, change), params),)
+    return (x,), (bind1(triangular_solve_p, (a, instantiate(change, b)), params),)
 
 
-@triangular_solve_p.def_transpose
-def _triangular_solve_transpose(
-    cotangents: Sequence[Tangent],
-    operands: Sequence[Array | Var],
-    params: TriangularSolveParams,
-) -> Sequence[Tangent | None]:
-    (ct,), (a, _) = cotangents, operands
-    if isinstance(a, Var):
-        raise not_linear("triangular_solve", "the matrices")
-    if ct is ZERO:
-        return (None, ZERO)
-    turned = attrs.evolve(params, transpose_a=not params.transpose_a)
-    return (None, bind1(triangular_solve_p, (a, ct), turned))
+def_transposes(
+    triangular_solve_p,
+    "the matrices",
+    lambda ct, a, b, params: bind1(
+        triangular_solve_p, (a, ct), attrs.evolve(params, transpose_a=not params.transpose_a)
+    ),
+)
 
 
 @triangular_solve_p.def_batch
 def _triangular_solve_batch(
-    mapped: MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: TriangularSolveParams,
-) -> tuple[Sequence[Array], Sequence[int | None]]:
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: TriangularSolveParams
+) -> BatchResult:
     (a, b), (a_axis, b_axis) = values, axes
     if a_axis is None and b_axis is not None:
         x = solve_all(
@@ -235,14 +236,14 @@ cholesky_p: Primitive[NoParams] = Primitive("cholesky", NoParams)
 
 
 @cholesky_p.def_impl
-def _cholesky_impl(operands: Sequence[HostArray], params: NoParams) -> Sequence[HostArray]:
+def _cholesky_impl(operands: Hosts, params: NoParams) -> Hosts:
     (x,) = operands
     (factor,) = where_possible(lambda a: (np.linalg.cholesky(a),), x)
     return (np.tril(factor),)  # where it failed, NaN below the diagonal only
 
 
 @cholesky_p.def_abstract_eval
-def _cholesky_type(avals: Sequence[ShapedArray], params: NoParams) -> Sequence[ShapedArray]:
+def _cholesky_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
     check_matrices("cholesky", x, square=True)
     return (x.strip_weak(),)
@@ -257,24 +258,20 @@ def _cholesky_lowering(b: Lowering, operands: Values, params: NoParams) -> Value
     return lower_formula(b, lambda y: [lower_part(y)], nan_where_failed(b, info, (factor,)))
 
 
-@cholesky_p.def_jvp
-def _cholesky_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: NoParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
+def _cholesky_derivative(t: Array, factor: Array, x: Array) -> Array:
     """``L' = L phi(L^-1 A' L^-H)``; ``phi`` takes the lower half (Murray 2016)."""
-    (x,), (t,) = primals, tangents
-    factor = bind1(cholesky_p, (x,), NO_PARAMS)
-    if t is ZERO:
-        return (factor,), (ZERO,)
     right = TriangularSolveParams(False, True, True, True, False)
     left = TriangularSolveParams(True, True, False, False, False)
     inner = bind1(triangular_solve_p, (factor, from_lower(t)), right)
     inner = bind1(triangular_solve_p, (factor, inner), left)
     halved = div(inner, full_like(inner, 2))
-    return (factor,), (mm(factor, on_diagonal(halved, lower_part(inner))),)
+    return mm(factor, on_diagonal(halved, lower_part(inner)))
 
 
-def_matrix_batch(cholesky_p)
+def_derivatives(cholesky_p, _cholesky_derivative)
+
+
+def_simple_batch(cholesky_p)
 
 
 def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:

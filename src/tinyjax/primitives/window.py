@@ -16,24 +16,29 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import int_pairs, integers
-from tinyjax.core.jaxpr import Var
-from tinyjax.core.primitive import ZERO, MappedAxis, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    Avals,
+    Hosts,
+    Params,
+    Primitive,
+    UndefinedPrimal,
+)
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ShapeError
+from tinyjax.primitives.broadcast import Combine, accumulator
 from tinyjax.primitives.convolution import padtype_to_pads
 from tinyjax.primitives.elementwise import and_, eq, not_, or_, select
-from tinyjax.primitives.families import add_arrays, check_kind
-from tinyjax.primitives.reduce import Combine, accumulator, highest, lowest
-from tinyjax.primitives.shape import (
+from tinyjax.primitives.reduce import highest, lowest
+from tinyjax.primitives.rules import (
+    add_arrays,
+    check_kind,
+    def_derivatives,
     def_linear,
-    full,
-    full_like,
-    move_batch_axis,
-    pad,
-    slice_in_dim,
-    zeros_like,
+    def_transposes,
 )
+from tinyjax.primitives.shape import def_simple_batch, full, full_like, zeros_like
+from tinyjax.primitives.slicing import pad, slice_in_dim
 from tinyjax.stablehlo.builder import Scalar
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, int_array, pairs, tensor
@@ -89,7 +94,7 @@ def window_reducer(
     primitive: Primitive[WindowParams] = Primitive(name, WindowParams)
 
     @primitive.def_impl
-    def window_impl(operands: Sequence[HostArray], params: WindowParams) -> Sequence[HostArray]:
+    def window_impl(operands: Hosts, params: WindowParams) -> Hosts:
         (x,) = operands
         out = x.astype(np.float32) if dtypes.is_narrow_float(x.dtype) else x
         for axis in range(x.ndim):
@@ -98,7 +103,7 @@ def window_reducer(
         return (out.astype(x.dtype, copy=False),)
 
     @primitive.def_abstract_eval
-    def window_type(avals: Sequence[ShapedArray], params: WindowParams) -> Sequence[ShapedArray]:
+    def window_type(avals: Avals, params: WindowParams) -> Avals:
         (x,) = avals
         check_kind(name, x, kinds)
         _check(name, x, params)
@@ -124,24 +129,19 @@ def window_reducer(
         )
         return (b.convert(out, x.dtype),)
 
-    @primitive.def_batch
-    def window_batch(
-        mapped: MappedAxis,
-        values: Sequence[Array],
-        axes: Sequence[int | None],
-        params: WindowParams,
-    ) -> tuple[Sequence[Array], Sequence[int | None]]:
-        x = move_batch_axis(values[0], axes[0], 0, mapped.size)
-        moved = WindowParams(
-            (1, *params.window),
-            (1, *params.strides),
-            ((0, 0), *params.padding),
-            (1, *params.base_dilation),
-            (1, *params.window_dilation),
-        )
-        return (bind1(primitive, (x,), moved),), (0,)
+    def_simple_batch(primitive, _with_axis_in_front)
 
     return primitive
+
+
+def _with_axis_in_front(params: WindowParams, size: int) -> WindowParams:
+    return WindowParams(
+        (1, *params.window),
+        (1, *params.strides),
+        ((0, 0), *params.padding),
+        (1, *params.base_dilation),
+        (1, *params.window_dilation),
+    )
 
 
 def _check(name: str, x: ShapedArray, params: WindowParams) -> None:
@@ -193,13 +193,7 @@ reduce_window_min_p = window_reducer(
 def_linear(reduce_window_sum_p)
 
 
-@reduce_window_sum_p.def_transpose
-def _window_sum_transpose(
-    cotangents: Sequence[Tangent], operands: Sequence[Array | Var], params: WindowParams
-) -> Sequence[Tangent | None]:
-    (ct,), (x,) = cotangents, operands
-    if ct is ZERO:
-        return (ZERO,)
+def _window_sum_transpose(ct: Array, x: UndefinedPrimal, params: WindowParams) -> Array:
     # spread by the strides and summed over the same window, as for a convolution with ones
     padding = []
     for i, (n, m) in enumerate(zip(x.aval.shape, ct.shape, strict=True)):
@@ -207,32 +201,29 @@ def _window_sum_transpose(
         low = span - 1 - params.padding[i][0]
         total = _dilated(n, params.base_dilation[i]) + span - 1 - _dilated(m, params.strides[i])
         padding.append((low, total - low))
-    moved = WindowParams(
-        params.window,
-        params.base_dilation,
-        tuple(padding),
-        params.strides,
-        params.window_dilation,
+    moved = attrs.evolve(
+        params,
+        strides=params.base_dilation,
+        padding=tuple(padding),
+        base_dilation=params.strides,
     )
-    return (bind1(reduce_window_sum_p, (ct,), moved),)
+    return bind1(reduce_window_sum_p, (ct,), moved)
+
+
+def_transposes(reduce_window_sum_p, _window_sum_transpose)
 
 
 def _def_extremum_jvp(
     primitive: Primitive[WindowParams], identity: Callable[[DType], Scalar]
 ) -> None:
-    @primitive.def_jvp
-    def extremum_jvp(
-        primals: Sequence[Array], tangents: Sequence[Tangent], params: WindowParams
-    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        (x,), (t,) = primals, tangents
-        out = bind1(primitive, (x,), params)
-        if t is ZERO:
-            return (out,), (ZERO,)
+    def derivative(t: Array, out: Array, x: Array, params: WindowParams) -> Array:
         # From the last axis to the first, so that of equal elements the first one counts.
         for axis in reversed(range(x.ndim)):
             if not _is_trivial(axis, params):
                 x, t = _follow(primitive, x, t, axis, params, identity(x.dtype))
-        return (out,), (t,)
+        return t
+
+    def_derivatives(primitive, derivative)
 
 
 def _follow(

@@ -17,7 +17,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import integers
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives.reduce import lower_reduce
+from tinyjax.primitives.broadcast import lower_reduce
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value
 

@@ -14,12 +14,18 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat, splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import ZERO, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    Avals,
+    Hosts,
+    Params,
+    Primitive,
+)
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.families import def_elementwise_batch
+from tinyjax.primitives.rules import def_constant
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -35,13 +41,13 @@ wrap_index_p: Primitive[WrapParams] = Primitive("wrap_index", WrapParams)
 
 
 @wrap_index_p.def_impl
-def _wrap_impl(operands: Sequence[HostArray], params: WrapParams) -> Sequence[HostArray]:
+def _wrap_impl(operands: Hosts, params: WrapParams) -> Hosts:
     (x,) = operands
     return (np.where(x < 0, x + x.dtype.type(params.size), x),)
 
 
 @wrap_index_p.def_abstract_eval
-def _wrap_type(avals: Sequence[ShapedArray], params: WrapParams) -> Sequence[ShapedArray]:
+def _wrap_type(avals: Avals, params: WrapParams) -> Avals:
     (x,) = avals
     if x.dtype not in (dtypes.int32, dtypes.int64):
         raise DtypeError(f"wrap_index takes int32 or int64, but got {x}.")
@@ -55,11 +61,7 @@ def _wrap_lowering(b: Lowering, operands: Values, params: WrapParams) -> Values:
     return (b.select(b.compare(x, b.full_like(x, 0), "LT"), moved, x),)
 
 
-@wrap_index_p.def_jvp
-def _wrap_jvp(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: WrapParams
-) -> tuple[Sequence[Array], Sequence[Tangent]]:
-    return (bind1(wrap_index_p, primals, params),), (ZERO,)
+def_constant(wrap_index_p)
 
 
 def_elementwise_batch(wrap_index_p)

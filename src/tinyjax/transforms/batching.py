@@ -39,7 +39,8 @@ from tinyjax.core.trace import (
 )
 from tinyjax.dtypes import DType, is_inexact
 from tinyjax.errors import ArgumentError
-from tinyjax.primitives.shape import move_batch_axis, slice_in_dim, squeeze
+from tinyjax.primitives.shape import move_batch_axis, squeeze
+from tinyjax.primitives.slicing import slice_in_dim
 
 P = TypeVar("P")
 BatchAxis = int | None

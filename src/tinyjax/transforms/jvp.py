@@ -30,7 +30,7 @@ from tinyjax.core.trace import (
 )
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ConcretizationError
-from tinyjax.primitives.families import add_tangents
+from tinyjax.primitives.rules import add_tangents
 from tinyjax.transforms.batching import BatchTracer
 
 P = TypeVar("P")

@@ -10,23 +10,33 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from operator import not_
-from typing import Self
+from typing import Final, Self
 
 import attrs
 
 from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
-from tinyjax.core.primitive import ZERO, Tangent
+from tinyjax.core.primitive import ZERO, Cotangents, Operands, Tangent, Tangents, UndefinedPrimal
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import current_trace, evaluated_source, set_evaluated_source, stand_in
 from tinyjax.frames import user_source
-from tinyjax.primitives.families import add_arrays
+from tinyjax.primitives.rules import add_arrays
 from tinyjax.transforms.dependence import marked, prune_eqn, results_that_depend
 
+
+class _Undefined(dict[ShapedArray, UndefinedPrimal]):
+    """What stands for operands without a value, one for each type."""
+
+    def __missing__(self, aval: ShapedArray) -> UndefinedPrimal:
+        found = self[aval] = UndefinedPrimal(aval)
+        return found
+
+
+_undefined: Final = _Undefined()
+
 #: Applies the transpose rule of an equation to cotangents and operands.
-ApplyTranspose = Callable[
-    [JaxprEqn, Sequence[Tangent], Sequence[Array | Var]], Sequence[Tangent | None]
-]
+ApplyTranspose = Callable[[JaxprEqn, Tangents, Operands], Cotangents]
 
 
 class Transposer:
@@ -41,9 +51,7 @@ class Transposer:
     def __exit__(self, *exception: object) -> None:
         pass
 
-    def apply(
-        self, eqn: JaxprEqn, cotangents: Sequence[Tangent], operands: Sequence[Array | Var]
-    ) -> Sequence[Tangent | None]:
+    def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         """Apply the transpose rule of one of the equations."""
         return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
 
@@ -103,7 +111,7 @@ def _pull_back(
     cotangents: Sequence[Tangent],
     rule: ApplyTranspose | None = None,
 ) -> list[Tangent]:
-    totals: dict[Var, Array] = {}
+    totals: dict[Atom, Array] = {}
     for atom, cotangent in zip(outs, cotangents, strict=True):
         if cotangent is not ZERO and isinstance(atom, Var) and atom not in known:
             before = totals.get(atom)
@@ -124,17 +132,20 @@ def _pull_back(
                 found = [totals.pop(binder, ZERO) for binder in binders]
                 if all(ct is ZERO for ct in found):
                     continue
-            operands: list[Array | Var] = [
-                x.value if type(x) is Lit else known.get(x, x) for x in eqn.inputs
-            ]
+            operands: list[Array | UndefinedPrimal] = []
+            for x in eqn.inputs:  # a loop runs faster than a comprehension's frame
+                if type(x) is Lit:
+                    operands.append(x.value)
+                else:
+                    operands.append(known[x] if x in known else _undefined[x.aval])
             if rule is None:
                 results = eqn.primitive.rules.transpose(found, operands, eqn.params)
             else:
                 results = rule(eqn, found, operands)
-            for var, result in zip(operands, results, strict=True):
-                if result is not None and result is not ZERO and type(var) is Var:
-                    before = totals.get(var)
-                    totals[var] = result if before is None else add_arrays(before, result)
+            for x, operand, result in zip(eqn.inputs, operands, results):  # noqa: B905
+                if type(operand) is UndefinedPrimal and result is not None and result is not ZERO:
+                    before = totals.get(x)
+                    totals[x] = result if before is None else add_arrays(before, result)
     finally:
         set_evaluated_source(line)
     return [totals.pop(var, ZERO) for var in linear_inputs]

@@ -24,8 +24,8 @@ from tinyjax.core.staging import Staged, StagingTracer, stage
 from tinyjax.core.trace import current_trace
 from tinyjax.errors import BranchTypeError, PromotionError
 from tinyjax.frames import Location
+from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import convert_element_type, select
-from tinyjax.primitives.shape import broadcast_in_dim
 from tinyjax.source.staging.aliases import Aliases, Roots, current_aliases
 from tinyjax.source.staging.values import (
     NOTHING,

@@ -1,0 +1,233 @@
+"""Rules made of formulas: derivatives and transposes as tables, one formula per operand.
+
+A formula takes arrays, and the parameters last where the primitive has any. So what a primitive's
+rules say stands in its declaration, and what all such rules do stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NoReturn, TypeVar
+
+from tinyjax.core.array import Array, splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    Arrays,
+    Cotangents,
+    JvpResult,
+    NoParams,
+    Operands,
+    Primitive,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
+from tinyjax.core.trace import bind, bind1
+from tinyjax.dtypes import kind
+from tinyjax.errors import DifferentiationError, DtypeError
+
+P = TypeVar("P")
+
+#: ``(tangent, result, *operands) -> tangent of the result``.
+Derivative = Callable[..., Tangent]
+#: ``(*cotangents, *operands) -> cotangent of an operand``, of which those the primitive is linear
+#: in are undefined; or the name of an operand that it is not linear in.
+Transpose = Callable[..., Tangent] | str
+
+_KIND_NAMES = {
+    "b": "bool",
+    "i": "signed integer",
+    "u": "unsigned integer",
+    "f": "float",
+    "c": "complex",
+}
+
+
+def check_kind(name: str, aval: ShapedArray, kinds: str) -> None:
+    """Raise unless the dtype's kind is one of ``kinds``."""
+    if kind(aval.dtype) not in kinds:
+        raise DtypeError(
+            f"{name} does not take {aval.dtype.name}: it takes "
+            f"{', '.join(_KIND_NAMES[k] for k in kinds)}. Convert the operand with .astype(...)."
+        )
+
+
+def has_params(primitive: Primitive[P]) -> bool:
+    """Whether a primitive has parameters, which its formulas then take last."""
+    return primitive.params is not NoParams
+
+
+# Derivatives
+
+
+def def_constant(primitive: Primitive[P]) -> None:
+    """Register the jvp of a primitive whose derivative is zero everywhere."""
+
+    @primitive.def_jvp
+    def constant_jvp(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
+        outs = bind(primitive, primals, params)
+        return outs, [ZERO] * len(outs)
+
+
+def def_linear(primitive: Primitive[P], *places: int) -> None:
+    """Register the jvp of a primitive that is linear in some operands together.
+
+    Args:
+        primitive: the primitive; the others of its operands have no tangents.
+        places: those operands; all by default.
+    """
+
+    @primitive.def_jvp
+    def linear_jvp(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
+        given = [
+            x if places and i not in places else instantiate(t, x)
+            for i, (x, t) in enumerate(zip(primals, tangents, strict=True))
+        ]
+        return bind(primitive, primals, params), bind(primitive, given, params)
+
+
+def def_derivatives(primitive: Primitive[P], *formulas: Derivative) -> None:
+    """Register the jvp of a primitive with one result, by a formula for each operand.
+
+    Args:
+        primitive: the primitive.
+        formulas: the derivatives; operands without one, the last ones, have no tangents.
+    """
+    with_params = has_params(primitive)
+    first, second = formulas[0], formulas[-1]
+
+    def jvp(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
+        out = bind1(primitive, primals, params)
+        given = (*primals, params) if with_params else primals
+        total: Tangent = ZERO
+        for formula, t in zip(formulas, tangents, strict=False):
+            if t is not ZERO:
+                part = formula(t, out, *given)
+                total = part if total is ZERO else add_tangents(total, part)
+        return (out,), (total,)
+
+    def jvp_of_two(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
+        if len(primals) != 2:
+            return jvp(primals, tangents, params)
+        out = bind1(primitive, primals, params)
+        (x, y), (tx, ty) = primals, tangents
+        if ty is ZERO:
+            return (out,), (first(tx, out, x, y),)
+        if tx is ZERO:
+            return (out,), (second(ty, out, x, y),)
+        return (out,), (add_tangents(first(tx, out, x, y), second(ty, out, x, y)),)
+
+    def jvp_of_one(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
+        if len(primals) != 1:
+            return jvp(primals, tangents, params)
+        out = bind1(primitive, primals, params)
+        return (out,), (first(tangents[0], out, primals[0]),)
+
+    # these two are nearly all: 0.3 us less
+    few = {1: jvp_of_one, 2: jvp_of_two}
+    primitive.def_jvp(jvp if with_params else few.get(len(formulas), jvp))
+
+
+# Transposes
+
+
+def def_transposes(primitive: Primitive[P], *formulas: Transpose, bilinear: bool = False) -> None:
+    """Register the transpose, by a formula for each operand.
+
+    Args:
+        primitive: the primitive.
+        formulas: the transposes; operands without one, the last ones, have no tangents.
+        bilinear: whether it is linear in each operand, but not in both together.
+    """
+    with_params = has_params(primitive)
+    functions = [_refuse(primitive, f) if isinstance(f, str) else f for f in formulas]
+    first, second = functions[0], functions[-1]
+
+    def transpose(cotangents: Tangents, operands: Operands, params: P) -> Cotangents:
+        if bilinear and all(type(x) is UndefinedPrimal for x in operands):
+            raise not_linear(primitive.name, "both operands at once")
+        given = (*cotangents, *operands, params) if with_params else (*cotangents, *operands)
+        found: list[Tangent | None] = [None] * len(operands)
+        for i, (x, function) in enumerate(zip(operands, functions, strict=False)):
+            if type(x) is UndefinedPrimal:
+                found[i] = function(*given)
+        return found
+
+    def transpose_of_one(cotangents: Tangents, operands: Operands, params: P) -> Cotangents:
+        if len(operands) != 1:
+            return transpose(cotangents, operands, params)
+        if with_params:
+            return (first(*cotangents, operands[0], params),)
+        return (first(*cotangents, operands[0]),)
+
+    def transpose_of_two(cotangents: Tangents, operands: Operands, params: P) -> Cotangents:
+        if len(operands) != 2:
+            return transpose(cotangents, operands, params)
+        (ct,), (x, y) = cotangents, operands
+        if type(x) is not UndefinedPrimal:
+            return None, second(ct, x, y)
+        if type(y) is not UndefinedPrimal:
+            return first(ct, x, y), None
+        if bilinear:
+            return transpose(cotangents, operands, params)
+        return first(ct, x, y), second(ct, x, y)
+
+    # these two are nearly all: 0.5 us less
+    if len(formulas) == 1:
+        primitive.def_transpose(transpose_of_one)
+    elif len(formulas) == 2 and not with_params:
+        primitive.def_transpose(transpose_of_two)
+    else:
+        primitive.def_transpose(transpose)
+
+
+def _refuse(primitive: Primitive[P], operand: str) -> Callable[..., NoReturn]:
+    def refuse(*_: object) -> NoReturn:
+        raise not_linear(primitive.name, operand)
+
+    return refuse
+
+
+def not_linear(primitive: str, operand: str) -> DifferentiationError:
+    """The error of a transpose rule that is asked about an operand it is not linear in."""
+    return DifferentiationError(
+        f"'{primitive}' is not linear in {operand}, so it has no transpose there. A function "
+        "given to a transposition must be linear in the arguments that are transposed."
+    )
+
+
+# Tangents
+
+
+def instantiate(tangent: Tangent, primal: Array) -> Array:
+    """Return the tangent itself, or zeros where it is ``ZERO``."""
+    return splat(0, primal.aval) if tangent is ZERO else tangent
+
+
+def instantiate_all(tangents: Tangents, avals: Sequence[ShapedArray]) -> list[Array]:
+    """Return tangents, with zeros of the given types where one is ``ZERO``."""
+    return [splat(0, a) if t is ZERO else t for t, a in zip(tangents, avals, strict=True)]
+
+
+_adder: list[Primitive[NoParams]] = []
+
+
+def declare_addition(primitive: Primitive[NoParams]) -> None:
+    """Name the primitive that adds tangents; elementwise.add, declared above."""
+    _adder.append(primitive)
+
+
+def add_arrays(x: Array, y: Array) -> Array:
+    """Add two tangents of one type."""
+    return bind1(_adder[0], (x, y), NO_PARAMS)
+
+
+def add_tangents(x: Tangent, y: Tangent) -> Tangent:
+    """Add two tangents, either of which may be ``ZERO``."""
+    if x is ZERO:
+        return y
+    if y is ZERO:
+        return x
+    return add_arrays(x, y)

@@ -1,0 +1,416 @@
+"""Parts of arrays at fixed places: slice and pad, split and concatenate, as transposes in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import (
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    Hosts,
+    MappedAxis,
+    Operands,
+    Params,
+    Primitive,
+    Tangents,
+    UndefinedPrimal,
+)
+from tinyjax.core.trace import bind, bind1
+from tinyjax.errors import ShapeError
+from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.primitives.elementwise import select
+from tinyjax.primitives.rules import def_linear, def_transposes, instantiate_all
+from tinyjax.primitives.shape import def_simple_batch, full, full_like, move_batch_axis
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values, int_array, integer
+
+# slice
+
+
+@attrs.frozen(repr=False)
+class SliceParams(Params):
+    """For each axis where to start, where to stop, and the step."""
+
+    starts: tuple[int, ...]
+    limits: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+slice_p: Primitive[SliceParams] = Primitive("slice", SliceParams)
+
+
+@slice_p.def_impl
+def _slice_impl(operands: Hosts, params: SliceParams) -> Hosts:
+    return (operands[0][tuple(map(slice, params.starts, params.limits, params.strides))],)
+
+
+@slice_p.def_abstract_eval
+def _slice_type(avals: Avals, params: SliceParams) -> Avals:
+    (x,) = avals
+    if not len(params.starts) == len(params.limits) == len(params.strides) == x.ndim:
+        raise ShapeError(f"slice needs a start, limit and stride for each axis of {x.shape}.")
+    bounds = zip(params.starts, params.limits, params.strides, x.shape, strict=True)
+    shape = []
+    for start, limit, stride, n in bounds:
+        if not (0 <= start <= limit <= n and stride >= 1):
+            raise ShapeError(
+                f"slice needs 0 <= start <= limit <= size and a positive stride on every axis of "
+                f"{x.shape}, but got start {start}, limit {limit}, stride {stride} for size {n}."
+            )
+        shape.append((limit - start + stride - 1) // stride)
+    return (x.with_shape(tuple(shape)),)
+
+
+@slice_p.def_lowering
+def _slice_lowering(b: Lowering, operands: Values, params: SliceParams) -> Values:
+    return (b.slice(operands[0], params.starts, params.limits, params.strides),)
+
+
+def_linear(slice_p)
+
+
+def _slice_transpose(ct: Array, x: UndefinedPrimal, params: SliceParams) -> Array:
+    highs = [
+        n - (start + (m - 1) * stride + 1) if m else n - start
+        for n, m, start, stride in zip(
+            x.aval.shape, ct.shape, params.starts, params.strides, strict=True
+        )
+    ]
+    interiors = [stride - 1 for stride in params.strides]
+    config = tuple(zip(params.starts, highs, interiors, strict=True))
+    return pad(ct, full((), 0, ct.dtype), config)
+
+
+def_transposes(slice_p, _slice_transpose)
+
+
+def_simple_batch(
+    slice_p,
+    lambda params, size: SliceParams(
+        (0, *params.starts), (size, *params.limits), (1, *params.strides)
+    ),
+)
+
+
+def slice_(
+    x: Array,
+    starts: Sequence[int],
+    limits: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """Return ``x[starts[0]:limits[0]:strides[0], ...]`` for fixed bounds.
+
+    Args:
+        x: any dtype.
+        starts: one per axis, with ``0 <= start <= limit``.
+        limits: one per axis, at most the axis's size.
+        strides: one positive stride per axis; ones by default.
+
+    Raises:
+        ShapeError: the bounds do not fit ``x``.
+    """
+    strides = (1,) * x.ndim if strides is None else tuple(strides)
+    if all(s == 0 for s in starts) and tuple(limits) == x.shape and all(s == 1 for s in strides):
+        return x
+    return bind1(slice_p, (x,), SliceParams(tuple(starts), tuple(limits), strides))
+
+
+def slice_in_dim(x: Array, start: int, limit: int, stride: int = 1, axis: int = 0) -> Array:
+    """Slice one axis and keep the others whole."""
+    starts, limits, strides = [0] * x.ndim, list(x.shape), [1] * x.ndim
+    starts[axis], limits[axis], strides[axis] = start, limit, stride
+    return slice_(x, starts, limits, strides)
+
+
+# pad
+
+
+@attrs.frozen(repr=False)
+class PadParams(Params):
+    """For each axis how many to put before, after and between its elements."""
+
+    config: tuple[tuple[int, int, int], ...]
+
+
+pad_p: Primitive[PadParams] = Primitive("pad", PadParams)
+
+
+def _padded_size(n: int, low: int, high: int, interior: int) -> int:
+    return low + high + n + max(n - 1, 0) * interior
+
+
+@pad_p.def_impl
+def _pad_impl(operands: Hosts, params: PadParams) -> Hosts:
+    x, value = operands
+    shape = [_padded_size(n, *c) for n, c in zip(x.shape, params.config, strict=True)]
+    out = np.empty([max(n, 0) for n in shape], x.dtype)
+    out[...] = value
+    into, of = [], []
+    for n, total, (low, _, interior) in zip(x.shape, shape, params.config, strict=True):
+        step = interior + 1
+        first = max(0, -(low // step))  # the first element that lands at or after 0
+        count = max(0, min(n, (total - 1 - low) // step + 1 if total > low else 0) - first)
+        begin = low + first * step
+        into.append(slice(begin, begin + count * step, step))
+        of.append(slice(first, first + count))
+    if all(s.stop > s.start for s in of):
+        out[tuple(into)] = x[tuple(of)]
+    return (out,)
+
+
+@pad_p.def_abstract_eval
+def _pad_type(avals: Avals, params: PadParams) -> Avals:
+    x, value = avals
+    if len(params.config) != x.ndim or value.shape or value.dtype != x.dtype:
+        raise ShapeError(
+            f"pad needs (low, high, interior) for each axis of {x} and a scalar of its dtype, but "
+            f"got {params.config} and {value}."
+        )
+    shape = tuple(_padded_size(n, *c) for n, c in zip(x.shape, params.config, strict=True))
+    if any(n < 0 for n in shape) or any(c[2] < 0 for c in params.config):
+        raise ShapeError(
+            f"pad with {params.config} would give {x.shape} the negative shape {shape}."
+        )
+    return (ShapedArray(shape, x.dtype, x.weak_type and value.weak_type),)
+
+
+@pad_p.def_lowering
+def _pad_lowering(b: Lowering, operands: Values, params: PadParams) -> Values:
+    lows, highs, interiors = zip(*params.config, strict=True) if params.config else ((), (), ())
+    return b.emit(
+        "stablehlo.pad",
+        operands,
+        b.results,
+        {
+            "edge_padding_low": int_array(lows),
+            "edge_padding_high": int_array(highs),
+            "interior_padding": int_array(interiors),
+        },
+    )
+
+
+def _inside(shape: tuple[int, ...], config: tuple[tuple[int, int, int], ...]) -> Array:
+    """Where, after padding an array of this shape, its own elements are."""
+    return pad(full(shape, True, dtypes.bool_), full((), False, dtypes.bool_), config)
+
+
+def _into_padded(ct: Array, x: UndefinedPrimal, value: object, params: PadParams) -> Array:
+    # cut off what was put before and after; where elements were cut off, put zeros
+    cropped = pad(ct, full((), 0, ct.dtype), [(-low, -high, 0) for low, high, _ in params.config])
+    strides = [interior + 1 for _, _, interior in params.config]
+    return slice_(cropped, [0] * ct.ndim, cropped.shape, strides)
+
+
+def _into_padding(
+    ct: Array, x: Array | UndefinedPrimal, value: UndefinedPrimal, params: PadParams
+) -> Array:
+    # a mask rather than the difference of two sums, which would lose digits, and everything where a
+    # cotangent of x is infinite
+    outside = select(_inside(x.aval.shape, params.config), full_like(ct, 0), ct)
+    return reduce_sum(outside, tuple(range(ct.ndim)))
+
+
+def_linear(pad_p)
+def_transposes(pad_p, _into_padded, _into_padding)
+
+
+@pad_p.def_batch
+def _pad_batch(
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: PadParams
+) -> BatchResult:
+    x, value = values
+    x_axis, value_axis = axes
+    x = move_batch_axis(x, x_axis, 0, mapped.size)
+    config = ((0, 0, 0), *params.config)
+    if value_axis is None:
+        return (pad(x, value, config),), (0,)
+    # a value of its own for every lane: pad a mask as well, and select
+    padded = pad(x, full((), 0, x.dtype), config)
+    inside = _inside(x.shape, config)
+    return (select(inside, padded, broadcast_in_dim(value, padded.shape, (0,))),), (0,)
+
+
+def pad(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Array:
+    """Put ``value`` around and between the elements of ``x``.
+
+    Args:
+        x: any dtype.
+        value: a scalar of the same dtype.
+        config: for each axis how many before, after and between; the first two may be negative and
+            then remove elements.
+
+    Raises:
+        ShapeError: the configuration does not fit ``x``.
+    """
+    config = tuple((int(a), int(b), int(c)) for a, b, c in config)
+    if all(c == (0, 0, 0) for c in config):
+        return x
+    return bind1(pad_p, (x, value), PadParams(config))
+
+
+# concatenate
+
+
+@attrs.frozen(repr=False)
+class ConcatenateParams(Params):
+    """The axis along which the operands are joined."""
+
+    axis: int
+
+
+concatenate_p: Primitive[ConcatenateParams] = Primitive("concatenate", ConcatenateParams)
+
+
+@concatenate_p.def_impl
+def _concatenate_impl(operands: Hosts, params: ConcatenateParams) -> Hosts:
+    return (np.concatenate(list(operands), params.axis),)
+
+
+@concatenate_p.def_abstract_eval
+def _concatenate_type(avals: Avals, params: ConcatenateParams) -> Avals:
+    first = avals[0]
+    axis = params.axis
+
+    def rest(aval: ShapedArray) -> tuple[int, ...]:
+        return aval.shape[:axis] + aval.shape[axis + 1 :]
+
+    if not 0 <= axis < first.ndim or any(
+        a.ndim != first.ndim or a.dtype != first.dtype or rest(a) != rest(first) for a in avals
+    ):
+        raise ShapeError(
+            f"concatenate along axis {axis} needs operands that agree in dtype and in all other "
+            f"axes, but got {', '.join(map(str, avals))}."
+        )
+    total = sum(a.shape[axis] for a in avals)
+    shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
+    return (ShapedArray(shape, first.dtype, all(a.weak_type for a in avals)),)
+
+
+@concatenate_p.def_lowering
+def _concatenate_lowering(b: Lowering, operands: Values, params: ConcatenateParams) -> Values:
+    return b.emit("stablehlo.concatenate", operands, b.results, {"dimension": integer(params.axis)})
+
+
+def_linear(concatenate_p)
+
+
+@concatenate_p.def_transpose
+def _concatenate_transpose(
+    cotangents: Tangents, operands: Operands, params: ConcatenateParams
+) -> Cotangents:
+    (ct,) = cotangents
+    assert ct is not ZERO, "the rule runs only where there is a cotangent"
+    parts = split(ct, [x.aval.shape[params.axis] for x in operands], params.axis)
+    return [
+        part if isinstance(x, UndefinedPrimal) else None
+        for x, part in zip(operands, parts, strict=True)
+    ]
+
+
+def_simple_batch(concatenate_p, lambda params, _size: ConcatenateParams(params.axis + 1))
+
+
+def concatenate(xs: Sequence[Array], axis: int) -> Array:
+    """Join arrays along an axis.
+
+    Args:
+        xs: at least one array; all of one dtype, and of one shape but for ``axis``.
+        axis: counted from the front.
+
+    Raises:
+        ShapeError: the operands do not fit each other.
+    """
+    if len(xs) == 1:
+        return xs[0]
+    return bind1(concatenate_p, tuple(xs), ConcatenateParams(axis))
+
+
+# split: the inverse of concatenate, and its transpose. Of slices the cotangents would be padded to
+# the whole and added up.
+
+
+@attrs.frozen(repr=False)
+class SplitParams(Params):
+    """The sizes of the parts, and the axis that is cut."""
+
+    sizes: tuple[int, ...]
+    axis: int
+
+
+split_p: Primitive[SplitParams] = Primitive("split", SplitParams)
+
+
+@split_p.def_impl
+def _split_impl(operands: Hosts, params: SplitParams) -> Hosts:
+    return np.split(operands[0], list(accumulate(params.sizes[:-1])), params.axis)
+
+
+@split_p.def_abstract_eval
+def _split_type(avals: Avals, params: SplitParams) -> Avals:
+    (x,) = avals
+    sizes, axis = params.sizes, params.axis
+    if not 0 <= axis < x.ndim or sum(sizes) != x.shape[axis] or min(sizes, default=-1) < 0:
+        raise ShapeError(
+            f"split needs an axis of {x} and sizes that add up to it, but got axis {axis} and "
+            f"sizes {sizes}."
+        )
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    return [ShapedArray((*before, n, *after), x.dtype, x.weak_type) for n in sizes]
+
+
+@split_p.def_lowering
+def _split_lowering(b: Lowering, operands: Values, params: SplitParams) -> Values:
+    (x,) = operands
+    starts, limits, parts = [0] * x.ndim, [*x.shape], []
+    for size in params.sizes:
+        limits[params.axis] = starts[params.axis] + size
+        parts.append(b.slice(x, starts, limits))
+        starts[params.axis] = limits[params.axis]
+    return parts
+
+
+def_linear(split_p)
+
+
+@split_p.def_transpose
+def _split_transpose(cotangents: Tangents, operands: Operands, params: SplitParams) -> Cotangents:
+    avals = _split_type([operands[0].aval], params)
+    return (concatenate(instantiate_all(cotangents, avals), params.axis),)
+
+
+@split_p.def_batch
+def _split_batch(
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: SplitParams
+) -> BatchResult:
+    (x,), (axis,) = values, axes
+    assert axis is not None, "a batched operation has a batched operand"
+    place = params.axis + (axis <= params.axis)
+    outs = bind(split_p, (x,), SplitParams(params.sizes, place))
+    return outs, [axis] * len(outs)
+
+
+def split(x: Array, sizes: Sequence[int], axis: int) -> list[Array]:
+    """Cut an array into parts along an axis.
+
+    Args:
+        x: any dtype.
+        sizes: of the parts; they add up to the axis's.
+        axis: counted from the front.
+
+    Raises:
+        ShapeError: the sizes do not add up.
+    """
+    if len(sizes) == 1:
+        return [slice_in_dim(x, 0, sizes[0], 1, axis)]
+    return list(bind(split_p, (x,), SplitParams(tuple(sizes), axis)))

@@ -1,0 +1,76 @@
+"""No file imports, by whatever way, a file that imports it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+import tinyjax
+
+ROOT = Path(tinyjax.__file__).parent
+
+#: The circles there are, by one of their files, with the reason.
+CIRCLES: dict[str, str] = {
+    "tinyjax.source.ir": "a program prints itself",
+    "tinyjax.source.adjoint": "loops are reversed by adjoints of their bodies",
+}
+
+
+def _module(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(text: str, files: Collection[str]) -> Iterator[str]:
+    """The modules that a file imports, for type checkers only and within functions too."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            # a module of a package is not the package, which gathers what its modules define
+            named = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if name in files else node.module for name in named)
+
+
+def graph() -> dict[str, set[str]]:
+    """The modules that each module imports."""
+    files = {_module(path): path for path in ROOT.rglob("*.py")}
+    return {
+        name: {found for found in imports(path.read_text(), files.keys()) if found in files}
+        for name, path in files.items()
+    }
+
+
+def strong_components(edges: Mapping[str, set[str]]) -> list[set[str]]:
+    """The sets of nodes that reach each other (R. Tarjan, SIAM J. Computing 1(2), 1972)."""
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[set[str]] = []
+
+    def visit(node: str) -> None:
+        number[node] = low[node] = len(number)
+        stack.append(node)
+        for other in sorted(edges[node]):
+            if other not in number:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == number[node]:
+            place = stack.index(node)
+            found.append(set(stack[place:]))
+            del stack[place:]
+
+    for node in sorted(edges):
+        if node not in number:
+            visit(node)
+    return found
+
+
+def test_no_file_imports_itself_by_way_of_others() -> None:
+    circles = [nodes for nodes in strong_components(graph()) if len(nodes) > 1]
+    unknown = [sorted(nodes) for nodes in circles if not nodes & CIRCLES.keys()]
+    assert not unknown, "files that import each other: see docs/design.md for the order"
+    gone = [name for name in CIRCLES if not any(name in nodes for nodes in circles)]
+    assert not gone, "these circles are no more"
