@@ -21,32 +21,19 @@ from numpy import ndarray
 from tinyjax import tree, xla
 from tinyjax.config import Settings, settings
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
-from tinyjax.core.avals import same_types
 from tinyjax.core.calling import FlatFunction, as_arrays, as_avals, watched
 from tinyjax.core.checking import checked
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
-    STEPWISE,
-    ZERO,
     Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    JvpResult,
     LinearizeResult,
-    MappedAxis,
-    Operands,
     Params,
     Primitive,
-    Tangents,
-    UndefinedPrimal,
 )
 from tinyjax.core.programs import INLINED
 from tinyjax.core.staging import Staged, stage, stand_ins
-from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
-from tinyjax.errors import ArgumentError
+from tinyjax.core.trace import EVAL, Tracer, check_concrete, current_trace
 from tinyjax.frames import describe_function
 from tinyjax.signatures import (
     Explanation,
@@ -59,11 +46,8 @@ from tinyjax.signatures import (
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.stages import Lowered
-from tinyjax.transforms.batching import batch_jaxpr
-from tinyjax.transforms.dependence import CALLED
-from tinyjax.transforms.jvp import jvp_jaxpr
+from tinyjax.transforms.calls import def_call
 from tinyjax.transforms.linearize import linearize_jaxpr
-from tinyjax.transforms.transpose import transpose_jaxpr
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
@@ -97,84 +81,30 @@ def _jit_evaluate(args: Arrays, params: JitParams) -> Arrays:
     return xla.executable_for(params.jaxpr, params.name, params.donated)(args)
 
 
-@jit_p.def_rule(STEPWISE)
-def _jit_stepwise(args: Arrays, params: JitParams) -> Arrays:
-    return eval_jaxpr(params.jaxpr, args)
-
-
-@jit_p.def_abstract_eval
-def _jit_type(avals: Avals, params: JitParams) -> Avals:
-    expected = params.jaxpr.in_avals
-    if not same_types(avals, expected):
-        raise ArgumentError(
-            f"a compiled program of type {params.jaxpr.type} was applied to "
-            f"({', '.join(map(str, avals))})."
-        )
-    return params.jaxpr.out_avals
-
-
 @jit_p.def_lowering
 def _jit_lowering(b: Lowering, operands: Values, params: JitParams) -> Values:
     return call_jaxpr(b, params.jaxpr, params.name, operands)
 
 
-@jit_p.def_rule(INLINED)
-def _jit_inlined(params: JitParams) -> Jaxpr:
-    return params.jaxpr
+jit_p.def_rule(INLINED)(lambda params: params.jaxpr)
 
 
-@jit_p.def_rule(CALLED)
-def _jit_called(params: JitParams, jaxpr: Jaxpr) -> JitParams:
-    return JitParams(jaxpr, params.name)
-
-
-def _bind_jit(staged: Staged, name: str, args: Sequence[Array]) -> Sequence[Array]:
-    return bind(jit_p, (*staged.consts, *args), JitParams(staged.jaxpr, name))
-
-
-@jit_p.def_jvp
-def _jit_jvp(primals: Arrays, tangents: Tangents, params: JitParams) -> JvpResult:
-    nonzero = tuple(t is not ZERO for t in tangents)
-    staged, nonzero_out = jvp_jaxpr(params.jaxpr, nonzero)
-    outs = _bind_jit(staged, params.name, (*primals, *(t for t in tangents if t is not ZERO)))
-    n = len(nonzero_out)
-    rest = iter(outs[n:])
-    return outs[:n], [next(rest) if has else ZERO for has in nonzero_out]
+_bind_jit = def_call(
+    jit_p, "a compiled program", lambda params, jaxpr: JitParams(jaxpr, params.name)
+)
 
 
 @jit_p.def_linearize
 def _jit_linearize(primals: Arrays, nonzero: Sequence[bool], params: JitParams) -> LinearizeResult:
     linearized = linearize_jaxpr(params.jaxpr, tuple(nonzero))
-    outs = _bind_jit(linearized.primal, params.name, primals)
+    outs = _bind_jit(linearized.primal, primals, params)
     n = len(linearized.nonzero_out)
     residuals = linearized.residuals(primals, outs[n:])
 
-    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        return bind(jit_p, (*residuals, *tangents), JitParams(linearized.tangent, params.name))
+    def tangent_map(tangents: Arrays) -> Arrays:
+        return _bind_jit(Staged(linearized.tangent, ()), [*residuals, *tangents], params)
 
     return outs[:n], linearized.nonzero_out, tangent_map
-
-
-@jit_p.def_transpose
-def _jit_transpose(cotangents: Tangents, operands: Operands, params: JitParams) -> Cotangents:
-    linear = tuple([type(x) is UndefinedPrimal for x in operands])
-    nonzero = tuple([ct is not ZERO for ct in cotangents])
-    transposed = transpose_jaxpr(params.jaxpr, linear, nonzero)
-    known = [x for x in operands if not isinstance(x, UndefinedPrimal)]
-    outs = _bind_jit(
-        transposed.staged, params.name, (*known, *(ct for ct in cotangents if ct is not ZERO))
-    )
-    rest = iter(outs)
-    results = iter([next(rest) if has else ZERO for has in transposed.nonzero_out])
-    return [next(results) if is_linear else None for is_linear in linear]
-
-
-@jit_p.def_batch
-def _jit_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: JitParams
-) -> BatchResult:
-    staged, out_axes = batch_jaxpr(params.jaxpr, mapped, tuple(axes))
-    return _bind_jit(staged, params.name, values), out_axes
 
 
 # The public transformation

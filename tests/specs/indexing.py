@@ -11,6 +11,7 @@ from specs import ArraySpec, Case, Spec
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import dynamic_slice as ds
 from tinyjax.primitives import gather as ga
+from tinyjax.primitives import gather_scatter as gs
 from tinyjax.primitives import scatter as sc
 from tinyjax.primitives import wrap_index as wi
 
@@ -117,7 +118,7 @@ def numpy_gather(
 
 def gather(x: Any, indices: Any, sizes: Any, mode: str, fill: float = 0, **numbers: Any) -> Any:
     return ga.gather(
-        x, indices, ga.GatherDimensionNumbers(*ordered(numbers, "offset")), sizes,
+        x, indices, gs.GatherDimensionNumbers(*ordered(numbers, "offset")), sizes,
         mode=mode, fill_value=fill,
     )  # fmt: skip
 
@@ -319,7 +320,7 @@ def scatter_row(
     return Spec(
         primitive.name,
         primitive,
-        scatter(function, sc.ScatterDimensionNumbers),
+        scatter(function, gs.ScatterDimensionNumbers),
         cases,
         numpy_scatter(combine),
         scatter(jax_function, jax.lax.ScatterDimensionNumbers),
@@ -386,7 +387,7 @@ SPECS = [
     ),
     Spec(
         "gather",
-        ga.gather_p,
+        gs.gather_p,
         gather,
         GATHERS,
         numpy_gather,
@@ -396,7 +397,7 @@ SPECS = [
         grad_dtypes=BOTH,
     ),
     scatter_row(
-        sc.scatter_p,
+        gs.scatter_p,
         sc.scatter,
         jax.lax.scatter,
         lambda old, new: new,
@@ -407,7 +408,7 @@ SPECS = [
         linear=(0, 2),
     ),
     scatter_row(
-        sc.scatter_add_p,
+        gs.scatter_add_p,
         sc.scatter_add,
         jax.lax.scatter_add,
         lambda old, new: old + new,
@@ -418,7 +419,7 @@ SPECS = [
         linear=(0, 2),
     ),
     scatter_row(
-        sc.scatter_mul_p,
+        gs.scatter_mul_p,
         sc.scatter_mul,
         jax.lax.scatter_mul,
         lambda old, new: old * new,
@@ -428,7 +429,7 @@ SPECS = [
     ),
     attrs.evolve(
         scatter_row(
-            sc.scatter_mul_p,
+            gs.scatter_mul_p,
             sc.scatter_mul,
             jax.lax.scatter_mul,
             lambda old, new: old * new,
@@ -438,7 +439,7 @@ SPECS = [
         name="scatter_mul overlapping",
     ),
     scatter_row(
-        sc.scatter_min_p,
+        gs.scatter_min_p,
         sc.scatter_min,
         jax.lax.scatter_min,
         np.minimum,
@@ -447,7 +448,7 @@ SPECS = [
         grad=2,
     ),
     scatter_row(
-        sc.scatter_max_p,
+        gs.scatter_max_p,
         sc.scatter_max,
         jax.lax.scatter_max,
         np.maximum,

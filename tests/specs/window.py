@@ -9,7 +9,7 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import window as wi
+from tinyjax.primitives import reduce_window as wi
 
 
 def moving(name: str, reduce: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,39 +7,23 @@ import attrs
 
 from tinyjax.checkpointing.policies import Policy, PolicySaveable
 from tinyjax.core.array import Array
-from tinyjax.core.avals import same_types
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
-    STEPWISE,
-    ZERO,
     Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    JvpResult,
     LinearizeResult,
-    MappedAxis,
-    Operands,
     Params,
     Primitive,
-    Tangents,
-    UndefinedPrimal,
 )
 from tinyjax.core.programs import INLINED
-from tinyjax.core.staging import Staged
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import kind
-from tinyjax.errors import ArgumentError
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
-from tinyjax.transforms.batching import batch_jaxpr
-from tinyjax.transforms.dependence import CALLED, prune
-from tinyjax.transforms.jvp import jvp_jaxpr
+from tinyjax.transforms.calls import def_call
+from tinyjax.transforms.dependence import prune
 from tinyjax.transforms.linearize import linearize_jaxpr
 from tinyjax.transforms.rematerialize import split_jaxpr
-from tinyjax.transforms.transpose import transpose_jaxpr
 
 
 @attrs.frozen(repr=False)
@@ -64,21 +48,9 @@ class CheckpointParams(Params):
 checkpoint_p: Primitive[CheckpointParams] = Primitive("checkpoint", CheckpointParams)
 
 
-@checkpoint_p.def_rule(STEPWISE)
 @checkpoint_p.def_evaluate
 def _checkpoint_evaluate(args: Arrays, params: CheckpointParams) -> Arrays:
     return eval_jaxpr(params.jaxpr, args)
-
-
-@checkpoint_p.def_abstract_eval
-def _checkpoint_type(avals: Avals, params: CheckpointParams) -> Avals:
-    expected = params.jaxpr.in_avals
-    if not same_types(avals, expected):
-        raise ArgumentError(
-            f"a checkpointed program of type {params.jaxpr.type} was applied to "
-            f"({', '.join(map(str, avals))})."
-        )
-    return params.jaxpr.out_avals
 
 
 @checkpoint_p.def_lowering
@@ -175,27 +147,11 @@ def _equal_or_not(b: Lowering, x: Value) -> Value:
     return b.or_(b.compare(x, x, "EQ"), b.compare(x, x, "NE"))
 
 
-@checkpoint_p.def_rule(CALLED)
-def _checkpoint_called(params: CheckpointParams, jaxpr: Jaxpr) -> CheckpointParams:
-    return attrs.evolve(params, jaxpr=jaxpr)
-
-
-def bind_checkpoint(
-    staged: Staged, args: Sequence[Array], params: CheckpointParams
-) -> Sequence[Array]:
-    """Bind a checkpointed program like another."""
-    params = attrs.evolve(params, jaxpr=staged.jaxpr)
-    return bind(checkpoint_p, (*staged.consts, *args), params)
-
-
-@checkpoint_p.def_jvp
-def _checkpoint_jvp(primals: Arrays, tangents: Tangents, params: CheckpointParams) -> JvpResult:
-    nonzero = tuple(t is not ZERO for t in tangents)
-    staged, nonzero_out = jvp_jaxpr(params.jaxpr, nonzero)
-    outs = bind_checkpoint(staged, (*primals, *(t for t in tangents if t is not ZERO)), params)
-    n = len(nonzero_out)
-    rest = iter(outs[n:])
-    return outs[:n], [next(rest) if has else ZERO for has in nonzero_out]
+bind_checkpoint = def_call(
+    checkpoint_p,
+    "a checkpointed program",
+    lambda params, jaxpr: attrs.evolve(params, jaxpr=jaxpr),
+)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -280,25 +236,3 @@ def _checkpoint_linearize(
         return bind(checkpoint_p, (*kept, *tangents), again)
 
     return outs[:n], linearized.nonzero_out, tangent_map
-
-
-@checkpoint_p.def_transpose
-def _checkpoint_transpose(
-    cotangents: Tangents, operands: Operands, params: CheckpointParams
-) -> Cotangents:
-    linear = tuple(isinstance(x, UndefinedPrimal) for x in operands)
-    nonzero = tuple(ct is not ZERO for ct in cotangents)
-    transposed = transpose_jaxpr(params.jaxpr, linear, nonzero)
-    known = [x for x in operands if not isinstance(x, UndefinedPrimal)]
-    given = (*known, *(ct for ct in cotangents if ct is not ZERO))
-    rest = iter(bind_checkpoint(transposed.staged, given, params))
-    results = iter([next(rest) if has else ZERO for has in transposed.nonzero_out])
-    return [next(results) if is_linear else None for is_linear in linear]
-
-
-@checkpoint_p.def_batch
-def _checkpoint_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CheckpointParams
-) -> BatchResult:
-    staged, out_axes = batch_jaxpr(params.jaxpr, mapped, tuple(axes))
-    return bind_checkpoint(staged, values, params), out_axes

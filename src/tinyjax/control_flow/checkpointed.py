@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from tinyjax.config import settings
-from tinyjax.control_flow.common import close_over, rearrange, split
-from tinyjax.control_flow.loop_tangent import LoopTangentParams, loop_tangent_p
+from tinyjax.control_flow.common import rearrange
+from tinyjax.control_flow.loop_tangent import loop_tangent_p
 from tinyjax.control_flow.scan import (
     ScanParams,
     bind_scan,
@@ -26,13 +26,15 @@ from tinyjax.control_flow.while_loop import WhileParams, body_jvp, while_p
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, stacked
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.lists import split_list
 from tinyjax.core.primitive import ZERO, Arrays, LinearizeResult, Tangent
 from tinyjax.core.simplify import dce
-from tinyjax.core.staging import Staged, stage
+from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.trace import bind
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from tinyjax.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.primitives.shape import full, zeros_like
+from tinyjax.transforms.calls import LinearMapParams
 from tinyjax.transforms.linearize import linearize_flat
 
 #: Makes one turn: takes its number and the state; returns the next state.
@@ -59,13 +61,13 @@ class _Programs:
     """
 
     recording: Staged
-    params: LoopTangentParams
+    params: LinearMapParams
     consts: list[Array]
 
     @classmethod
     def of(cls, recording: Staged, forward: Staged, backward: Staged, residuals: int) -> _Programs:
         (there, back), consts = close_over([forward, backward])
-        return cls(recording, LoopTangentParams(there, back, len(consts) + residuals), consts)
+        return cls(recording, LinearMapParams(there, back, len(consts) + residuals), consts)
 
 
 def _go_back(
@@ -95,12 +97,12 @@ def _go_back(
     width = len(kept.arrays)
 
     def turn(end: Array, *args: Array) -> list[Array]:
-        arrays, sums_, cts = split(args, width, len(sums))
+        arrays, sums_, cts = split_list(args, width, len(sums))
         position, state = Kept.of(arrays).load(init, turns, end)
         target = plus(end, -1)
 
         def segment(start: Array, *args: Array) -> list[Array]:
-            state, arrays = split(args, m)
+            state, arrays = split_list(args, m)
             kept = Kept.of(arrays)
             stop = add(start, advance(sub(end, start), kept.free))
 
@@ -111,7 +113,7 @@ def _go_back(
             return [stop, *state, *kept.push(stop, state, lt(stop, target)).arrays]
 
         outs = run_while(lambda p, *_: lt(p, target), segment, [position, *state, *arrays], size)
-        state, arrays = split(outs[1:], m)
+        state, arrays = split_list(outs[1:], m)
         sums_, cts = map(list, pull(target, state, sums_, cts))
         return [target, *Kept.of(arrays).pop(target).arrays, *sums_, *cts]
 
@@ -156,7 +158,7 @@ def _while_linearize(
     nz_other, nz_state, _ = body_jvp(params, nonzero)
     if not any(nz_state):
         return bind(while_p, primals, params), nz_state, lambda _: ()
-    nz_fixed, _, nz_init = split(nonzero, params.num_condition, params.num_body)
+    nz_fixed, _, nz_init = split_list(nonzero, params.num_condition, params.num_body)
     programs = params.body.derive(
         ("reverse", params.condition, params.num_condition, params.checkpoints, tuple(nonzero)),
         lambda: _while_programs(params, nz_other, nz_state),
@@ -168,7 +170,7 @@ def _while_linearize(
     residuals = [*programs.consts, *primals[params.num_condition :], *outs[m:]]
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        _, t_other, t_init = split(tangents, sum(nz_fixed), sum(nz_other))
+        _, t_other, t_init = split_list(tangents, sum(nz_fixed), sum(nz_other))
         start = _first_tangents(t_init, init, nz_init, nz_state)
         return bind(loop_tangent_p, (*residuals, *t_other, *start), programs.params)
 
@@ -215,19 +217,19 @@ def _tangents(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[Sha
 
 def _record_while(args: Arrays, params: WhileParams) -> Arrays:
     """Run a loop; return the last state, the number of turns, and the states kept."""
-    fixed, other, init = split(args, params.num_condition, params.num_body)
+    fixed, other, init = split_list(args, params.num_condition, params.num_body)
     m, size = len(init), params.checkpoints
 
     def goes_on(*args: Array) -> Array:
         return eval_jaxpr(params.condition, [*fixed, *args[:m]])[0]
 
     def turn(*args: Array) -> list[Array]:
-        state, (n,), online = split(args, m, 1)
+        state, (n,), online = split_list(args, m, 1)
         after = eval_jaxpr(params.body, [*other, *state])
         return [*after, plus(n, 1), *Online.of(online).offer(n, state).arrays]
 
     start = [*init, integer(0), *Online.start(init, size).arrays]
-    state, (n,), online = split(run_while(goes_on, turn, start, size), m, 1)
+    state, (n,), online = split_list(run_while(goes_on, turn, start, size), m, 1)
     return [*state, n, *Online.of(online).kept.arrays]
 
 
@@ -239,12 +241,14 @@ def _push_while(
 ) -> Sequence[Array]:
     """Run a loop again, as often as it ran, with tangents."""
     m = len(nz_state)
-    other, init, (n,), _, t_other, t_init = split(args, params.num_body, m, 1, 3 + m, sum(nz_other))
+    other, init, (n,), _, t_other, t_init = split_list(
+        args, params.num_body, m, 1, 3 + m, sum(nz_other)
+    )
     nonzero = [False] * params.num_condition + [*nz_other, *nz_state]
     _, _, staged = body_jvp(params, nonzero)
 
     def turn(i: Array, *args: Array) -> list[Array]:
-        state, tangents = split(args, m)
+        state, tangents = split_list(args, m)
         operands = [*staged.consts, *other, *state, *t_other, *tangents]
         return [plus(i, 1), *eval_jaxpr(staged.jaxpr, operands)]
 
@@ -260,7 +264,7 @@ def _pull_while(
 ) -> Sequence[Array]:
     """Pull cotangents of the last state back to the constants and the first state."""
     m = len(nz_state)
-    other, init, (n,), kept, ct_last = split(args, params.num_body, m, 1, 3 + m)
+    other, init, (n,), kept, ct_last = split_list(args, params.num_body, m, 1, 3 + m)
 
     def step(_: Array, state: Sequence[Array]) -> Sequence[Array]:
         return eval_jaxpr(params.body, [*other, *state])
@@ -271,7 +275,7 @@ def _pull_while(
         into = iter(cts)
         given = [next(into) if has else ZERO for has in nz_state]
         found = _pull_through(params.body, [*other, *state], [*nz_other, *nz_state], given)
-        into_other, into_state = split(found, len(other))
+        into_other, into_state = split_list(found, len(other))
         increments = [ct for ct, has in zip(into_other, nz_other, strict=True) if has]
         return _add_all(sums, increments), _chosen(into_state, state, nz_state)
 
@@ -290,7 +294,7 @@ def _scan_linearize(
     if params.checkpoints is None or not params.length or settings().debug_nans:
         return linearize_stacking(primals, nonzero, params)
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, nz_init, _ = split(nonzero, k, m)
+    nz_consts, nz_init, _ = split_list(nonzero, k, m)
     nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
     programs = jaxpr.derive(
         ("reverse", k, m, params.length, params.reverse, params.checkpoints, tuple(nonzero)),
@@ -298,11 +302,11 @@ def _scan_linearize(
     )
     recording = programs.recording
     outs = eval_jaxpr(recording.jaxpr, [*recording.consts, *primals])
-    results, kept = split(outs, len(jaxpr.outs))
+    results, kept = split_list(outs, len(jaxpr.outs))
     residuals = [*programs.consts, *primals, *kept]
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        t_consts, t_init, t_xs = split(tangents, sum(nz_consts), sum(nz_init))
+        t_consts, t_init, t_xs = split_list(tangents, sum(nz_consts), sum(nz_init))
         start = _first_tangents(t_init, primals[k : k + m], nz_init, nz_carry)
         return bind(loop_tangent_p, (*residuals, *t_consts, *start, *t_xs), programs.params)
 
@@ -311,13 +315,13 @@ def _scan_linearize(
 
 def _scan_programs(params: ScanParams, nonzero: Sequence[bool]) -> _Programs:
     length, k, m = params.length, params.num_consts, params.num_carry
-    consts, carry, slices = split(params.jaxpr.in_avals, k, m)
+    consts, carry, slices = split_list(params.jaxpr.in_avals, k, m)
     xs = stacked(slices, length)
-    nz_consts, _, nz_xs = split(nonzero, k, m)
+    nz_consts, _, nz_xs = split_list(nonzero, k, m)
     nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
     operands = [*consts, *carry, *xs]
     recording = stage(lambda *args: _record_scan(args, params), operands)
-    results, kept = split(recording.jaxpr.out_avals, len(nz_out))
+    results, kept = split_list(recording.jaxpr.out_avals, len(nz_out))
     residuals = [*operands, *kept]
     forward = stage(
         lambda *args: _push_scan(args, params, nonzero),
@@ -352,19 +356,19 @@ def _record_scan(args: Arrays, params: ScanParams) -> Arrays:
     """Run a loop; return the last carry, the outputs, and the states kept."""
     assert params.checkpoints is not None, "without checkpoints every turn's residuals are kept"
     jaxpr, m, length = params.jaxpr, params.num_carry, params.length
-    consts, init, xs = split(args, params.num_consts, m)
+    consts, init, xs = split_list(args, params.num_consts, m)
     num_ys = len(jaxpr.outs) - m
     size = min(params.checkpoints, length)
     last = integer(length - 1)
 
     def turn(i: Array, *args: Array) -> list[Array]:
-        carry, ys = split(args, m)
+        carry, ys = split_list(args, m)
         place = _place(i, params)
-        carry, parts = split(eval_jaxpr(jaxpr, [*consts, *carry, *_slices(xs, place)]), m)
+        carry, parts = split_list(eval_jaxpr(jaxpr, [*consts, *carry, *_slices(xs, place)]), m)
         return [plus(i, 1), *carry, *_write(ys, parts, place)]
 
     def segment(start: Array, *args: Array) -> list[Array]:
-        carry, ys, arrays = split(args, m, num_ys)
+        carry, ys, arrays = split_list(args, m, num_ys)
         inside = and_(gt(start, integer(0)), lt(start, last))
         kept = Kept.of(arrays).push(start, carry, inside)
         stop = add(start, advance(sub(integer(length), start), kept.free))
@@ -381,13 +385,13 @@ def _push_scan(
 ) -> Sequence[Array]:
     """Run a loop again with tangents, and return those of its results."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, _, nz_xs = split(nonzero, k, m)
+    nz_consts, _, nz_xs = split_list(nonzero, k, m)
     nz_carry, _, staged = scan_body_jvp(params, nonzero)
     sizes = k, m, len(nz_xs), 3 + m, sum(nz_consts), sum(nz_carry)
-    consts, init, xs, _, t_consts, t_init, t_xs = split(args, *sizes)
+    consts, init, xs, _, t_consts, t_init, t_xs = split_list(args, *sizes)
     sizes = len(staged.consts), k, m, len(nz_xs), sum(nz_consts), sum(nz_carry)
-    new, c, s, x, tc, ts, tx = split(range(len(staged.jaxpr.in_binders)), *sizes)
-    states, _, tangents = split(range(len(staged.jaxpr.outs)), m, len(jaxpr.outs) - m)
+    new, c, s, x, tc, ts, tx = split_list(range(len(staged.jaxpr.in_binders)), *sizes)
+    states, _, tangents = split_list(range(len(staged.jaxpr.outs)), m, len(jaxpr.outs) - m)
     order = [*new, *c, *tc, *s, *ts, *x, *tx]
     body = dce(rearrange(staged.jaxpr, order, [*states, *tangents]))
     all_consts, carry = [*staged.consts, *consts, *t_consts], [*init, *t_init]
@@ -399,11 +403,11 @@ def _pull_scan(
 ) -> Sequence[Array]:
     """Pull cotangents of the results back to the constants, the first carry and the inputs."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, _, nz_xs = split(nonzero, k, m)
+    nz_consts, _, nz_xs = split_list(nonzero, k, m)
     nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
     nz_ys = nz_out[m:]
     sizes = k, m, len(nz_xs), 3 + m, sum(nz_carry)
-    consts, init, xs, kept, ct_carry, ct_ys = split(args, *sizes)
+    consts, init, xs, kept, ct_carry, ct_ys = split_list(args, *sizes)
     step_body = dce(jaxpr, [True] * m + [False] * len(nz_ys))
 
     def step(i: Array, carry: Sequence[Array]) -> Sequence[Array]:
@@ -421,9 +425,9 @@ def _pull_scan(
         ]
         operands = [*consts, *carry, *slices]
         found = _pull_through(jaxpr, operands, [*nz_consts, *nz_carry, *nz_xs], given)
-        into_consts, into_carry, into_xs = split(found, k, m)
+        into_consts, into_carry, into_xs = split_list(found, k, m)
         increments = [ct for ct, has in zip(into_consts, nz_consts, strict=True) if has]
-        totals, collected = split(sums, len(increments))
+        totals, collected = split_list(sums, len(increments))
         parts = _chosen(into_xs, slices, nz_xs)
         return (
             [*_add_all(totals, increments), *_write(collected, parts, place)],
@@ -433,5 +437,5 @@ def _pull_scan(
     sums = [_zeros(x) for x, has in zip([*consts, *xs], [*nz_consts, *nz_xs], strict=True) if has]
     turns = integer(params.length)
     outs = _go_back(turns, Kept.of(kept), init, step, pull, sums, ct_carry)
-    into_consts, into_xs, into_init = split(outs, sum(nz_consts), sum(nz_xs))
+    into_consts, into_xs, into_init = split_list(outs, sum(nz_consts), sum(nz_xs))
     return [*into_consts, *into_init, *into_xs]

@@ -71,22 +71,6 @@ def evaluate_compiled(primitive: Primitive[P], args: Sequence[Array], params: P)
     return xla.executable_for(jaxpr, primitive.name)(args)
 
 
-def close_over(staged: Sequence[Staged]) -> tuple[list[Jaxpr], list[Array]]:
-    """Give several jaxprs the same first parameters: the union of what they close over.
-
-    Returns:
-        The jaxprs, each with all constants first, and the constants.
-    """
-    consts: dict[int, Array] = {id(c): c for s in staged for c in s.consts}
-    jaxprs = []
-    for s in staged:
-        own = {id(c): v for c, v in zip(s.consts, s.jaxpr.in_binders, strict=False)}
-        binders = [own.get(key) or Var(value.aval) for key, value in consts.items()]
-        rest = s.jaxpr.in_binders[len(s.consts) :]
-        jaxprs.append(Jaxpr((*binders, *rest), s.jaxpr.eqns, s.jaxpr.outs))
-    return jaxprs, list(consts.values())
-
-
 def rearrange(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> Jaxpr:
     """The same program with its parameters and results in another order, or fewer results."""
     outs = jaxpr.outs if outputs is None else tuple([jaxpr.outs[i] for i in outputs])
@@ -104,16 +88,6 @@ def convert_all(values: Sequence[Array], avals: Sequence[ShapedArray]) -> list[A
         convert_element_type(x, aval.dtype, aval.weak_type)
         for x, aval in zip(values, avals, strict=True)
     ]
-
-
-def split(values: Sequence[T], *sizes: int) -> list[list[T]]:
-    """Cut a sequence into pieces of the given sizes, and what is left."""
-    pieces, start = [], 0
-    for size in sizes:
-        pieces.append(list(values[start : start + size]))
-        start += size
-    pieces.append(list(values[start:]))
-    return pieces
 
 
 def at_front(batched: Sequence[bool]) -> tuple[int | None, ...]:

@@ -9,7 +9,6 @@ import numpy as np
 from tinyjax import dtypes, tree
 from tinyjax.control_flow.common import (
     at_front,
-    close_over,
     contains,
     convert_all,
     convert_outputs,
@@ -41,7 +40,7 @@ from tinyjax.core.primitive import (
     UndefinedPrimal,
 )
 from tinyjax.core.programs import CHOICE
-from tinyjax.core.staging import Staged, stage
+from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError, BranchTypeError, PromotionError
 from tinyjax.frames import describe_function

@@ -16,11 +16,12 @@ from collections.abc import Sequence
 
 import attrs
 
-from tinyjax.control_flow.common import fixed_point, split
+from tinyjax.control_flow.common import fixed_point
 from tinyjax.control_flow.cond import CondParams, cond_p, share_slots
 from tinyjax.control_flow.scan import ScanParams, scan_p, varying
 from tinyjax.core.avals import stacked
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
+from tinyjax.core.lists import split_list
 from tinyjax.core.simplify import dce
 from tinyjax.transforms.dependence import PRUNE, marked, prune_results, same_eqns, shorten
 from tinyjax.transforms.rematerialize import (
@@ -144,7 +145,7 @@ def _invariant(body: Jaxpr, varies: set[Atom]) -> tuple[JaxprEqn, ...]:
 def _scan_split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
     params: ScanParams = eqn.params
     loop = _split_body(params, places, saveable)
-    consts, init, xs = split(eqn.inputs, params.num_consts, params.num_carry)
+    consts, init, xs = split_list(eqn.inputs, params.num_consts, params.num_carry)
 
     given: dict[Atom, Atom] = dict(zip(loop.fixed.in_binders, consts, strict=True))
     made: dict[Atom, Var] = {v: Var(v.aval) for e in loop.fixed.eqns for v in e.out_binders}
@@ -210,7 +211,7 @@ def _scan_prune(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
     results = (*carried, *used[m:])
     if all(results):
         return eqn
-    consts, _, slices = split(needed(carried), k, m)
+    consts, _, slices = split_list(needed(carried), k, m)
     operands = (*consts, *carried, *slices)
     return attrs.evolve(
         eqn,

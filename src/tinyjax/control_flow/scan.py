@@ -16,7 +16,6 @@ from tinyjax.control_flow.common import (
     match_carry,
     paths,
     rearrange,
-    split,
     stabilise,
     stage_function,
 )
@@ -34,6 +33,7 @@ from tinyjax.core.jaxpr import (
     eval_jaxpr,
     subjaxprs,
 )
+from tinyjax.core.lists import split_list
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
     STEPWISE,
@@ -120,14 +120,14 @@ def _scan_evaluate(args: Arrays, params: ScanParams) -> Arrays:
 @scan_p.def_rule(STEPWISE)
 def _scan_stepwise(args: Arrays, params: ScanParams) -> Arrays:
     m, length = params.num_carry, params.length
-    consts, carry, xs = split(args, params.num_consts, m)
+    consts, carry, xs = split_list(args, params.num_consts, m)
     parts: list[list[Array]] = []
     with base_trace().iterate("scan", length) as turn:
         for i in range(length):
             turn(i)
             place = length - 1 - i if params.reverse else i
             slices = [squeeze(slice_in_dim(x, place, place + 1), (0,)) for x in xs]
-            carry, ys = split(eval_jaxpr(params.jaxpr, [*consts, *carry, *slices]), m)
+            carry, ys = split_list(eval_jaxpr(params.jaxpr, [*consts, *carry, *slices]), m)
             parts.append(ys)
     if not parts:
         return [*carry, *(full((0, *y.shape), 0, y.dtype) for y in params.jaxpr.out_avals[m:])]
@@ -189,7 +189,7 @@ def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
         return [b.compare(state[0], index(length - length % params.unroll), "LT")]
 
     def turn(state: list[Value]) -> list[Value]:
-        (i,), consts, carry, xs, ys = split(state, 1, num_consts, num_carry, num_xs)
+        (i,), consts, carry, xs, ys = split_list(state, 1, num_consts, num_carry, num_xs)
         place = b.sub(index(length - 1), i) if params.reverse else i
 
         def starts(x: Value) -> Values:
@@ -203,7 +203,7 @@ def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
             return b.dynamic_update_slice(y, b.reshape(part, (1, *part.shape)), starts(y))
 
         outs = lower_jaxpr(b, params.jaxpr, [*consts, *carry, *map(read, xs)])
-        carry, parts = split(outs, num_carry)
+        carry, parts = split_list(outs, num_carry)
         ys = [*map(write, ys, parts)]
         return [b.add(i, index(1)), *consts, *carry, *xs, *ys]
 
@@ -217,7 +217,7 @@ def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
         state = b.loop(state, condition, body, effects(params.jaxpr).ordered)
     for _ in range(length % params.unroll):
         state = turn(state)
-    _, _, carry, _, ys = split(state, 1, num_consts, num_carry, num_xs)
+    _, _, carry, _, ys = split_list(state, 1, num_consts, num_carry, num_xs)
     return [*carry, *ys]
 
 
@@ -258,7 +258,7 @@ def scan_body_jvp(
 ) -> tuple[tuple[bool, ...], tuple[bool, ...], Staged]:
     """The body's jvp: which of the carry and which results have tangents, and the program."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, nz_init, nz_xs = split(nonzero, k, m)
+    nz_consts, nz_init, nz_xs = split_list(nonzero, k, m)
     num_ys = len(jaxpr.outs) - m
 
     def of_body(carry: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
@@ -274,20 +274,22 @@ def scan_body_jvp(
 def _scan_jvp(primals: Arrays, tangents: Tangents, params: ScanParams) -> JvpResult:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     nonzero = [t is not ZERO for t in tangents]
-    nz_consts, _, nz_xs = split(nonzero, k, m)
+    nz_consts, _, nz_xs = split_list(nonzero, k, m)
     num_ys = len(jaxpr.outs) - m
     nz_carry, nz_out, staged = scan_body_jvp(params, nonzero)
     # from (consts, carry, xs, their tangents) to consts, carry and xs each with their tangents
     sizes = (len(staged.consts), k, m, len(nz_xs), sum(nz_consts), sum(nz_carry))
-    new, c, s, x, tc, ts, tx = split(range(len(staged.jaxpr.in_binders)), *sizes)
-    out_s, out_y, out_ts, out_ty = split(range(len(staged.jaxpr.outs)), m, num_ys, sum(nz_carry))
+    new, c, s, x, tc, ts, tx = split_list(range(len(staged.jaxpr.in_binders)), *sizes)
+    out_s, out_y, out_ts, out_ty = split_list(
+        range(len(staged.jaxpr.outs)), m, num_ys, sum(nz_carry)
+    )
     body = rearrange(
         staged.jaxpr,
         [*new, *c, *tc, *s, *ts, *x, *tx],
         [*out_s, *out_ts, *out_y, *out_ty],
     )
-    consts, init, xs = split(primals, k, m)
-    t_consts, t_init, t_xs = split(tangents, k, m)
+    consts, init, xs = split_list(primals, k, m)
+    t_consts, t_init, t_xs = split_list(tangents, k, m)
     outs = bind_scan(
         body,
         [*staged.consts, *consts, *_present(t_consts)],
@@ -295,7 +297,7 @@ def _scan_jvp(primals: Arrays, tangents: Tangents, params: ScanParams) -> JvpRes
         [*xs, *_present(t_xs)],
         params,
     )
-    carry, carry_tangents, ys, ys_tangents = split(outs, m, sum(nz_carry), num_ys)
+    carry, carry_tangents, ys, ys_tangents = split_list(outs, m, sum(nz_carry), num_ys)
     found = iter([*carry_tangents, *ys_tangents])
     return [*carry, *ys], [next(found) if has else ZERO for has in nz_out]
 
@@ -305,7 +307,7 @@ def linearize_stacking(
 ) -> LinearizeResult:
     """Run a loop that stacks the residuals of every turn, for a loop over those."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, nz_init, nz_xs = split(nonzero, k, m)
+    nz_consts, nz_init, nz_xs = split_list(nonzero, k, m)
     num_ys = len(jaxpr.outs) - m
 
     def of_body(carry: tuple[bool, ...]) -> LinearizedJaxpr:
@@ -314,7 +316,7 @@ def linearize_stacking(
 
     nz_carry = fixed_point(nz_init, lambda carry: of_body(carry).nonzero_out[:m])
     lin = of_body(nz_carry)
-    consts, init, xs = split(primals, k, m)
+    consts, init, xs = split_list(primals, k, m)
     primal = lin.primal.jaxpr
     all_consts = [*lin.primal.consts, *consts]
     new = len(lin.primal.consts)
@@ -370,7 +372,7 @@ def linearize_stacking(
     results, stacks = outs[: len(jaxpr.outs)], outs[len(jaxpr.outs) :]
     inputs = [xs[slices[atoms[i]]] for i in input_places]
 
-    t_consts, t_carry, t_xs = split(
+    t_consts, t_carry, t_xs = split_list(
         range(len(atoms), len(lin.tangent.in_binders)), sum(nz_consts), sum(nz_carry)
     )
     tangent = rearrange(
@@ -418,7 +420,7 @@ def varying(jaxpr: Jaxpr, num_consts: int) -> set[Atom]:
 
 @scan_p.def_rule(DEPENDS)
 def _scan_depends(params: ScanParams, given: tuple[bool, ...]) -> tuple[bool, ...]:
-    consts, init, xs = split(given, params.num_consts, params.num_carry)
+    consts, init, xs = split_list(given, params.num_consts, params.num_carry)
     m = params.num_carry
 
     def of_body(carry: tuple[bool, ...]) -> tuple[bool, ...]:
@@ -431,7 +433,7 @@ def _scan_depends(params: ScanParams, given: tuple[bool, ...]) -> tuple[bool, ..
 @scan_p.def_transpose
 def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams) -> Cotangents:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    lin_consts, lin_init, lin_xs = split([type(x) is UndefinedPrimal for x in operands], k, m)
+    lin_consts, lin_init, lin_xs = split_list([type(x) is UndefinedPrimal for x in operands], k, m)
 
     def of_body(carry: tuple[bool, ...]) -> Sequence[bool]:
         return depends(jaxpr, (*lin_consts, *carry, *lin_xs))[:m]
@@ -443,16 +445,16 @@ def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams
     unknown_c, unknown_m, unknown_x = (
         [*compress(part, part_marks)]
         for part, part_marks in zip(
-            split(jaxpr.in_binders, k, m), (lin_consts, lin_carry, lin_xs), strict=True
+            split_list(jaxpr.in_binders, k, m), (lin_consts, lin_carry, lin_xs), strict=True
         )
     )
     known_binders = compress(jaxpr.in_binders, map(not_, marks))
     ordered = Jaxpr((*known_binders, *unknown_c, *unknown_m, *unknown_x), jaxpr.eqns, jaxpr.outs)
-    ct_carry, ct_ys = split(cotangents, m)
+    ct_carry, ct_ys = split_list(cotangents, m)
     given_ys = [ct is not ZERO for ct in ct_ys]
 
     def turn(*args: Array) -> list[Array]:
-        fixed, sums, state, slices, parts = split(
+        fixed, sums, state, slices, parts = split_list(
             args, len(known), len(unknown_c), len(unknown_m), len(known_xs)
         )
         into_state, into_ys = iter(state), iter(parts)
@@ -461,7 +463,7 @@ def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams
             *(next(into_ys) if has else ZERO for has in given_ys),
         ]
         found = backward_pass(ordered, [*fixed, *slices], given)
-        into_c, into_m, into_x = split(found, len(unknown_c), len(unknown_m))
+        into_c, into_m, into_x = split_list(found, len(unknown_c), len(unknown_m))
         return [
             *(s if ct is ZERO else add_arrays(s, ct) for s, ct in zip(sums, into_c, strict=True)),
             *map(_instantiate, into_m, unknown_m),
@@ -489,7 +491,7 @@ def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams
         [*known_xs, *_present(ct_ys)],
         attrs.evolve(params, reverse=not params.reverse),
     )
-    into_c, into_m, into_x = map(iter, split(outs, len(unknown_c), len(unknown_m)))
+    into_c, into_m, into_x = map(iter, split_list(outs, len(unknown_c), len(unknown_m)))
     into_init = [next(into_m) if is_linear else None for is_linear in lin_carry]
     return [
         *[next(into_c) if is_linear else None for is_linear in lin_consts],
@@ -506,7 +508,7 @@ def _known_operands(
     A carry that is not linear (a counter) is computed first, by a loop that stacks its values.
     """
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    consts, carry, xs = split(operands, k, m)
+    consts, carry, xs = split_list(operands, k, m)
     known = [x for x in consts if not isinstance(x, UndefinedPrimal)]
     known_xs = [x for x in xs if not isinstance(x, UndefinedPrimal)]
     first = [
@@ -542,8 +544,8 @@ def _scan_batch(
     mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ScanParams
 ) -> BatchResult:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    consts, carry, xs = split(values, k, m)
-    ax_consts, ax_carry, ax_xs = split(axes, k, m)
+    consts, carry, xs = split_list(values, k, m)
+    ax_consts, ax_carry, ax_xs = split_list(axes, k, m)
     consts = [x if a is None else moveaxis(x, a, 0) for x, a in zip(consts, ax_consts, strict=True)]
     in_consts = at_front([a is not None for a in ax_consts])
     # The batch axis of an input stays where it is, unless the loop goes along it: nested loops

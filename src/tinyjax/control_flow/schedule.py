@@ -20,9 +20,10 @@ from typing import Final
 import attrs
 
 from tinyjax import dtypes
-from tinyjax.control_flow.common import convert_all, split
+from tinyjax.control_flow.common import convert_all
 from tinyjax.control_flow.while_loop import bind_while
 from tinyjax.core.array import Array
+from tinyjax.core.lists import split_list
 from tinyjax.core.staging import stage
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.cumulative import cumsum
@@ -165,7 +166,7 @@ class Kept:
     @classmethod
     def of(cls, arrays: Sequence[Array]) -> Kept:
         """Put together what ``arrays`` took apart."""
-        (positions, places, depth), slots = split(arrays, 3)
+        (positions, places, depth), slots = split_list(arrays, 3)
         return cls(positions, places, depth, slots)
 
     @property
@@ -265,7 +266,7 @@ class Online:
     @classmethod
     def of(cls, arrays: Sequence[Array]) -> Online:
         """Put together what ``arrays`` took apart."""
-        (victim, loss), kept = split(arrays, 2)
+        (victim, loss), kept = split_list(arrays, 2)
         return cls(Kept.of(kept), victim, loss)
 
     @property

@@ -16,7 +16,6 @@ from tinyjax.control_flow.common import (
     match_carry,
     of_those,
     rearrange,
-    split,
     stabilise,
     stage_function,
 )
@@ -25,6 +24,7 @@ from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
+from tinyjax.core.lists import split_list
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
     STEPWISE,
@@ -87,7 +87,7 @@ def _while_evaluate(args: Arrays, params: WhileParams) -> Arrays:
 
 @while_p.def_rule(STEPWISE)
 def _while_stepwise(args: Arrays, params: WhileParams) -> Arrays:
-    fixed, other, state = split(args, params.num_condition, params.num_body)
+    fixed, other, state = split_list(args, params.num_condition, params.num_body)
     with base_trace().iterate("while") as turn:
         for i in count():
             turn(i)
@@ -100,7 +100,7 @@ def _while_stepwise(args: Arrays, params: WhileParams) -> Arrays:
 
 @while_p.def_abstract_eval
 def _while_type(avals: Avals, params: WhileParams) -> Avals:
-    fixed, other, state = split(avals, params.num_condition, params.num_body)
+    fixed, other, state = split_list(avals, params.num_condition, params.num_body)
     condition, body = params.condition, params.body
     if not (
         same_types([*fixed, *state], condition.in_avals)
@@ -120,11 +120,11 @@ def _while_lowering(b: Lowering, operands: Values, params: WhileParams) -> Value
     n, m = params.num_condition, params.num_body
 
     def condition(values: Values) -> Values:
-        fixed, _, state = split(values, n, m)
+        fixed, _, state = split_list(values, n, m)
         return lower_jaxpr(b, params.condition, [*fixed, *state])
 
     def body(values: Values) -> Values:
-        fixed, other, state = split(values, n, m)
+        fixed, other, state = split_list(values, n, m)
         return [*fixed, *other, *lower_jaxpr(b, params.body, [*other, *state])]
 
     if not operands:  # no state: the loop ends at once or never
@@ -160,7 +160,7 @@ def body_jvp(
     params: WhileParams, nonzero: Sequence[bool]
 ) -> tuple[list[bool], tuple[bool, ...], Staged]:
     """The body's jvp: which of its constants have tangents, which of the state, and the program."""
-    _, nz_other, nz_init = split(nonzero, params.num_condition, params.num_body)
+    _, nz_other, nz_init = split_list(nonzero, params.num_condition, params.num_body)
 
     def of_body(state: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
         return jvp_jaxpr(params.body, (*nz_other, *state), state)
@@ -172,10 +172,10 @@ def body_jvp(
 @while_p.def_jvp
 def _while_jvp(primals: Arrays, tangents: Tangents, params: WhileParams) -> JvpResult:
     nz_other, nz_state, staged = body_jvp(params, [t is not ZERO for t in tangents])
-    fixed, other, state = split(primals, params.num_condition, params.num_body)
-    _, t_other, t_state = split(tangents, params.num_condition, params.num_body)
+    fixed, other, state = split_list(primals, params.num_condition, params.num_body)
+    _, t_other, t_state = split_list(tangents, params.num_condition, params.num_body)
     # from (consts, state, their tangents) to consts and state each with their tangents
-    new, c, s, tc, ts = split(
+    new, c, s, tc, ts = split_list(
         range(len(staged.jaxpr.in_binders)),
         len(staged.consts),
         len(other),
@@ -213,8 +213,8 @@ def _while_batch(
         for x, axis in zip(values[: n + m], axes, strict=False)
     ]
     in_axes = at_front([axis is not None for axis in axes[: n + m]])
-    fixed, other = split(consts, n)
-    in_fixed, in_other = split(in_axes, n)
+    fixed, other = split_list(consts, n)
+    in_fixed, in_other = split_list(in_axes, n)
 
     def of_condition(batched: tuple[bool, ...]) -> Batched:
         return batch_jaxpr(params.condition, mapped, (*in_fixed, *at_front(batched)))
@@ -246,7 +246,7 @@ def _while_batch(
     differentiable = any(dtypes.is_inexact(aval.dtype) for aval in params.body.out_avals)
 
     def frozen_turn(*args: Array) -> list[Array]:
-        fixed_, other_, (going,), before = split(args, len(fixed), len(other), 1)
+        fixed_, other_, (going,), before = split_list(args, len(fixed), len(other), 1)
         operands = [*other_, *before]
         # A loop inside would not end for examples that are done, and the derivative of a step that
         # is not theirs, times zero, need not be zero.

@@ -249,3 +249,19 @@ def stage(
         del trace, args, outs
         check()
     return staged
+
+
+def close_over(staged: Sequence[Staged]) -> tuple[list[Jaxpr], list[Array]]:
+    """Give several jaxprs the same first parameters: the union of what they close over.
+
+    Returns:
+        The jaxprs, each with all constants first, and the constants.
+    """
+    consts: dict[int, Array] = {id(c): c for s in staged for c in s.consts}
+    jaxprs = []
+    for s in staged:
+        own = {id(c): v for c, v in zip(s.consts, s.jaxpr.in_binders, strict=False)}
+        binders = [own.get(key) or Var(value.aval) for key, value in consts.items()]
+        rest = s.jaxpr.in_binders[len(s.consts) :]
+        jaxprs.append(Jaxpr((*binders, *rest), s.jaxpr.eqns, s.jaxpr.outs))
+    return jaxprs, list(consts.values())

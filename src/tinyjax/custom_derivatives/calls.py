@@ -24,7 +24,6 @@ from tinyjax.core.primitive import (
     STEPWISE,
     ZERO,
     Arrays,
-    Avals,
     BatchAxes,
     BatchResult,
     Cotangents,
@@ -35,7 +34,6 @@ from tinyjax.core.primitive import (
     Primitive,
     Tangent,
     Tangents,
-    UndefinedPrimal,
 )
 from tinyjax.core.programs import INLINED
 from tinyjax.core.staging import stage
@@ -54,9 +52,9 @@ from tinyjax.primitives.rules import instantiate
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_flat
+from tinyjax.transforms.calls import transpose_of_call
 from tinyjax.transforms.jvp import jvp_flat
 from tinyjax.transforms.linearize import linear_trace, linearize_flat
-from tinyjax.transforms.transpose import transpose_jaxpr
 
 
 @attrs.frozen(eq=False)
@@ -328,14 +326,10 @@ def _custom_call_evaluate(args: Arrays, params: CustomCallParams) -> Arrays:
     return eval_jaxpr(params.jaxpr, args)
 
 
-@custom_call_p.def_abstract_eval
-def _custom_call_type(avals: Avals, params: CustomCallParams) -> Avals:
-    return params.jaxpr.out_avals
+custom_call_p.def_abstract_eval(lambda avals, params: params.jaxpr.out_avals)
 
 
-@custom_call_p.def_rule(INLINED)
-def _custom_call_inlined(params: CustomCallParams) -> Jaxpr:
-    return params.jaxpr
+custom_call_p.def_rule(INLINED)(lambda params: params.jaxpr)
 
 
 @custom_call_p.def_lowering
@@ -365,15 +359,7 @@ def _custom_call_linearize(
 def _custom_call_transpose(
     cotangents: Tangents, operands: Operands, params: CustomCallParams
 ) -> Cotangents:
-    linear = tuple(isinstance(x, UndefinedPrimal) for x in operands)
-    nonzero = tuple(ct is not ZERO for ct in cotangents)
-    transposed = transpose_jaxpr(params.jaxpr, linear, nonzero)
-    known = [x for x in operands if not isinstance(x, UndefinedPrimal)]
-    given = [ct for ct in cotangents if ct is not ZERO]
-    staged = transposed.staged
-    outs = iter(eval_jaxpr(staged.jaxpr, [*staged.consts, *known, *given]))
-    results = iter([next(outs) if has else ZERO for has in transposed.nonzero_out])
-    return [next(results) if is_linear else None for is_linear in linear]
+    return transpose_of_call(params.jaxpr, cotangents, operands)
 
 
 @custom_call_p.def_batch

@@ -8,59 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import attrs
-
-from tinyjax.control_flow.common import close_over
-from tinyjax.core.array import Array, splat
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.array import Array
+from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
     STEPWISE,
     ZERO,
     Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
     JvpResult,
     LinearizeResult,
-    MappedAxis,
-    Operands,
-    Params,
     Primitive,
     Tangent,
     Tangents,
-    UndefinedPrimal,
 )
-from tinyjax.core.staging import Staged, stage
+from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
-from tinyjax.primitives.rules import add_arrays, instantiate, not_linear
-from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.primitives.rules import add_arrays, instantiate
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
-from tinyjax.transforms.batching import batch_jaxpr
+from tinyjax.transforms.calls import LinearMapParams, bind_linear_map, def_linear_map
 from tinyjax.transforms.jvp import jvp_flat
 from tinyjax.transforms.linearize import linearize_flat
 
 LinearFunction = Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]
 
 
-@attrs.frozen(repr=False)
-class LinearCallParams(Params):
-    """A linear function and its transpose.
-
-    Attributes:
-        forward: residuals and operands, in which it is linear, to results.
-        backward: residuals and the results' cotangents to the operands'.
-        num_residuals: how many residuals there are.
-    """
-
-    forward: Jaxpr
-    backward: Jaxpr
-    num_residuals: int
-
-
-linear_call_p: Primitive[LinearCallParams] = Primitive("linear_call", LinearCallParams)
+linear_call_p: Primitive[LinearMapParams] = Primitive("linear_call", LinearMapParams)
+def_linear_map(linear_call_p, "a linear function", "its residuals")
 
 
 def linear_call(
@@ -81,35 +55,22 @@ def linear_call(
     avals = [x.aval for x in residuals]
     there = stage(lambda *xs: forward(xs[:n], xs[n:]), [*avals, *(x.aval for x in operands)])
     back = stage(lambda *xs: backward(xs[:n], xs[n:]), [*avals, *there.jaxpr.out_avals])
-    return _bind_staged(there, back, [*residuals, *operands], n)
-
-
-def _bind_staged(
-    there: Staged, back: Staged, operands: Sequence[Array], num_residuals: int
-) -> Sequence[Array]:
-    (forward, backward), consts = close_over([there, back])
-    params = LinearCallParams(forward, backward, len(consts) + num_residuals)
-    return bind(linear_call_p, (*consts, *operands), params)
+    return bind_linear_map(linear_call_p, there, back, [*residuals, *operands], n)
 
 
 @linear_call_p.def_rule(STEPWISE)
 @linear_call_p.def_evaluate
-def _call_evaluate(args: Arrays, params: LinearCallParams) -> Arrays:
+def _call_evaluate(args: Arrays, params: LinearMapParams) -> Arrays:
     return eval_jaxpr(params.forward, args)
 
 
-@linear_call_p.def_abstract_eval
-def _call_type(avals: Avals, params: LinearCallParams) -> Avals:
-    return params.forward.out_avals
-
-
 @linear_call_p.def_lowering
-def _call_lowering(b: Lowering, operands: Values, params: LinearCallParams) -> Values:
+def _call_lowering(b: Lowering, operands: Values, params: LinearMapParams) -> Values:
     return call_jaxpr(b, params.forward, "linear_call", operands)
 
 
 @linear_call_p.def_jvp
-def _call_jvp(primals: Arrays, tangents: Tangents, params: LinearCallParams) -> JvpResult:
+def _call_jvp(primals: Arrays, tangents: Tangents, params: LinearMapParams) -> JvpResult:
     n = params.num_residuals
     outs = bind(linear_call_p, primals, params)
     _, change = jvp_flat(
@@ -124,7 +85,7 @@ def _add_own(
     primals: Sequence[Array],
     tangents: Sequence[Tangent],
     change: Sequence[Tangent],
-    params: LinearCallParams,
+    params: LinearMapParams,
 ) -> list[Tangent]:
     """Add the function of the operands' tangents to what the residuals' tangents make of it."""
     n = params.num_residuals
@@ -137,7 +98,7 @@ def _add_own(
 
 @linear_call_p.def_linearize
 def _call_linearize(
-    primals: Arrays, nonzero: Sequence[bool], params: LinearCallParams
+    primals: Arrays, nonzero: Sequence[bool], params: LinearMapParams
 ) -> LinearizeResult:
     n = params.num_residuals
     outs = bind(linear_call_p, primals, params)
@@ -157,42 +118,3 @@ def _call_linearize(
         return [t for t in found if t is not ZERO]
 
     return outs, present, tangent_map
-
-
-@linear_call_p.def_transpose
-def _call_transpose(
-    cotangents: Tangents, operands: Operands, params: LinearCallParams
-) -> Cotangents:
-    n = params.num_residuals
-    residuals = [x for x in operands[:n] if not isinstance(x, UndefinedPrimal)]
-    if len(residuals) < n:
-        raise not_linear("linear_call", "its residuals")
-    given = [
-        splat(0, aval) if ct is ZERO else ct
-        for ct, aval in zip(cotangents, params.forward.out_avals, strict=True)
-    ]
-    swapped = LinearCallParams(params.backward, params.forward, n)
-    found = bind(linear_call_p, (*residuals, *given), swapped)
-    # a linear operand that has a value is a zero that was made for the operand's sake
-    return [None] * n + [
-        ct if isinstance(x, UndefinedPrimal) else None
-        for x, ct in zip(operands[n:], found, strict=True)
-    ]
-
-
-@linear_call_p.def_batch
-def _call_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: LinearCallParams
-) -> BatchResult:
-    n, size = params.num_residuals, mapped.size
-    operands = [move_batch_axis(x, a, 0, size) for x, a in zip(values[n:], axes[n:], strict=True)]
-
-    def batched(jaxpr: Jaxpr) -> Staged:
-        places = (*axes[:n], *([0] * (len(jaxpr.in_binders) - n)))
-        wanted = (True,) * len(jaxpr.outs)
-        return batch_jaxpr(jaxpr, mapped, places, wanted)[0]
-
-    outs = _bind_staged(
-        batched(params.forward), batched(params.backward), [*values[:n], *operands], n
-    )
-    return outs, [0] * len(outs)

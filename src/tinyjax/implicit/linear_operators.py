@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from tinyjax import tree
-from tinyjax.control_flow.common import close_over, stage_function
+from tinyjax.control_flow.common import stage_function
 from tinyjax.core.array import Array, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path, split_aux
@@ -38,7 +38,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.staging import Staged, stage
+from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.trace import Running, bind
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function

@@ -35,11 +35,11 @@ from tinyjax.primitives import broadcast as _bc
 from tinyjax.primitives import cumulative as _cu
 from tinyjax.primitives import elementwise as _ew
 from tinyjax.primitives import reduce as _rd
+from tinyjax.primitives import reduce_window as _wi
 from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import slicing as _sl
 from tinyjax.primitives import sort as _so
 from tinyjax.primitives import special as _sp
-from tinyjax.primitives import window as _wi
 from tinyjax.primitives.collective import (
     all_gather,
     all_to_all,
@@ -72,20 +72,13 @@ from tinyjax.primitives.dynamic_slice import (
     dynamic_update_slice,
     dynamic_update_slice_in_dim,
 )
-from tinyjax.primitives.gather import (
+from tinyjax.primitives.gather import gather, take_front
+from tinyjax.primitives.gather_scatter import (
     GatherDimensionNumbers,
     GatherScatterMode,
-    gather,
-    take_front,
-)
-from tinyjax.primitives.scatter import (
     ScatterDimensionNumbers,
-    scatter,
-    scatter_add,
-    scatter_max,
-    scatter_min,
-    scatter_mul,
 )
+from tinyjax.primitives.scatter import scatter, scatter_add, scatter_max, scatter_min, scatter_mul
 from tinyjax.primitives.stop_gradient import stop_gradient_p
 
 if TYPE_CHECKING:

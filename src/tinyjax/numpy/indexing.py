@@ -51,17 +51,15 @@ from tinyjax.primitives.dynamic_slice import (
     dynamic_slice_p,
     dynamic_update_slice_p,
 )
-from tinyjax.primitives.gather import (
+from tinyjax.primitives.gather import canonical_fill
+from tinyjax.primitives.gather_scatter import (
     GatherDimensionNumbers,
     GatherParams,
     GatherScatterMode,
     Mode,
-    canonical_fill,
-    gather_p,
-)
-from tinyjax.primitives.scatter import (
     ScatterDimensionNumbers,
     ScatterParams,
+    gather_p,
     scatter_add_p,
     scatter_max_p,
     scatter_min_p,

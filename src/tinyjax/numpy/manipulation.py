@@ -48,7 +48,8 @@ from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import shape as sh
 from tinyjax.primitives import slicing as sl
 from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
-from tinyjax.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from tinyjax.primitives.gather import gather
+from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, GatherScatterMode
 
 Sections: TypeAlias = int | Sequence[int] | Array | HostArray
 

@@ -38,8 +38,14 @@ from tinyjax.numpy.promotion import (
 from tinyjax.numpy.selection import flatnonzero
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import reduce_sum
-from tinyjax.primitives.gather import GatherDimensionNumbers, GatherScatterMode, Mode, gather
-from tinyjax.primitives.scatter import ScatterDimensionNumbers, scatter
+from tinyjax.primitives.gather import gather
+from tinyjax.primitives.gather_scatter import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    Mode,
+    ScatterDimensionNumbers,
+)
+from tinyjax.primitives.scatter import scatter
 from tinyjax.primitives.shape import full, full_like, reshape, rev
 from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
 

@@ -39,14 +39,16 @@ from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.gather import (
+from tinyjax.primitives.gather_scatter import (
     GatherDimensionNumbers,
     GatherParams,
     GatherScatterMode,
+    ScatterDimensionNumbers,
+    ScatterParams,
     gather_p,
+    scatter_p,
 )
 from tinyjax.primitives.rules import def_linear, def_transposes
-from tinyjax.primitives.scatter import ScatterDimensionNumbers, ScatterParams, scatter_p
 from tinyjax.primitives.shape import move_batch_axis, moveaxis, reshape, squeeze
 from tinyjax.primitives.slicing import concatenate, slice_
 from tinyjax.primitives.wrap_index import canonical_indices, same_dtype, wrap_index

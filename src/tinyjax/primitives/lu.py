@@ -38,7 +38,8 @@ from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.elementwise import add, eq, lt, neg, select
 from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.gather import GatherDimensionNumbers, gather
+from tinyjax.primitives.gather import gather
+from tinyjax.primitives.gather_scatter import GatherDimensionNumbers
 from tinyjax.primitives.matrices import (
     check_matrices,
     check_operands,

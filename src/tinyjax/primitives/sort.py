@@ -41,7 +41,8 @@ from tinyjax.core.primitive import (
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from tinyjax.primitives.gather import gather
+from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, GatherScatterMode
 from tinyjax.primitives.rules import check_kind
 from tinyjax.primitives.shape import def_simple_batch, expand_dims, full, iota
 from tinyjax.stablehlo.builder import Block

@@ -1,0 +1,45 @@
+"""Tangents and cotangents in lists: which are there, and which operands have none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tinyjax.core.array import Array
+from tinyjax.core.lists import fill_list
+from tinyjax.core.primitive import ZERO, Cotangents, Operands, Tangent, Tangents, UndefinedPrimal
+
+
+def nonzeros(tangents: Tangents) -> tuple[bool, ...]:
+    """Which tangents are there."""
+    return tuple([t is not ZERO for t in tangents])
+
+
+def present(tangents: Tangents) -> list[Array]:
+    """The tangents that are there."""
+    return [t for t in tangents if t is not ZERO]
+
+
+def with_zeros(nonzero: Iterable[bool], found: Iterable[Array]) -> list[Tangent]:
+    """Undo ``present``: tangents, ``ZERO`` where there is none."""
+    return fill_list(nonzero, found, ZERO)
+
+
+def are_undefined(operands: Operands) -> tuple[bool, ...]:
+    """Which operands of a transposition have no value."""
+    return tuple([type(x) is UndefinedPrimal for x in operands])
+
+
+def defined(operands: Operands) -> list[Array]:
+    """The operands of a transposition that have a value."""
+    return [x for x in operands if not isinstance(x, UndefinedPrimal)]
+
+
+def of_undefined(operands: Operands, cotangents: Tangents) -> Cotangents:
+    """Keep the cotangents of operands without a value; one that has a value is not asked for.
+
+    A linear operand with a value is a zero that was made for the operand's sake.
+    """
+    return [
+        ct if isinstance(x, UndefinedPrimal) else None
+        for x, ct in zip(operands, cotangents, strict=True)
+    ]

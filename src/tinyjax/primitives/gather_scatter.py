@@ -1,0 +1,676 @@
+"""gather and scatter: windows of one array, read and written at places that are data.
+
+The last axis of the indices holds index vectors. Each says where a slice (a window) of fixed size
+starts, by giving a coordinate for some of the operand's axes; the windows are the offset axes of
+the result or of the updates, the index vectors' own axes the batch axes. The dimension numbers are
+XLA's (StableHLO specification, "gather" and "scatter"), but for the index vectors, which are always
+last. Each is the other's transpose.
+
+Where windows overlap, ``scatter_add`` and its kin apply every update; of ``scatter`` one wins, and
+on CPU that is the last.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from math import prod
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import (
+    Array,
+    ConcreteArray,
+    is_splat,
+    splat,
+)
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import (
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    JvpResult,
+    MappedAxis,
+    Params,
+    Primitive,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
+from tinyjax.core.trace import bind, bind1
+from tinyjax.dtypes import DType, HostArray
+from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
+from tinyjax.primitives.broadcast import Combine
+from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, select
+from tinyjax.primitives.reduce import highest, lowest
+from tinyjax.primitives.rules import (
+    check_kind,
+    def_derivatives,
+    def_linear,
+    def_transposes,
+    instantiate,
+)
+from tinyjax.primitives.shape import iota, move_batch_axis, moveaxis, reshape, zeros_like
+from tinyjax.primitives.windows import (
+    Axes,
+    Windows,
+    as_axes,
+    gathered,
+    lower_in_bounds,
+    lower_last_starts,
+    lower_wide_indices,
+    scattered,
+    wide_indices,
+)
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values, boolean, int_array, tensor
+
+Scalar = bool | int | float | complex
+
+
+class GatherScatterMode(Enum):
+    """What happens to a window that does not lie within the operand.
+
+    ``CLIP`` moves it until it fits. ``FILL_OR_DROP`` fills it when gathering and drops the update
+    when scattering. ``PROMISE_IN_BOUNDS`` says that there is none; one that comes all the same is
+    moved when gathering and dropped when scattering, which is what costs XLA nothing.
+    """
+
+    CLIP = "clip"
+    FILL_OR_DROP = "fill"
+    PROMISE_IN_BOUNDS = "promise_in_bounds"
+
+    @classmethod
+    def from_any(cls, mode: str | GatherScatterMode | None) -> GatherScatterMode:
+        """Return the mode meant by a name; None means ``FILL_OR_DROP``.
+
+        Raises:
+            ArgumentError: there is no mode of that name.
+        """
+        if isinstance(mode, cls):
+            return mode
+        if mode is None or mode == "drop":
+            return cls.FILL_OR_DROP
+        for member in cls:
+            if member.value == mode:
+                return member
+        raise ArgumentError(
+            f"expected a mode for indices out of bounds, 'clip', 'fill', 'drop' or "
+            f"'promise_in_bounds', but got {mode!r}."
+        )
+
+
+Mode = str | GatherScatterMode | None
+
+
+@attrs.frozen
+class GatherDimensionNumbers:
+    """How the axes of operand, indices and result of a gather belong together.
+
+    Attributes:
+        offset_dims: the result's axes that run within a window; the others are the index vectors'.
+        collapsed_slice_dims: the operand's axes that are left out of the windows, which have size
+            one there.
+        start_index_map: the operand's axis that each entry of an index vector is about.
+        operand_batching_dims: the operand's axes that go along with an axis of the indices.
+        start_indices_batching_dims: those axes of the indices.
+    """
+
+    offset_dims: Axes = attrs.field(converter=as_axes)
+    collapsed_slice_dims: Axes = attrs.field(converter=as_axes)
+    start_index_map: Axes = attrs.field(converter=as_axes)
+    operand_batching_dims: Axes = attrs.field(default=(), converter=as_axes)
+    start_indices_batching_dims: Axes = attrs.field(default=(), converter=as_axes)
+
+
+@attrs.frozen(repr=False)
+class GatherParams(Params):
+    """The dimension numbers, and what is known about the indices.
+
+    ``fill_value`` is None for the dtype's own: NaN, or the least signed and greatest unsigned
+    integer, or True.
+    """
+
+    dimension_numbers: GatherDimensionNumbers
+    slice_sizes: tuple[int, ...]
+    mode: GatherScatterMode
+    fill_value: Scalar | None = None
+    indices_are_sorted: bool = False
+    unique_indices: bool = False
+
+
+# gather
+
+gather_p: Primitive[GatherParams] = Primitive("gather", GatherParams)
+
+
+def gather_windows(shape: tuple[int, ...], params: GatherParams) -> Windows:
+    """The windows of a gather from an array of the given shape."""
+    numbers = params.dimension_numbers
+    return Windows(
+        shape,
+        params.slice_sizes,
+        numbers.collapsed_slice_dims,
+        numbers.start_index_map,
+        numbers.operand_batching_dims,
+        numbers.start_indices_batching_dims,
+    )
+
+
+def _fill_value(params: GatherParams, dtype: DType) -> HostArray:
+    value = params.fill_value
+    if value is None:
+        if dtypes.is_inexact(dtype):
+            value = float("nan")
+        else:
+            value = lowest(dtype) if dtype.kind == "i" else highest(dtype)
+    return np.array(value).astype(dtype)
+
+
+@gather_p.def_impl
+def _gather_impl(operands: Hosts, params: GatherParams) -> Hosts:
+    x, indices = operands
+    offset_dims = params.dimension_numbers.offset_dims
+    indices = wide_indices(indices)
+    windows = gather_windows(x.shape, params)
+    out = gathered(windows, x, indices, offset_dims)
+    if params.mode is GatherScatterMode.FILL_OR_DROP and out.size:
+        inside = windows.in_bounds(indices)
+        if not inside.all():
+            line = iter(inside.shape)
+            shape = [1 if i in offset_dims else next(line) for i in range(out.ndim)]
+            out = np.where(inside.reshape(shape), out, _fill_value(params, x.dtype))
+    return (out,)
+
+
+@gather_p.def_abstract_eval
+def _gather_type(avals: Avals, params: GatherParams) -> Avals:
+    x, indices = avals
+    numbers = params.dimension_numbers
+    windows = gather_windows(x.shape, params)
+    windows.check("gather", x, indices)
+    offsets = numbers.offset_dims
+    ndim = indices.ndim - 1 + len(offsets)
+    if (
+        len(offsets) != len(windows.window_axes)
+        or tuple(sorted(set(offsets))) != offsets
+        or any(not 0 <= i < ndim for i in offsets)
+    ):
+        raise ShapeError(
+            f"gather needs an increasing offset axis of the result for each of the axes "
+            f"{windows.window_axes} of a window, but got {offsets}."
+        )
+    inside = dict(zip(offsets, windows.window_shape, strict=True))
+    rest = iter(indices.shape[:-1])
+    shape = tuple([inside[i] if i in inside else next(rest) for i in range(ndim)])
+    return (ShapedArray(shape, x.dtype, x.weak_type),)
+
+
+@gather_p.def_lowering
+def _gather_lowering(b: Lowering, operands: Values, params: GatherParams) -> Values:
+    (x, indices), (out,) = operands, b.results
+    numbers = params.dimension_numbers
+    indices = lower_wide_indices(b, indices)
+    text = (
+        "#stablehlo.gather<"
+        f"offset_dims = {list(numbers.offset_dims)}, "
+        f"collapsed_slice_dims = {sorted(numbers.collapsed_slice_dims)}, "
+        f"operand_batching_dims = {list(numbers.operand_batching_dims)}, "
+        f"start_indices_batching_dims = {list(numbers.start_indices_batching_dims)}, "
+        f"start_index_map = {list(numbers.start_index_map)}, "
+        f"index_vector_dim = {indices.ndim - 1}>"
+    )
+    gathered = b.op(
+        "stablehlo.gather",
+        x,
+        indices,
+        result=out,
+        dimension_numbers=text,
+        slice_sizes=int_array(params.slice_sizes),
+        indices_are_sorted=boolean(params.indices_are_sorted),
+    )
+    if params.mode is not GatherScatterMode.FILL_OR_DROP or not params.slice_sizes:
+        return (gathered,)
+    inside = lower_in_bounds(b, indices, gather_windows(x.shape, params))
+    batch = [i for i in range(gathered.ndim) if i not in numbers.offset_dims]
+    chosen = b.broadcast_in_dim(inside, out.shape, batch)
+    filled = b.broadcast_in_dim(b.constant(_fill_value(params, out.dtype)), out.shape, ())
+    return (b.select(chosen, gathered, filled),)
+
+
+# what is filled in does not depend on the operand
+def_derivatives(
+    gather_p,
+    lambda t, out, x, indices, params: bind1(
+        gather_p, (t, indices), attrs.evolve(params, fill_value=0)
+    ),
+)
+
+
+def _gather_transpose(ct: Array, x: UndefinedPrimal, indices: Array, params: GatherParams) -> Array:
+    numbers = params.dimension_numbers
+    writing = ScatterParams(
+        ScatterDimensionNumbers(
+            numbers.offset_dims,
+            numbers.collapsed_slice_dims,
+            numbers.start_index_map,
+            numbers.operand_batching_dims,
+            numbers.start_indices_batching_dims,
+        ),
+        params.mode,
+        params.indices_are_sorted,
+        params.unique_indices,
+    )
+    return bind1(scatter_add_p, (splat(0, x.aval), indices, ct), writing)
+
+
+def_transposes(gather_p, _gather_transpose)
+
+
+@gather_p.def_batch
+def _gather_batch(
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: GatherParams
+) -> BatchResult:
+    (x, indices), (x_axis, indices_axis) = values, axes
+    numbers, sizes = params.dimension_numbers, params.slice_sizes
+
+    def shifted(given: Axes) -> Axes:
+        return tuple([i + 1 for i in given])
+
+    if x_axis is not None:
+        x = moveaxis(x, x_axis, 0)
+        numbers = attrs.evolve(
+            numbers,
+            collapsed_slice_dims=shifted(numbers.collapsed_slice_dims),
+            start_index_map=shifted(numbers.start_index_map),
+            operand_batching_dims=shifted(numbers.operand_batching_dims),
+        )
+    offsets = shifted(numbers.offset_dims)
+    if indices_axis is None:
+        # the batch axis is one more axis of the windows
+        numbers = attrs.evolve(numbers, offset_dims=(0, *offsets))
+        sizes = (mapped.size, *sizes)
+    else:
+        indices = moveaxis(indices, indices_axis, 0)
+        along = shifted(numbers.start_indices_batching_dims)
+        if x_axis is None:
+            numbers = attrs.evolve(numbers, offset_dims=offsets, start_indices_batching_dims=along)
+        else:
+            if not mapped.size:
+                (out,) = _gather_type(
+                    (x.aval.with_shape(x.shape[1:]), indices.aval.with_shape(indices.shape[1:])),
+                    params,
+                )
+                return (splat(0, out.with_shape((0, *out.shape))),), (0,)
+            numbers = attrs.evolve(
+                numbers,
+                offset_dims=offsets,
+                operand_batching_dims=(0, *numbers.operand_batching_dims),
+                start_indices_batching_dims=(0, *along),
+            )
+            sizes = (1, *sizes)
+    batched = attrs.evolve(
+        params,
+        dimension_numbers=numbers,
+        slice_sizes=sizes,
+        # sorted and unique within each example, not among all of them
+        indices_are_sorted=params.indices_are_sorted and indices_axis is None,
+        unique_indices=params.unique_indices and (indices_axis is None or x_axis is not None),
+    )
+    return (bind1(gather_p, (x, indices), batched),), (0,)
+
+
+Operand = Array | UndefinedPrimal
+
+
+@attrs.frozen
+class ScatterDimensionNumbers:
+    """How the axes of operand, indices and updates of a scatter belong together.
+
+    Attributes:
+        update_window_dims: the updates' axes that run within a window; the others are the index
+            vectors'.
+        inserted_window_dims: the operand's axes that are left out of the windows, which have size
+            one there.
+        scatter_dims_to_operand_dims: the operand's axis that each entry of an index vector is
+            about.
+        operand_batching_dims: the operand's axes that go along with an axis of the indices.
+        scatter_indices_batching_dims: those axes of the indices.
+    """
+
+    update_window_dims: Axes = attrs.field(converter=as_axes)
+    inserted_window_dims: Axes = attrs.field(converter=as_axes)
+    scatter_dims_to_operand_dims: Axes = attrs.field(converter=as_axes)
+    operand_batching_dims: Axes = attrs.field(default=(), converter=as_axes)
+    scatter_indices_batching_dims: Axes = attrs.field(default=(), converter=as_axes)
+
+
+@attrs.frozen(repr=False)
+class ScatterParams(Params):
+    """The dimension numbers, and what is known about the indices."""
+
+    dimension_numbers: ScatterDimensionNumbers
+    mode: GatherScatterMode
+    indices_are_sorted: bool = False
+    unique_indices: bool = False
+
+
+def scatter_windows(
+    shape: tuple[int, ...], updates: tuple[int, ...], params: ScatterParams
+) -> Windows:
+    """The windows of a scatter into an array of the given shape."""
+    numbers = params.dimension_numbers
+    left_out = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
+    rest = iter([updates[i] for i in numbers.update_window_dims if i < len(updates)])
+    sizes = tuple([1 if i in left_out else next(rest, -1) for i in range(len(shape))])
+    return Windows(
+        shape,
+        sizes,
+        numbers.inserted_window_dims,
+        numbers.scatter_dims_to_operand_dims,
+        numbers.operand_batching_dims,
+        numbers.scatter_indices_batching_dims,
+    )
+
+
+def _as_gather(params: ScatterParams, windows: Windows) -> GatherParams:
+    """The gather that reads the windows that a scatter writes; zero where it drops them."""
+    numbers = params.dimension_numbers
+    return GatherParams(
+        GatherDimensionNumbers(
+            numbers.update_window_dims,
+            numbers.inserted_window_dims,
+            numbers.scatter_dims_to_operand_dims,
+            numbers.operand_batching_dims,
+            numbers.scatter_indices_batching_dims,
+        ),
+        windows.sizes,
+        params.mode,
+        0,
+        params.indices_are_sorted,
+        params.unique_indices,
+    )
+
+
+def _declare(
+    name: str, ufunc: np.ufunc | None, combine: Combine, kinds: str
+) -> Primitive[ScatterParams]:
+    """Declare a scatter that combines by an operation; its derivative comes separately.
+
+    Args:
+        name: the primitive's name.
+        ufunc: the NumPy function that combines; None where the update replaces.
+        combine: the operation on two scalars.
+        kinds: the kinds of dtype it takes.
+    """
+    primitive: Primitive[ScatterParams] = Primitive(name, ScatterParams)
+
+    @primitive.def_impl
+    def scatter_impl(operands: Hosts, params: ScatterParams) -> Hosts:
+        x, indices, updates = operands
+        out = scattered(
+            scatter_windows(x.shape, updates.shape, params),
+            x,
+            wide_indices(indices),
+            updates,
+            params.dimension_numbers.update_window_dims,
+            ufunc,
+            params.mode is GatherScatterMode.CLIP,
+            params.unique_indices,
+        )
+        return (out,)
+
+    @primitive.def_abstract_eval
+    def scatter_type(avals: Avals, params: ScatterParams) -> Avals:
+        x, indices, updates = avals
+        check_kind(name, x, kinds)
+        if updates.dtype != x.dtype:
+            raise DtypeError(
+                f"{name} needs updates of the dtype of {x}, but got {updates}. Convert them with "
+                ".astype(...)."
+            )
+        numbers = params.dimension_numbers
+        windows = scatter_windows(x.shape, updates.shape, params)
+        inside = numbers.update_window_dims
+        if (
+            len(inside) != len(windows.window_axes)
+            or tuple(sorted(set(inside))) != inside
+            or any(not 0 <= i < updates.ndim for i in inside)
+        ):
+            raise ShapeError(
+                f"{name} needs an increasing axis of the updates for each of the axes "
+                f"{windows.window_axes} of a window, but got {inside}."
+            )
+        windows.check(name, x, indices)
+        batch = tuple([n for i, n in enumerate(updates.shape) if i not in inside])
+        if batch != indices.shape[:-1]:
+            raise ShapeError(
+                f"{name} needs an update for each index vector: the axes of {updates} other than "
+                f"{inside} must be {indices.shape[:-1]}, as in the indices {indices}."
+            )
+        return (x.strip_weak(),)
+
+    @primitive.def_lowering
+    def scatter_lowering(b: Lowering, operands: Values, params: ScatterParams) -> Values:
+        x, indices, updates = operands
+        if not updates.size:  # XLA takes no window of size zero
+            return (x,)
+        indices = lower_wide_indices(b, indices)
+        if params.mode is GatherScatterMode.CLIP:
+            last = lower_last_starts(b, scatter_windows(x.shape, updates.shape, params), indices)
+            indices = b.op("stablehlo.clamp", b.full_like(indices, 0), indices, last)
+        numbers = params.dimension_numbers
+        text = (
+            "#stablehlo.scatter<"
+            f"update_window_dims = {list(numbers.update_window_dims)}, "
+            f"inserted_window_dims = {sorted(numbers.inserted_window_dims)}, "
+            f"input_batching_dims = {list(numbers.operand_batching_dims)}, "
+            f"scatter_indices_batching_dims = {list(numbers.scatter_indices_batching_dims)}, "
+            f"scatter_dims_to_operand_dims = {list(numbers.scatter_dims_to_operand_dims)}, "
+            f"index_vector_dim = {indices.ndim - 1}>"
+        )
+        attributes = {
+            "scatter_dimension_numbers": text,
+            "indices_are_sorted": boolean(params.indices_are_sorted),
+            "unique_indices": boolean(params.unique_indices),
+        }
+        scalar = tensor((), x.dtype)
+        region = b.region((scalar, scalar), lambda args: (combine(b, *args),))
+        given = (x, indices, updates)
+        return b.emit("stablehlo.scatter", given, (x.type,), attributes, (region,))
+
+    @primitive.def_batch
+    def scatter_batch(
+        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ScatterParams
+    ) -> BatchResult:
+        x, indices, updates = values
+        x_axis, indices_axis, updates_axis = axes
+        x = move_batch_axis(x, x_axis, 0, mapped.size)
+        updates = move_batch_axis(updates, updates_axis, 0, mapped.size)
+        if not mapped.size:
+            return (x,), (0,)
+        numbers = params.dimension_numbers
+        windows = _shifted(numbers.update_window_dims)
+        along = numbers.scatter_indices_batching_dims
+        batching = _shifted(numbers.operand_batching_dims)
+        if indices_axis is None:
+            windows = (0, *windows)  # the batch axis is one more axis of the windows
+        else:
+            indices = moveaxis(indices, indices_axis, 0)
+            batching, along = (0, *batching), (0, *_shifted(along))
+        batched = ScatterDimensionNumbers(
+            windows,
+            _shifted(numbers.inserted_window_dims),
+            _shifted(numbers.scatter_dims_to_operand_dims),
+            batching,
+            along,
+        )
+        # Sorted within each example means nothing for all of them; unique stays unique.
+        is_sorted = params.indices_are_sorted and indices_axis is None
+        moved = ScatterParams(batched, params.mode, is_sorted, params.unique_indices)
+        return (bind1(primitive, (x, indices, updates), moved),), (0,)
+
+    return primitive
+
+
+def _shifted(axes: Axes) -> Axes:
+    return tuple([i + 1 for i in axes])
+
+
+def _windows_of(x: Operand, updates: Operand, params: ScatterParams) -> Windows:
+    return scatter_windows(x.aval.shape, updates.aval.shape, params)
+
+
+def _no_tangent(*_: object) -> Tangent:
+    raise AssertionError("indices are integers, which have no tangents")
+
+
+def _windows_distinct(indices: Array, windows: Windows, params: ScatterParams) -> bool:
+    """Whether it is known that no two windows overlap."""
+    if params.unique_indices or prod(indices.shape[:-1]) <= 1:
+        return True
+    if type(indices) is not ConcreteArray or is_splat(indices):
+        return False
+    # Windows that differ in where they stand on an axis along which their size is one.
+    host = wide_indices(indices.host)
+    axes, coordinates, _ = windows.positions(host)
+    narrow = [(a, c) for a, c in zip(axes, coordinates, strict=True) if windows.sizes[a] == 1]
+    lines = windows.lines([a for a, _ in narrow], [c for _, c in narrow])
+    lines = np.broadcast_to(lines.reshape(lines.shape[: host.ndim - 1]), host.shape[:-1])
+    if params.mode is not GatherScatterMode.CLIP:
+        lines = lines[windows.in_bounds(host)]  # the others are dropped
+    return len(np.unique(lines)) == lines.size
+
+
+# scatter_add
+
+scatter_add_p = _declare("scatter_add", np.add, Lowering.add, "iufc")
+
+
+@scatter_add_p.def_jvp
+def _scatter_add_jvp(primals: Arrays, tangents: Tangents, params: ScatterParams) -> JvpResult:
+    (x, indices, _), (tx, _, tu) = primals, tangents
+    outs = bind(scatter_add_p, primals, params)
+    if tu is ZERO:
+        return outs, (tx,)
+    return outs, bind(scatter_add_p, (instantiate(tx, x), indices, tu), params)
+
+
+def _into_updates(
+    ct: Array, x: Operand, indices: Array, updates: UndefinedPrimal, params: ScatterParams
+) -> Array:
+    return bind1(gather_p, (ct, indices), _as_gather(params, _windows_of(x, updates, params)))
+
+
+def_transposes(
+    scatter_add_p, lambda ct, x, indices, updates, params: ct, "the indices", _into_updates
+)
+
+
+# scatter: the update replaces what is there
+
+scatter_p = _declare("scatter", None, lambda b, x, update: update, "biufc")
+
+
+def_linear(scatter_p, 0, 2)  # with the same indices the same update wins
+
+
+def _into_kept(
+    ct: Array, x: Operand, indices: Array, updates: Operand, params: ScatterParams
+) -> Array:
+    covered = splat(0, updates.aval.with_dtype(ct.dtype))
+    return bind1(scatter_p, (ct, indices, covered), params)
+
+
+def _into_winners(
+    ct: Array, x: Operand, indices: Array, updates: UndefinedPrimal, params: ScatterParams
+) -> Array:
+    read = _into_updates(ct, x, indices, updates, params)
+    windows = _windows_of(x, updates, params)
+    if _windows_distinct(indices, windows, params):
+        return read
+    winners = _winners(indices, x.aval, updates.aval, windows, params)
+    return select(winners, read, zeros_like(read))
+
+
+def_transposes(scatter_p, _into_kept, "the indices", _into_winners)
+
+
+def _winners(
+    indices: Array, x: ShapedArray, updates: ShapedArray, windows: Windows, params: ScatterParams
+) -> Array:
+    """Say which elements of overlapping updates are the ones that stay.
+
+    Every element of the updates gets a number; what is read back after they are scattered is the
+    winner's.
+    """
+    dtype = dtypes.int32 if updates.size < 2**31 else dtypes.int64
+    numbers = reshape(iota((updates.size,), dtype, 0), updates.shape)
+    nobody = splat(-1, ShapedArray(x.shape, dtype))
+    written = bind1(scatter_p, (nobody, indices, numbers), params)
+    return eq(bind1(gather_p, (written, indices), _as_gather(params, windows)), numbers)
+
+
+# scatter_mul
+
+scatter_mul_p = _declare("scatter_mul", np.multiply, Lowering.mul, "iufc")
+
+
+def _of_factors(
+    t: Array, out: Array, x: Array, indices: Array, updates: Array, params: ScatterParams
+) -> Array:
+    windows = _windows_of(x, updates, params)
+    if not _windows_distinct(indices, windows, params):
+        raise DifferentiationError(
+            "scatter_mul has a derivative in its updates only where no index comes twice, and "
+            "these may. If they do not, say so with unique_indices=True; "
+            "otherwise multiply the updates that meet beforehand."
+        )
+    before = bind1(gather_p, (x, indices), _as_gather(params, windows))
+    return bind1(scatter_add_p, (splat(0, x.aval), indices, mul(t, before)), params)
+
+
+def_derivatives(
+    scatter_mul_p,
+    lambda t, out, x, indices, updates, params: bind1(scatter_mul_p, (t, indices, updates), params),
+    _no_tangent,
+    _of_factors,
+)
+def_transposes(
+    scatter_mul_p,
+    lambda ct, x, indices, updates, params: bind1(scatter_mul_p, (ct, indices, updates), params),
+    "the indices",
+    "its updates",
+)
+
+
+# scatter_min and scatter_max
+
+
+def _declare_extremum(name: str, ufunc: np.ufunc, combine: Combine) -> Primitive[ScatterParams]:
+    primitive = _declare(name, ufunc, combine, "biufc")
+
+    @primitive.def_jvp
+    def extremum_jvp(primals: Arrays, tangents: Tangents, params: ScatterParams) -> JvpResult:
+        (x, indices, updates), (tx, _, tu) = primals, tangents
+        out = bind1(primitive, primals, params)
+        # Whatever equals the result, operand or updates, shares the tangent.
+        reading = _as_gather(params, _windows_of(x, updates, params))
+        best = bind1(gather_p, (out, indices), reading)
+        x_wins = convert_element_type(eq(x, out), x.dtype)
+        updates_win = convert_element_type(eq(updates, best), x.dtype)
+        count = bind1(scatter_add_p, (x_wins, indices, updates_win), params)
+        into = splat(0, x.aval) if tx is ZERO else mul(tx, x_wins)
+        if tu is not ZERO:
+            into = bind1(scatter_add_p, (into, indices, mul(tu, updates_win)), params)
+        return (out,), (div(into, count),)
+
+    return primitive
+
+
+scatter_min_p = _declare_extremum("scatter_min", np.minimum, Lowering.min)
+scatter_max_p = _declare_extremum("scatter_max", np.maximum, Lowering.max)

@@ -1,0 +1,213 @@
+"""Primitives that call a program: what they have in common.
+
+A transformed call is a call of the transformed program. A linear map that is given together with
+its transpose is called likewise; transposed, it is the same map with the two exchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+import attrs
+
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray, same_types
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.primitive import (
+    STEPWISE,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    MappedAxis,
+    Operands,
+    Params,
+    Primitive,
+    Tangents,
+)
+from tinyjax.core.staging import Staged, close_over
+from tinyjax.core.tangents import (
+    are_undefined,
+    defined,
+    nonzeros,
+    of_undefined,
+    present,
+    with_zeros,
+)
+from tinyjax.core.trace import bind
+from tinyjax.errors import ArgumentError
+from tinyjax.primitives.rules import instantiate_all, not_linear
+from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.transforms.batching import batch_jaxpr
+from tinyjax.transforms.dependence import CALLED
+from tinyjax.transforms.jvp import jvp_jaxpr
+from tinyjax.transforms.transpose import transpose_jaxpr
+
+
+class CallParams(Protocol):
+    """The parameters of a call."""
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The program that is called."""
+
+
+C = TypeVar("C", bound=CallParams)
+#: Applies a program to arguments, after what it closes over.
+Apply = Callable[[Staged, Sequence[Array]], Sequence[Array]]
+
+
+def inline(staged: Staged, args: Sequence[Array]) -> Sequence[Array]:
+    """Apply a program, equation by equation."""
+    return eval_jaxpr(staged.jaxpr, [*staged.consts, *args])
+
+
+def check_call(called: str, jaxpr: Jaxpr, avals: Avals) -> Sequence[ShapedArray]:
+    """Return the types of a program's results.
+
+    Raises:
+        ArgumentError: the operands are of other types than its parameters.
+    """
+    if not same_types(avals, jaxpr.in_avals):
+        raise ArgumentError(
+            f"{called} of type {jaxpr.type} was applied to ({', '.join(map(str, avals))})."
+        )
+    return jaxpr.out_avals
+
+
+def jvp_of_call(
+    jaxpr: Jaxpr, primals: Arrays, tangents: Tangents, apply: Apply = inline
+) -> JvpResult:
+    """Apply the jvp of a program."""
+    staged, nonzero_out = jvp_jaxpr(jaxpr, nonzeros(tangents))
+    outs = apply(staged, [*primals, *present(tangents)])
+    n = len(nonzero_out)
+    return outs[:n], with_zeros(nonzero_out, outs[n:])
+
+
+def transpose_of_call(
+    jaxpr: Jaxpr, cotangents: Tangents, operands: Operands, apply: Apply = inline
+) -> Cotangents:
+    """Apply the transpose of a program."""
+    transposed = transpose_jaxpr(jaxpr, are_undefined(operands), nonzeros(cotangents))
+    outs = apply(transposed.staged, [*defined(operands), *present(cotangents)])
+    results = iter(with_zeros(transposed.nonzero_out, outs))
+    return [next(results) if linear else None for linear in are_undefined(operands)]
+
+
+def def_call(
+    primitive: Primitive[C], called: str, rebuild: Callable[[C, Jaxpr], C]
+) -> Callable[[Staged, Sequence[Array], C], Sequence[Array]]:
+    """Register the rules of a call that stays a call when it is transformed.
+
+    Args:
+        primitive: the primitive.
+        called: what messages call the program.
+        rebuild: the parameters for another program.
+
+    Returns:
+        Binds the call of another program, of what that closes over and of arguments.
+    """
+
+    def bind_call(staged: Staged, args: Sequence[Array], params: C) -> Sequence[Array]:
+        return bind(primitive, (*staged.consts, *args), rebuild(params, staged.jaxpr))
+
+    primitive.def_rule(STEPWISE)(lambda args, params: eval_jaxpr(params.jaxpr, args))
+    primitive.def_rule(CALLED)(rebuild)
+    primitive.def_abstract_eval(lambda avals, params: check_call(called, params.jaxpr, avals))
+
+    @primitive.def_jvp
+    def call_jvp(primals: Arrays, tangents: Tangents, params: C) -> JvpResult:
+        return jvp_of_call(
+            params.jaxpr, primals, tangents, lambda staged, args: bind_call(staged, args, params)
+        )
+
+    @primitive.def_transpose
+    def call_transpose(cotangents: Tangents, operands: Operands, params: C) -> Cotangents:
+        return transpose_of_call(
+            params.jaxpr, cotangents, operands, lambda staged, args: bind_call(staged, args, params)
+        )
+
+    @primitive.def_batch
+    def call_batch(mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: C) -> BatchResult:
+        staged, out_axes = batch_jaxpr(params.jaxpr, mapped, tuple(axes))
+        return bind_call(staged, values, params), out_axes
+
+    return bind_call
+
+
+# Linear maps that are given with their transposes
+
+
+@attrs.frozen(repr=False)
+class LinearMapParams(Params):
+    """A linear map and its transpose.
+
+    Attributes:
+        forward: residuals and operands, in which it is linear, to results.
+        backward: residuals and the results' cotangents to the operands'.
+        num_residuals: how many residuals there are.
+    """
+
+    forward: Jaxpr
+    backward: Jaxpr
+    num_residuals: int
+
+
+def bind_linear_map(
+    primitive: Primitive[LinearMapParams],
+    forward: Staged,
+    backward: Staged,
+    operands: Sequence[Array],
+    num_residuals: int,
+) -> Sequence[Array]:
+    """Bind a linear map; what the two programs close over becomes residuals."""
+    (there, back), consts = close_over([forward, backward])
+    params = LinearMapParams(there, back, len(consts) + num_residuals)
+    return bind(primitive, (*consts, *operands), params)
+
+
+def def_linear_map(primitive: Primitive[LinearMapParams], called: str, residuals: str) -> None:
+    """Register the type, the transpose and the batched form of a linear map.
+
+    Args:
+        primitive: the primitive.
+        called: what messages call the map.
+        residuals: what they call its residuals.
+    """
+    primitive.def_abstract_eval(lambda avals, params: check_call(called, params.forward, avals))
+
+    @primitive.def_transpose
+    def map_transpose(
+        cotangents: Tangents, operands: Operands, params: LinearMapParams
+    ) -> Cotangents:
+        n = params.num_residuals
+        known = defined(operands[:n])
+        if len(known) < n:
+            raise not_linear(primitive.name, residuals)
+        given = instantiate_all(cotangents, params.forward.out_avals)
+        turned = LinearMapParams(params.backward, params.forward, n)
+        found = bind(primitive, (*known, *given), turned)
+        return [*[None] * n, *of_undefined(operands[n:], found)]
+
+    @primitive.def_batch
+    def map_batch(
+        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: LinearMapParams
+    ) -> BatchResult:
+        # All tangents and cotangents are batched, so that the two stay each other's transpose.
+        n = params.num_residuals
+        operands = [
+            move_batch_axis(x, axis, 0, mapped.size)
+            for x, axis in zip(values[n:], axes[n:], strict=True)
+        ]
+
+        def batched(jaxpr: Jaxpr) -> Staged:
+            given = (*axes[:n], *[0] * (len(jaxpr.in_binders) - n))
+            return batch_jaxpr(jaxpr, mapped, given, (True,) * len(jaxpr.outs))[0]
+
+        forward, backward = batched(params.forward), batched(params.backward)
+        outs = bind_linear_map(primitive, forward, backward, [*values[:n], *operands], n)
+        return outs, [0] * len(outs)
