@@ -67,7 +67,7 @@ def compare_second(text: str, point: tuple[float, float]) -> None:
 
 
 def compare_staged(text: str, point: tuple[float, float]) -> None:
-    """Hold a program's compiled forms against Python's, unless an integer of theirs is too large."""
+    """Hold a program in compiled code against Python, unless its integers grow too large."""
     try:
         compare_compiled(text, point)
     except CheckFailedError as error:
