@@ -50,15 +50,20 @@ if TYPE_CHECKING:
     from tinyjax import autodiff as autodiff
     from tinyjax import cache as cache
     from tinyjax import debug as debug
+    from tinyjax import dlpack as dlpack
     from tinyjax import export as export
     from tinyjax import extend as extend
+    from tinyjax import flatten_util as flatten_util
     from tinyjax import implicit as implicit
     from tinyjax import lax as lax
     from tinyjax import nn as nn
+    from tinyjax import ops as ops
     from tinyjax import random as random
     from tinyjax import scipy as scipy
     from tinyjax import source as source
     from tinyjax import test_util as test_util
+    from tinyjax import tree_util as tree_util
+    from tinyjax import typing as typing
     from tinyjax.autodiff import jacobian as jacobian
     from tinyjax.callbacks import error_if as error_if
     from tinyjax.callbacks import io_callback as io_callback
@@ -96,15 +101,20 @@ _ROOMS: Final = frozenset(
         "autodiff",
         "cache",
         "debug",
+        "dlpack",
         "export",
         "extend",
+        "flatten_util",
         "implicit",
         "lax",
         "nn",
+        "ops",
         "random",
         "scipy",
         "source",
         "test_util",
+        "tree_util",
+        "typing",
     )
 )
 _HOMES: Final = {
@@ -146,12 +156,14 @@ __all__ = [
     "default_dtypes",
     "device_get",
     "device_put",
+    "dlpack",
     "dtypes",
     "error_if",
     "errors",
     "eval_shape",
     "export",
     "extend",
+    "flatten_util",
     "float0",
     "grad",
     "hessian",
@@ -168,6 +180,7 @@ __all__ = [
     "make_jaxpr",
     "nn",
     "numpy",
+    "ops",
     "print_saved_residuals",
     "pure_callback",
     "random",
@@ -177,6 +190,8 @@ __all__ = [
     "source",
     "test_util",
     "tree",
+    "tree_util",
+    "typing",
     "value_and_grad",
     "vjp",
     "vmap",

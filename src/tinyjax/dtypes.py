@@ -18,7 +18,7 @@ import ml_dtypes
 import numpy as np
 
 from tinyjax.config import settings
-from tinyjax.errors import DtypeError, PromotionError
+from tinyjax.errors import ArgumentError, DtypeError, PromotionError
 
 DType = np.dtype[Any]
 DTypeLike = Any  # NumPy's own meaning: a dtype, a scalar type, or a name
@@ -38,8 +38,7 @@ float8_e4m3b11fnuz: Final = np.dtype(ml_dtypes.float8_e4m3b11fnuz)
 float8_e4m3fnuz: Final = np.dtype(ml_dtypes.float8_e4m3fnuz)
 float8_e5m2fnuz: Final = np.dtype(ml_dtypes.float8_e5m2fnuz)
 
-#: NumPy's ``finfo``, extended to the types of ml_dtypes.
-finfo: Final[Callable[[DType], np.finfo[Any]]] = ml_dtypes.finfo
+_finfo: Final[Callable[[DType], np.finfo[Any]]] = ml_dtypes.finfo
 
 #: The type of the tangent of an integer or a boolean: there is only one, and it holds nothing.
 float0: Final = np.dtype([("float0", np.void, 0)])
@@ -280,7 +279,10 @@ def promote(types: Sequence[tuple[DType, bool]]) -> tuple[DType, bool]:
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
-    """Return the smallest dtype that holds values of both, by JAX's lattice.
+    """Return the dtype that two dtypes promote to; Python's ``int`` and ``float`` are weak.
+
+    Raises:
+        PromotionError: they have no common type.
 
     Example:
         >>> from tinyjax import dtypes
@@ -288,8 +290,118 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
         dtype(bfloat16)
         >>> dtypes.promote_types("int32", "uint32")
         dtype('int64')
-
-    Raises:
-        PromotionError: there is no common type.
     """
     return promote([typed(a), typed(b)])[0]
+
+
+def result_type(*args: Any) -> DType:
+    """Return the dtype of the result of an operation on arrays, numbers or dtypes.
+
+    Python's ``int``, ``float`` and ``complex`` are weak, like their numbers; NumPy's types are not.
+
+    Raises:
+        PromotionError: they have no common type.
+        ArgumentError: no arguments are given.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.result_type(jnp.zeros(2, jnp.float16), 3.0)
+        dtype('float16')
+    """
+    if not args:
+        raise ArgumentError("result_type needs at least one array, number or dtype.")
+    return promote([_type_of(x) for x in args])[0]
+
+
+def _type_of(x: Any) -> tuple[DType, bool]:
+    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+        kind = next(k for k in (bool, int, float, complex) if isinstance(x, k))
+        return scalar_dtype(kind), kind is not bool
+    if isinstance(x, type):
+        return typed(x)
+    return check(getattr(x, "dtype", x)), getattr(x, "weak_type", False)
+
+
+def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> DType:
+    """Return the NumPy dtype meant; 64-bit types stay as they are.
+
+    Args:
+        dtype: a dtype, a scalar type or a name; ``int``, ``float`` and ``complex`` mean the
+            default type of their kind.
+        allow_extended_dtype: of no effect: no dtype is refused for being extended.
+
+    Raises:
+        DtypeError: the type is not one that arrays can have.
+
+    Example:
+        >>> from tinyjax import dtypes
+        >>> dtypes.canonicalize_dtype(float), dtypes.canonicalize_dtype("float64")
+        (dtype('float32'), dtype('float64'))
+    """
+    return check(dtype)
+
+
+def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
+    """Return Python's type for the elements of an array, or for values of a dtype."""
+    return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(_type_of(x)[0])]
+
+
+def itemsize_bits(dtype: DTypeLike) -> int:
+    """Return the number of bits that an element takes in memory."""
+    return 8 * check(dtype).itemsize
+
+
+def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
+    """Say whether a dtype is another, or belongs to an abstract type.
+
+    Args:
+        arg1: a dtype or an abstract type.
+        arg2: a dtype, or an abstract type such as ``jnp.floating``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
+        True
+        >>> jnp.issubdtype(jnp.int8, jnp.inexact)
+        False
+    """
+    first = arg1 if isinstance(arg1, type) and issubclass(arg1, np.generic) else check(arg1)
+    abstract = isinstance(arg2, type) and issubclass(arg2, np.generic)
+    second = arg2 if abstract else check(arg2)
+    if abstract and isinstance(first, np.dtype) and is_narrow_float(first):
+        # NumPy knows of no place for the types of ml_dtypes
+        return second in (np.generic, np.number, np.inexact, np.floating) or first.type is second
+    return bool(np.issubdtype(first, second))
+
+
+def finfo(dtype: DTypeLike) -> np.finfo[Any]:
+    """Return the limits of a float type: ``eps``, ``max``, ``tiny`` and kin.
+
+    Args:
+        dtype: the type, or an array of it.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> float(jnp.finfo(jnp.float32).eps)
+        1.1920928955078125e-07
+    """
+    found = check(getattr(dtype, "dtype", dtype))
+    if not is_inexact(found):
+        raise DtypeError(f"finfo describes floats and complex numbers, but got {found.name}.")
+    return _finfo(found)
+
+
+def iinfo(dtype: DTypeLike) -> np.iinfo[Any]:
+    """Return the limits of an integer type: ``min``, ``max`` and ``bits``.
+
+    Args:
+        dtype: the type, or an array of it.
+    """
+    found = check(getattr(dtype, "dtype", dtype))
+    if not is_integer(found):
+        raise DtypeError(f"iinfo describes integers, but got {found.name}.")
+    return np.iinfo(found)
+
+
+#: What JAX calls it
+TypePromotionError = PromotionError

@@ -74,15 +74,35 @@ class PromotionError(TinyjaxError, TypeError):
     """Two dtypes have no common type to promote to."""
 
 
-class ConcretizationError(TinyjaxError, TypeError):
+class JAXTypeError(TinyjaxError, TypeError):
+    """A traced value was used as only data can be."""
+
+
+class JAXIndexError(TinyjaxError, IndexError):
+    """A traced value was used as an index that only data can be."""
+
+
+class ConcretizationError(JAXTypeError):
     """A value that is only known abstractly was asked for its data."""
 
 
-class ConcreteIndexError(ConcretizationError, IndexError):
+class TracerArrayConversionError(ConcretizationError):
+    """A traced value was to be a NumPy array."""
+
+
+class TracerBoolConversionError(ConcretizationError):
+    """A traced value was to be a Python bool, as ``if`` and ``while`` ask for."""
+
+
+class TracerIntegerConversionError(ConcretizationError):
+    """A traced value was to be a Python int where only integers will do, such as an index."""
+
+
+class ConcreteIndexError(ConcretizationError, JAXIndexError):
     """An index decides on the shape of the result, but is only known abstractly."""
 
 
-class LeakedTracerError(TinyjaxError, TypeError, RuntimeError):
+class LeakedTracerError(JAXTypeError, RuntimeError):
     """A tracer was used after the transformation that made it had ended."""
 
 
@@ -129,7 +149,11 @@ class EffectOrderError(TinyjaxError, NotImplementedError):
     """The order of effects that was asked for cannot be kept."""
 
 
-class CheckFailedError(TinyjaxError, RuntimeError):
+class JaxRuntimeError(TinyjaxError, RuntimeError):
+    """A program failed while it ran."""
+
+
+class CheckFailedError(JaxRuntimeError):
     """What ``error_if`` was told to watch for has happened."""
 
 
@@ -202,3 +226,9 @@ class SourceError(TinyjaxError, NotImplementedError):
 
 class DiskCacheWarning(UserWarning):
     """The cache of compiled programs on disk cannot be used as it was asked for."""
+
+
+# What JAX calls them
+ConcretizationTypeError = ConcretizationError
+NonConcreteBooleanIndexError = ConcreteIndexError
+UnexpectedTracerError = LeakedTracerError

@@ -26,7 +26,15 @@ from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import MappedAxis, Primitive, Tangent
 from tinyjax.dtypes import DTypeLike, HostArray
-from tinyjax.errors import ArgumentError, ConcretizationError, JaxprTypeError, LeakedTracerError
+from tinyjax.errors import (
+    ArgumentError,
+    ConcretizationError,
+    JaxprTypeError,
+    LeakedTracerError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+)
 from tinyjax.frames import Source, describe_function
 
 P = TypeVar("P")
@@ -180,7 +188,7 @@ class Tracer(Array):
     _buffer: DeviceBuffer | None = None
 
     def concrete(self, wanted: str) -> HostArray:
-        raise ConcretizationError(
+        raise _CONVERSIONS.get(wanted, ConcretizationError)(
             f"{wanted} was wanted of a value that is only known as {self.aval} inside "
             f"{self._trace.describe()}. Python control flow and conversions need data: use "
             "jnp.where or lax.cond for a choice, a loop of tinyjax.lax for repetition, or "
@@ -193,7 +201,7 @@ class Tracer(Array):
         return ()
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
-        raise ConcretizationError(
+        raise TracerArrayConversionError(
             f"a NumPy array was wanted of a value of type {self.aval} that is traced by "
             f"{self._trace.describe()}. Use the function of the same name in tinyjax.numpy instead "
             "of NumPy's."
@@ -213,6 +221,12 @@ class Tracer(Array):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval}>"
+
+
+_CONVERSIONS: Final = {
+    "a Python bool": TracerBoolConversionError,
+    "a Python index": TracerIntegerConversionError,
+}
 
 
 def _error_state() -> tuple[ContextVar[Any], Any]:

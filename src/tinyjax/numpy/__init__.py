@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tinyjax.core.array import Array
+from tinyjax.dtypes import finfo, iinfo, issubdtype, promote_types, result_type
 from tinyjax.numpy.contraction import (
     dot,
     einsum,
@@ -265,7 +266,6 @@ from tinyjax.numpy.scalar_types import (
     csingle,
     double,
     dtype,
-    finfo,
     float8_e4m3b11fnuz,
     float8_e4m3fn,
     float8_e4m3fnuz,
@@ -277,7 +277,6 @@ from tinyjax.numpy.scalar_types import (
     floating,
     generic,
     half,
-    iinfo,
     inexact,
     int8,
     int16,
@@ -288,11 +287,8 @@ from tinyjax.numpy.scalar_types import (
     isdtype,
     isrealobj,
     isscalar,
-    issubdtype,
     ndim,
     number,
-    promote_types,
-    result_type,
     shape,
     signedinteger,
     single,

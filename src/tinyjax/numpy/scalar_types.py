@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axes, is_array_like
+from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axes
 from tinyjax.dtypes import DType, DTypeLike
-from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.numpy.creation import array
 
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
@@ -98,95 +97,6 @@ inexact = np.inexact
 floating = np.floating
 complexfloating = np.complexfloating
 dtype = np.dtype
-
-
-def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
-    """Say whether a dtype is another, or belongs to an abstract type.
-
-    Args:
-        arg1: a dtype or an abstract type.
-        arg2: a dtype, or an abstract type such as ``jnp.floating``.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
-        True
-        >>> jnp.issubdtype(jnp.int8, jnp.inexact)
-        False
-    """
-    first = arg1 if isinstance(arg1, type) and issubclass(arg1, np.generic) else dtypes.check(arg1)
-    abstract = isinstance(arg2, type) and issubclass(arg2, np.generic)
-    second = arg2 if abstract else dtypes.check(arg2)
-    if abstract and isinstance(first, np.dtype) and dtypes.is_narrow_float(first):
-        # NumPy knows of no place for the types of ml_dtypes
-        return second in (np.generic, np.number, np.inexact, np.floating) or first.type is second
-    return bool(np.issubdtype(first, second))
-
-
-def finfo(dtype: DTypeLike) -> np.finfo[Any]:
-    """Return the limits of a float type: ``eps``, ``max``, ``tiny`` and kin.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> float(jnp.finfo(jnp.float32).eps)
-        1.1920928955078125e-07
-    """
-    found = _dtype_of(dtype)
-    if not dtypes.is_inexact(found):
-        raise DtypeError(f"finfo describes floats and complex numbers, but got {found.name}.")
-    return dtypes.finfo(found)
-
-
-def iinfo(dtype: DTypeLike) -> np.iinfo[Any]:
-    """Return the limits of an integer type: ``min``, ``max`` and ``bits``."""
-    found = _dtype_of(dtype)
-    if not dtypes.is_integer(found):
-        raise DtypeError(f"iinfo describes integers, but got {found.name}.")
-    return np.iinfo(found)
-
-
-def _dtype_of(x: DTypeLike) -> DType:
-    return x.dtype if isinstance(x, Array) else dtypes.check(x)
-
-
-def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
-    """Return the dtype that two dtypes promote to; Python's ``int`` and ``float`` are weak.
-
-    Raises:
-        PromotionError: they have no common type.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> jnp.promote_types(jnp.int32, jnp.bfloat16)
-        dtype(bfloat16)
-    """
-    return dtypes.promote_types(a, b)
-
-
-def result_type(*args: ArrayLike | DTypeLike) -> DType:
-    """Return the dtype of the result of an operation on arrays, numbers or dtypes.
-
-    Python's ``int``, ``float`` and ``complex`` are weak, like their numbers; NumPy's types are not.
-
-    Raises:
-        PromotionError: they have no common type.
-        ArgumentError: no arguments are given.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> jnp.result_type(jnp.zeros(2, jnp.float16), 3.0)
-        dtype('float16')
-    """
-    if not args:
-        raise ArgumentError("result_type needs at least one array, number or dtype.")
-    return dtypes.promote([_type_of(x) for x in args])[0]
-
-
-def _type_of(x: ArrayLike | DTypeLike) -> tuple[DType, bool]:
-    if is_array_like(x):
-        a = as_array(x)
-        return a.dtype, a.weak_type
-    return dtypes.typed(x)
 
 
 def can_cast(from_: DTypeLike, to: DTypeLike, casting: Casting = "safe") -> bool:

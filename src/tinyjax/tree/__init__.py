@@ -35,6 +35,7 @@ from tinyjax.tree.ops import (
     leaves_with_path,
     map_with_path,
     reduce,
+    reduce_associative,
     structure,
     transpose,
     unflatten,
@@ -51,6 +52,7 @@ from tinyjax.tree.registry import (
     register_pytree_with_keys,
     register_pytree_with_keys_class,
     register_static,
+    static,
 )
 from tinyjax.tree.treedef import LEAF, PyTreeDef, treedef_tuple
 
@@ -85,12 +87,14 @@ __all__ = [
     "map_with_path",
     "path_str",
     "reduce",
+    "reduce_associative",
     "register_dataclass",
     "register_pytree_node",
     "register_pytree_node_class",
     "register_pytree_with_keys",
     "register_pytree_with_keys_class",
     "register_static",
+    "static",
     "structure",
     "transpose",
     "treedef_tuple",

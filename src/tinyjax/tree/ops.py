@@ -301,10 +301,69 @@ def _check_treedef(name: str, given: object) -> None:
         )
 
 
+@overload
+def reduce_associative(
+    operation: Callable[[T, T], T], tree: PyTree, *, identity: T, is_leaf: IsLeaf | None = None
+) -> T: ...
+
+
+@overload
+def reduce_associative(
+    operation: Callable[[Any, Any], Any], tree: PyTree, *, is_leaf: IsLeaf | None = None
+) -> Any: ...
+
+
+def reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: PyTree,
+    *,
+    identity: Any = _NOT_GIVEN,
+    is_leaf: IsLeaf | None = None,
+) -> Any:
+    """Combine the leaves of a tree by an associative function, half by half.
+
+    The result depends on a chain of as many calls as the logarithm of the number of leaves.
+
+    Args:
+        operation: of two leaves, or of two results.
+        tree: the tree.
+        identity: the result for a tree without leaves.
+        is_leaf: asked of each node; where it is true, the node is a leaf instead.
+
+    Raises:
+        ArgumentError: the tree has no leaves and there is no identity.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> tree.reduce_associative(lambda x, y: f"({x} + {y})", [1, 2, 3])
+        '(1 + (2 + 3))'
+    """
+    values, treedef = flatten(tree, is_leaf)
+    if values:
+        return _reduce_halves(operation, values)
+    if identity is _NOT_GIVEN:
+        raise ArgumentError(f"reduce_associative: {treedef} has no leaves, so it needs identity.")
+    return identity
+
+
+def _reduce_halves(operation: Callable[[Any, Any], Any], values: Sequence[Any]) -> Any:
+    if len(values) == 1:
+        return values[0]
+    half = len(values) // 2
+    return operation(
+        _reduce_halves(operation, values[:half]), _reduce_halves(operation, values[half:])
+    )
+
+
 def flatten_with_path(
-    tree: PyTree, is_leaf: IsLeaf | None = None
+    tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Leaf]], PyTreeDef]:
     """Take a tree apart as ``flatten`` does, with the path of each leaf.
+
+    Args:
+        tree: the tree.
+        is_leaf: asked of each node; where it is true, the node is a leaf instead.
+        is_leaf_takes_path: whether ``is_leaf`` takes the node's path before the node.
 
     Example:
         >>> from tinyjax import tree
@@ -312,24 +371,52 @@ def flatten_with_path(
         >>> [(tree.keystr(path), leaf) for path, leaf in pairs]
         [("['w'][0]", 1), ("['w'][1]", 2)]
     """
+    if is_leaf is not None and is_leaf_takes_path:
+        found: list[tuple[KeyPath, Leaf]] = []
+        return found, _flatten_below((), tree, is_leaf, found)
     values, treedef = flatten(tree, is_leaf)
     paths = (path for path, _ in walk_up_to(treedef, tree, "tree"))
     return list(zip(paths, values, strict=True)), treedef
 
 
-def leaves_with_path(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[tuple[KeyPath, Leaf]]:
-    """Return the leaves of a tree, each with its path.
+def _flatten_below(
+    path: KeyPath,
+    tree: PyTree,
+    is_leaf: Callable[[KeyPath, Any], bool],
+    found: list[tuple[KeyPath, Leaf]],
+) -> PyTreeDef:
+    """Return the structure of what is at a path, and add its leaves to those found."""
+    kind = KINDS[type(tree)]
+    if kind is None or is_leaf(path, tree):
+        found.append((path, tree))
+        return LEAF
+    parts, metadata = kind.flatten(tree)
+    children = tuple(
+        _flatten_below((*path, key), part, is_leaf, found)
+        for part, key in zip(parts, kind.keys(tree, metadata), strict=False)
+    )
+    return make_treedef(kind, metadata, children)
+
+
+def leaves_with_path(
+    tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Leaf]]:
+    """Return the leaves of a tree, each with its path; the arguments of ``flatten_with_path``.
 
     Example:
         >>> from tinyjax import tree
         >>> tree.leaves_with_path([5])
         [((SequenceKey(idx=0),), 5)]
     """
-    return flatten_with_path(tree, is_leaf)[0]
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
 def map_with_path(
-    f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf | None = None
+    f: Callable[..., Any],
+    tree: PyTree,
+    *rest: PyTree,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
 ) -> PyTree:
     """Apply a function to the path and the value of each leaf; otherwise as ``map``.
 
@@ -338,6 +425,7 @@ def map_with_path(
         tree: the tree whose structure counts.
         rest: trees that have at least the structure of ``tree``.
         is_leaf: asked of each node of ``tree``; where it is true, the node is a leaf instead.
+        is_leaf_takes_path: whether ``is_leaf`` takes the node's path before the node.
 
     Raises:
         TreeMismatchError: a tree of ``rest`` differs in structure.
@@ -347,7 +435,7 @@ def map_with_path(
         >>> tree.map_with_path(lambda path, x: f"{tree.keystr(path)} = {x}", {"w": [1]})
         {'w': ["['w'][0] = 1"]}
     """
-    pairs, treedef = flatten_with_path(tree, is_leaf)
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [treedef.flatten_up_to(other, f"rest[{i}]") for i, other in enumerate(rest)]
     return treedef.unflatten(
         f(path, leaf, *more) for (path, leaf), *more in zip(pairs, *others, strict=True)

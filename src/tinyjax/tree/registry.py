@@ -306,6 +306,27 @@ def register_dataclass(
     return nodetype
 
 
+def static(**options: Any) -> Any:
+    """Declare a field of a dataclass that is metadata: ``dataclasses.field``, marked as static.
+
+    Args:
+        options: those of ``dataclasses.field``.
+
+    Example:
+        >>> import dataclasses
+        >>> from tinyjax import tree
+        >>> @tree.register_dataclass
+        ... @dataclasses.dataclass
+        ... class Dense:
+        ...     weight: float
+        ...     name: str = tree.static(default="dense")
+        >>> tree.leaves(Dense(1.0))
+        [1.0]
+    """
+    metadata = {"static": True, **(options.pop("metadata", None) or {})}
+    return dataclasses.field(metadata=metadata, **options)
+
+
 @attrs.frozen
 class _Field:
     argument: str  # what the initialiser calls it; attrs drops a leading underscore

@@ -1,0 +1,145 @@
+"""Reductions by segment, by the names of ``jax.ops``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import attrs
+
+from tinyjax import numpy as jnp
+from tinyjax.core.array import Array, ArrayLike, UpdateOptions, as_array
+from tinyjax.core.integers import integer
+from tinyjax.dtypes import DType
+from tinyjax.errors import ArgumentError
+from tinyjax.primitives.reduce import highest, lowest
+
+__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+
+
+def segment_sum(
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+) -> Array:
+    """Sum the rows of an array that belong to the same segment.
+
+    Args:
+        data: the rows.
+        segment_ids: the segment of each row; rows of segments that there are not, negative ones
+            among them, are left out.
+        num_segments: how many segments there are; by default one more than the largest id, which
+            is not known where ids are traced.
+        indices_are_sorted: a promise that the ids are.
+        unique_indices: a promise that no id comes twice.
+        bucket_size: reduce so many rows at a time first, which rounds less.
+        mode: what becomes of ids out of range, as for ``x.at[ids]``.
+
+    Returns:
+        An array with one row per segment; that of a segment without rows is zero.
+
+    Raises:
+        ArgumentError: ``num_segments`` is negative.
+        ConcretizationError: ``num_segments`` is not given, and the ids are traced.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import ops
+        >>> ops.segment_sum(jnp.arange(5.0), jnp.array([0, 0, 1, 1, 3]))
+        Array([1., 5., 0., 4.], dtype=float32)
+    """
+    options = UpdateOptions(
+        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode
+    )
+    kind = _Kind("add", lambda dtype: 0, jnp.sum)
+    return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
+
+
+def segment_prod(
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+) -> Array:
+    """Multiply the rows that belong to the same segment: as ``segment_sum``, and 1 for no rows."""
+    options = UpdateOptions(
+        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode
+    )
+    kind = _Kind("multiply", lambda dtype: 1, jnp.prod)
+    return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
+
+
+def segment_max(
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+) -> Array:
+    """Take the largest of each segment: as ``segment_sum``, and the least value for no rows."""
+    options = UpdateOptions(
+        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode
+    )
+    kind = _Kind("max", lowest, jnp.max)
+    return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
+
+
+def segment_min(
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+) -> Array:
+    """Take the least of each segment: as ``segment_sum``, and the largest value for no rows."""
+    options = UpdateOptions(
+        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode
+    )
+    kind = _Kind("min", highest, jnp.min)
+    return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
+
+
+@attrs.frozen
+class _Kind:
+    """A reduction: the update of ``x.at`` that makes it, its start, and its function."""
+
+    update: Literal["add", "multiply", "max", "min"]
+    start: Callable[[DType], bool | int | float | complex]
+    reduce: Callable[..., Array]
+
+    def reduced(
+        self,
+        data: ArrayLike,
+        segment_ids: ArrayLike,
+        num_segments: int | None,
+        bucket_size: int | None,
+        options: UpdateOptions,
+    ) -> Array:
+        rows, ids = as_array(data), as_array(segment_ids)
+        if num_segments is None:
+            largest = jnp.max(ids).concrete("the number of segments (or give num_segments)")
+            num_segments = int(largest) + 1
+        count = integer(num_segments, "num_segments")
+        if count < 0:
+            raise ArgumentError(f"num_segments must not be negative, but got {count}.")
+        shape: tuple[int, ...] = (count, *rows.shape[ids.ndim :])
+        index: tuple[Array, ...] = (ids,)
+        if bucket_size is not None:
+            length = ids.shape[0]
+            shape = (-(-length // bucket_size), *shape)
+            index = (jnp.arange(length) // bucket_size, ids)
+        empty = jnp.full(shape, self.start(rows.dtype), rows.dtype)
+        update = getattr(empty.at[index], self.update)
+        found: Array = update(rows, wrap_negative_indices=False, **options)
+        return found if bucket_size is None else self.reduce(found, axis=0).astype(rows.dtype)

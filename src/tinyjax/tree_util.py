@@ -1,0 +1,160 @@
+"""Pytrees by the names of ``jax.tree_util``: what ``tinyjax.tree`` has, and a node at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from tinyjax.errors import ArgumentError
+from tinyjax.tree import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    Leaf,
+    Partial,
+    PyTree,
+    PyTreeDef,
+    SequenceKey,
+    keystr,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+    treedef_tuple,
+)
+from tinyjax.tree import all as tree_all
+from tinyjax.tree import broadcast as tree_broadcast
+from tinyjax.tree import flatten as tree_flatten
+from tinyjax.tree import flatten_with_path as tree_flatten_with_path
+from tinyjax.tree import leaves as tree_leaves
+from tinyjax.tree import leaves_with_path as tree_leaves_with_path
+from tinyjax.tree import map as tree_map
+from tinyjax.tree import map_with_path as tree_map_with_path
+from tinyjax.tree import reduce as tree_reduce
+from tinyjax.tree import reduce_associative as tree_reduce_associative
+from tinyjax.tree import structure as tree_structure
+from tinyjax.tree import transpose as tree_transpose
+from tinyjax.tree import unflatten as tree_unflatten
+from tinyjax.tree.node import KINDS, NodeKind
+
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
+    "Partial",
+    "PyTreeDef",
+    "SequenceKey",
+    "all_leaves",
+    "default_registry",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "is_tree_node",
+    "keystr",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "tree_all",
+    "tree_broadcast",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_reduce_associative",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
+]
+
+
+def _kind_of(tree: PyTree) -> NodeKind:
+    kind = KINDS[type(tree)]
+    if kind is None:
+        raise ArgumentError(f"a value of type {type(tree).__name__} is a leaf, not a node.")
+    return kind
+
+
+def flatten_one_level(tree: PyTree) -> tuple[list[Any], Any]:
+    """Take one node apart.
+
+    Returns:
+        Its children, and its metadata.
+
+    Raises:
+        ArgumentError: this is a leaf.
+
+    Example:
+        >>> from tinyjax import tree_util
+        >>> tree_util.flatten_one_level({"a": [1, 2], "b": {"c": 3}})
+        ([[1, 2], {'c': 3}], ('a', 'b'))
+    """
+    children, metadata = _kind_of(tree).flatten(tree)
+    return list(children), metadata
+
+
+def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[KeyEntry, Any]], Any]:
+    """Take one node apart, as ``flatten_one_level`` does, with the key of each child."""
+    kind = _kind_of(tree)
+    children, metadata = kind.flatten(tree)
+    return list(zip(kind.keys(tree, metadata), children, strict=False)), metadata
+
+
+def is_tree_node(typ: type) -> bool:
+    """Say whether values of a type are nodes: containers, named tuples and registered classes."""
+    return KINDS[typ] is not None
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Say whether everything in an iterable is a leaf.
+
+    Example:
+        >>> from tinyjax import tree_util
+        >>> tree_util.all_leaves([1, 2.0]), tree_util.all_leaves([(1, 2)])
+        (True, False)
+    """
+    return all(KINDS[type(x)] is None or (is_leaf is not None and is_leaf(x)) for x in iterable)
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """Return the structure of each child; empty for a leaf."""
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Say whether a structure has no children: that of a leaf, or of an empty container."""
+    return treedef.num_nodes == 1
+
+
+class PyTreeRegistry:
+    """The types that are nodes. There is one registry, ``default_registry``."""
+
+    def flatten(
+        self, tree: PyTree, leaf_predicate: Callable[[Any], bool] | None = None
+    ) -> tuple[list[Leaf], PyTreeDef]:
+        """Take a tree apart."""
+        return tree_flatten(tree, leaf_predicate)
+
+    def flatten_one_level(self, tree: PyTree) -> tuple[list[Any], Any] | None:
+        """Take one node apart; None for a leaf."""
+        return flatten_one_level(tree) if is_tree_node(type(tree)) else None
+
+    def is_node(self, typ: type) -> bool:
+        """Say whether values of a type are nodes."""
+        return is_tree_node(typ)
+
+
+default_registry: Final = PyTreeRegistry()
