@@ -23,7 +23,6 @@ from tinyjax import dtypes, errors, numpy, tree
 from tinyjax.api import (
     ShapeDtypeStruct,
     block_until_ready,
-    closure_convert,
     device_get,
     device_put,
     eval_shape,
@@ -49,6 +48,8 @@ if TYPE_CHECKING:
     from tinyjax import ad_checkpoint as ad_checkpoint
     from tinyjax import autodiff as autodiff
     from tinyjax import cache as cache
+    from tinyjax import custom_batching as custom_batching
+    from tinyjax import custom_derivatives as custom_derivatives
     from tinyjax import debug as debug
     from tinyjax import dlpack as dlpack
     from tinyjax import export as export
@@ -74,8 +75,10 @@ if TYPE_CHECKING:
     from tinyjax.checkpointing import print_saved_residuals as print_saved_residuals
     from tinyjax.checkpointing import remat as remat
     from tinyjax.checkpointing import saved_residuals as saved_residuals
+    from tinyjax.custom_derivatives import closure_convert as closure_convert
     from tinyjax.custom_derivatives import custom_batch as custom_batch
     from tinyjax.custom_derivatives import custom_derivative as custom_derivative
+    from tinyjax.custom_derivatives import custom_gradient as custom_gradient
     from tinyjax.custom_derivatives import custom_jvp as custom_jvp
     from tinyjax.custom_derivatives import custom_vjp as custom_vjp
 
@@ -100,6 +103,8 @@ _ROOMS: Final = frozenset(
         "ad_checkpoint",
         "autodiff",
         "cache",
+        "custom_batching",
+        "custom_derivatives",
         "debug",
         "dlpack",
         "export",
@@ -132,7 +137,15 @@ _HOMES: Final = {
         "checkpointing",
     ),
     **dict.fromkeys(
-        ("custom_batch", "custom_derivative", "custom_jvp", "custom_vjp"), "custom_derivatives"
+        (
+            "closure_convert",
+            "custom_batch",
+            "custom_derivative",
+            "custom_gradient",
+            "custom_jvp",
+            "custom_vjp",
+        ),
+        "custom_derivatives",
     ),
 }
 
@@ -149,7 +162,10 @@ __all__ = [
     "closure_convert",
     "config",
     "custom_batch",
+    "custom_batching",
     "custom_derivative",
+    "custom_derivatives",
+    "custom_gradient",
     "custom_jvp",
     "custom_vjp",
     "debug",

@@ -8,9 +8,9 @@ import numpy as np
 import tinyjax.numpy as jnp
 from specs import ArraySpec, Case, Spec
 from tinyjax.core.array import Array
+from tinyjax.custom_derivatives.linear_call import linear_call, linear_call_p
 from tinyjax.dtypes import HostArray
 from tinyjax.implicit import custom_linear_solve
-from tinyjax.implicit.linear_call import linear_call, linear_call_p
 from tinyjax.implicit.linear_operators import custom_linear_solve_p
 
 Operator = Callable[[Array], Array]
@@ -44,6 +44,7 @@ def solve_symmetric(d: Array, b: dict[str, Array]) -> Any:
 
 def weigh(w: Array, x: Array) -> Array:
     """A linear function with its transpose."""
+    out: Array
     (out,) = linear_call(
         lambda residuals, operands: [residuals[0] @ operands[0]],
         lambda residuals, cotangents: [cotangents[0] @ residuals[0]],

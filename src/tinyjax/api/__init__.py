@@ -7,14 +7,13 @@ from tinyjax.api.derivatives import jvp, linearize, vjp
 from tinyjax.api.gradients import grad, value_and_grad
 from tinyjax.api.jacobians import hessian, jacfwd, jacrev
 from tinyjax.api.mapping import vmap
-from tinyjax.api.staging import closure_convert, eval_shape, make_jaxpr
+from tinyjax.api.staging import eval_shape, make_jaxpr
 from tinyjax.api.transposition import linear_transpose
 from tinyjax.core.avals import ShapeDtypeStruct
 
 __all__ = [
     "ShapeDtypeStruct",
     "block_until_ready",
-    "closure_convert",
     "device_get",
     "device_put",
     "eval_shape",

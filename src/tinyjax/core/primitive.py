@@ -36,14 +36,14 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-class SymbolicZero(Enum):
+class Zero(Enum):
     """The tangent or cotangent that is known to be zero, and is therefore never computed."""
 
     ZERO = 0
 
 
-ZERO: Final = SymbolicZero.ZERO
-Tangent: TypeAlias = Array | Literal[SymbolicZero.ZERO]
+ZERO: Final = Zero.ZERO
+Tangent: TypeAlias = Array | Literal[Zero.ZERO]
 
 
 @attrs.frozen(eq=False)

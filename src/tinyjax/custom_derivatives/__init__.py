@@ -1,11 +1,31 @@
 """Functions that bring rules of their own: for derivatives, and for ``vmap``."""
 
-from tinyjax.core.primitive import ZERO
+from tinyjax.custom_derivatives.closures import closure_convert
+from tinyjax.custom_derivatives.linear_call import linear_call
 from tinyjax.custom_derivatives.rules import (
     custom_batch,
     custom_derivative,
+    custom_gradient,
     custom_jvp,
     custom_vjp,
 )
+from tinyjax.custom_derivatives.zeros import (
+    CustomVJPPrimal,
+    SymbolicZero,
+    custom_vjp_primal_tree_values,
+    zero_from_primal,
+)
 
-__all__ = ["ZERO", "custom_batch", "custom_derivative", "custom_jvp", "custom_vjp"]
+__all__ = [
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "closure_convert",
+    "custom_batch",
+    "custom_derivative",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "custom_vjp_primal_tree_values",
+    "linear_call",
+    "zero_from_primal",
+]

@@ -2,19 +2,19 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
+from functools import partial, update_wrapper, wraps
 from types import MethodType
 from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
-import numpy as np
+import attrs
 
 from tinyjax import tree
-from tinyjax.core.array import Array, ConcreteArray, as_array, splat
+from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import as_arrays, leaf_path
+from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path
 from tinyjax.core.closures import holds_tracer
 from tinyjax.core.integers import integers
-from tinyjax.core.jaxpr import eval_jaxpr
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.primitive import ZERO, MappedAxis, Tangent
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import at_own_lines, bind, current_trace
@@ -24,12 +24,13 @@ from tinyjax.custom_derivatives.cotangents import (
     PullBackParams,
     custom_vjp_tangent_p,
 )
-from tinyjax.dtypes import float0, is_inexact, kind
+from tinyjax.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero, zeros
+from tinyjax.dtypes import is_inexact, kind
 from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.rules import add_arrays, instantiate
-from tinyjax.tree import PyTreeDef
+from tinyjax.tree import Partial, PyTreeDef
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -122,7 +123,7 @@ _LOSSLESS = {"f": "if", "c": "ifc"}
 
 def _fit(leaf: Any, like: ShapedArray, by: Callable[..., Any], what: str) -> Tangent:
     """Return a tangent or cotangent of a value, or say why it does not fit."""
-    if not is_inexact(like.dtype) or leaf is ZERO:
+    if not is_inexact(like.dtype) or leaf is ZERO or isinstance(leaf, SymbolicZero):
         return ZERO
     array = leaf if isinstance(leaf, Array) else _convert(leaf, by)
     if array.weak_type and array.dtype != like.dtype:
@@ -158,26 +159,35 @@ def _pair(value: Any, by: Callable[..., Any], wanted: str) -> tuple[Any, Any]:
     return first, second
 
 
-def _zeros(aval: ShapedArray, tangent: Tangent) -> Array:
+def _filled(aval: ShapedArray, tangent: Tangent, symbolic_zeros: bool = False) -> Any:
     """A tangent as rules take it: zeros where there is none, of dtype float0 for integers."""
-    if not is_inexact(aval.dtype):
-        return ConcreteArray(np.zeros(aval.shape, float0))
-    return splat(0, aval) if tangent is ZERO else tangent
+    if is_inexact(aval.dtype) and tangent is not ZERO:
+        return tangent
+    return SymbolicZero(aval.tangent()) if symbolic_zeros else zeros(aval)
 
 
 class _Custom(Generic[P, R]):
     """A function with a rule of its own."""
 
     kind: ClassVar[str]
+    #: Whether its rules are told of zeros as such.
+    symbolic_zeros = False
     __name__: str
     __wrapped__: Callable[P, R]
 
-    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        fun: Callable[P, R],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
         if not callable(fun):
             raise ArgumentError(f"{self.kind} takes a function, but got {fun!r}.")
         update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = integers(nondiff_argnums, "nondiff_argnums")
+        if nondiff_argnames:
+            self.nondiff_argnums += _places(fun, nondiff_argnames)
 
     @property
     def name(self) -> str:
@@ -220,11 +230,12 @@ class _Custom(Generic[P, R]):
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position, as the signature says."""
         try:
-            signature = inspect.signature(self.fun)
+            # what a partial has bound by name is no argument any more
+            signature = None if isinstance(self.fun, partial) else inspect.signature(self.fun)
         except (TypeError, ValueError):
-            if not kwargs:
-                return args
             signature = None
+        if signature is None and not kwargs:
+            return args
         if signature is not None:
             try:
                 bound = signature.bind(*args, **kwargs)
@@ -240,6 +251,19 @@ class _Custom(Generic[P, R]):
         )
 
 
+def _places(fun: Callable[..., Any], names: Sequence[str]) -> tuple[int, ...]:
+    """The places of parameters that are named."""
+    known = list(inspect.signature(fun).parameters)
+    wanted = (names,) if isinstance(names, str) else tuple(names)
+    for name in wanted:
+        if name not in known:
+            raise ArgumentError(
+                f"nondiff_argnames has '{name}', but {describe_function(fun)} takes "
+                f"{', '.join(known) or 'nothing'}."
+            )
+    return tuple(known.index(name) for name in wanted)
+
+
 class custom_jvp(_Custom[P, R]):  # noqa: N801
     """A function whose derivative in a direction is given by a rule.
 
@@ -251,6 +275,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
         fun: takes arrays in any containers, by position, and returns such.
         nondiff_argnums: arguments that may be any Python values, and are not differentiated; the
             rule takes them first.
+        nondiff_argnames: the same by name.
 
     Raises:
         DifferentiationError: when called, if there is no rule, or it gives what does not fit.
@@ -270,18 +295,22 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
 
     kind = "custom_jvp"
 
-    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = ()) -> None:
-        super().__init__(fun, nondiff_argnums)
+    def __init__(
+        self,
+        fun: Callable[P, R],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.rule: Callable[..., Any] | None = None
-        self.symbolic_zeros = False
 
     def defjvp(self, jvp: F, symbolic_zeros: bool = False) -> F:
         """Set the rule: ``jvp(*nondiff, primals, tangents) -> (result, tangent)``.
 
         Args:
             jvp: the rule; linear in the tangents, which for integers are of dtype float0.
-            symbolic_zeros: whether tangents known to be zero are given as
-                ``tinyjax.custom_derivatives.ZERO``, which the rule may return too.
+            symbolic_zeros: whether tangents known to be zero are given as ``SymbolicZero``, which
+                the rule may return too.
         """
         self.rule, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
@@ -297,11 +326,13 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
                     f"called with {len(primals)} arguments. Give one for each; None for zero."
                 )
             out = call(*primals)
-            total: Any = tree.map(lambda x: ZERO, out)
-            for jvp, primal, tangent in zip(jvps, primals, tangents, strict=True):
-                if jvp is None or all(t is ZERO for t in tree.leaves(tangent)):
+            total: Any = tree.map(SymbolicZero.from_primal_value, out)
+            for jvp, tangent in zip(jvps, tangents, strict=True):
+                if jvp is None or all(isinstance(t, SymbolicZero) for t in tree.leaves(tangent)):
                     continue
-                filled = tree.map(lambda t, x: _zeros(as_array(x).aval, t), tangent, primal)
+                filled = tree.map(
+                    lambda t: zeros(t.aval) if isinstance(t, SymbolicZero) else t, tangent
+                )
                 total = tree.map(_add, total, jvp(filled, out, *primals))
             return out, total
 
@@ -315,9 +346,10 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
         def jvp(
             primals: Sequence[Array], tangents: Sequence[Tangent]
         ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-            directions: Sequence[Any] = tangents
-            if not self.symbolic_zeros:
-                directions = [_zeros(p.aval, t) for p, t in zip(primals, tangents, strict=True)]
+            directions = [
+                _filled(p.aval, t, self.symbolic_zeros)
+                for p, t in zip(primals, tangents, strict=True)
+            ]
             given = at_own_lines(
                 rule,
                 *flat.static.values(),
@@ -332,8 +364,10 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
 
 
 def _add(a: Any, b: Any) -> Any:
-    if a is ZERO or b is ZERO:
-        return b if a is ZERO else a
+    if isinstance(a, SymbolicZero):
+        return b
+    if isinstance(b, SymbolicZero):
+        return a
     return add_arrays(as_array(a), as_array(b))
 
 
@@ -347,6 +381,7 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
     Args:
         fun: takes arrays in any containers, by position, and returns such.
         nondiff_argnums: arguments that may be any Python values, and are not differentiated.
+        nondiff_argnames: the same by name.
 
     Raises:
         DifferentiationError: when called, if there is no rule, or it gives what does not fit.
@@ -367,8 +402,13 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
 
     kind = "custom_derivative"
 
-    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = ()) -> None:
-        super().__init__(fun, nondiff_argnums)
+    def __init__(
+        self,
+        fun: Callable[P, R],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.rule: Callable[..., Any] | None = None
 
     def defderivative(self, rule: F) -> F:
@@ -391,7 +431,7 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
             given = at_own_lines(rule, *flat.full(primals))
             out, tangent_map = _pair(given, rule, "result, tangent map")
             outs = flat.results(out, rule)
-            directions = [_zeros(p.aval, t) for p, t in zip(primals, tangents, strict=True)]
+            directions = [_filled(p.aval, t) for p, t in zip(primals, tangents, strict=True)]
             tangent = at_own_lines(tangent_map, *tree.unflatten(flat.in_tree, directions))
             return outs, flat.tangents(tangent, outs, rule)
 
@@ -405,6 +445,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         fun: takes arrays in any containers, by position, and returns such.
         nondiff_argnums: arguments that may be any Python values, and are not differentiated; the
             backward rule takes them first.
+        nondiff_argnames: the same by name.
 
     Raises:
         DifferentiationError: when called, if there is no rule; if it gives what does not fit; or
@@ -423,12 +464,23 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
 
     kind = "custom_vjp"
 
-    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = ()) -> None:
-        super().__init__(fun, nondiff_argnums)
+    def __init__(
+        self,
+        fun: Callable[P, R],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
 
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
         """Set the rule.
 
         Args:
@@ -437,8 +489,13 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             bwd: ``bwd(*nondiff, residuals, cotangent)`` returns a tuple with a cotangent for each
                 argument that is differentiated; None stands for zero, at any depth. One that
                 closes over a traced value is staged: its Python control flow cannot depend on data.
+            symbolic_zeros: whether ``fwd`` takes a ``CustomVJPPrimal`` for each array, which says
+                whether a derivative is taken in it, and cotangents known to be zero are given to
+                ``bwd`` as ``SymbolicZero``, which it may return too.
+            optimize_remat: of no effect: what a checkpointed function computes again is chosen
+                by what its derivative needs.
         """
-        self.fwd, self.bwd = fwd, bwd
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     def _call(self, flat: _Flat) -> Call:
         fwd, bwd = self.fwd, self.bwd
@@ -448,7 +505,13 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         def jvp(
             primals: Sequence[Array], tangents: Sequence[Tangent]
         ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-            out, saved = _pair(at_own_lines(fwd, *flat.full(primals)), fwd, "result, residuals")
+            given: Sequence[Any] = primals
+            if self.symbolic_zeros:
+                given = [
+                    CustomVJPPrimal(p, t is not ZERO)
+                    for p, t in zip(primals, tangents, strict=True)
+                ]
+            out, saved = _pair(at_own_lines(fwd, *flat.full(given)), fwd, "result, residuals")
             outs = flat.results(out, fwd)
             leaves, saved_tree = tree.flatten(saved)
             residuals = [x if isinstance(x, Array) else _convert(x, fwd) for x in leaves]
@@ -460,7 +523,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                     pull_back, [x.aval for x in residuals], [x.aval for x in outs]
                 )
                 residuals += consts
-            given = [
+            directions = [
                 instantiate(t, p)
                 for p, t in zip(primals, tangents, strict=True)
                 if is_inexact(p.dtype)
@@ -469,7 +532,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             params = PullBackParams(
                 pull_back, len(residuals), out_avals, describe_function(self.fun)
             )
-            found = iter(bind(custom_vjp_tangent_p, (*residuals, *given), params))
+            found = iter(bind(custom_vjp_tangent_p, (*residuals, *directions), params))
             return outs, [next(found) if has else ZERO for has in has_tangent]
 
         return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds, reverse=True)
@@ -487,11 +550,14 @@ def _backward(
     in_tree, out_tree = flat.in_tree, flat.out_tree
     # of the call no more is kept than needed: it may hold tracers
     static, name = tuple(flat.static.values()), flat.custom.name
+    symbolic = flat.custom.symbolic_zeros
     assert out_tree is not None, "the result has been flattened"
 
     def pull_back(residuals: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Tangent]:
         rest = iter(cotangents)
-        given = [_zeros(a, next(rest) if is_inexact(a.dtype) else ZERO) for a in out_avals]
+        given = [
+            _filled(a, next(rest) if is_inexact(a.dtype) else ZERO, symbolic) for a in out_avals
+        ]
         found = at_own_lines(
             bwd,
             *static,
@@ -525,7 +591,7 @@ def _closed(
 
     def closed(values: Sequence[Array], given: Sequence[Tangent]) -> list[Tangent]:
         own, consts = values[: len(residuals)], values[len(residuals) :]
-        filled = [_zeros(a, ct) for a, ct in zip(cotangents, given, strict=True)]
+        filled = [_filled(a, ct) for a, ct in zip(cotangents, given, strict=True)]
         found = iter(eval_jaxpr(jaxpr, [*consts, *own, *filled]))
         return [next(found) if has else ZERO for has in present]
 
@@ -555,6 +621,61 @@ def _cotangent_leaves(
 
 def _is_none(x: object) -> bool:
     return x is None
+
+
+def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vjp[P, R]:
+    """Make a function whose derivative in reverse mode it returns itself, beside its value.
+
+    Args:
+        fun: returns ``(result, pull_back)``. ``pull_back`` takes the result's cotangent, and
+            returns that of the argument, or a tuple of those of several. It may close over what
+            ``fun`` computes.
+
+    Returns:
+        The function of the result alone.
+
+    Example:
+        >>> import tinyjax
+        >>> @tinyjax.custom_gradient
+        ... def f(x):
+        ...     return x**2, lambda ct: ct * x
+        >>> float(f(3.0)), float(tinyjax.grad(f)(3.0))
+        (9.0, 3.0)
+    """
+
+    @wraps(fun)
+    def value(*args: P.args, **kwargs: P.kwargs) -> R:
+        return fun(*args, **kwargs)[0]
+
+    def fwd(*args: Any) -> tuple[R, Any]:
+        call: Callable[..., tuple[R, Callable[..., Any]]] = fun
+        out, pull_back = call(*args)
+        leaves, out_tree = tree.flatten(out)
+        flat = FlatFunction(pull_back, tree.structure(((out,), {})))
+        staged = stage(flat, [as_array(x).aval for x in leaves], pull_back)
+        return out, Partial(_PullBack(staged.jaxpr, out_tree, flat.out_tree), *staged.consts)
+
+    def bwd(pull_back: Any, cotangent: Any) -> tuple[Any, ...]:
+        found = pull_back(cotangent)
+        return found if isinstance(found, tuple) else (found,)
+
+    custom = custom_vjp(value)
+    custom.defvjp(fwd, bwd)
+    return custom
+
+
+@attrs.frozen
+class _PullBack:
+    """What a ``custom_gradient`` function returned beside its value, staged."""
+
+    jaxpr: Jaxpr
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
+
+    def __call__(self, *args: Any) -> Any:
+        *consts, cotangent = args
+        leaves = self.in_tree.flatten_up_to(cotangent, "cotangent")
+        return self.out_tree.unflatten(eval_jaxpr(self.jaxpr, [*consts, *map(as_array, leaves)]))
 
 
 class custom_batch(_Custom[P, R]):  # noqa: N801

@@ -13,10 +13,10 @@ from tinyjax.core.calling import as_arrays, leaf_path
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import ZERO
 from tinyjax.custom_derivatives import custom_derivative
+from tinyjax.custom_derivatives.linear_call import linear_call
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
 from tinyjax.implicit.information import Info
-from tinyjax.implicit.linear_call import linear_call
 from tinyjax.implicit.runge_kutta import Steps, integrate
 from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, strong
 from tinyjax.primitives.elementwise import convert_element_type

@@ -7,8 +7,11 @@ differential equation, whose transpose is another flow.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from tinyjax.core.array import Array
+from tinyjax import tree
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
@@ -30,32 +33,51 @@ from tinyjax.transforms.calls import LinearMapParams, bind_linear_map, def_linea
 from tinyjax.transforms.jvp import jvp_flat
 from tinyjax.transforms.linearize import linearize_flat
 
-LinearFunction = Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]
-
-
 linear_call_p: Primitive[LinearMapParams] = Primitive("linear_call", LinearMapParams)
 def_linear_map(linear_call_p, "a linear function", "its residuals")
 
 
 def linear_call(
-    forward: LinearFunction,
-    backward: LinearFunction,
-    residuals: Sequence[Array],
-    operands: Sequence[Array],
-) -> Sequence[Array]:
+    fun: Callable[[Any, Any], Any],
+    fun_transpose: Callable[[Any, Any], Any],
+    residual_args: Any,
+    linear_args: Any,
+) -> Any:
     """Apply a linear function, of which reverse mode is to use the transpose given.
 
     Args:
-        forward: takes residuals and operands; it may be applied to any residuals.
-        backward: takes residuals and cotangents of the results.
-        residuals: what the function is not linear in.
-        operands: what it is linear in.
+        fun: takes residuals and operands; it may be applied to any residuals.
+        fun_transpose: takes residuals and cotangents of the result, and returns cotangents of the
+            operands, in their structure.
+        residual_args: what the function is not linear in: arrays in any containers.
+        linear_args: what it is linear in.
+
+    Raises:
+        TreeMismatchError: the transpose returns another structure than that of the operands.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax.custom_derivatives import linear_call
+        >>> def scale(x):
+        ...     return linear_call(lambda r, x: x / r, lambda r, ct: 10.0 * ct / r, 2.0, x)
+        >>> float(scale(6.0)), float(tinyjax.grad(scale)(6.0))
+        (3.0, 5.0)
     """
+    residuals, residual_tree = tree.flatten(residual_args)
+    operands, operand_tree = tree.flatten(linear_args)
     n = len(residuals)
-    avals = [x.aval for x in residuals]
-    there = stage(lambda *xs: forward(xs[:n], xs[n:]), [*avals, *(x.aval for x in operands)])
-    back = stage(lambda *xs: backward(xs[:n], xs[n:]), [*avals, *there.jaxpr.out_avals])
-    return bind_linear_map(linear_call_p, there, back, [*residuals, *operands], n)
+    in_tree = tree.structure(((residual_args, linear_args), {}))
+    arrays = as_arrays([*residuals, *operands], fun, in_tree)
+    forward = FlatFunction(fun, in_tree)
+    there = stage(forward, [x.aval for x in arrays], fun)
+    out_tree = forward.out_tree
+
+    def backward(*values: Array) -> list[Array]:
+        found = fun_transpose(residual_tree.unflatten(values[:n]), out_tree.unflatten(values[n:]))
+        return [as_array(x) for x in operand_tree.flatten_up_to(found, "result of fun_transpose")]
+
+    back = stage(backward, [*(x.aval for x in arrays[:n]), *there.jaxpr.out_avals], fun_transpose)
+    return tree.unflatten(out_tree, bind_linear_map(linear_call_p, there, back, arrays, n))
 
 
 @linear_call_p.def_rule(STEPWISE)

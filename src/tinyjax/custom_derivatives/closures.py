@@ -1,0 +1,75 @@
+"""``closure_convert``: what a function closes over, as arguments of a function with rules."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tinyjax import tree
+from tinyjax.core.array import Array
+from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, as_avals
+from tinyjax.core.jaxpr import eval_jaxpr
+from tinyjax.core.staging import stage
+from tinyjax.core.trace import Tracer
+from tinyjax.dtypes import is_inexact
+from tinyjax.errors import ArgumentError
+from tinyjax.frames import describe_function
+
+
+def closure_convert(
+    fun: Callable[..., Any], *example_args: Any
+) -> tuple[Callable[..., Any], list[Array]]:
+    """Make arguments of the traced values that a function closes over.
+
+    A rule of ``custom_vjp`` or ``custom_jvp`` differentiates in its arguments. Where a function is
+    handed to one, what it closes over becomes an argument by this.
+
+    Args:
+        fun: takes and returns arrays in any containers. It is staged, once.
+        example_args: arguments of the types that it will be called with.
+
+    Returns:
+        ``(converted, closed_over)``: ``converted(*args, *closed_over)`` is ``fun(*args)``.
+        ``closed_over`` are the floats and complex numbers that are being traced; whatever else the
+        function closes over stays in it, since no derivative is taken in it.
+
+    Raises:
+        ArgumentError: when ``converted`` is called with another number of arguments, or with
+            arrays of other types.
+        TreeMismatchError: when it is called with arguments of another structure.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> def slope_of_product(a):
+        ...     times, closed_over = tinyjax.closure_convert(lambda x: a * x, 2.0)
+        ...     return tinyjax.grad(times, 1)(2.0, *closed_over)
+        >>> float(tinyjax.jit(slope_of_product)(3.0))
+        2.0
+    """
+    leaves, in_tree = tree.flatten((example_args, {}))
+    flat = FlatFunction(fun, in_tree)
+    avals = as_avals(leaves, fun, in_tree)
+    staged = stage(flat, avals, fun)
+    jaxpr, consts = staged.jaxpr, staged.consts
+    traced = [isinstance(x, Tracer) and is_inexact(x.dtype) for x in consts]
+    closed_over = [x for x, is_traced in zip(consts, traced, strict=True) if is_traced]
+    kept = [None if is_traced else x for x, is_traced in zip(consts, traced, strict=True)]
+    out_tree, n = flat.out_tree, len(example_args)
+
+    def converted(*args: Any) -> Any:
+        if len(args) != n + len(closed_over):
+            raise ArgumentError(
+                f"{describe_function(fun)}, converted by closure_convert, takes {n} arguments and "
+                f"the {len(closed_over)} values that it closed over, but got {len(args)} arguments."
+            )
+        given = in_tree.flatten_up_to((args[:n], {}), "args")
+        arrays = as_arrays(given, fun, in_tree)
+        for i, (x, aval) in enumerate(zip(arrays, avals, strict=True)):
+            if x.shape != aval.shape or x.dtype != aval.dtype:
+                raise ArgumentError(
+                    f"{argument_path(fun, in_tree, i)} of {describe_function(fun)}, converted by "
+                    f"closure_convert for {aval}, is {x.aval}."
+                )
+        rest = iter(as_arrays(args[n:], fun, tree.structure((args[n:], {}))))
+        values = [next(rest) if x is None else x for x in kept]
+        return tree.unflatten(out_tree, eval_jaxpr(jaxpr, [*values, *arrays]))
+
+    return converted, closed_over

@@ -1,0 +1,101 @@
+"""Tangents and cotangents that are known to be zero, as rules meet them that ask for them."""
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from tinyjax import tree
+from tinyjax.core.array import Array, ConcreteArray, as_array, splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.dtypes import DType, float0, is_inexact
+from tinyjax.errors import ArgumentError
+
+
+@attrs.frozen
+class SymbolicZero:
+    """A tangent or cotangent that is known to be zero, without data.
+
+    Attributes:
+        aval: its type.
+    """
+
+    aval: ShapedArray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @staticmethod
+    def from_primal_value(val: Any) -> "SymbolicZero":
+        """The zero tangent of a value."""
+        return SymbolicZero(as_array(val).aval.tangent())
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """Return the zero tangent of a value.
+
+    Args:
+        val: arrays and numbers in any containers.
+        symbolic_zeros: whether to return ``SymbolicZero`` in place of arrays.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.custom_derivatives import zero_from_primal
+        >>> zero_from_primal(jnp.ones(2))
+        Array([0., 0.], dtype=float32)
+    """
+    if symbolic_zeros:
+        return tree.map(SymbolicZero.from_primal_value, val)
+    return tree.map(lambda leaf: zeros(as_array(leaf).aval), val)
+
+
+def zeros(aval: ShapedArray) -> Array:
+    """Return the zero tangent of values of a type: of dtype float0 for integers."""
+    if not is_inexact(aval.dtype):
+        return ConcreteArray(np.zeros(aval.shape, float0))
+    return splat(0, aval)
+
+
+@attrs.frozen
+class CustomVJPPrimal:
+    """What the forward rule of a ``custom_vjp`` with symbolic zeros takes for an array.
+
+    Attributes:
+        value: the array.
+        perturbed: whether a derivative is taken in it.
+    """
+
+    value: Array
+    perturbed: bool
+
+
+def custom_vjp_primal_tree_values(primals: Any) -> Any:
+    """Return a tree with the value of each ``CustomVJPPrimal`` in its place.
+
+    Raises:
+        ArgumentError: a leaf is something else.
+    """
+    return tree.map(_value, primals)
+
+
+def _value(leaf: object) -> Array:
+    if not isinstance(leaf, CustomVJPPrimal):
+        raise ArgumentError(f"expected a CustomVJPPrimal, but got {type(leaf).__name__}.")
+    return leaf.value
