@@ -17,7 +17,7 @@ from tinyjax.errors import CheckFailedError
 from tinyjax.source.ir import read as front_end
 from tinyjax.source.ir.find import FunctionNode, find_function
 from tinyjax.source.staging import function
-from tinyjax.source.staging.graph import Graph
+from tinyjax.source.staging.graph import ControlFlowGraph
 from tinyjax.xla import cache_info
 
 pytestmark = pytest.mark.usefixtures("double_precision")
@@ -244,7 +244,7 @@ def test_the_source_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     made: list[str] = []
 
-    class Counted(Graph):
+    class Counted(ControlFlowGraph):
         def __init__(self, ir: source.IR) -> None:
             made.append(ir.name)
             super().__init__(ir)
@@ -253,7 +253,7 @@ def test_the_source_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(code.co_name)
         return find_function(code)
 
-    monkeypatch.setattr(function, "Graph", Counted)
+    monkeypatch.setattr(function, "ControlFlowGraph", Counted)
     monkeypatch.setattr(front_end, "find_function", find)
     staged = source.stage(program)
     tinyjax.jit(staged)(1.0)

@@ -3,7 +3,8 @@
 ``with_context(context, f)`` runs the program of ``f`` (``ir_of``) and asks the context what each
 call gives. A context may do something besides, give another result, or go on into the function,
 whose calls it is then asked about in turn. Operators, attributes and subscripts are calls, of the
-functions of ``operator`` and of ``getattr``; making tuples and counting a loop's turns are not.
+functions of ``operator`` and of ``getattr``; making tuples and counting a loop's iterations are
+not.
 """
 
 from __future__ import annotations
@@ -281,7 +282,7 @@ class Interpreter:
 
     Attributes:
         own: whether it is this package's own, which shuffles types and shapes about in between.
-        counting: what belongs to the turns of ``for`` loops.
+        counting: what belongs to the iterations of ``for`` loops.
     """
 
     layer: Layer
@@ -324,7 +325,7 @@ def _changes(operation: Any, value: Any) -> bool:
 
 
 def counting(ir: IR) -> frozenset[Variable]:
-    """The variables of a program that only go through the turns of its ``for`` loops."""
+    """The variables of a program that only go through the iterations of its ``for`` loops."""
     statements = [s for block in ir.blocks for s in block.statements]
 
     def of(fun: Any, *args: Any) -> list[Statement]:

@@ -38,7 +38,7 @@ class Activity:
     Attributes:
         ir: the program.
         callees: what its adjoint calls.
-        before: the predecessors of each block.
+        predecessors: of each block.
         returns: the blocks that end with a return.
         live_in: for each block, the active variables from before that the reverse of it and of
             what comes after it needs.
@@ -50,7 +50,7 @@ class Activity:
         self.ir = ir
         self.callees = callees
         self.kinds = infer(ir, arguments)
-        self.before = predecessors(ir.blocks)
+        self.predecessors = predecessors(ir.blocks)
         self.returns = [i for i, block in enumerate(ir.blocks) if block.returned is not None]
         self.single = len(ir.blocks) == 1
         self.residuals: list[list[Variable]] = [[] for _ in ir.blocks]
@@ -120,7 +120,7 @@ class Activity:
             return True
         if block.returned is not None:
             return len(self.returns) > 1
-        return any(len(self.before[branch.target]) > 1 for branch in block.branches)
+        return any(len(self.predecessors[branch.target]) > 1 for branch in block.branches)
 
     def branch_between(self, source: int, target: int) -> Branch:
         """The branch from one block to another."""

@@ -59,11 +59,11 @@ def _finished(name: str, writers: list[BlockWriter], filename: str) -> IR:
 def _forward(activity: Activity, name: str, pullback: IR) -> IR:
     writers = []
     for index, block in enumerate(activity.ir.blocks):
-        writer = BlockWriter(block.parameters)
+        writer = BlockWriter(block.arguments)
         below: list[Atom] = []
         if index:
             stack = Variable(0, STACK)
-            writer.parameters.append(stack)
+            writer.arguments.append(stack)
             below = [stack]
         for statement in block.statements:
             writer.line = statement.line
@@ -120,7 +120,7 @@ class Reversal:
         """Write it."""
         activity = self.activity
         (entry,) = self.writers
-        stack, ct = entry.parameters
+        stack, ct = entry.arguments
         if activity.single:
             block = ReverseBlock(activity, 0, entry, stack)
             block.cotangents = {v: Cotangent(ct, definite=True) for v in activity.live_out[0]}
@@ -129,18 +129,18 @@ class Reversal:
             for index in range(len(activity.ir.blocks)):
                 writer, stack = self.new_writer(), Variable(0, STACK)
                 block = ReverseBlock(activity, index, writer, stack)
-                writer.parameters = [stack, *block.open()]
+                writer.arguments = [stack, *block.open()]
                 self.reversed.append(block)
             self.route(
                 entry,
-                entry.parameters[0],
+                entry.arguments[0],
                 activity.returns,
                 lambda _, index: [ct] * len(activity.live_out[index]),
             )
             for block in self.reversed:
                 rest = block.write()
                 if block.index:
-                    before = activity.before[block.index]
+                    before = activity.predecessors[block.index]
                     self.route(block.writer, rest, before, block.handed_back)
         return _finished(name, self.writers, activity.ir.filename)
 

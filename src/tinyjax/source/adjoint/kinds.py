@@ -125,7 +125,7 @@ _FLOATS: Final = frozenset((float, math.log, min, max))
 
 def infer(ir: IR, arguments: tuple[Kind, ...]) -> dict[Variable, Kind]:
     """Find the kind of every variable of a program from those of its arguments."""
-    kinds = dict(zip(ir.blocks[0].parameters, arguments, strict=True))
+    kinds = dict(zip(ir.blocks[0].arguments, arguments, strict=True))
 
     def of(atom: Atom) -> Kind | None:
         return kinds.get(atom) if isinstance(atom, Variable) else literal_kind(atom.value)

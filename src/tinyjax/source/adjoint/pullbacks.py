@@ -437,7 +437,7 @@ def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
     if kept is None or stale(fun):
         # without the function: it may close over arrays, which are not to be kept
         ir, count = attrs.evolve(ir_of(fun), function=None), fun.__code__.co_argcount
-        plain = len(ir.blocks[0].parameters) == 1 + count
+        plain = len(ir.blocks[0].arguments) == 1 + count
         kept = _plans[fun.__code__] = (ir, {}, count if plain else -1)
     kinds = (kind_of(fun), *[kind_of(value) for value in values])
     plan = kept[1].get(kinds)

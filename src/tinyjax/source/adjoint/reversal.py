@@ -36,8 +36,8 @@ ZERO: Final = Constant(0.0, "0.0")
 class BlockWriter:
     """Writes the statements of one block."""
 
-    def __init__(self, parameters: Sequence[Variable] = ()) -> None:
-        self.parameters = list(parameters)
+    def __init__(self, arguments: Sequence[Variable] = ()) -> None:
+        self.arguments = list(arguments)
         self.statements: list[Statement] = []
         self.exits: tuple[Branch | Return, ...] = ()
         self.line = 0
@@ -51,7 +51,7 @@ class BlockWriter:
         return variable
 
     def block(self) -> Block:
-        return Block(tuple(self.parameters), tuple(self.statements), self.exits)
+        return Block(tuple(self.arguments), tuple(self.statements), self.exits)
 
 
 @attrs.frozen(eq=False)
@@ -108,7 +108,7 @@ class ReverseBlock:
                 self.statement(statement, ct)
         rest = self.unpack()
         if self.index == 0:
-            found = [self.final(v) for v in self.block.parameters]
+            found = [self.final(v) for v in self.block.arguments]
             self.writer.exits = (Return(self.writer.emit(runtime.make_tuple, *found)),)
         return rest
 

@@ -20,7 +20,7 @@ class OperationCounter(Context):
     """Counts arithmetic: operators, and the functions of ``math``, NumPy and tinyjax.
 
     What a function of a library does inside counts as one operation. Questions about shapes do not
-    count, nor does what a loop does to count its turns.
+    count, nor does what a loop does to count its iterations.
 
     Attributes:
         counts: how often each operation was done, by its symbol or name, in the order of the first.

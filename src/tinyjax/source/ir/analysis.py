@@ -117,7 +117,7 @@ def liveness(
             for statement in reversed(block.statements):
                 live.discard(statement.variable)
                 live.update(used(statement))
-            live.difference_update(block.parameters)
+            live.difference_update(block.arguments)
             if live != entry[index]:
                 entry[index], changed = live, True
     return Liveness(entry, exit_)

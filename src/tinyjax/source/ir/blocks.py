@@ -40,17 +40,17 @@ class OpenBlock:
     """A block being written.
 
     Attributes:
-        parameters: its variables, each with the name it stands for.
-        before: the blocks that branch here.
+        arguments: its variables, each with the name it stands for.
+        predecessors: the blocks that branch here.
         sealed: whether those are all.
         values: what each name stands for at the end of what is written.
     """
 
     index: int
-    parameters: list[Variable] = attrs.field(factory=list)
+    arguments: list[Variable] = attrs.field(factory=list)
     statements: list[Statement] = attrs.field(factory=list)
     exits: list[Branch | Return] = attrs.field(factory=list)
-    before: list[OpenBlock] = attrs.field(factory=list)
+    predecessors: list[OpenBlock] = attrs.field(factory=list)
     sealed: bool = False
     values: dict[str, Atom] = attrs.field(factory=dict)
     incomplete: dict[str, Variable] = attrs.field(factory=dict)
@@ -80,7 +80,7 @@ class Scope:
         return self.node is node or (self.outer is not None and self.outer.is_within(node))
 
 
-class Blocks:
+class BlocksBuilder:
     """The blocks of one function, of which one is being written."""
 
     def __init__(self, fun: FunctionType, node: FunctionNode) -> None:
@@ -119,10 +119,10 @@ class Blocks:
         for exit_ in draft.exits:
             if isinstance(exit_, Branch):
                 target = self.drafts[exit_.target]
-                args = [target.incoming[p][draft.index] for p in target.parameters]
+                args = [target.incoming[p][draft.index] for p in target.arguments]
                 exit_ = attrs.evolve(exit_, args=tuple(args))  # noqa: PLW2901
             exits.append(exit_)
-        return Block(tuple(draft.parameters), tuple(draft.statements), tuple(exits))
+        return Block(tuple(draft.arguments), tuple(draft.statements), tuple(exits))
 
     def _drop_needless_checks(self) -> None:
         """Take out the checks of variables that every path gives a value."""
@@ -161,9 +161,9 @@ class Blocks:
         self.drafts.append(draft)
         return draft
 
-    def parameter(self, draft: OpenBlock, name: str | None) -> Variable:
+    def block_argument(self, draft: OpenBlock, name: str | None) -> Variable:
         variable = Variable(0, (name or "").partition(".")[0] or None)
-        draft.parameters.append(variable)
+        draft.arguments.append(variable)
         draft.incoming[variable] = {}
         return variable
 
@@ -176,23 +176,23 @@ class Blocks:
         if name in draft.values:
             return self.resolve(draft.values[name])
         if not draft.sealed:
-            variable = self.parameter(draft, name)
+            variable = self.block_argument(draft, name)
             draft.incomplete[name] = variable
             draft.values[name] = variable
             return variable
-        if not draft.before:
+        if not draft.predecessors:
             return UNDEFINED
-        if len(draft.before) == 1:
-            value = self.read(name, draft.before[0])
+        if len(draft.predecessors) == 1:
+            value = self.read(name, draft.predecessors[0])
             draft.values[name] = value
             return value
-        variable = self.parameter(draft, name)
+        variable = self.block_argument(draft, name)
         draft.values[name] = variable
         return self.complete(draft, name, variable)
 
     def complete(self, draft: OpenBlock, name: str, variable: Variable) -> Atom:
         incoming = draft.incoming[variable]
-        for before in draft.before:
+        for before in draft.predecessors:
             incoming[before.index] = self.read(name, before)
         return self.simplify(draft, variable)
 
@@ -202,12 +202,12 @@ class Blocks:
         if len(values) != 1:
             return variable
         (value,) = values
-        draft.parameters.remove(variable)
+        draft.arguments.remove(variable)
         del draft.incoming[variable]
         self.replaced[variable] = value
         for other in self.drafts:
             for parameter, incoming in list(other.incoming.items()):
-                known = other.sealed and len(incoming) == len(other.before)
+                known = other.sealed and len(incoming) == len(other.predecessors)
                 if known and parameter in other.incoming and variable in incoming.values():
                     self.simplify(other, parameter)
         return self.resolve(value)
@@ -220,7 +220,7 @@ class Blocks:
 
     def enter(self, draft: OpenBlock) -> None:
         """Go on with a block that all branches lead to already, if any does."""
-        self.draft = self.seal(draft) if draft.before else None
+        self.draft = self.seal(draft) if draft.predecessors else None
 
     def leave(self, *exits: Branch | Return) -> None:
         """End the current block."""
@@ -229,7 +229,7 @@ class Blocks:
         self.draft.exits = [*exits]
         for exit_ in exits:
             if isinstance(exit_, Branch):
-                self.drafts[exit_.target].before.append(self.draft)
+                self.drafts[exit_.target].predecessors.append(self.draft)
         self.draft = None
 
     def jump(self, target: OpenBlock) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from tinyjax.errors import SourceError
 from tinyjax.source.ir import runtime
-from tinyjax.source.ir.blocks import DEFINED, UNDEFINED, Blocks
+from tinyjax.source.ir.blocks import DEFINED, UNDEFINED, BlocksBuilder
 from tinyjax.source.ir.find import FunctionNode, find_function
 from tinyjax.source.ir.program import Atom, Call, Constant, Variable
 from tinyjax.source.ir.scopes import COMPREHENSIONS
@@ -25,7 +25,7 @@ def lookup(fun: FunctionType, name: str) -> Any:
         return runtime.UNDEFINED
 
 
-class Functions(Blocks):
+class Functions(BlocksBuilder):
     """Writes what names stand for, and the functions that a function defines."""
 
     def expression(self, node: ast.expr) -> Atom:

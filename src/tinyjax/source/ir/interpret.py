@@ -61,7 +61,7 @@ def run(ir: IR, values: tuple[Any, ...], apply: Apply = apply_plainly) -> Any:
     index = 0
     while True:
         block = ir.blocks[index]
-        env.update(zip(block.parameters, values, strict=True))
+        env.update(zip(block.arguments, values, strict=True))
         for statement in block.statements:
             call = statement.call
             env[statement.variable] = apply(

@@ -154,13 +154,13 @@ class Block:
     """Statements that run one after the other.
 
     Attributes:
-        parameters: the block arguments: the variables that branches to the block give values.
+        arguments: the variables that branches to the block give values.
         statements: the definitions.
         exits: one return, one unconditional branch, or a conditional branch and one that is taken
             otherwise.
     """
 
-    parameters: tuple[Variable, ...]
+    arguments: tuple[Variable, ...]
     statements: tuple[Statement, ...]
     exits: tuple[Branch | Return, ...]
 
@@ -178,7 +178,7 @@ class Block:
     @property
     def defined(self) -> list[Variable]:
         """The variables that it defines."""
-        return [*self.parameters, *[s.variable for s in self.statements]]
+        return [*self.arguments, *[s.variable for s in self.statements]]
 
     @property
     def used_at_end(self) -> list[Variable]:
@@ -193,7 +193,7 @@ class Block:
     def map(self, of: Callable[[Atom], Atom]) -> Block:
         """The same block with every atom that it uses replaced."""
         statements = [Statement(s.variable, s.call.map(of), s.line) for s in self.statements]
-        return Block(self.parameters, tuple(statements), tuple([e.map(of) for e in self.exits]))
+        return Block(self.arguments, tuple(statements), tuple([e.map(of) for e in self.exits]))
 
 
 @attrs.frozen(eq=False)
@@ -225,7 +225,7 @@ class IR:
 
     def passed(self, branch: Branch) -> list[tuple[Variable, Atom]]:
         """The arguments of the block that a branch leads to, with their values."""
-        return list(zip(self.blocks[branch.target].parameters, branch.args, strict=True))
+        return list(zip(self.blocks[branch.target].arguments, branch.args, strict=True))
 
 
 def show_call(call: Call, args: Sequence[str], function: str, keywords: Sequence[str]) -> str:
@@ -250,7 +250,7 @@ def show_call(call: Call, args: Sequence[str], function: str, keywords: Sequence
 def _listing(blocks: tuple[Block, ...]) -> str:
     lines = []
     for index, block in enumerate(blocks):
-        parameters = ", ".join(map(repr, block.parameters))
+        parameters = ", ".join(map(repr, block.arguments))
         lines.append(f"{index + 1}: ({parameters})" if parameters else f"{index + 1}:")
         for statement in block.statements:
             call = statement.call

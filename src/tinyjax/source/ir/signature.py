@@ -14,7 +14,7 @@ _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 #: Where the value of a parameter is among the arguments of a call: at a place, or at several for
 #: ``*args`` and ``**kwargs``; None where the default was taken.
-Place: TypeAlias = int | tuple[int, ...] | dict[str, int] | None
+ArgumentPlace: TypeAlias = int | tuple[int, ...] | dict[str, int] | None
 
 
 @attrs.frozen
@@ -29,7 +29,7 @@ class Bound:
 
     values: tuple[Any, ...]
     count: int | None = None
-    places: tuple[tuple[str, Place], ...] = ()
+    places: tuple[tuple[str, ArgumentPlace], ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -105,11 +105,11 @@ def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     found.apply_defaults()
     start = len(args)
     given = signature.bind(*range(start), **{name: start + i for i, name in enumerate(kwargs)})
-    empty: dict[Any, Place] = {
+    empty: dict[Any, ArgumentPlace] = {
         inspect.Parameter.VAR_POSITIONAL: (),
         inspect.Parameter.VAR_KEYWORD: {},
     }
-    places: list[tuple[str, Place]] = [
+    places: list[tuple[str, ArgumentPlace]] = [
         (name, given.arguments.get(name, empty.get(signature.parameters[name].kind)))
         for name in parameters_of(code)
     ]

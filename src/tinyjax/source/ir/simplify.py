@@ -30,7 +30,7 @@ def renumbered(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     found = []
     for block in [block.map(rename) for block in kept]:
         statements = [Statement(names[s.variable], s.call, s.line) for s in block.statements]
-        parameters = tuple([names[v] for v in block.parameters])
+        parameters = tuple([names[v] for v in block.arguments])
         found.append(Block(parameters, tuple(statements), tuple(map(leave, block.exits))))
     return tuple(found)
 
@@ -55,7 +55,7 @@ def _skip_jumps(blocks: list[Block]) -> bool:
             onward = target.exits[0]
             if (
                 target.statements
-                or target.parameters
+                or target.arguments
                 or not isinstance(onward, Branch)
                 or onward.unless is not None
                 or onward.target in (branch.target, index)
@@ -85,10 +85,10 @@ def _join_chains(blocks: list[Block]) -> bool:
                 continue
             touched |= {index, target}
             first, follower = blocks[index], blocks[target]
-            given.update(zip(follower.parameters, branch.args, strict=True))
+            given.update(zip(follower.arguments, branch.args, strict=True))
             if alone:
                 blocks[index] = Block(
-                    first.parameters, first.statements + follower.statements, follower.exits
+                    first.arguments, first.statements + follower.statements, follower.exits
                 )
                 blocks[target] = Block((), (), follower.exits)  # nothing leads there any more
             else:
@@ -97,7 +97,7 @@ def _join_chains(blocks: list[Block]) -> bool:
                     for e in first.exits
                 ]
                 blocks[index] = attrs.evolve(first, exits=tuple(exits))
-                blocks[target] = attrs.evolve(follower, parameters=())
+                blocks[target] = attrs.evolve(follower, arguments=())
 
     def replace(atom: Atom) -> Atom:
         while isinstance(atom, Variable) and atom in given:

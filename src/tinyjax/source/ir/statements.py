@@ -20,9 +20,9 @@ class Builder(Inlining):
 
     def build(self) -> IR:
         first = self.new_block(sealed=True)
-        self.self_variable = self.parameter(first, None)
+        self.self_variable = self.block_argument(first, None)
         for name in parameters_of(self.code):
-            first.values[name] = self.parameter(first, name)
+            first.values[name] = self.block_argument(first, name)
         self.draft = first
         if isinstance(self.node, ast.Lambda):
             self.leave(Return(self.expression(self.node.body)))

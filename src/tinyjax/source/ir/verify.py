@@ -26,7 +26,7 @@ def verify(ir: IR) -> IR:
         defined[variable] = at
 
     for index, block in enumerate(ir.blocks):
-        for variable in block.parameters:
+        for variable in block.arguments:
             define(variable, (index, -1))
         for place, statement in enumerate(block.statements):
             define(statement.variable, (index, place))
@@ -65,7 +65,7 @@ def _check_exits(ir: IR, index: int) -> None:
     for branch in ir.blocks[index].branches:
         if not 0 < branch.target < len(ir.blocks):
             raise JaxprTypeError(f"block {index + 1} branches to no block, in\n{ir}")
-        wanted = len(ir.blocks[branch.target].parameters)
+        wanted = len(ir.blocks[branch.target].arguments)
         if len(branch.args) != wanted:
             raise JaxprTypeError(
                 f"block {index + 1} gives block {branch.target + 1} {len(branch.args)} values for "

@@ -106,7 +106,7 @@ def array(kind: str, values: str) -> Array:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Program:
+class TypedFunction:
     """A function of arrays with its types: a jaxpr, as a text writes it.
 
     Attributes:
@@ -145,7 +145,7 @@ class Program:
 
 def program(
     *types: str, constants: Sequence[Array] | None = None
-) -> Callable[[Callable[..., tuple[Array, ...]]], Program]:
+) -> Callable[[Callable[..., tuple[Array, ...]]], TypedFunction]:
     """Make a program of a function of arrays.
 
     Args:
@@ -171,7 +171,7 @@ def program(
     """
     declared = tuple([aval(kind) for kind in types])
     given = None if constants is None else tuple(constants)
-    return lambda fun: Program(fun, declared, given)
+    return lambda fun: TypedFunction(fun, declared, given)
 
 
 @attrs.frozen
@@ -187,7 +187,7 @@ class Operation:
 
 
 def _parameter(value: object) -> object:
-    if isinstance(value, Program):
+    if isinstance(value, TypedFunction):
         return value.jaxpr
     if isinstance(value, tuple):
         return tuple([_parameter(item) for item in value])

@@ -23,7 +23,7 @@ from tinyjax.core.primitive import Primitive, registry
 from tinyjax.core.trace import Tracer
 from tinyjax.errors import ArgumentError, SourceError
 from tinyjax.source.ir.origins import run_text
-from tinyjax.source.jaxprs.programs import WEAK, Program, bits_of, literal
+from tinyjax.source.jaxprs.programs import WEAK, TypedFunction, bits_of, literal
 from tinyjax.source.text.imports import import_block
 from tinyjax.source.text.layout import Doc, flat, group, laid_out, prefixed
 from tinyjax.source.text.names import quoted
@@ -71,7 +71,7 @@ def jaxpr_source(
             return (d,)
         <BLANKLINE>
     """
-    writer = Writer(objects)
+    writer = ModuleWriter(objects)
     if isinstance(jaxpr, ClosedJaxpr):
         return writer.module(jaxpr.jaxpr, jaxpr.consts)
     if isinstance(jaxpr, Jaxpr):
@@ -107,7 +107,7 @@ def jaxpr_of_source(
         True
     """
     found = run_text("jaxpr", text, dict(objects or {})).get("main")
-    if not isinstance(found, Program):
+    if not isinstance(found, TypedFunction):
         raise SourceError(
             "the text defines no program called main. Give jaxpr_of_source what jaxpr_source has "
             "written."
@@ -115,7 +115,7 @@ def jaxpr_of_source(
     return found.jaxpr if found.constants is None else found.closed
 
 
-class Writer:
+class ModuleWriter:
     """Writes one module."""
 
     def __init__(self, objects: MutableMapping[str, Any] | None) -> None:
@@ -230,7 +230,7 @@ class Writer:
 class Scope:
     """The names of one function."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: ModuleWriter) -> None:
         self.writer = writer
         self.names: dict[Var, str] = {}
         self.fresh = _letters()
@@ -264,7 +264,7 @@ class Parameter:
         lines: what has to stand before the equation.
     """
 
-    writer: Writer
+    writer: ModuleWriter
     scope: Scope
     where: str
     hint: str

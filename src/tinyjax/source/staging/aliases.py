@@ -22,7 +22,7 @@ from tinyjax.errors import SourceError
 from tinyjax.primitives.elementwise import ConvertParams, convert_element_type_p
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.program import Variable
-from tinyjax.source.staging.graph import Graph
+from tinyjax.source.staging.graph import ControlFlowGraph
 from tinyjax.source.staging.values import take_apart
 
 #: Attributes, methods and functions that give views, if not the array itself.
@@ -52,7 +52,7 @@ class Frame:
         place: its place there.
     """
 
-    graph: Graph
+    graph: ControlFlowGraph
     env: dict[Variable, Any]
     block: int
     place: int = 0

@@ -1,4 +1,4 @@
-"""What a loop carries from turn to turn."""
+"""What a loop carries from iteration to iteration."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tinyjax.tree import PyTreeDef
 
 
 class RestructuredError(Exception):
-    """What a loop carries has another structure after a turn, or is no array and changes.
+    """What a loop carries has another structure after an iteration, or is no array and changes.
 
     Attributes:
         error: what to tell the user, unless the loop is unrolled.
@@ -56,18 +56,18 @@ class RepeatedError(Exception):
 
 
 class OnceError(Exception):
-    """No turn of a loop leads to another."""
+    """No iteration of a loop leads to another."""
 
 
 @attrs.frozen(eq=False)
 class Carry:
-    """What a loop carries, as it was before the first turn.
+    """What a loop carries, as it was before the first iteration.
 
     Attributes:
         run: the run that comes to the loop.
         loop: the loop.
         places: which parameters of its first block are carried.
-        makes_a_turn: whether it is known that there is a turn.
+        iterates: whether it is known that there is an iteration.
         parts: the parts of each.
         structures: how each is put together.
         lines: where each was computed.
@@ -78,7 +78,7 @@ class Carry:
     run: Run
     loop: Loop
     places: tuple[int, ...]
-    makes_a_turn: bool
+    iterates: bool
     parts: tuple[tuple[Any, ...], ...]
     structures: tuple[PyTreeDef, ...]
     lines: tuple[int, ...]
@@ -86,7 +86,7 @@ class Carry:
 
     @classmethod
     def of(
-        cls, run: Run, loop: Loop, arrival: Arrival, counter: int | None, makes_a_turn: bool
+        cls, run: Run, loop: Loop, arrival: Arrival, counter: int | None, iterates: bool
     ) -> Carry:
         """What is carried by a loop that is come to so.
 
@@ -95,11 +95,11 @@ class Carry:
             loop: the loop.
             arrival: the values of the parameters of its first block.
             counter: which of them is not carried, since it counts.
-            makes_a_turn: whether it is known that there is a turn.
+            iterates: whether it is known that there is an iteration.
         """
-        count = len(run.graph.blocks[loop.header].parameters)
+        count = len(run.graph.blocks[loop.header].arguments)
         places = tuple([i for i in range(count) if i != counter])
-        empty = cls(run, loop, places, makes_a_turn, (), (), ())
+        empty = cls(run, loop, places, iterates, (), (), ())
         return empty.following(arrival)
 
     def following(self, arrival: Arrival) -> Carry:
@@ -113,11 +113,11 @@ class Carry:
         )
 
     def varies(self, i: int, j: int) -> bool:
-        """Whether a part may change from turn to turn."""
+        """Whether a part may change from iteration to iteration."""
         return is_dynamic(self.parts[i][j]) and (i, j) not in self.fixed
 
     def arrays(self) -> list[Array]:
-        """The parts that may change from turn to turn."""
+        """The parts that may change from iteration to iteration."""
         return [
             as_array(part)
             for i, parts in enumerate(self.parts)
@@ -139,21 +139,21 @@ class Carry:
             ]
             values.append(tree.unflatten(structure, now))
         lines = list(self.lines)
-        for place in range(len(self.run.graph.blocks[self.loop.header].parameters)):
+        for place in range(len(self.run.graph.blocks[self.loop.header].arguments)):
             if place not in self.places:
                 values.insert(place, count)
                 lines.insert(place, 0)
         return Arrival(tuple(values), tuple(lines))
 
     def next_arrays(self, outcome: Outcome, arrays: Sequence[Array]) -> list[Array]:
-        """The arrays that a turn carries on.
+        """The arrays that an iteration carries on.
 
         Args:
-            outcome: where the turn ends.
+            outcome: where the iteration ends.
             arrays: those that it began with. What promotes to their types is converted.
 
         Raises:
-            OnceError: it does not lead to another turn.
+            OnceError: it does not lead to another iteration.
             RestructuredError: what is carried has changed its structure.
         """
         again = outcome.arrivals.get(self.loop.header)
@@ -176,17 +176,17 @@ class Carry:
         return found
 
     def match(
-        self, turn: Callable[..., list[Array]], rows: Sequence[ShapedArray] = ()
+        self, iteration: Callable[..., list[Array]], rows: Sequence[ShapedArray] = ()
     ) -> tuple[list[Array], Staged]:
-        """Stage a turn so that what is carried keeps its types.
+        """Stage an iteration so that what is carried keeps its types.
 
         Args:
-            turn: takes the arrays that are carried and one slice for each row; returns the arrays
-                to carry on, and more.
+            iteration: takes the arrays that are carried and one slice for each row; returns the
+                arrays to carry on, and more.
             rows: the types of the slices.
 
         Returns:
-            The arrays to start with, and the program of a turn.
+            The arrays to start with, and the program of an iteration.
 
         Raises:
             CarryTypeError: an array changes its type.
@@ -195,15 +195,15 @@ class Carry:
         state_tree = tree.structure(arrays)
         seen: list[tuple[Sequence[ShapedArray], Sequence[ShapedArray]]] = []
 
-        def stage_turn(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
+        def stage_iteration(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
             seen.clear()
-            whole = self.run.session.conditional(turn)
+            whole = self.run.session.conditional(iteration)
             staged = pruned(stage(whole, [*avals, *rows], self.run.function))
             seen.append((avals, staged.jaxpr.out_avals))
             return staged, state_tree
 
         try:
-            return match_carry("a loop", self.run.function, arrays, state_tree, stage_turn)
+            return match_carry("a loop", self.run.function, arrays, state_tree, stage_iteration)
         except CarryTypeError:
             if not seen:  # it is that of a loop inside
                 raise
@@ -261,7 +261,7 @@ class Carry:
         return error
 
     def _last_line(self, i: int) -> int:
-        """The line where a variable gets its value for the next turn."""
+        """The line where a variable gets its value for the next iteration."""
         graph = self.run.graph
         lines = [
             graph.line_of(branch.args[self.places[i]])
@@ -272,8 +272,8 @@ class Carry:
         return max(lines, default=0)
 
     def _with_first_value(self, after: Carry, i: int) -> Exception:
-        """Something to start with, for a variable that gets its value in the first turn."""
-        if not self.makes_a_turn:
+        """Something to start with, for a variable that gets its value in the first iteration."""
+        if not self.iterates:
             return self._at_loop(
                 f"{self.name_of(i)} has no value before the loop of line {self.loop.line}, which "
                 "may make no turn since its end depends on a traced value, and is used in the next "

@@ -1,9 +1,9 @@
 """Whether a call may do more than return a value.
 
 What is under a traced condition is staged whatever the condition says, once however often a loop
-makes a turn. So a call there must be one that is staged itself, or have no effects. Functions that
-are read show theirs call by call; of one that is not, the syntax tree is asked: it may change what
-it has made itself, and call what has no effects either.
+makes an iteration. So a call there must be one that is staged itself, or have no effects. Functions
+that are read show theirs call by call; of one that is not, the syntax tree is asked: it may change
+what it has made itself, and call what has no effects either.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from tinyjax.source.ir.signature import bound
 from tinyjax.source.staging import calls, known
 from tinyjax.source.staging.aliases import current_aliases
 from tinyjax.source.staging.effects import check_effects, check_manager, is_pure, property_of
-from tinyjax.source.staging.graph import RETURN, Graph
+from tinyjax.source.staging.graph import RETURN, ControlFlowGraph
 from tinyjax.source.staging.loops import run_loop
 from tinyjax.source.staging.numbers import widened
 from tinyjax.source.staging.outcomes import Arrival, Outcome, stage_piece
@@ -105,9 +105,9 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
 
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call, reading the function if it is the user's and is given something traced."""
-    turns = known.current_turns.get()
-    if turns is not None and known.holds_known((args, kwargs)) and not _passes_on(fun):
-        found, args, kwargs = _call_known(turns, fun, args, kwargs)
+    iterations = known.current_iterations.get()
+    if iterations is not None and known.holds_known((args, kwargs)) and not _passes_on(fun):
+        found, args, kwargs = _call_known(iterations, fun, args, kwargs)
         if found is not known.NOT_KNOWN:
             return found
     match fun:
@@ -151,7 +151,7 @@ _CONTAINERS: Final = frozenset(
 
 
 def _passes_on(fun: Any) -> bool:
-    """Whether a call only passes on what is known in each turn of a loop."""
+    """Whether a call only passes on what is known in each iteration of a loop."""
     if isinstance(fun, functools.partial):
         return _passes_on(fun.func)
     if isinstance(fun, type):
@@ -161,24 +161,24 @@ def _passes_on(fun: Any) -> bool:
 
 
 def _call_known(
-    turns: known.Turns, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    iterations: known.Iterations, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Call a function of what is known in each turn of a loop.
+    """Call a function of what is known in each iteration of a loop.
 
     Returns:
         What it gives, if that is known too; and else the arguments as traced values.
     """
     if fun is operator.getitem and not known.holds_known(args[1]):
         return args[0][args[1]], args, kwargs
-    sample = known.replaced((args, kwargs), turns, lambda value: value.sample)
+    sample = known.replaced((args, kwargs), iterations, lambda value: value.sample)
     if not (
         holds_tracer(sample) or fun is print or calls.takes_functions(fun) or calls.makes_text(fun)
     ):
         check_effects(fun, *sample)
-        found = known.in_each_turn(turns, fun, args, kwargs)
+        found = known.in_each_iteration(iterations, fun, args, kwargs)
         if found is not known.NOT_KNOWN:
             return found, args, kwargs
-    traced = known.replaced((args, kwargs), turns, known.Known.array)
+    traced = known.replaced((args, kwargs), iterations, known.Known.array)
     return known.NOT_KNOWN, *traced
 
 
@@ -230,15 +230,15 @@ def _in_session() -> Iterator[Session]:
         current_session.reset(token)
 
 
-_graphs: dict[CodeType, Graph] = {}
+_graphs: dict[CodeType, ControlFlowGraph] = {}
 
 
-def _program_of(fun: FunctionType) -> tuple[IR, Graph]:
+def _program_of(fun: FunctionType) -> tuple[IR, ControlFlowGraph]:
     """The program of a function, and its graph."""
     ir = ir_of(fun)
     kept = _graphs.get(fun.__code__)
     if kept is None or kept.blocks is not ir.blocks:
-        kept = _graphs[fun.__code__] = Graph(ir)
+        kept = _graphs[fun.__code__] = ControlFlowGraph(ir)
     return ir, kept
 
 
@@ -271,7 +271,9 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     return outcome.arrivals[RETURN].values[0] if outcome.arrivals else None
 
 
-def _run_here(session: Session, ir: IR, graph: Graph, values: tuple[Any, ...]) -> Outcome:
+def _run_here(
+    session: Session, ir: IR, graph: ControlFlowGraph, values: tuple[Any, ...]
+) -> Outcome:
     return Run(session, ir, graph).execute(0, Arrival(values, (0,) * len(values)))
 
 
@@ -281,7 +283,9 @@ def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:
     return holds_tracer([_closed_over(fun), [p for p in parts if not isinstance(p, Array)]])
 
 
-def _run_shared(session: Session, ir: IR, graph: Graph, values: tuple[Any, ...]) -> Outcome:
+def _run_shared(
+    session: Session, ir: IR, graph: ControlFlowGraph, values: tuple[Any, ...]
+) -> Outcome:
     """Run a function that calls itself as a program that other calls of it may share.
 
     Without this a function that calls itself twice, to a static depth, would be staged two to the

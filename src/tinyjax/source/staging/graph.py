@@ -69,7 +69,7 @@ class Loop:
     line: int
 
 
-class Graph:
+class ControlFlowGraph:
     """The blocks of a program, and how they are connected.
 
     Attributes:
@@ -80,7 +80,7 @@ class Graph:
 
     def __init__(self, ir: IR) -> None:
         self.blocks = ir.blocks
-        self.before = predecessors(ir.blocks)
+        self.predecessors = predecessors(ir.blocks)
         self.order = {block: place for place, block in enumerate(reverse_postorder(ir.blocks))}
         self.order[RETURN] = len(ir.blocks)
         self._gone_through = {s.variable for s in ir.statements if s.function is runtime.items_of}
@@ -90,7 +90,7 @@ class Graph:
         self._live_after: dict[tuple[int, int], frozenset[Variable]] = {}
         self._collecting = _collecting_variables(ir.blocks)
         self._live = [
-            (*block.parameters, *sorted(found, key=lambda v: v.number))
+            (*block.arguments, *sorted(found, key=lambda v: v.number))
             for block, found in zip(ir.blocks, liveness(ir.blocks).entry, strict=True)
         ]
         self._lines = {s.variable: s.line for s in ir.statements}
@@ -103,7 +103,7 @@ class Graph:
         """Whether a variable holds the items of a comprehension so far."""
         return variable in self._collecting
 
-    def wanted(self, index: int) -> tuple[Variable, ...]:
+    def live_in(self, index: int) -> tuple[Variable, ...]:
         """What a block needs to be run from: its parameters, and what is used from there on."""
         return self._live[index]
 
@@ -116,7 +116,7 @@ class Graph:
             used = {*rest.uses}
             for branch in block.branches:
                 target = branch.target
-                used.update(self.wanted(target)[len(self.blocks[target].parameters) :])
+                used.update(self.live_in(target)[len(self.blocks[target].arguments) :])
             used -= {s.variable for s in block.statements[place:]}
             used -= self._gone_through  # each item once
             found = self._live_after[index, place] = frozenset(used)
@@ -158,7 +158,7 @@ class Graph:
         return frozenset(
             index
             for index in both - stops
-            if index in firsts or any(b in apart for b in self.before[index])
+            if index in firsts or any(b in apart for b in self.predecessors[index])
         )
 
     def _loop(self, header: int, body: frozenset[int]) -> Loop:
@@ -192,11 +192,11 @@ class Graph:
         (items,), counter = length.call.args, test.call.args[0]
         if (
             items not in self._gone_through
-            or counter not in block.parameters
+            or counter not in block.arguments
             or not isinstance(items, Variable)
         ):
             return None
-        return Counting(items, block.parameters.index(counter), out, inside)
+        return Counting(items, block.arguments.index(counter), out, inside)
 
     def _test(self, header: int, body: frozenset[int], exits: frozenset[int]) -> Test | None:
         region = {header}
@@ -228,14 +228,14 @@ class Graph:
             for i in sorted(targets)
             if i in body
             and i not in region
-            and set(self.before[i]) <= region
+            and set(self.predecessors[i]) <= region
             and any(b.target not in body for b in self.blocks[i].branches)
         ]
 
     def _is_mere_test(self, index: int) -> bool:
         """Whether what a block computes is used in no other."""
         own = {s.variable for s in self.blocks[index].statements}
-        return not self.blocks[index].parameters and not own & self._used_outside({index}, ())
+        return not self.blocks[index].arguments and not own & self._used_outside({index}, ())
 
     def _used_outside(self, region: set[int], but: Iterable[Branch]) -> set[Atom]:
         """What is used outside some blocks, and by the branches out of them but for those given."""
@@ -268,7 +268,7 @@ def _collecting_variables(blocks: tuple[Block, ...]) -> set[Atom]:
         size = len(found)
         for block in blocks:
             for branch in block.branches:
-                parameters = blocks[branch.target].parameters
+                parameters = blocks[branch.target].arguments
                 found.update(a for p, a in zip(parameters, branch.args, strict=True) if p in found)
         changed = len(found) > size
     return found

@@ -93,7 +93,7 @@ Items = Rows | Steps | Together
 
 @attrs.frozen(eq=False)
 class Current:
-    """Stands for the items within a turn of a scan: whatever the index, the item of the turn."""
+    """Stands for the items within an iteration of a scan: at every index its own item."""
 
     value: Any
 
@@ -154,8 +154,8 @@ def traced_range(*bounds: Any) -> Steps:
     start, stop, step = {1: (0, *bounds, 1), 2: (*bounds, 1)}.get(len(bounds), bounds)
     start, stop, step = [as_number(bound) for bound in (start, stop, step)]
     check(as_array(step) == 0, ValueError("range() arg 3 must not be zero"))
-    turns = -((start - stop) // step)
-    return Steps(start, step, jnp.maximum(turns, 0))
+    iterations = -((start - stop) // step)
+    return Steps(start, step, jnp.maximum(iterations, 0))
 
 
 def enumerated(value: Any, start: Any = 0) -> Any:

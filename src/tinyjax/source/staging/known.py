@@ -1,9 +1,9 @@
-"""What Python knows in each turn of a loop that is rolled up.
+"""What Python knows in each iteration of a loop that is rolled up.
 
-One program stands for all turns, yet a counter, and what is computed of it and of constants alone,
-is known: Python computes it for every turn, with integers as large as they get and floats of double
-precision. Only where it meets a traced value does it become one, looked up by the number of the
-turn.
+One program stands for all iterations, yet a counter, and what is computed of it and of constants
+alone, is known: Python computes it for every iteration, with integers as large as they get and
+floats of double precision. Only where it meets a traced value does it become one, looked up by the
+number of the iteration.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from tinyjax.dtypes import DType
 
 
 class NotUniformError(Exception):
-    """The turns of a loop cannot be one program."""
+    """The iterations of a loop cannot be one program."""
 
 
 @attrs.frozen(eq=False)
-class Turns:
-    """The turns of a loop that is rolled up.
+class Iterations:
+    """The iterations of a loop that is rolled up.
 
     Attributes:
-        index: the number of the turn, traced.
+        index: the number of the iteration, traced.
         count: how many there are.
     """
 
@@ -40,26 +40,26 @@ class Turns:
 
 
 class Known:
-    """A value that Python knows in each turn of a loop.
+    """A value that Python knows in each iteration of a loop.
 
     Attributes:
-        turns: the turns.
+        iterations: the iterations.
         values: what it is in each; None where it depends on a value that is carried and not found
             out yet.
         sample: what it may be, if it is not found out.
         recipe: how it is computed in that case: a function and its arguments.
     """
 
-    __slots__ = ("recipe", "sample", "turns", "values")
+    __slots__ = ("iterations", "recipe", "sample", "values")
 
     def __init__(
         self,
-        turns: Turns,
+        iterations: Iterations,
         values: Sequence[Any] | None,
         sample: Any,
         recipe: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None = None,
     ) -> None:
-        self.turns = turns
+        self.iterations = iterations
         self.values = values
         self.sample = sample
         self.recipe = recipe
@@ -72,23 +72,23 @@ class Known:
         return ShapedArray((), dtype, weak)
 
     def array(self) -> Array:
-        """The value in the turn that is staged, as an array.
+        """The value in the iteration that is staged, as an array.
 
         Raises:
             NotUniformError: it is no number, or does not fit.
         """
-        given = [self.sample] * self.turns.count if self.values is None else self.values
+        given = [self.sample] * self.iterations.count if self.values is None else self.values
         dtype, weak = _type_of(given)
         try:
             host = np.array(given, dtype)
         except OverflowError:
             raise NotUniformError from None
         aval = ShapedArray(host.shape, dtype, weak)
-        return jnp.asarray(ConcreteArray(host, aval))[self.turns.index]
+        return jnp.asarray(ConcreteArray(host, aval))[self.iterations.index]
 
-    def at(self, turn: int) -> Any:
-        """The value in a turn."""
-        return self.sample if self.values is None else self.values[turn]
+    def at(self, iteration: int) -> Any:
+        """The value in an iteration."""
+        return self.sample if self.values is None else self.values[iteration]
 
     def __str__(self) -> str:
         return f"<{self.aval}>" if isinstance(self.sample, _NUMBERS) else "<a text>"
@@ -96,8 +96,10 @@ class Known:
 
 _NUMBERS: Final = (bool, int, float, complex, np.generic)
 _PLAIN: Final = (*_NUMBERS, str, bytes, type(None))
-#: The turns that are being staged, of the innermost loop that is rolled up.
-current_turns: ContextVar[Turns | None] = ContextVar("tinyjax_source_turns", default=None)
+#: The iterations that are being staged, of the innermost loop that is rolled up.
+current_iterations: ContextVar[Iterations | None] = ContextVar(
+    "tinyjax_source_iterations", default=None
+)
 #: What no value can be made of.
 NOT_KNOWN: Final = object()
 
@@ -117,8 +119,8 @@ def _type_of(values: Sequence[Any]) -> tuple[DType, bool]:
     return dtypes.default_complex() if complex in kinds else dtypes.default_float(), True
 
 
-def known_of(values: Sequence[Any], turns: Turns) -> Any:
-    """What has these values in the turns: a constant where they are the same in all.
+def known_of(values: Sequence[Any], iterations: Iterations) -> Any:
+    """What has these values in the iterations: a constant where they are the same in all.
 
     Returns:
         The constant, a ``Known``, a tuple of such; ``NOT_KNOWN`` for objects of other classes.
@@ -127,9 +129,9 @@ def known_of(values: Sequence[Any], turns: Turns) -> Any:
     if all(isinstance(value, _PLAIN) for value in values):
         if all(is_equal(value, first) for value in values):
             return first
-        return Known(turns, values, first)
+        return Known(iterations, values, first)
     if all(type(value) is tuple and len(value) == len(first) for value in values):
-        found = [known_of(column, turns) for column in zip(*values, strict=True)]
+        found = [known_of(column, iterations) for column in zip(*values, strict=True)]
         return NOT_KNOWN if NOT_KNOWN in found else tuple(found)
     return first if all(value is first for value in values) else NOT_KNOWN
 
@@ -141,19 +143,19 @@ def is_equal(x: Any, y: Any) -> bool:
     return repr(x) == repr(y) if isinstance(x, (float, complex, np.generic)) else bool(x == y)
 
 
-def replaced(value: Any, turns: Turns, of: Callable[[Known], Any]) -> Any:
-    """A value with something in place of what is known in each turn, in containers too."""
+def replaced(value: Any, iterations: Iterations, of: Callable[[Known], Any]) -> Any:
+    """A value with something in place of what is known in each iteration, in containers too."""
     if isinstance(value, Known):
-        return of(value) if value.turns is turns else value.array()
+        return of(value) if value.iterations is iterations else value.array()
     if type(value) in (tuple, list):
-        return type(value)([replaced(part, turns, of) for part in value])
+        return type(value)([replaced(part, iterations, of) for part in value])
     if type(value) is dict:
-        return {key: replaced(part, turns, of) for key, part in value.items()}
+        return {key: replaced(part, iterations, of) for key, part in value.items()}
     return value
 
 
 def holds_known(value: Any) -> bool:
-    """Whether there is something in a value that is known in each turn."""
+    """Whether there is something in a value that is known in each iteration."""
     if isinstance(value, Known):
         return True
     if type(value) in (tuple, list):
@@ -161,10 +163,10 @@ def holds_known(value: Any) -> bool:
     return type(value) is dict and any(map(holds_known, value.values()))
 
 
-def in_each_turn(
-    turns: Turns, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+def in_each_iteration(
+    iterations: Iterations, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """What a function of known values gives in each turn.
+    """What a function of known values gives in each iteration.
 
     Raises:
         NotUniformError: it raises an exception in one.
@@ -176,18 +178,22 @@ def in_each_turn(
         unknown = unknown or value.values is None
         return value.sample
 
-    sample = replaced((args, kwargs), turns, note)
+    sample = replaced((args, kwargs), iterations, note)
     try:
         if unknown:
             found = fun(*sample[0], **sample[1])
-            return Known(turns, None, found, (fun, args, kwargs)) if _is_plain(found) else NOT_KNOWN
+            return (
+                Known(iterations, None, found, (fun, args, kwargs))
+                if _is_plain(found)
+                else NOT_KNOWN
+            )
         values = []
-        for turn in range(turns.count):
-            given = replaced((args, kwargs), turns, lambda value: value.at(turn))  # noqa: B023
+        for iteration in range(iterations.count):
+            given = replaced((args, kwargs), iterations, lambda value: value.at(iteration))  # noqa: B023
             values.append(fun(*given[0], **given[1]))
     except Exception as error:
         raise NotUniformError from error
-    return known_of(values, turns)
+    return known_of(values, iterations)
 
 
 def _is_plain(value: Any) -> bool:
@@ -197,16 +203,17 @@ def _is_plain(value: Any) -> bool:
 def simulated(
     following: dict[Any, Any], leaves: dict[Any, Known], starts: dict[Any, Any], count: int
 ) -> dict[Any, list[Any]]:
-    """What Python carries from turn to turn.
+    """What Python carries from iteration to iteration.
 
     Args:
-        following: for each place what a turn carries on there, computed of ``leaves`` and others.
+        following: for each place what an iteration carries on there, computed of ``leaves`` and
+            others.
         leaves: what stands for the values that it begins with.
-        starts: those of the first turn.
-        count: how many turns there are.
+        starts: those of the first iteration.
+        count: how many iterations there are.
 
     Returns:
-        For each place the values that the turns begin with, and that after the last.
+        For each place the values that the iterations begin with, and that after the last.
 
     Raises:
         NotUniformError: an exception is raised, or something else than plain values is carried.
@@ -214,22 +221,24 @@ def simulated(
     places = {id(leaf): place for place, leaf in leaves.items()}
     found = {place: [start] for place, start in starts.items()}
 
-    def value_of(known: Known, turn: int, done: dict[int, Any]) -> Any:
+    def value_of(known: Known, iteration: int, done: dict[int, Any]) -> Any:
         if id(known) in places:
-            return found[places[id(known)]][turn]
+            return found[places[id(known)]][iteration]
         if known.recipe is None:
-            return known.at(turn)
+            return known.at(iteration)
         if id(known) not in done:
             fun, args, kwargs = known.recipe
-            given = replaced((args, kwargs), known.turns, lambda part: value_of(part, turn, done))
+            given = replaced(
+                (args, kwargs), known.iterations, lambda part: value_of(part, iteration, done)
+            )
             done[id(known)] = fun(*given[0], **given[1])
         return done[id(known)]
 
-    for turn in range(count):
+    for iteration in range(count):
         done: dict[int, Any] = {}
         try:
             now = {
-                place: value_of(value, turn, done) if isinstance(value, Known) else value
+                place: value_of(value, iteration, done) if isinstance(value, Known) else value
                 for place, value in following.items()
             }
         except Exception as error:

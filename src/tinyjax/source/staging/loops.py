@@ -2,7 +2,7 @@
 
 What a loop carries are the parameters of its first block. If it has other ends than its condition
 (``break``, ``return``), it also carries the number of the block it has left for, and the values it
-has left with. The program of a turn says of which types those are.
+has left with. The program of an iteration says of which types those are.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError
 from tinyjax.source.staging.values import is_undecided
 
-#: A loop of so many turns is unrolled where it cannot be a loop of the program.
+#: A loop of so many iterations is unrolled where it cannot be a loop of the program.
 _MOST_UNROLLED: Final = 64
-#: A condition of so many equations is computed twice a turn, if the body uses what it computes.
+#: A condition of so many equations is computed twice an iteration, if the body uses what it
+#: computes.
 _CHEAP: Final = 12
 #: How many states the derivative of a loop keeps, as in ``lax.while_loop``.
 _CHECKPOINTS: Final = 32
@@ -48,7 +49,7 @@ class TracedLoop:
     Attributes:
         run: the run that comes to it.
         loop: the loop.
-        inner: the blocks at which a turn ends.
+        inner: the blocks at which an iteration ends.
         items: what it goes over, if it is a ``for`` loop.
     """
 
@@ -72,7 +73,7 @@ class TracedLoop:
                 run = self.run.aside()
                 run.env[counting.items] = stacked
                 return TracedLoop(run, self.loop, self.inner, stacked).repeat(arrival)
-        carry = Carry.of(self.run, self.loop, arrival, None, self._makes_a_turn())
+        carry = Carry.of(self.run, self.loop, arrival, None, self._iterates())
         while True:
             try:
                 return self._repeat(carry)
@@ -85,7 +86,7 @@ class TracedLoop:
         test = self._cheap_test(carry)
         pieces: list[Callable[[Staged], Piece]] = []
 
-        def turn(*arrays: Array) -> list[Array]:
+        def iteration(*arrays: Array) -> list[Array]:
             aside = self.run.aside()
             start = carry.arrival(arrays)
             if test is None:
@@ -97,19 +98,19 @@ class TracedLoop:
                 outcome = aside.execute(branch.target, aside.arrival(branch.args), self.inner)
             following = carry.next_arrays(outcome, arrays)
             rest = {k: a for k, a in outcome.arrivals.items() if k != self.header}
-            more, make = flatten_outcome(Outcome(rest, outcome.selector))
+            more, make = flatten_outcome(Outcome(rest, outcome.exit_index))
             pieces.append(make)
             return [*following, *more]
 
-        state, body = carry.match(turn)
+        state, body = carry.match(iteration)
         m = len(state)
         exits = pieces[-1](body)
         more = body.jaxpr.out_avals[m:]
         state += [
-            as_array(np.int32(self.header)) if place == exits.chooser_place else splat(0, aval)
+            as_array(np.int32(self.header)) if place == exits.exit_slot else splat(0, aval)
             for place, aval in enumerate(more)
         ]
-        condition = self._condition(carry, test, [x.aval for x in state], m, exits.chooser_place)
+        condition = self._condition(carry, test, [x.aval for x in state], m, exits.exit_slot)
         outs = bind_while(
             condition.jaxpr,
             condition.consts,
@@ -143,9 +144,9 @@ class TracedLoop:
                 held = as_array(aside.truth(first.unless))
                 return [not_(held) if first.target == inside else held]
             outcome = aside.execute(self.header, start, frozenset((out, inside)), within=True)
-            if outcome.selector is None:
+            if outcome.exit_index is None:
                 return [as_array(outcome.only == inside)]
-            return [eq(outcome.selector, as_array(np.int32(inside)))]
+            return [eq(outcome.exit_index, as_array(np.int32(inside)))]
 
         return pruned(stage(self.run.session.conditional(goes_on), avals))
 
@@ -155,15 +156,15 @@ class TracedLoop:
         test: Test | None,
         avals: Sequence[ShapedArray],
         m: int,
-        chooser: int | None,
+        exit_part: int | None,
     ) -> Staged:
-        """The program that says whether there is another turn."""
+        """The program that says whether there is another iteration."""
         staged = None if test is None else self._stage_test(carry, test, avals[:m])
 
         def goes_on(*state: Array) -> list[Array]:
             found = None
-            if chooser is not None:
-                found = eq(state[m + chooser], as_array(np.int32(self.header)))
+            if exit_part is not None:
+                found = eq(state[m + exit_part], as_array(np.int32(self.header)))
             if staged is not None:
                 (holds,) = eval_jaxpr(staged.jaxpr, (*staged.consts, *state[:m]))
                 found = holds if found is None else and_(found, holds)
@@ -180,12 +181,12 @@ class TracedLoop:
         aside.enter(self.header, last)
         graph, out = self.run.graph, test.out.target
         computed = {s.variable for s in graph.blocks[self.header].statements}
-        if not computed.isdisjoint((*test.out.args, *graph.wanted(out))):
+        if not computed.isdisjoint((*test.out.args, *graph.live_in(out))):
             aside.run_statements(self.header)  # as they are when the condition no longer holds
         ended = Outcome({out: aside.complete(out, aside.arrival(test.out.args))})
-        if left.selector is None:
+        if left.exit_index is None:
             return ended
-        go_on = Outcome({self.header: Arrival((), ()), **left.arrivals}, left.selector)
+        go_on = Outcome({self.header: Arrival((), ()), **left.arrivals}, left.exit_index)
         return self.run.resume(go_on, self.header, lambda: ended)
 
     # for
@@ -207,7 +208,7 @@ class TracedLoop:
         if _counts(items):
             rows.append(integer(jnp.arange(items.length)))
 
-        def turn(*arrays: Array) -> list[Array]:
+        def iteration(*arrays: Array) -> list[Array]:
             state, slices = arrays[: len(arrays) - len(rows)], arrays[len(arrays) - len(rows) :]
             index = slices[-1] if _counts(items) else 0
             aliases = self.run.session.aliases
@@ -222,7 +223,7 @@ class TracedLoop:
                 raise TracedEndError
             return carry.next_arrays(outcome, state)
 
-        state, body = carry.match(turn, [x.aval.row() for x in rows])
+        state, body = carry.match(iteration, [x.aval.row() for x in rows])
         params = ScanParams(body.jaxpr, len(body.consts), len(state), items.length)
         outs = bind_scan(body.jaxpr, body.consts, state, rows, params)
         run = self.run.aside()
@@ -231,8 +232,8 @@ class TracedLoop:
         out = counting.out.target
         return Outcome({out: run.complete(out, run.arrival(counting.out.args))})
 
-    def _makes_a_turn(self) -> bool:
-        """Whether it is known that the loop makes a turn."""
+    def _iterates(self) -> bool:
+        """Whether it is known that the loop makes an iteration."""
         branches = self.run.graph.blocks[self.header].branches
         return bool(static_length(self.items)) or all(
             branch.target in self.loop.blocks for branch in branches
@@ -261,7 +262,7 @@ def run_loop(run: Run, header: int, arrival: Arrival, stops: frozenset[int]) -> 
     """Run a loop from its first block on, to the blocks that it leads to."""
     loop = run.graph.loops[header]
     run.enter(header, arrival)  # it may bring along more than the parameters
-    arrival = arrival.first(len(run.graph.blocks[header].parameters))
+    arrival = arrival.first(len(run.graph.blocks[header].arguments))
     items = None if loop.counting is None else run.env[loop.counting.items]
     inner = stops | loop.exits | {header}
     if is_scanned(items):
@@ -275,16 +276,16 @@ def run_loop(run: Run, header: int, arrival: Arrival, stops: frozenset[int]) -> 
 def _in_python(
     run: Run, loop: Loop, arrival: Arrival, inner: frozenset[int], items: Any
 ) -> Outcome:
-    """Make the turns of a loop one by one, until one does not say whether there is another."""
+    """Make the iterations of a loop one by one, until one does not say whether there is another."""
     header = loop.header
-    count = len(run.graph.blocks[header].parameters)
+    count = len(run.graph.blocks[header].arguments)
     roller = Roller(run, loop, inner, items, items is None or isinstance(items, Items))
     while True:
         mark = run.session.mark()
         roller.begin()
         outcome = None
         with suppress(TracedEndError):
-            outcome = run.execute(header, arrival, inner, turn_of=header, within=True)
+            outcome = run.execute(header, arrival, inner, iteration_of=header, within=True)
         if outcome is not None:
             if outcome.only == header:
                 arrival = outcome.arrivals[header].first(count)
@@ -306,7 +307,7 @@ def _in_python(
 
 
 def _unrolled(run: Run, loop: Loop, arrival: Arrival, inner: frozenset[int]) -> Outcome:
-    """Make the turns one by one, each under the condition that the loop was not left before."""
+    """Unroll a loop, each iteration under the condition that it was not left before."""
     header = loop.header
     while True:
         outcome = run.execute(header, arrival, inner, within=True)

@@ -64,25 +64,27 @@ class Outcome:
 
     Attributes:
         arrivals: by block; none where every path ends with an exception.
-        selector: the block it is; None where there is no choice.
+        exit_index: the block it is; None where there is no choice.
     """
 
     arrivals: dict[int, Arrival]
-    selector: Array | None = None
+    exit_index: Array | None = None
 
     def without(self, key: int) -> Outcome:
         """The same where it is known not to be one of the blocks."""
         rest = {k: a for k, a in self.arrivals.items() if k != key}
-        return Outcome(rest, self.selector if len(rest) > 1 else None)
+        return Outcome(rest, self.exit_index if len(rest) > 1 else None)
 
     @property
     def only(self) -> int | None:
         """The block, where there is no choice."""
         return next(iter(self.arrivals)) if len(self.arrivals) == 1 else None
 
-    def chooser(self) -> Any:
+    def exit_part(self) -> Any:
         """The block it is, as a number or an array."""
-        return np.int32(next(iter(self.arrivals), 0)) if self.selector is None else self.selector
+        return (
+            np.int32(next(iter(self.arrivals), 0)) if self.exit_index is None else self.exit_index
+        )
 
 
 class Places(Protocol):
@@ -120,19 +122,19 @@ class Piece:
         parts: the parts of its values, by block and parameter; slots where they are computed.
         structures: how the values are put together.
         lines: where they come from.
-        chooser: the block it is.
+        exit_part: the block it is.
     """
 
     staged: Staged
     parts: dict[int, list[list[Any]]]
     structures: dict[int, list[PyTreeDef]]
     lines: dict[int, tuple[int, ...]]
-    chooser: Any
+    exit_part: Any
 
     @property
-    def chooser_place(self) -> int | None:
+    def exit_slot(self) -> int | None:
         """Which of its results says which block it is; None where there is no choice."""
-        return self.chooser.index if isinstance(self.chooser, Slot) else None
+        return self.exit_part.index if isinstance(self.exit_part, Slot) else None
 
     def outcome(self, arrays: Sequence[Array]) -> Outcome:
         """The outcome, with the values of what was staged."""
@@ -147,7 +149,7 @@ class Piece:
                 for structure, value in zip(self.structures[key], values, strict=True)
             ]
             arrivals[key] = Arrival(tuple(found), self.lines[key])
-        place = self.chooser_place
+        place = self.exit_slot
         return Outcome(arrivals, None if place is None else arrays[place])
 
     def aval(self, part: Any) -> ShapedArray:
@@ -216,8 +218,8 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[Staged], P
         taken = [take_apart(value) for value in arrival.values]
         parts[key] = [[hold(part) for part in found] for found, _ in taken]
         structures[key] = [structure for _, structure in taken]
-    chooser = hold(outcome.chooser())
-    return arrays, lambda staged: Piece(staged, parts, structures, lines, chooser)
+    exit_part = hold(outcome.exit_part())
+    return arrays, lambda staged: Piece(staged, parts, structures, lines, exit_part)
 
 
 def stage_piece(
@@ -279,16 +281,18 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
             [_pass(part, piece, piece is first, wanted) for part in value]
             for value in piece.parts[key]
         ]
-    chooser: Any = None
+    exit_part: Any = None
     if len(parts) > 1:
-        chooser = Slot(len(wanted))
-        wanted.append(Wanted(first.chooser, second.chooser, ShapedArray((), dtypes.int32, False)))
+        exit_part = Slot(len(wanted))
+        wanted.append(
+            Wanted(first.exit_part, second.exit_part, ShapedArray((), dtypes.int32, False))
+        )
     arrays = _take(pred, first, second, wanted)
     aliases = current_aliases.get()
     if aliases is not None:
         for array, part in zip(arrays, wanted, strict=False):
             aliases.follow(array, _roots(aliases, part.first) | _roots(aliases, part.second))
-    return Piece(first.staged, parts, structures, lines, chooser).outcome(arrays)
+    return Piece(first.staged, parts, structures, lines, exit_part).outcome(arrays)
 
 
 def _roots(aliases: Aliases, part: Any) -> Roots:

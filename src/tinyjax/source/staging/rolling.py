@@ -1,9 +1,10 @@
-"""Long loops over what is known, rolled up: one program for all turns but the first.
+"""Long loops over what is known, rolled up: one program for all iterations but the first.
 
-A loop over a known range is made in Python, turn by turn. Where a turn contains traced control
-flow, and there are many, a ``scan`` takes the place of those that follow; what Python knows in each
-turn it goes on computing (``known``). Where the turns are not uniform, because what they carry
-changes its structure, or an item is asked for what no program can say, the loop goes on in Python.
+A loop over a known range is made in Python, iteration by iteration. Where an iteration contains
+traced control flow, and there are many, a ``scan`` takes the place of those that follow; what
+Python knows in each iteration it goes on computing (``known``). Where the iterations are not
+uniform, because what they carry changes its structure, or an item is asked for what no program can
+say, the loop goes on in Python.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from tinyjax.source.staging.graph import Counting, Loop
 from tinyjax.source.staging.items import Current, stacked
 from tinyjax.source.staging.known import (
     NOT_KNOWN,
+    Iterations,
     Known,
     NotUniformError,
-    Turns,
-    current_turns,
+    current_iterations,
     is_equal,
     known_of,
     simulated,
@@ -40,15 +41,15 @@ from tinyjax.source.staging.values import aval_of, is_dynamic, take_apart
 
 #: An equation takes a millisecond to compile, and a choice or a loop as long as so many.
 _CONTROL_FLOW: Final = 40
-#: Milliseconds of compilation from which on a loop is rolled up, if its turns make choices, and if
-#: they do not: then unrolling is what makes its program fast.
+#: Milliseconds of compilation from which on a loop is rolled up, if its iterations make choices,
+#: and if they do not: then unrolling is what makes its program fast.
 _WORTH_IT: Final = 600
 _WORTH_IT_WITHOUT_CHOICES: Final = 5000
-#: How often a turn is staged until it is known what it carries.
+#: How often an iteration is staged until it is known what it carries.
 _ATTEMPTS: Final = 6
 
 #: A part of a carried variable: the place of that among those carried, and its own in it.
-Place: TypeAlias = tuple[int, int]
+CarriedPart: TypeAlias = tuple[int, int]
 
 
 def _recording() -> StagingTrace | None:
@@ -77,7 +78,7 @@ class Roller:
     Attributes:
         run: the run that comes to the loop.
         loop: the loop.
-        inner: the blocks at which a turn ends.
+        inner: the blocks at which an iteration ends.
         items: what it goes over.
         done: whether it was rolled up, or cannot be.
     """
@@ -91,20 +92,20 @@ class Roller:
     _choices: int = 0
 
     def begin(self) -> None:
-        """Remember how far the recording is at the beginning of a turn."""
+        """Remember how far the recording is at the beginning of an iteration."""
         trace = None if self.done else _recording()
         self.done = trace is None
         self._recorded = 0 if trace is None else len(trace.eqns)
         self._choices = self.run.session.choices
 
     def end(self, after: Arrival) -> Arrival | None:
-        """Roll up the turns that follow, if that is worth while and possible.
+        """Roll up the iterations that follow, if that is worth while and possible.
 
         Args:
-            after: what the turn that was made has led to.
+            after: what the iteration that was made has led to.
 
         Returns:
-            What there is after the last turn; None if the next one is made in Python.
+            What there is after the last iteration; None if the next one is made in Python.
         """
         trace, counting = _recording(), self.loop.counting
         if self.done or trace is None or counting is None:
@@ -126,7 +127,7 @@ class Roller:
 
 
 class AgainError(Exception):
-    """A turn is staged again, with what is known now of what it carries."""
+    """An iteration is staged again, with what is known now of what it carries."""
 
 
 class Rolled:
@@ -134,8 +135,8 @@ class Rolled:
 
     Attributes:
         constant: the numbers that stay what they are.
-        changing: the numbers that Python knows in each turn, and what they are at the beginning of
-            each and after the last, if that is found out.
+        changing: the numbers that Python knows in each iteration, and what they are at the
+            beginning of each and after the last, if that is found out.
     """
 
     def __init__(
@@ -153,15 +154,15 @@ class Rolled:
             for j, part in enumerate(parts)
             if is_dynamic(part) and not isinstance(part, (Array, np.ndarray))
         }
-        self.changing: dict[Place, list[Any] | None] = {}
-        self.leaves: dict[Place, Known] = {}
-        self.following: dict[Place, Any] = {}
+        self.changing: dict[CarriedPart, list[Any] | None] = {}
+        self.leaves: dict[CarriedPart, Known] = {}
+        self.following: dict[CarriedPart, Any] = {}
 
     def made(self, counting: Counting) -> Arrival:
         """Make the loop.
 
         Raises:
-            NotUniformError: its turns cannot be one program.
+            NotUniformError: its iterations cannot be one program.
         """
         for _ in range(_ATTEMPTS):
             try:
@@ -174,16 +175,16 @@ class Rolled:
         fixed = {*self.constant, *self.changing}
         carry = attrs.evolve(self.carry, fixed={(i, j): self._start(i, j) for i, j in fixed})
 
-        def turn(*arrays: Array) -> list[Array]:
+        def iteration(*arrays: Array) -> list[Array]:
             *state, index = arrays
-            turns = Turns(index, self.count)
-            self.leaves = {place: self._leaf(place, turns) for place in self.changing}
-            token = current_turns.set(turns)
+            iterations = Iterations(index, self.count)
+            self.leaves = {place: self._leaf(place, iterations) for place in self.changing}
+            token = current_iterations.set(iterations)
             try:
                 here = attrs.evolve(carry, fixed={**carry.fixed, **self.leaves})
                 aside = self.run.aside()
                 aside.enter(self.loop.header, here.arrival(state, index))
-                aside.env[counting.items] = Current(self._item(turns))
+                aside.env[counting.items] = Current(self._item(iterations))
                 branch = counting.inside
                 outcome = aside.execute(branch.target, aside.arrival(branch.args), self.inner)
                 if outcome.only != self.loop.header:
@@ -192,10 +193,10 @@ class Rolled:
                 self.following = {(i, j): after.parts[i][j] for i, j in fixed}
                 return here.next_arrays(outcome, state)
             finally:
-                current_turns.reset(token)
+                current_iterations.reset(token)
 
         index = integer(jnp.arange(self.count))
-        state, body = carry.match(turn, [index.aval.row()])
+        state, body = carry.match(iteration, [index.aval.row()])
         self._decide()
         params = ScanParams(body.jaxpr, len(body.consts), len(state), self.count)
         outs = bind_scan(body.jaxpr, body.consts, state, [index], params)
@@ -206,12 +207,12 @@ class Rolled:
     def _start(self, i: int, j: int) -> Any:
         return self.carry.parts[i][j]
 
-    def _leaf(self, place: Place, turns: Turns) -> Known:
-        return Known(turns, self.changing[place], self._start(*place))
+    def _leaf(self, place: CarriedPart, iterations: Iterations) -> Known:
+        return Known(iterations, self.changing[place], self._start(*place))
 
-    def _item(self, turns: Turns) -> Any:
-        """The item of a turn."""
-        found = known_of(self.items, turns)
+    def _item(self, iterations: Iterations) -> Any:
+        """The item of an iteration."""
+        found = known_of(self.items, iterations)
         if found is not NOT_KNOWN:
             return found
         parts = [part for item in self.items for part in take_apart(item)[0]]
@@ -220,7 +221,7 @@ class Rolled:
         )
         if rows is None or len({aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1:
             raise NotUniformError
-        return rows.at(turns.index)
+        return rows.at(iterations.index)
 
     def _decide(self) -> None:
         """See that what was taken for constant or known is so.

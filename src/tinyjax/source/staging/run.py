@@ -23,7 +23,7 @@ from tinyjax.primitives.elementwise import eq, not_
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.program import IR, Atom, Branch, Constant, Return, Statement, Variable
 from tinyjax.source.staging.aliases import Frame
-from tinyjax.source.staging.graph import RETURN, Graph
+from tinyjax.source.staging.graph import RETURN, ControlFlowGraph
 from tinyjax.source.staging.lines import loop_lines, side_lines
 from tinyjax.source.staging.outcomes import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError, raised_by
@@ -52,7 +52,7 @@ class Run:
         located: whether the function is the user's, so that errors are at its lines.
     """
 
-    def __init__(self, session: Session, ir: IR, graph: Graph) -> None:
+    def __init__(self, session: Session, ir: IR, graph: ControlFlowGraph) -> None:
         self.session = session
         self.ir = ir
         self.graph = graph
@@ -73,7 +73,7 @@ class Run:
     def name_of(self, block: int, position: int) -> str:
         if block == RETURN:
             return f"what {self.function.__name__} returns"
-        variable = self.graph.wanted(block)[position]
+        variable = self.graph.live_in(block)[position]
         if self.graph.collects(variable):
             return COLLECTED
         return variable.name or "the value chosen"
@@ -81,11 +81,11 @@ class Run:
     def lines_of_sides(self, block: int, position: int, line: int) -> tuple[int, int]:
         if block == RETURN:
             return side_lines(self.function.__code__, line, None)
-        name = self.graph.wanted(block)[position].name
+        name = self.graph.live_in(block)[position].name
         return (line, line) if name is None else side_lines(self.function.__code__, line, name)
 
     def lines_of_loop(self, block: int, position: int, line: int) -> tuple[int, int]:
-        name = self.graph.wanted(block)[position].name
+        name = self.graph.live_in(block)[position].name
         return (0, 0) if name is None else loop_lines(self.function.__code__, line, name)
 
     def line_of(self, atom: Atom) -> int:
@@ -105,13 +105,13 @@ class Run:
 
     def enter(self, block: int, arrival: Arrival) -> None:
         """Give the parameters of a block their values, and what else the arrival brings along."""
-        wanted = self.graph.wanted(block)
+        wanted = self.graph.live_in(block)
         self.env.update(zip(wanted, arrival.values, strict=False))
         self.lines.update(zip(wanted, arrival.lines, strict=False))
 
     def complete(self, block: int, arrival: Arrival) -> Arrival:
         """Bring along what is used from a block on, so that it can be run from somewhere else."""
-        more = self.graph.wanted(block)[len(arrival.values) :]
+        more = self.graph.live_in(block)[len(arrival.values) :]
         also = self.arrival(more)
         return Arrival((*arrival.values, *also.values), (*arrival.lines, *also.lines))
 
@@ -123,7 +123,7 @@ class Run:
         return found
 
     def forget(self, blocks: Iterable[int]) -> None:
-        """Drop what blocks have computed in a turn that is abandoned."""
+        """Drop what blocks have computed in an iteration that is abandoned."""
         for index in blocks:
             for variable in self.graph.blocks[index].defined:
                 self.env.pop(variable, None)
@@ -181,7 +181,7 @@ class Run:
         arrival: Arrival,
         stops: frozenset[int] = _NOWHERE,
         *,
-        turn_of: int | None = None,
+        iteration_of: int | None = None,
         within: bool = False,
     ) -> Outcome:
         """Run from a block on, to the blocks at which to stop and to the end.
@@ -190,7 +190,7 @@ class Run:
             index: the first block.
             arrival: the values of its parameters.
             stops: where to stop.
-            turn_of: the loop of which this is a turn in Python.
+            iteration_of: the loop of which this is an iteration in Python.
             within: whether the first block is run even if it is one at which to stop.
         """
         while True:
@@ -226,8 +226,8 @@ class Run:
             if passed is not None:
                 index, arrival = passed.target, self.arrival(passed.args)
                 continue
-            if turn_of is not None:
-                loop = self.graph.loops[turn_of]
+            if iteration_of is not None:
+                loop = self.graph.loops[iteration_of]
                 if (first.target in loop.blocks) != (otherwise.target in loop.blocks):
                     raise TracedEndError
             joins = self.graph.joins(otherwise.target, [first.target], stops)
@@ -335,8 +335,8 @@ class Run:
 
     def chosen(self, outcome: Outcome, key: int) -> Array:
         """Whether it is this block that an outcome comes to."""
-        assert outcome.selector is not None, "there are several"
-        return eq(outcome.selector, as_array(np.int32(key)))
+        assert outcome.exit_index is not None, "there are several"
+        return eq(outcome.exit_index, as_array(np.int32(key)))
 
 
 def _note(error: Exception, where: Location) -> None:

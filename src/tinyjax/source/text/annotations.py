@@ -115,7 +115,7 @@ def annotated(
     ir: IR, parameters: Sequence[str], result: str, conventions: Conventions
 ) -> Annotations:
     """Find the types of a program's variables from those of its parameters."""
-    types = dict(zip(ir.blocks[0].parameters, parameters, strict=True))
+    types = dict(zip(ir.blocks[0].arguments, parameters, strict=True))
 
     def of(atom: Atom) -> str | None:
         return types.get(atom) if isinstance(atom, Variable) else constant_type(atom)

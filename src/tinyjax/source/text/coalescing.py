@@ -220,12 +220,12 @@ class Coalescing:
             for s in self.ir.statements
             if s.function is runtime.items_of and s.variable.name is None
         }
-        own = self.ir.blocks[0].parameters[0]
+        own = self.ir.blocks[0].arguments[0]
         return found if own.name is not None else {**found, own: "fun"}
 
     def _defined(self) -> Iterator[Variable]:
         for block in self.ir.blocks:
-            yield from block.parameters
+            yield from block.arguments
             for statement in block.statements:
                 if statement.variable not in self.inlined and statement.variable not in self.apart:
                     yield statement.variable
@@ -255,8 +255,8 @@ class Coalescing:
             if statement.variable not in self.inlined:
                 self._conflict(statement.variable, live)
                 live = (live - {statement.variable}) | self._used_by(statement)
-        together = live | set(block.parameters)
-        for parameter in block.parameters:
+        together = live | set(block.arguments)
+        for parameter in block.arguments:
             self._conflict(parameter, together)
 
     def _conflict(self, variable: Variable, others: set[Variable]) -> None:

@@ -59,7 +59,7 @@ LABEL: Final = "block"
 
 #: The block after which a program goes on, and the header and the exit of the loop around.
 Follow = int | None
-Loop = tuple[int, int | None] | None
+Around = tuple[int, int | None] | None
 
 
 class NotStructuredError(Exception):
@@ -74,7 +74,7 @@ class Text:
         self.conventions = conventions
         self.lines: list[Line] = []
         self.depth = 1
-        self.before = predecessors(ir.blocks)
+        self.predecessors = predecessors(ir.blocks)
         self.dominating = dominators(ir.blocks)
         self.loops = natural_loops(ir.blocks)
         self.order = reverse_postorder(ir.blocks)
@@ -97,7 +97,7 @@ class Text:
 
     def function(self, annotations: Annotations | None) -> list[Line]:
         """Write the whole."""
-        first = self.ir.blocks[0].parameters
+        first = self.ir.blocks[0].arguments
         try:
             self.structured(0, None, None)
         except NotStructuredError:
@@ -233,7 +233,7 @@ class Text:
     def _merges(self) -> dict[int, list[int]]:
         """By block, those where paths meet that all go through it, and through no later one."""
         found: dict[int, list[int]] = {}
-        for index, before in enumerate(self.before):
+        for index, before in enumerate(self.predecessors):
             dominating = self.dominating[index]
             if len([p for p in before if index not in self.dominating[p]]) > 1:
                 above = dominating - {index}
@@ -241,7 +241,7 @@ class Text:
                 found.setdefault(nearest, []).append(index)
         return {index: sorted(blocks, key=self.order.index) for index, blocks in found.items()}
 
-    def structured(self, index: int, follow: Follow, loop: Loop) -> bool:
+    def structured(self, index: int, follow: Follow, loop: Around) -> bool:
         """Write a block and those it dominates; say whether it goes on behind what is written."""
         if self.depth > _DEEPEST:
             raise NotStructuredError
@@ -249,10 +249,6 @@ class Text:
         inside = self.loops.get(index)
         if inside is None:
             return self._sequence(index, merges, follow, loop)
-        if any(
-            i not in inside and self.before[i] and index not in self.dominating[i] for i in inside
-        ):
-            raise NotStructuredError
         after = [m for m in merges if m not in inside]
         within = [m for m in merges if m in inside]
         exits = [b.target for b in self.ir.blocks[index].branches if b.target not in inside]
@@ -288,17 +284,17 @@ class Text:
         if len(self.lines) == start:
             self.put("pass")
 
-    def _sequence(self, index: int, merges: list[int], follow: Follow, loop: Loop) -> bool:
+    def _sequence(self, index: int, merges: list[int], follow: Follow, loop: Around) -> bool:
         falls = self.content(index, merges[0] if merges else follow, loop)
         return self._rest(merges, follow, loop) if merges else falls
 
-    def _rest(self, blocks: list[int], follow: Follow, loop: Loop) -> bool:
+    def _rest(self, blocks: list[int], follow: Follow, loop: Around) -> bool:
         falls = True
         for i, block in enumerate(blocks):
             falls = self.structured(block, blocks[i + 1] if i + 1 < len(blocks) else follow, loop)
         return falls
 
-    def content(self, index: int, follow: Follow, loop: Loop) -> bool:
+    def content(self, index: int, follow: Follow, loop: Around) -> bool:
         block = self.ir.blocks[index]
         self.statements(block)
         last = block.exits[-1]
@@ -310,7 +306,9 @@ class Text:
             return self.choice(first.unless, last, first, follow, loop)
         return self.jump(last, follow, loop)
 
-    def choice(self, condition: Atom, yes: Branch, no: Branch, follow: Follow, loop: Loop) -> bool:
+    def choice(
+        self, condition: Atom, yes: Branch, no: Branch, follow: Follow, loop: Around
+    ) -> bool:
         then, falls_then = self.indented(yes, follow, loop)
         otherwise, falls_otherwise = self.indented(no, follow, loop)
         if otherwise and (not then or (falls_then and not falls_otherwise)):
@@ -332,7 +330,7 @@ class Text:
             self.lines += otherwise
         return falls_then or falls_otherwise
 
-    def indented(self, branch: Branch, follow: Follow, loop: Loop) -> tuple[list[Line], bool]:
+    def indented(self, branch: Branch, follow: Follow, loop: Around) -> tuple[list[Line], bool]:
         outer, self.lines = self.lines, []
         self.depth += 1
         falls = self.jump(branch, follow, loop)
@@ -340,7 +338,7 @@ class Text:
         found, self.lines = self.lines, outer
         return found, falls
 
-    def jump(self, branch: Branch, follow: Follow, loop: Loop) -> bool:
+    def jump(self, branch: Branch, follow: Follow, loop: Around) -> bool:
         self.assign(branch)
         target = branch.target
         if target == follow:
@@ -351,9 +349,9 @@ class Text:
         if loop is not None and target == loop[1]:
             self.put("break")
             return False
-        if len(self.before[target]) == 1 or (
+        if len(self.predecessors[target]) == 1 or (
             target in self.loops
-            and len([p for p in self.before[target] if target not in self.dominating[p]]) == 1
+            and len([p for p in self.predecessors[target] if target not in self.dominating[p]]) == 1
         ):
             return self.structured(target, follow, loop)
         raise NotStructuredError
@@ -362,7 +360,7 @@ class Text:
 
     def dispatched(self) -> None:
         """Write the blocks that several others lead to under their numbers."""
-        self.labels = [i for i in range(len(self.ir.blocks)) if len(self.before[i]) > 1]
+        self.labels = [i for i in range(len(self.ir.blocks)) if len(self.predecessors[i]) > 1]
         self.goto(0)
         self.put("while True:")
         self.depth += 1
@@ -395,7 +393,7 @@ class Text:
             self.finish(exit_.value)
             return
         self.assign(exit_)
-        if len(self.before[exit_.target]) == 1 and self.depth <= _DEEPEST:
+        if len(self.predecessors[exit_.target]) == 1 and self.depth <= _DEEPEST:
             start = len(self.lines)
             self.goto(exit_.target)
             if len(self.lines) == start:
