@@ -18,7 +18,8 @@ import numpy as np
 
 from tinyjax.source.adjoint.rules.registry import is_inert, rule_of
 from tinyjax.source.ir import runtime
-from tinyjax.source.ir.program import IR, Atom, Call, Constant, Variable, value_of
+from tinyjax.source.ir.analysis import propagate
+from tinyjax.source.ir.program import IR, Call, Constant, Variable, value_of
 
 
 class Kind(IntEnum):
@@ -125,30 +126,8 @@ _FLOATS: Final = frozenset((float, math.log, min, max))
 
 def infer(ir: IR, arguments: tuple[Kind, ...]) -> dict[Variable, Kind]:
     """Find the kind of every variable of a program from those of its arguments."""
-    kinds = dict(zip(ir.blocks[0].arguments, arguments, strict=True))
-
-    def of(atom: Atom) -> Kind | None:
-        return kinds.get(atom) if isinstance(atom, Variable) else literal_kind(atom.value)
-
-    changed = True
-    while changed:
-        changed = False
-        for block in ir.blocks:
-            for statement in block.statements:
-                given = [of(atom) for atom in statement.call.atoms]
-                if None in given:
-                    continue
-                found = _of_call(statement.call, [kind for kind in given if kind is not None])
-                if kinds.get(statement.variable) is not found:
-                    kinds[statement.variable], changed = found, True
-            for argument, atom in [pair for branch in block.branches for pair in ir.passed(branch)]:
-                kind, before = of(atom), kinds.get(argument)
-                if kind is None:
-                    continue
-                now = kind if before is None else join(before, kind)
-                if now is not before:
-                    kinds[argument], changed = now, True
-    return kinds
+    known = dict(zip(ir.blocks[0].arguments, arguments, strict=True))
+    return propagate(ir, known, lambda constant: literal_kind(constant.value), _of_call, join)
 
 
 def _of_call(call: Call, kinds: list[Kind]) -> Kind:

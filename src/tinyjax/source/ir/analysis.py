@@ -1,12 +1,15 @@
-"""Analyses of the graph of blocks: predecessors, dominators, natural loops, live variables."""
+"""Analyses of programs: predecessors, dominators, natural loops, live variables, data flow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import attrs
 
-from tinyjax.source.ir.program import Block, Statement, Variable
+from tinyjax.source.ir.program import IR, Atom, Block, Call, Constant, Statement, Variable
+
+T = TypeVar("T")
 
 
 def predecessors(blocks: tuple[Block, ...]) -> list[list[int]]:
@@ -121,3 +124,39 @@ def liveness(
             if live != entry[index]:
                 entry[index], changed = live, True
     return Liveness(entry, exit_)
+
+
+def propagate(
+    ir: IR,
+    known: dict[Variable, T],
+    of_constant: Callable[[Constant], T],
+    of_call: Callable[[Call, list[T]], T],
+    join: Callable[[T, T], T],
+) -> dict[Variable, T]:
+    """Find what is known of all variables, from what is known of those of the first block.
+
+    Args:
+        ir: the program.
+        known: what is known of the arguments of its first block.
+        of_constant: what is known of a constant.
+        of_call: what is known of a result, from what is known of the atoms of its call.
+        join: what is known of an argument of a block, from what is known of two of its values.
+    """
+    found = dict(known)
+
+    def of(atom: Atom) -> T | None:
+        return found.get(atom) if isinstance(atom, Variable) else of_constant(atom)
+
+    before: dict[Variable, T] = {}
+    while found != before:
+        before = dict(found)
+        for block in ir.blocks:
+            for statement in block.statements:
+                given = [one for one in map(of, statement.call.atoms) if one is not None]
+                if len(given) == len(statement.call.atoms):
+                    found[statement.variable] = of_call(statement.call, given)
+            for argument, atom in [pair for branch in block.branches for pair in ir.passed(branch)]:
+                one = of(atom)
+                if one is not None:
+                    found[argument] = join(found.get(argument, one), one)
+    return found

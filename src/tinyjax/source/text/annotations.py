@@ -15,6 +15,7 @@ import numpy as np
 
 from tinyjax.core.array import Array
 from tinyjax.source.ir import runtime
+from tinyjax.source.ir.analysis import propagate
 from tinyjax.source.ir.program import IR, Atom, Call, Constant, Variable, value_of
 from tinyjax.source.text.coalescing import Conventions
 from tinyjax.source.text.names import COTANGENT
@@ -115,40 +116,13 @@ def annotated(
     ir: IR, parameters: Sequence[str], result: str, conventions: Conventions
 ) -> Annotations:
     """Find the types of a program's variables from those of its parameters."""
-    types = dict(zip(ir.blocks[0].arguments, parameters, strict=True))
+    known = dict(zip(ir.blocks[0].arguments, parameters, strict=True))
 
-    def of(atom: Atom) -> str | None:
-        return types.get(atom) if isinstance(atom, Variable) else constant_type(atom)
+    def of_call(call: Call, types: list[str]) -> str:
+        return call_type(call, types[1 : 1 + len(call.args)], conventions)
 
-    changed = True
-    while changed:
-        changed = False
-        for block in ir.blocks:
-            for statement in block.statements:
-                given = [of(arg) for arg in statement.call.args]
-                if None in given or statement.variable in types:
-                    continue
-                found = call_type(statement.call, [t for t in given if t is not None], conventions)
-                types[statement.variable], changed = found, True
-            for argument, atom in [pair for branch in block.branches for pair in ir.passed(branch)]:
-                kind, before = of(atom), types.get(argument)
-                if kind is not None:
-                    now = joined([kind] if before is None else [before, kind])
-                    if now != before:
-                        types[argument], changed = now, True
-                        _forget(ir, types, argument)
+    types = propagate(ir, known, constant_type, of_call, lambda a, b: joined([a, b]))
     return Annotations(ir, types, result)
-
-
-def _forget(ir: IR, types: dict[Variable, str], changed: Variable) -> None:
-    """Let what was found from a variable be found again."""
-    todo = [changed]
-    while todo:
-        v = todo.pop()
-        for statement in ir.statements:
-            if v in statement.call.atoms and statement.variable in types:
-                del types[statement.variable]
-                todo.append(statement.variable)
 
 
 def call_type(call: Call, args: list[str], conventions: Conventions) -> str:
