@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
@@ -193,21 +193,11 @@ class Functions(BlocksBuilder):
                 f"bind it as a default: lambda ..., {name}={name}: ...",
                 node,
             )
-        outer = {id(n) for n in ast.walk(node)}
+        own = {id(n) for n in ast.walk(node)}
         repeated = {id(n) for n in ast.walk(self.loop_nodes[0])} if self.loop_nodes else set()
-        for other in ast.walk(self.scope.node):
-            if id(other) in outer:
-                continue
-            if not isinstance(other, (ast.Name, ast.FunctionDef)):
-                continue
-            if isinstance(other, ast.Name):
-                written = isinstance(other.ctx, ast.Store) and other.id == name
-            else:
-                written = other.name == name
-            if written and (
-                (other.lineno, other.col_offset) > (node.lineno, node.col_offset)
-                or id(other) in repeated
-            ):
+        for other in self.assignments(name):
+            later = (other.lineno, other.col_offset) > (node.lineno, node.col_offset)
+            if id(other) not in own and (later or id(other) in repeated):
                 when = "again" if self.assigned_before(name, node) else "only later"
                 self.fail(
                     f"a function that closes over '{name}', which line {other.lineno} assigns "
@@ -215,6 +205,16 @@ class Functions(BlocksBuilder):
                     f"pass it as an argument or bind it as a default ({name}={name})",
                     node,
                 )
+
+    def assignments(self, name: str) -> Iterator[ast.Name | ast.FunctionDef]:
+        """Where the function assigns a variable, or defines a function of this name."""
+        for node in ast.walk(self.scope.node):
+            match node:
+                case ast.Name(id=found, ctx=ast.Store()) | ast.FunctionDef(name=found):
+                    if found == name:
+                        yield node
+                case _:
+                    pass
 
     def fail_shared(self, name: str, node: ast.AST | None = None) -> NoReturn:
         """Refuse a use of a shared variable or function that cannot be written out."""
@@ -224,10 +224,8 @@ class Functions(BlocksBuilder):
         """Whether a variable has a value before a function is defined that closes over it."""
         return name in parameters_of(self.scope.code) or any(
             isinstance(other, ast.Name)
-            and other.id == name
-            and isinstance(other.ctx, ast.Store)
             and (other.lineno, other.col_offset) < (node.lineno, node.col_offset)
-            for other in ast.walk(self.scope.node)
+            for other in self.assignments(name)
         )
 
 

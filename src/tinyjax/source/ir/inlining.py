@@ -92,20 +92,7 @@ class Inlining(Expressions):
             self.fail(
                 f"a decorated function ({node.name}) with nonlocal", "leave out the decorator", node
             )
-        again = [
-            other
-            for other in ast.walk(self.scope.node)
-            if other is not node
-            and (
-                (isinstance(other, ast.FunctionDef) and other.name == node.name)
-                or (
-                    isinstance(other, ast.Name)
-                    and isinstance(other.ctx, ast.Store)
-                    and other.id == node.name
-                )
-            )
-        ]
-        if again:
+        if any(other is not node for other in self.assignments(node.name)):
             self.fail(
                 f"{node.name!r}, a function with nonlocal whose name is assigned again,",
                 "give each a name of its own",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import attrs
 import numpy as np
@@ -61,32 +61,11 @@ class TracedText:
     def __mod__(self, other: Any) -> TracedText:
         return TracedText(operator.mod, (self, other), {})
 
-    def __eq__(self, other: object) -> bool:
+    def _refuse(self, *_: object) -> NoReturn:
         raise _refused()
 
-    def __ne__(self, other: object) -> bool:
-        raise _refused()
-
-    def __lt__(self, other: object) -> bool:
-        raise _refused()
-
-    def __gt__(self, other: object) -> bool:
-        raise _refused()
-
-    def __hash__(self) -> int:
-        raise _refused()
-
-    def __bool__(self) -> bool:
-        raise _refused()
-
-    def __len__(self) -> int:
-        raise _refused()
-
-    def __getitem__(self, index: object) -> str:
-        raise _refused()
-
-    def __contains__(self, part: object) -> bool:
-        raise _refused()
+    __eq__ = __ne__ = __lt__ = __gt__ = __contains__ = _refuse
+    __hash__ = __bool__ = __len__ = __getitem__ = _refuse
 
     def __getattr__(self, name: str) -> Any:
         if name in _METHODS:

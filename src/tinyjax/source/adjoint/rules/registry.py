@@ -12,6 +12,7 @@ import attrs
 from tinyjax.errors import SourceError
 from tinyjax.frames import Location
 from tinyjax.source.ir.origins import program_location
+from tinyjax.source.ir.runtime import is_in
 
 Function = Callable[..., Any]
 R = TypeVar("R", bound=Function)
@@ -112,18 +113,12 @@ def _places(adjoint: Function, count: int, names: tuple[str, ...]) -> tuple[int 
 
 def rule_of(fun: Any) -> Rule | None:
     """The rule of a function, if there is one."""
-    try:
-        return rules.get(fun)
-    except TypeError:  # it cannot be hashed
-        return None
+    return rules[fun] if is_in(fun, rules) else None
 
 
 def is_inert(fun: Any) -> bool:
     """Whether a function's results have no derivative."""
-    try:
-        return fun in inert
-    except TypeError:
-        return False
+    return is_in(fun, inert)
 
 
 def adjoint_of(*functions: Function, definite: tuple[int, ...] = ()) -> Callable[[R], R]:
