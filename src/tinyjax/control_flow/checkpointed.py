@@ -26,10 +26,11 @@ from tinyjax.control_flow.while_loop import WhileParams, body_jvp, while_p
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, stacked
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.lists import split_list
+from tinyjax.core.lists import partition_list, split_list
 from tinyjax.core.primitive import ZERO, Arrays, LinearizeResult, Tangent
 from tinyjax.core.simplify import dce
 from tinyjax.core.staging import Staged, close_over, stage
+from tinyjax.core.tangents import with_zeros
 from tinyjax.core.trace import bind
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from tinyjax.primitives.elementwise import add, and_, gt, lt, sub
@@ -272,11 +273,10 @@ def _pull_while(
     def pull(
         _: Array, state: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
     ) -> tuple[list[Array], list[Array]]:
-        into = iter(cts)
-        given = [next(into) if has else ZERO for has in nz_state]
+        given = with_zeros(nz_state, cts)
         found = _pull_through(params.body, [*other, *state], [*nz_other, *nz_state], given)
         into_other, into_state = split_list(found, len(other))
-        increments = [ct for ct, has in zip(into_other, nz_other, strict=True) if has]
+        increments = partition_list(nz_other, into_other)[1]
         return _add_all(sums, increments), _chosen(into_state, state, nz_state)
 
     sums = [_zeros(x) for x, has in zip(other, nz_other, strict=True) if has]
@@ -418,15 +418,11 @@ def _pull_scan(
     ) -> tuple[list[Array], list[Array]]:
         place = _place(i, params)
         slices = _slices(xs, place)
-        into, into_ys = iter(cts), iter(_slices(ct_ys, place))
-        given = [
-            *(next(into) if has else ZERO for has in nz_carry),
-            *(next(into_ys) if has else ZERO for has in nz_ys),
-        ]
+        given = [*with_zeros(nz_carry, cts), *with_zeros(nz_ys, _slices(ct_ys, place))]
         operands = [*consts, *carry, *slices]
         found = _pull_through(jaxpr, operands, [*nz_consts, *nz_carry, *nz_xs], given)
         into_consts, into_carry, into_xs = split_list(found, k, m)
-        increments = [ct for ct, has in zip(into_consts, nz_consts, strict=True) if has]
+        increments = partition_list(nz_consts, into_consts)[1]
         totals, collected = split_list(sums, len(increments))
         parts = _chosen(into_xs, slices, nz_xs)
         return (

@@ -22,10 +22,10 @@ from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, zero_literal
+from tinyjax.core.lists import fill_list
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
     STEPWISE,
-    ZERO,
     Arrays,
     Avals,
     BatchAxes,
@@ -41,6 +41,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.programs import CHOICE
 from tinyjax.core.staging import Staged, close_over, stage
+from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError, BranchTypeError, PromotionError
 from tinyjax.frames import describe_function
@@ -143,13 +144,12 @@ def _any_of(columns: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
 @cond_p.def_jvp
 def _cond_jvp(primals: Arrays, tangents: Tangents, params: CondParams) -> JvpResult:
     index, *operands = primals
-    nonzero = tuple(t is not ZERO for t in tangents[1:])
-    present = _any_of([jvp_jaxpr(branch, nonzero)[1] for branch in params.branches])
-    branches = [jvp_jaxpr(branch, nonzero, present)[0] for branch in params.branches]
-    given = [t for t in tangents[1:] if t is not ZERO]
-    outs = bind_branches(index, branches, [*operands, *given])
-    rest = iter(outs[len(present) :])
-    return outs[: len(present)], [next(rest) if has else ZERO for has in present]
+    nonzero = nonzeros(tangents[1:])
+    nonzero_out = _any_of([jvp_jaxpr(branch, nonzero)[1] for branch in params.branches])
+    branches = [jvp_jaxpr(branch, nonzero, nonzero_out)[0] for branch in params.branches]
+    outs = bind_branches(index, branches, [*operands, *present(tangents[1:])])
+    n = len(nonzero_out)
+    return outs[:n], with_zeros(nonzero_out, outs[n:])
 
 
 @cond_p.def_linearize
@@ -158,9 +158,9 @@ def _cond_linearize(
 ) -> LinearizeResult:
     index, *operands = primals
     chosen = tuple(nonzero[1:])
-    present = _any_of([linearize_jaxpr(b, chosen).nonzero_out for b in params.branches])
-    linearized = [linearize_jaxpr(branch, chosen, present) for branch in params.branches]
-    n = len(present)
+    nonzero_out = _any_of([linearize_jaxpr(b, chosen).nonzero_out for b in params.branches])
+    linearized = [linearize_jaxpr(branch, chosen, nonzero_out) for branch in params.branches]
+    n = len(nonzero_out)
     slots, places = share_slots([lin.primal.jaxpr.out_avals[n:] for lin in linearized])
     primal = [
         _fill_slots(lin.primal, n, slots, own) for lin, own in zip(linearized, places, strict=True)
@@ -177,7 +177,7 @@ def _cond_linearize(
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         return bind_branches(index, tangent, [*residuals, *tangents])
 
-    return outs[:n], present, tangent_map
+    return outs[:n], nonzero_out, tangent_map
 
 
 def share_slots(
@@ -263,21 +263,17 @@ def _cond_transpose(cotangents: Tangents, operands: Operands, params: CondParams
     index, *rest = operands
     if isinstance(index, UndefinedPrimal):
         raise not_linear("cond", "what it chooses by")
-    linear = tuple([type(x) is UndefinedPrimal for x in rest])
-    nonzero = tuple([ct is not ZERO for ct in cotangents])
-    transposed = [transpose_jaxpr(b, linear, nonzero) for b in params.branches]
-    present = _any_of([t.nonzero_out for t in transposed])
+    linear = are_undefined(rest)
+    transposed = [transpose_jaxpr(b, linear, nonzeros(cotangents)) for b in params.branches]
+    nonzero_out = _any_of([t.nonzero_out for t in transposed])
     avals = [x.aval for x in rest if isinstance(x, UndefinedPrimal)]
     branches = []
     for t in transposed:
         jaxpr = t.staged.jaxpr
-        filled, _ = fill_zeros(avals, jaxpr.outs, t.nonzero_out, present)
+        filled, _ = fill_zeros(avals, jaxpr.outs, t.nonzero_out, nonzero_out)
         branches.append(Staged(Jaxpr(jaxpr.in_binders, jaxpr.eqns, filled), t.staged.consts))
-    known = [x for x in rest if not isinstance(x, UndefinedPrimal)]
-    given = [ct for ct in cotangents if ct is not ZERO]
-    outs = iter(bind_branches(index, branches, [*known, *given]))
-    results = iter([next(outs) if has else ZERO for has in present])
-    return [None, *(next(results) if is_linear else None for is_linear in linear)]
+    outs = bind_branches(index, branches, [*defined(rest), *present(cotangents)])
+    return [None, *fill_list(linear, with_zeros(nonzero_out, outs), None)]
 
 
 @cond_p.def_batch

@@ -1,8 +1,6 @@
 """``scan``: a loop of known length with a state, an input and an output for every turn."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import compress
-from operator import not_
 from typing import Any, TypeVar
 
 import attrs
@@ -33,7 +31,7 @@ from tinyjax.core.jaxpr import (
     eval_jaxpr,
     subjaxprs,
 )
-from tinyjax.core.lists import split_list
+from tinyjax.core.lists import fill_list, partition_list, split_list
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
     STEPWISE,
@@ -55,6 +53,7 @@ from tinyjax.core.primitive import (
 from tinyjax.core.programs import INLINED
 from tinyjax.core.simplify import dce
 from tinyjax.core.staging import Staged, stage
+from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
@@ -249,10 +248,6 @@ def _start(
     ]
 
 
-def _present(tangents: Sequence[Tangent]) -> list[Array]:
-    return [t for t in tangents if t is not ZERO]
-
-
 def scan_body_jvp(
     params: ScanParams, nonzero: Sequence[bool]
 ) -> tuple[tuple[bool, ...], tuple[bool, ...], Staged]:
@@ -273,7 +268,7 @@ def scan_body_jvp(
 @scan_p.def_jvp
 def _scan_jvp(primals: Arrays, tangents: Tangents, params: ScanParams) -> JvpResult:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nonzero = [t is not ZERO for t in tangents]
+    nonzero = nonzeros(tangents)
     nz_consts, _, nz_xs = split_list(nonzero, k, m)
     num_ys = len(jaxpr.outs) - m
     nz_carry, nz_out, staged = scan_body_jvp(params, nonzero)
@@ -292,14 +287,13 @@ def _scan_jvp(primals: Arrays, tangents: Tangents, params: ScanParams) -> JvpRes
     t_consts, t_init, t_xs = split_list(tangents, k, m)
     outs = bind_scan(
         body,
-        [*staged.consts, *consts, *_present(t_consts)],
+        [*staged.consts, *consts, *present(t_consts)],
         [*init, *_start(init, t_init, nz_carry)],
-        [*xs, *_present(t_xs)],
+        [*xs, *present(t_xs)],
         params,
     )
     carry, carry_tangents, ys, ys_tangents = split_list(outs, m, sum(nz_carry), num_ys)
-    found = iter([*carry_tangents, *ys_tangents])
-    return [*carry, *ys], [next(found) if has else ZERO for has in nz_out]
+    return [*carry, *ys], with_zeros(nz_out, [*carry_tangents, *ys_tangents])
 
 
 def linearize_stacking(
@@ -381,14 +375,12 @@ def linearize_stacking(
     )
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        rest = iter(tangents)
-        const_tangents = [next(rest) for has in nz_consts if has]
-        given: list[Tangent] = [next(rest) if has else ZERO for has in nz_init]
+        t_consts, t_init, t_xs = split_list(tangents, sum(nz_consts), sum(nz_init))
         return bind_scan(
             tangent,
-            [*fixed, *const_tangents],
-            _start(init, given, nz_carry),
-            [*inputs, *stacks, *rest],
+            [*fixed, *t_consts],
+            _start(init, with_zeros(nz_init, t_init), nz_carry),
+            [*inputs, *stacks, *t_xs],
             params,
         )
 
@@ -433,7 +425,7 @@ def _scan_depends(params: ScanParams, given: tuple[bool, ...]) -> tuple[bool, ..
 @scan_p.def_transpose
 def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams) -> Cotangents:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    lin_consts, lin_init, lin_xs = split_list([type(x) is UndefinedPrimal for x in operands], k, m)
+    lin_consts, lin_init, lin_xs = split_list(are_undefined(operands), k, m)
 
     def of_body(carry: tuple[bool, ...]) -> Sequence[bool]:
         return depends(jaxpr, (*lin_consts, *carry, *lin_xs))[:m]
@@ -442,14 +434,9 @@ def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams
     lin_carry = fixed_point(lin_init, of_body)
     known, known_xs = _known_operands(operands, lin_carry, params)
     marks = (*lin_consts, *lin_carry, *lin_xs)
-    unknown_c, unknown_m, unknown_x = (
-        [*compress(part, part_marks)]
-        for part, part_marks in zip(
-            split_list(jaxpr.in_binders, k, m), (lin_consts, lin_carry, lin_xs), strict=True
-        )
-    )
-    known_binders = compress(jaxpr.in_binders, map(not_, marks))
-    ordered = Jaxpr((*known_binders, *unknown_c, *unknown_m, *unknown_x), jaxpr.eqns, jaxpr.outs)
+    known_binders, unknown = partition_list(marks, jaxpr.in_binders)
+    unknown_c, unknown_m, unknown_x = split_list(unknown, sum(lin_consts), sum(lin_carry))
+    ordered = Jaxpr((*known_binders, *unknown), jaxpr.eqns, jaxpr.outs)
     ct_carry, ct_ys = split_list(cotangents, m)
     given_ys = [ct is not ZERO for ct in ct_ys]
 
@@ -457,11 +444,7 @@ def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams
         fixed, sums, state, slices, parts = split_list(
             args, len(known), len(unknown_c), len(unknown_m), len(known_xs)
         )
-        into_state, into_ys = iter(state), iter(parts)
-        given: list[Tangent] = [
-            *(next(into_state) if is_linear else ZERO for is_linear in lin_carry),
-            *(next(into_ys) if has else ZERO for has in given_ys),
-        ]
+        given = [*with_zeros(lin_carry, state), *with_zeros(given_ys, parts)]
         found = backward_pass(ordered, [*fixed, *slices], given)
         into_c, into_m, into_x = split_list(found, len(unknown_c), len(unknown_m))
         return [
@@ -488,15 +471,15 @@ def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams
             *(_instantiate(ZERO, v) for v in unknown_c),
             *map(_instantiate, linear_cts, unknown_m),
         ],
-        [*known_xs, *_present(ct_ys)],
+        [*known_xs, *present(ct_ys)],
         attrs.evolve(params, reverse=not params.reverse),
     )
-    into_c, into_m, into_x = map(iter, split_list(outs, len(unknown_c), len(unknown_m)))
-    into_init = [next(into_m) if is_linear else None for is_linear in lin_carry]
+    into_c, into_m, into_x = split_list(outs, len(unknown_c), len(unknown_m))
+    into_init = fill_list(lin_carry, into_m, None)
     return [
-        *[next(into_c) if is_linear else None for is_linear in lin_consts],
+        *fill_list(lin_consts, into_c, None),
         *[ct if is_linear else None for ct, is_linear in zip(into_init, lin_init, strict=True)],
-        *[next(into_x) if is_linear else None for is_linear in lin_xs],
+        *fill_list(lin_xs, into_x, None),
     ]
 
 
@@ -509,8 +492,7 @@ def _known_operands(
     """
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     consts, carry, xs = split_list(operands, k, m)
-    known = [x for x in consts if not isinstance(x, UndefinedPrimal)]
-    known_xs = [x for x in xs if not isinstance(x, UndefinedPrimal)]
+    known, known_xs = defined(consts), defined(xs)
     first = [
         x
         for x, is_linear in zip(carry, lin_carry, strict=True)
@@ -518,7 +500,7 @@ def _known_operands(
     ]
     if not first:
         return known, known_xs
-    marks = [isinstance(x, UndefinedPrimal) for x in operands]
+    marks = [*are_undefined(operands)]
     marks[k : k + m] = lin_carry
     linear: set[Atom] = {v for v, mark in zip(jaxpr.in_binders, marks, strict=True) if mark}
     eqns = []

@@ -39,6 +39,7 @@ from tinyjax.core.primitive import (
     Tangents,
 )
 from tinyjax.core.staging import Staged, stage
+from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
@@ -171,7 +172,7 @@ def body_jvp(
 
 @while_p.def_jvp
 def _while_jvp(primals: Arrays, tangents: Tangents, params: WhileParams) -> JvpResult:
-    nz_other, nz_state, staged = body_jvp(params, [t is not ZERO for t in tangents])
+    nz_other, nz_state, staged = body_jvp(params, nonzeros(tangents))
     fixed, other, state = split_list(primals, params.num_condition, params.num_body)
     _, t_other, t_state = split_list(tangents, params.num_condition, params.num_body)
     # from (consts, state, their tangents) to consts and state each with their tangents
@@ -195,12 +196,12 @@ def _while_jvp(primals: Arrays, tangents: Tangents, params: WhileParams) -> JvpR
         condition,
         fixed,
         body,
-        [*staged.consts, *other, *(t for t in t_other if t is not ZERO)],
+        [*staged.consts, *other, *present(t_other)],
         [*state, *state_tangents],
         params.checkpoints,
     )
-    rest = iter(outs[len(state) :])
-    return outs[: len(state)], [next(rest) if has else ZERO for has in nz_state]
+    n = len(state)
+    return outs[:n], with_zeros(nz_state, outs[n:])
 
 
 @while_p.def_batch

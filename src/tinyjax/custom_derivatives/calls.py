@@ -19,6 +19,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.closures import each_searched_once, holds_tracer, tracers_in
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.lists import partition_list
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
     STEPWISE,
@@ -37,6 +38,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.programs import INLINED
 from tinyjax.core.staging import stage
+from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import (
     BatchingRule,
     CustomCall,
@@ -48,7 +50,7 @@ from tinyjax.core.trace import (
 )
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import DifferentiationError
-from tinyjax.primitives.rules import instantiate
+from tinyjax.primitives.rules import instantiate_all
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_flat
@@ -213,35 +215,32 @@ def _stage_rule(
     results; unless the rule itself computes both with one program.
     """
     nonzero = [is_inexact(a.dtype) for a in avals]
-    split: list[tuple[int, list[bool], Jaxpr]] = []
+    split: list[tuple[int, tuple[bool, ...], Jaxpr]] = []
 
     def run(*primals: Array) -> list[Array]:
         linear = linear_trace()
-        inputs = iter(linear.new_inputs([a for a, has in zip(avals, nonzero, strict=True) if has]))
-        given = [next(inputs) if has else ZERO for has in nonzero]
+        given = with_zeros(nonzero, linear.new_inputs(partition_list(nonzero, avals)[1]))
         with Running(linear):
             outs, tangents = jvp(primals, given)
             if any(linear.owns(out) for out in outs):
                 return []
-            recorded = linear.build([t for t in tangents if t is not ZERO])
-        split.append((len(outs), [t is not ZERO for t in tangents], recorded.jaxpr))
+            recorded = linear.build(present(tangents))
+        split.append((len(outs), nonzeros(tangents), recorded.jaxpr))
         return [*outs, *recorded.consts]
 
     staged = stage(run, avals)
     if not split:
         return _stage_joined(jvp, avals, skip)
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
-    num_outs, present, tangent = split[0]
+    num_outs, nonzero_out, tangent = split[0]
 
     def rule(
         consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
     ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         found = eval_jaxpr(jaxpr, [*consts[skip:], *primals])
-        given = [
-            instantiate(t, p) for t, p, has in zip(tangents, primals, nonzero, strict=True) if has
-        ]
-        rest = iter(eval_jaxpr(tangent, [*found[num_outs:], *given]))
-        return found[:num_outs], [next(rest) if has else ZERO for has in present]
+        _, given = partition_list(nonzero, instantiate_all(tangents, avals))
+        outs = eval_jaxpr(tangent, [*found[num_outs:], *given])
+        return found[:num_outs], with_zeros(nonzero_out, outs)
 
     return rule, staged.consts
 
@@ -251,27 +250,25 @@ def _stage_joined(
 ) -> tuple[ClosedJvp, tuple[Array, ...]]:
     """As ``_stage_rule``, results and tangents together."""
     nonzero = [is_inexact(a.dtype) for a in avals]
-    present: list[bool] = []
+    nonzero_out: list[bool] = []
 
     def run(*values: Array) -> list[Array]:
-        primals, rest = values[: len(avals)], iter(values[len(avals) :])
-        outs, tangents = jvp(primals, [next(rest) if has else ZERO for has in nonzero])
-        present[:] = [t is not ZERO for t in tangents]
-        return [*outs, *(t for t in tangents if t is not ZERO)]
+        n = len(avals)
+        outs, tangents = jvp(values[:n], with_zeros(nonzero, values[n:]))
+        nonzero_out[:] = nonzeros(tangents)
+        return [*outs, *present(tangents)]
 
-    staged = stage(run, [*avals, *(a for a, has in zip(avals, nonzero, strict=True) if has)])
+    staged = stage(run, [*avals, *partition_list(nonzero, avals)[1]])
 
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
 
     def rule(
         consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
     ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        given = [
-            instantiate(t, p) for t, p, has in zip(tangents, primals, nonzero, strict=True) if has
-        ]
+        _, given = partition_list(nonzero, instantiate_all(tangents, avals))
         outs = eval_jaxpr(jaxpr, [*consts[skip:], *primals, *given])
-        rest = iter(outs[len(present) :])
-        return outs[: len(present)], [next(rest) if has else ZERO for has in present]
+        n = len(nonzero_out)
+        return outs[:n], with_zeros(nonzero_out, outs[n:])
 
     return rule, staged.consts
 

@@ -19,8 +19,8 @@ from tinyjax.core.primitive import (
     Primitive,
     Tangent,
     Tangents,
-    UndefinedPrimal,
 )
+from tinyjax.core.tangents import defined, nonzeros, of_undefined, present, with_zeros
 from tinyjax.core.trace import bind
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.broadcast import reduce_sum
@@ -87,14 +87,10 @@ def _tangent_transpose(
     cotangents: Tangents, operands: Operands, params: PullBackParams
 ) -> Cotangents:
     n = params.num_residuals
-    residuals = [x for x in operands[:n] if not isinstance(x, UndefinedPrimal)]
+    residuals = defined(operands[:n])
     assert len(residuals) == n, "residuals are no tangents"
     found = params.backward(residuals, cotangents)
-    # a linear operand that has a value is a zero that was made for the operand's sake
-    return [None] * n + [
-        ct if isinstance(x, UndefinedPrimal) else None
-        for x, ct in zip(operands[n:], found, strict=True)
-    ]
+    return [*[None] * n, *of_undefined(operands[n:], found)]
 
 
 @custom_vjp_tangent_p.def_batch
@@ -110,23 +106,22 @@ def _tangent_batch(
         return mul(ct, full_like(ct, size)) if axis is None else reduce_sum(ct, (axis,))
 
     def backward(residuals: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Tangent]:
-        nonzero = [ct is not ZERO for ct in cotangents]
-        present: list[bool] = []
+        nonzero = nonzeros(cotangents)
+        nonzero_out: list[bool] = []
 
         def run(*operands: Array) -> list[Array]:
-            rest = iter(operands[n:])
-            found = params.backward(operands[:n], [next(rest) if has else ZERO for has in nonzero])
-            present[:] = [ct is not ZERO for ct in found]
-            return [ct for ct in found if ct is not ZERO]
+            found = params.backward(operands[:n], with_zeros(nonzero, operands[n:]))
+            nonzero_out[:] = nonzeros(found)
+            return present(found)
 
-        given = [ct for ct in cotangents if ct is not ZERO]
+        given = present(cotangents)
         outs, out_axes = batch_flat(
             run, mapped, [*residuals, *given], [*axes[:n], *([0] * len(given))]
         )
         pairs = iter(zip(outs, out_axes, strict=True))
         return [
             gather(*next(pairs), axis) if has else ZERO
-            for has, axis in zip(present, axes[n:], strict=True)
+            for has, axis in zip(nonzero_out, axes[n:], strict=True)
         ]
 
     out_avals = tuple(batched_aval(a, 0, size) for a in params.out_avals)

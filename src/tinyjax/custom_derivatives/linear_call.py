@@ -13,6 +13,7 @@ from tinyjax import tree
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.jaxpr import eval_jaxpr
+from tinyjax.core.lists import split_list
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
     STEPWISE,
@@ -25,6 +26,7 @@ from tinyjax.core.primitive import (
     Tangents,
 )
 from tinyjax.core.staging import stage
+from tinyjax.core.tangents import present, with_zeros
 from tinyjax.core.trace import bind
 from tinyjax.primitives.rules import add_arrays, instantiate
 from tinyjax.stablehlo.lowering import Lowering
@@ -130,13 +132,11 @@ def _call_linearize(
         list(nonzero[:n]),
     )
     own = any(nonzero[n:])
-    present = [own or has for has in change.nonzero_out]
+    nonzero_out = [own or has for has in change.nonzero_out]
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        rest = iter(tangents)
-        of_residuals = [next(rest) for has in nonzero[:n] if has]
-        of_operands: list[Tangent] = [next(rest) if has else ZERO for has in nonzero[n:]]
-        found = _add_own(primals, of_operands, change.apply(of_residuals), params)
-        return [t for t in found if t is not ZERO]
+        of_residuals, of_operands = split_list(tangents, sum(nonzero[:n]))
+        own_tangents = with_zeros(nonzero[n:], of_operands)
+        return present(_add_own(primals, own_tangents, change.apply(of_residuals), params))
 
-    return outs, present, tangent_map
+    return outs, nonzero_out, tangent_map

@@ -15,8 +15,10 @@ from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path
 from tinyjax.core.closures import holds_tracer
 from tinyjax.core.integers import integers
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.lists import fill_list, partition_list
 from tinyjax.core.primitive import ZERO, MappedAxis, Tangent
 from tinyjax.core.staging import stage
+from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import at_own_lines, bind, current_trace
 from tinyjax.custom_derivatives.calls import Call
 from tinyjax.custom_derivatives.cotangents import (
@@ -29,7 +31,7 @@ from tinyjax.dtypes import is_inexact, kind
 from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.rules import add_arrays, instantiate
+from tinyjax.primitives.rules import add_arrays, instantiate_all
 from tinyjax.tree import Partial, PyTreeDef
 
 P = ParamSpec("P")
@@ -523,17 +525,15 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                     pull_back, [x.aval for x in residuals], [x.aval for x in outs]
                 )
                 residuals += consts
-            directions = [
-                instantiate(t, p)
-                for p, t in zip(primals, tangents, strict=True)
-                if is_inexact(p.dtype)
-            ]
-            out_avals = tuple(out.aval for out, has in zip(outs, has_tangent, strict=True) if has)
+            avals = [p.aval for p in primals]
+            marks = [is_inexact(aval.dtype) for aval in avals]
+            _, given = partition_list(marks, instantiate_all(tangents, avals))
+            out_avals = tuple([out.aval for out in partition_list(has_tangent, outs)[1]])
             params = PullBackParams(
                 pull_back, len(residuals), out_avals, describe_function(self.fun)
             )
-            found = iter(bind(custom_vjp_tangent_p, (*residuals, *directions), params))
-            return outs, [next(found) if has else ZERO for has in has_tangent]
+            found = bind(custom_vjp_tangent_p, (*residuals, *given), params)
+            return outs, with_zeros(has_tangent, found)
 
         return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds, reverse=True)
 
@@ -554,15 +554,16 @@ def _backward(
     assert out_tree is not None, "the result has been flattened"
 
     def pull_back(residuals: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Tangent]:
-        rest = iter(cotangents)
+        marks = [is_inexact(a.dtype) for a in out_avals]
         given = [
-            _filled(a, next(rest) if is_inexact(a.dtype) else ZERO, symbolic) for a in out_avals
+            _filled(a, ct, symbolic)
+            for a, ct in zip(out_avals, fill_list(marks, cotangents, ZERO), strict=True)
         ]
         found = at_own_lines(
             bwd,
             *static,
             tree.unflatten(saved_tree, residuals),
-            tree.unflatten(out_tree, given),
+            tree.unflatten(out_tree, list(given)),
         )
         leaves = _cotangent_leaves(found, in_tree, bwd, name)
         return [
@@ -579,12 +580,12 @@ def _closed(
 ) -> tuple[Backward, Sequence[Array]]:
     """Stage a backward rule; return it as one of more residuals: what it closes over."""
     cotangents = [a for a in outs if is_inexact(a.dtype)]
-    present: list[bool] = []
+    nonzero_out: list[bool] = []
 
     def run(*values: Array) -> list[Array]:
         found = pull_back(values[: len(residuals)], values[len(residuals) :])
-        present[:] = [ct is not ZERO for ct in found]
-        return [ct for ct in found if ct is not ZERO]
+        nonzero_out[:] = nonzeros(found)
+        return present(found)
 
     staged = stage(run, [*residuals, *cotangents])
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
@@ -592,8 +593,7 @@ def _closed(
     def closed(values: Sequence[Array], given: Sequence[Tangent]) -> list[Tangent]:
         own, consts = values[: len(residuals)], values[len(residuals) :]
         filled = [_filled(a, ct) for a, ct in zip(cotangents, given, strict=True)]
-        found = iter(eval_jaxpr(jaxpr, [*consts, *own, *filled]))
-        return [next(found) if has else ZERO for has in present]
+        return with_zeros(nonzero_out, eval_jaxpr(jaxpr, [*consts, *own, *filled]))
 
     return closed, staged.consts
 

@@ -11,12 +11,11 @@ import attrs
 from tinyjax import tree, xla
 from tinyjax.api import vjp
 from tinyjax.control_flow import map_
-from tinyjax.core.array import Array, splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.primitive import (
-    ZERO,
     Arrays,
     Avals,
     BatchAxes,
@@ -28,16 +27,16 @@ from tinyjax.core.primitive import (
     Params,
     Primitive,
     Tangents,
-    UndefinedPrimal,
 )
 from tinyjax.core.staging import stage
+from tinyjax.core.tangents import defined, of_undefined, with_zeros
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, DifferentiationError, ExportError
 from tinyjax.export.format import Content, decode, encode
 from tinyjax.frames import describe_function
 from tinyjax.jit import JitFunction, JitParams, jit, jit_p
-from tinyjax.primitives.rules import instantiate
+from tinyjax.primitives.rules import instantiate, instantiate_all
 from tinyjax.primitives.shape import moveaxis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -123,8 +122,8 @@ def _call_jvp(primals: Arrays, tangents: Tangents, params: CallExportedParams) -
     ]
     out_avals = tuple([a for a in program.out_avals if is_inexact(a.dtype)])
     map_params = ExportedTangentParams(program.name, program.vjp, len(args), out_avals)
-    found = iter(bind(exported_tangent_p, (*args, *given), map_params))
-    return outs, [next(found) if is_inexact(a.dtype) else ZERO for a in program.out_avals]
+    found = bind(exported_tangent_p, (*args, *given), map_params)
+    return outs, with_zeros([is_inexact(a.dtype) for a in program.out_avals], found)
 
 
 @call_exported_p.def_batch
@@ -204,18 +203,11 @@ def _tangent_batch(
 def _tangent_transpose(
     cotangents: Tangents, operands: Operands, params: ExportedTangentParams
 ) -> Cotangents:
-    args = [x for x in operands[: params.num_args] if not isinstance(x, UndefinedPrimal)]
-    assert len(args) == params.num_args, "the program's arguments are no tangents"
-    given = [
-        splat(0, aval) if ct is ZERO else ct
-        for ct, aval in zip(cotangents, params.out_avals, strict=True)
-    ]
-    found = params.vjp().call(*args, *given)
-    # a linear operand that has a value is a zero that was made for the operand's sake
-    return [None] * len(args) + [
-        ct if isinstance(x, UndefinedPrimal) else None
-        for x, ct in zip(operands[len(args) :], found, strict=True)
-    ]
+    n = params.num_args
+    args = defined(operands[:n])
+    assert len(args) == n, "the program's arguments are no tangents"
+    found = params.vjp().call(*args, *instantiate_all(cotangents, params.out_avals))
+    return [*[None] * n, *of_undefined(operands[n:], found)]
 
 
 @lru_cache(maxsize=256)

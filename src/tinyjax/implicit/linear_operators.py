@@ -14,11 +14,12 @@ import attrs
 
 from tinyjax import tree
 from tinyjax.control_flow.common import stage_function
-from tinyjax.core.array import Array, splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path, split_aux
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.lists import split_list
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
     STEPWISE,
@@ -36,19 +37,20 @@ from tinyjax.core.primitive import (
     Primitive,
     Tangent,
     Tangents,
-    UndefinedPrimal,
 )
 from tinyjax.core.staging import Staged, close_over, stage
+from tinyjax.core.tangents import defined, of_undefined, present, with_zeros
 from tinyjax.core.trace import Running, bind
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
 from tinyjax.implicit.vectors import strong
 from tinyjax.primitives.elementwise import convert_element_type, neg
-from tinyjax.primitives.rules import add_arrays, instantiate, not_linear
-from tinyjax.primitives.shape import full, move_batch_axis
+from tinyjax.primitives.rules import add_arrays, instantiate, instantiate_all, not_linear
+from tinyjax.primitives.shape import move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_jaxpr
+from tinyjax.transforms.calls import inline
 from tinyjax.transforms.jvp import jvp_flat
 from tinyjax.transforms.linearize import linear_trace, linearize_flat
 from tinyjax.transforms.transpose import transpose_jaxpr
@@ -151,16 +153,14 @@ def _solve_linearize(
         lambda *cs: eval_jaxpr(params.matvec, [*cs, *x]), consts, list(nonzero[:n])
     )
     some = any(change.nonzero_out) or any(nonzero[n:])
-    present = [some] * k + [False] * (len(outs) - k)
+    nonzero_out = [some] * k + [False] * (len(outs) - k)
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        rest = iter(tangents)
-        of_consts = [next(rest) for has in nonzero[:n] if has]
-        of_b: list[Tangent] = [next(rest) if has else ZERO for has in nonzero[n:]]
-        found = _tangent_solution(primals, of_b, change.apply(of_consts), params)
-        return [t for t in found if t is not ZERO]
+        of_consts, of_b = split_list(tangents, sum(nonzero[:n]))
+        right = with_zeros(nonzero[n:], of_b)
+        return present(_tangent_solution(primals, right, change.apply(of_consts), params))
 
-    return outs, present, tangent_map
+    return outs, nonzero_out, tangent_map
 
 
 def transposed(matvec: Jaxpr, num_consts: int) -> Staged:
@@ -173,11 +173,8 @@ def transposed(matvec: Jaxpr, num_consts: int) -> Staged:
         avals = matvec.in_avals
 
         def run(*args: Array) -> list[Array]:
-            outs = iter(eval_jaxpr(found.staged.jaxpr, [*found.staged.consts, *args]))
-            return [
-                next(outs) if has else full(aval.shape, 0, aval.dtype)
-                for has, aval in zip(found.nonzero_out, avals[num_consts:], strict=True)
-            ]
+            outs = with_zeros(found.nonzero_out, inline(found.staged, args))
+            return instantiate_all(outs, avals[num_consts:])
 
         return stage(run, [*avals[:num_consts], *matvec.out_avals])
 
@@ -205,7 +202,7 @@ def _solve_transpose(
     cotangents: Tangents, operands: Operands, params: LinearSolveParams
 ) -> Cotangents:
     n = params.num_consts
-    consts = [x for x in operands[:n] if not isinstance(x, UndefinedPrimal)]
+    consts = defined(operands[:n])
     if len(consts) < n:
         raise not_linear("custom_linear_solve", "its matrix")
     if params.transpose_solve is None:
@@ -214,10 +211,7 @@ def _solve_transpose(
             "vjp, jacrev) needs. Give it one, or say symmetric=True if the matrix is symmetric."
         )
     params = _without_aux(params)
-    given = [
-        splat(0, b.aval) if ct is ZERO else ct
-        for ct, b in zip(cotangents[: params.size], operands[n:], strict=True)
-    ]
+    given = instantiate_all(cotangents[: params.size], [b.aval for b in operands[n:]])
     assert params.transpose_solve is not None, "asked above"
     found = _bind_staged(
         transposed(params.matvec, n),
@@ -226,11 +220,7 @@ def _solve_transpose(
         [*consts, *given],
         n,
     )
-    # a linear operand that has a value is a zero that was made for the operand's sake
-    return [None] * n + [
-        ct if isinstance(x, UndefinedPrimal) else None
-        for x, ct in zip(operands[n:], found, strict=True)
-    ]
+    return [*[None] * n, *of_undefined(operands[n:], found)]
 
 
 @custom_linear_solve_p.def_batch

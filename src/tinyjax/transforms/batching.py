@@ -19,8 +19,10 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.closures import holds_tracer, tracers_in
 from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
+from tinyjax.core.lists import partition_list
 from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.staging import Staged, extend, stage
+from tinyjax.core.tangents import with_zeros
 from tinyjax.core.trace import (
     EVAL,
     BatchingRule,
@@ -481,11 +483,11 @@ def _probe(call: CustomCall, args: Sequence[Array], pattern: _Pattern) -> bool:
         nonzero = [is_inexact(a.dtype) for a in avals]
 
         def run(*values: Array) -> Sequence[Array]:
-            rest = iter(values[len(avals) :])
+            n = len(avals)
             assert jvp is not None, "asked only where there is a rule"
-            return jvp(values[: len(avals)], [next(rest) if has else ZERO for has in nonzero])[0]
+            return jvp(values[:n], with_zeros(nonzero, values[n:]))[0]
 
-        stage(run, [*avals, *(a for a, has in zip(avals, nonzero, strict=True) if has)])
+        stage(run, [*avals, *partition_list(nonzero, avals)[1]])
     except Exception:  # it is told when a derivative is wanted
         return False
     finally:

@@ -14,6 +14,7 @@ import attrs
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.lists import fill_list
 from tinyjax.core.primitive import (
     STEPWISE,
     Arrays,
@@ -94,8 +95,7 @@ def transpose_of_call(
     """Apply the transpose of a program."""
     transposed = transpose_jaxpr(jaxpr, are_undefined(operands), nonzeros(cotangents))
     outs = apply(transposed.staged, [*defined(operands), *present(cotangents)])
-    results = iter(with_zeros(transposed.nonzero_out, outs))
-    return [next(results) if linear else None for linear in are_undefined(operands)]
+    return fill_list(are_undefined(operands), with_zeros(transposed.nonzero_out, outs), None)
 
 
 def def_call(

@@ -14,8 +14,10 @@ from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, eval_jaxpr, zero_literal
+from tinyjax.core.lists import partition_list
 from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.staging import Staged, StagingTracer, stage
+from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import (
     CustomCall,
     Running,
@@ -227,9 +229,8 @@ def linearize_rule(
     """Apply a ``linearize`` rule as though it were a ``jvp`` rule."""
     rule = primitive.rules.linearize
     assert rule is not None, "asked only where there is a rule"
-    primals_out, nonzero, tangent_map = rule(primals, [t is not ZERO for t in tangents], params)
-    found = iter(tangent_map([t for t in tangents if t is not ZERO]))
-    return primals_out, [next(found) if has else ZERO for has in nonzero]
+    primals_out, nonzero, tangent_map = rule(primals, nonzeros(tangents), params)
+    return primals_out, with_zeros(nonzero, tangent_map(present(tangents)))
 
 
 def jvp_flat(
@@ -282,28 +283,27 @@ def jvp_jaxpr(
     """
 
     def make() -> tuple[Staged, tuple[bool, ...]]:
-        present: list[tuple[bool, ...]] = []
+        found: list[tuple[bool, ...]] = []
 
         def run(*args: Array) -> list[Array]:
-            primals, rest = args[: len(nonzero)], iter(args[len(nonzero) :])
-            tangents = [next(rest) if has else ZERO for has in nonzero]
-            outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, xs), primals, tangents)
-            present.append(tuple(t is not ZERO for t in out_tangents))
-            return [*outs, *(t for t in out_tangents if t is not ZERO)]
+            n = len(nonzero)
+            tangents = with_zeros(nonzero, args[n:])
+            outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, xs), args[:n], tangents)
+            found.append(nonzeros(out_tangents))
+            return [*outs, *present(out_tangents)]
 
-        avals = jaxpr.in_avals
-        tangent_avals = [a.tangent() for a, has in zip(avals, nonzero, strict=True) if has]
-        staged = stage(run, [*avals, *tangent_avals])
-        return staged, present[0]
+        _, chosen = partition_list(nonzero, jaxpr.in_avals)
+        staged = stage(run, [*jaxpr.in_avals, *(aval.tangent() for aval in chosen)])
+        return staged, found[0]
 
     plain = jaxpr.derive(("jvp", nonzero), make)
-    staged, present = plain
-    if wanted is None or not lacking(present, wanted):
+    staged, nonzero_out = plain
+    if wanted is None or not lacking(nonzero_out, wanted):
         return plain
 
     def fill() -> tuple[Staged, tuple[bool, ...]]:
-        program, n = staged.jaxpr, len(present)
-        outs, tangents = fill_zeros(jaxpr.out_avals, program.outs[n:], present, wanted)
+        program, n = staged.jaxpr, len(nonzero_out)
+        outs, tangents = fill_zeros(jaxpr.out_avals, program.outs[n:], nonzero_out, wanted)
         filled = Jaxpr(program.in_binders, program.eqns, (*program.outs[:n], *outs))
         return Staged(filled, staged.consts), tangents
 

@@ -16,8 +16,10 @@ import attrs
 from tinyjax.config import settings
 from tinyjax.core.array import Array, splat
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
+from tinyjax.core.lists import fill_list, partition_list
 from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.staging import FEW, Recorder, Staged, StagingTracer, stage
+from tinyjax.core.tangents import present, with_zeros
 from tinyjax.core.trace import (
     CustomCall,
     DerivativeRule,
@@ -131,8 +133,8 @@ class Linearized:
 
     def apply(self, tangents: Sequence[Array]) -> list[Tangent]:
         """Apply the tangent map to the tangents of the arguments that have one."""
-        outs = iter(eval_jaxpr(self.jaxpr, [*self.residuals, *tangents]))
-        return [next(outs) if has else ZERO for has in self.nonzero_out]
+        outs = eval_jaxpr(self.jaxpr, [*self.residuals, *tangents])
+        return with_zeros(self.nonzero_out, outs)
 
     def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
         """Apply the transpose of the tangent map to one cotangent per result.
@@ -142,16 +144,14 @@ class Linearized:
         """
         jaxpr, n = self.jaxpr, len(self.residuals)
         # every equation was recorded because it depends on a tangent
-        found = iter(
-            pull_back(
-                jaxpr.eqns,
-                dict(zip(jaxpr.in_binders, self.residuals, strict=False)),
-                jaxpr.in_binders[n:],
-                jaxpr.outs,
-                [ct for ct, has in zip(cotangents, self.nonzero_out, strict=True) if has],
-            )
+        found = pull_back(
+            jaxpr.eqns,
+            dict(zip(jaxpr.in_binders, self.residuals, strict=False)),
+            jaxpr.in_binders[n:],
+            jaxpr.outs,
+            partition_list(self.nonzero_out, cotangents)[1],
         )
-        return [next(found) if has else ZERO for has in self.nonzero_in]
+        return fill_list(self.nonzero_in, found, ZERO)
 
 
 def linearize_flat(
@@ -176,18 +176,17 @@ def linearize_flat(
             for i, primal in enumerate(primals)
         ]
     )
-    tangents = iter(
-        linear.new_inputs([x.aval for x, has in zip(primals, nonzero_in, strict=True) if has])
-    )
+    chosen_primals = partition_list(nonzero_in, primals)[1]
+    tangents = with_zeros(nonzero_in, linear.new_inputs([x.aval for x in chosen_primals]))
     with Running(trace):
         outs = fun(
             *[
-                JVPTracer(trace, primal, next(tangents)) if has else primal
-                for primal, has in zip(primals, nonzero_in, strict=True)
+                primal if tangent is ZERO else JVPTracer(trace, primal, tangent)
+                for primal, tangent in zip(primals, tangents, strict=True)
             ]
         )
         pairs = [trace.split(out) for out in outs]
-    staged = linear.build([tangent for _, tangent in pairs if tangent is not ZERO])
+    staged = linear.build(present([tangent for _, tangent in pairs]))
     linear.live = False
     if settings().check_leaks and user_fun is not None:
         check = leak_check(trace, fun)

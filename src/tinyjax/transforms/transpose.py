@@ -8,8 +8,6 @@ variable are added.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import compress
-from operator import not_
 from typing import Final, Self
 
 import attrs
@@ -17,8 +15,10 @@ import attrs
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
+from tinyjax.core.lists import partition_list
 from tinyjax.core.primitive import ZERO, Cotangents, Operands, Tangent, Tangents, UndefinedPrimal
 from tinyjax.core.staging import Staged, stage
+from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import current_trace, evaluated_source, set_evaluated_source, stand_in
 from tinyjax.frames import user_source
 from tinyjax.primitives.rules import add_arrays
@@ -202,22 +202,20 @@ def transpose_jaxpr(
     """
 
     def make() -> Transposed:
-        present: list[tuple[bool, ...]] = []
-        # residuals may be many, and these are done in C; a branch has other branches', unused
-        known = [*compress(jaxpr.in_binders, map(not_, linear))]
-        unknown = [*compress(jaxpr.in_binders, linear)]
+        found: list[tuple[bool, ...]] = []
+        # a branch has other branches' residuals, unused
+        known, unknown = partition_list(linear, jaxpr.in_binders)
         used = set[Atom](jaxpr.outs).union(*(eqn.inputs for eqn in jaxpr.eqns))
         read = known if used.issuperset(known) else [v for v in known if v in used]
         ordered = Jaxpr((*read, *unknown), jaxpr.eqns, jaxpr.outs)
 
         def run(*args: Array) -> list[Array]:
-            residuals, rest = args[: len(read)], iter(args[len(read) :])
-            cotangents = [next(rest) if has else ZERO for has in nonzero]
-            outs = backward_pass(ordered, residuals, cotangents)
-            present.append(tuple(out is not ZERO for out in outs))
-            return [out for out in outs if out is not ZERO]
+            n = len(read)
+            outs = backward_pass(ordered, args[:n], with_zeros(nonzero, args[n:]))
+            found.append(nonzeros(outs))
+            return present(outs)
 
-        out_avals = [aval for aval, has in zip(jaxpr.out_avals, nonzero, strict=True) if has]
+        _, out_avals = partition_list(nonzero, jaxpr.out_avals)
         staged = stage(run, [*[v.aval for v in read], *out_avals])
         if len(read) < len(known):
             program, consts = staged.jaxpr, len(staged.consts)
@@ -225,6 +223,6 @@ def transpose_jaxpr(
             binders = [next(own) if v in used else Var(v.aval) for v in known]
             binders = [*program.in_binders[:consts], *binders, *own]
             staged = Staged(Jaxpr(tuple(binders), program.eqns, program.outs), staged.consts)
-        return Transposed(staged, present[0])
+        return Transposed(staged, found[0])
 
     return jaxpr.derive(("transpose", linear, nonzero), make)
