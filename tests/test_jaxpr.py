@@ -19,6 +19,7 @@ import tinyjax.numpy as jnp
 from tinyjax import Array, config, grad, jit, jvp, make_jaxpr, vmap
 from tinyjax.core.array import ConcreteArray, scalar
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.dependence import dce
 from tinyjax.core.encoding import encode
 from tinyjax.core.jaxpr import (
     Jaxpr,
@@ -31,7 +32,7 @@ from tinyjax.core.jaxpr import (
     typecheck_jaxpr,
 )
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
-from tinyjax.core.simplify import cse, dce, inline_literals
+from tinyjax.core.simplify import cse, inline_literals
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1
 from tinyjax.errors import ArgumentError, JaxprTypeError

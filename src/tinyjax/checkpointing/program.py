@@ -7,6 +7,7 @@ import attrs
 
 from tinyjax.checkpointing.policies import Policy, PolicySaveable
 from tinyjax.core.array import Array
+from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
@@ -21,7 +22,6 @@ from tinyjax.dtypes import kind
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.calls import def_call
-from tinyjax.transforms.dependence import prune
 from tinyjax.transforms.linearize import linearize_jaxpr
 from tinyjax.transforms.rematerialize import split_jaxpr
 
@@ -181,7 +181,7 @@ def _linearize(jaxpr: Jaxpr, nonzero: tuple[bool, ...], policy: Policy) -> _Line
         linearized = linearize_jaxpr(jaxpr, nonzero)
         primal, consts = linearized.primal.jaxpr, linearized.primal.consts
         num_results = len(linearized.nonzero_out)
-        tangent = prune(linearized.tangent)
+        tangent = dce(linearized.tangent)
         mentioned = {x for eqn in tangent.eqns for x in eqn.inputs} | set(tangent.outs)
 
         # where a residual of the tangent map is found in the primal half
@@ -193,7 +193,7 @@ def _linearize(jaxpr: Jaxpr, nonzero: tuple[bool, ...], policy: Policy) -> _Line
                 residuals[var] = value
 
         split = split_jaxpr(primal, list(residuals.values()), PolicySaveable(policy))
-        forward = prune(
+        forward = dce(
             Jaxpr(primal.in_binders, split.forward, (*primal.outs[:num_results], *split.saved))
         )
 

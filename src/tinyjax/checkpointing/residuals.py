@@ -10,11 +10,11 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, argument_path, as_avals
 from tinyjax.core.jaxpr import Jaxpr, Var, subjaxprs
+from tinyjax.core.programs import CALLED
 from tinyjax.core.staging import stage
 from tinyjax.dtypes import DType
 from tinyjax.frames import Location
 from tinyjax.primitives.name import NameParams
-from tinyjax.transforms.dependence import CALLED
 from tinyjax.transforms.linearize import linearize_flat
 from tinyjax.transforms.rematerialize import SPLIT
 

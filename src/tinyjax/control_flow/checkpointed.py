@@ -25,10 +25,10 @@ from tinyjax.control_flow.schedule import Kept, Online, advance, integer, plus, 
 from tinyjax.control_flow.while_loop import WhileParams, body_jvp, while_p
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, stacked
+from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lists import partition_list, split_list
 from tinyjax.core.primitive import ZERO, Arrays, LinearizeResult, Tangent
-from tinyjax.core.simplify import dce
 from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.tangents import with_zeros
 from tinyjax.core.trace import bind

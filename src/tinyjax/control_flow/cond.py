@@ -21,6 +21,7 @@ from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
+from tinyjax.core.dependence import depends
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, zero_literal
 from tinyjax.core.lists import fill_list
 from tinyjax.core.lowering import lower_jaxpr
@@ -39,7 +40,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.programs import CHOICE
+from tinyjax.core.programs import CHOICE, DEPENDS
 from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
@@ -53,7 +54,6 @@ from tinyjax.primitives.shape import full, full_like, move_batch_axis, moveaxis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import batch_flat, batch_jaxpr
-from tinyjax.transforms.dependence import DEPENDS, depends
 from tinyjax.transforms.jvp import fill_zeros, jvp_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from tinyjax.transforms.transpose import transpose_jaxpr

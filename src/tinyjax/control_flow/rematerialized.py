@@ -20,10 +20,10 @@ from tinyjax.control_flow.common import fixed_point
 from tinyjax.control_flow.cond import CondParams, cond_p, share_slots
 from tinyjax.control_flow.scan import ScanParams, scan_p, varying
 from tinyjax.core.avals import stacked
+from tinyjax.core.dependence import dce, marked, prune_results, same_eqns, shorten
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
 from tinyjax.core.lists import split_list
-from tinyjax.core.simplify import dce
-from tinyjax.transforms.dependence import PRUNE, marked, prune_results, same_eqns, shorten
+from tinyjax.core.programs import PRUNE
 from tinyjax.transforms.rematerialize import (
     SPLIT,
     Saveable,

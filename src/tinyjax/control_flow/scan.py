@@ -21,6 +21,7 @@ from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray, rows, same_types, stacked
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
+from tinyjax.core.dependence import dce, dependents, depends, independent_part
 from tinyjax.core.jaxpr import (
     Atom,
     Jaxpr,
@@ -50,8 +51,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.programs import INLINED
-from tinyjax.core.simplify import dce
+from tinyjax.core.programs import DEPENDS, INLINED
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
@@ -72,7 +72,6 @@ from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import batch_jaxpr
-from tinyjax.transforms.dependence import DEPENDS, depends
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from tinyjax.transforms.transpose import backward_pass
@@ -402,12 +401,11 @@ def varying(jaxpr: Jaxpr, num_consts: int) -> set[Atom]:
     The results of nested programs count as such, since computing those outside as well would make
     nested loops twice as long at every level.
     """
-    varies: set[Atom] = set(jaxpr.in_binders[num_consts:])
-    for eqn in jaxpr.eqns:
-        own = any(x in varies for x in eqn.inputs)
-        if own or effects_of(eqn).any or subjaxprs(eqn.params):
-            varies.update(eqn.out_binders)
-    return varies
+    return dependents(
+        jaxpr.eqns,
+        jaxpr.in_binders[num_consts:],
+        lambda eqn: effects_of(eqn).any or subjaxprs(eqn.params),
+    )
 
 
 @scan_p.def_rule(DEPENDS)
@@ -502,14 +500,10 @@ def _known_operands(
         return known, known_xs
     marks = [*are_undefined(operands)]
     marks[k : k + m] = lin_carry
-    linear: set[Atom] = {v for v, mark in zip(jaxpr.in_binders, marks, strict=True) if mark}
-    eqns = []
-    for eqn in jaxpr.eqns:
-        if any(x in linear for x in eqn.inputs):
-            linear.update(eqn.out_binders)
-        else:
-            eqns.append(eqn)
-    binders = tuple([v for v, mark in zip(jaxpr.in_binders, marks, strict=True) if not mark])
+    linear = dependents(jaxpr.eqns, partition_list(marks, jaxpr.in_binders)[1])
+    parts = [independent_part(eqn, linear) for eqn in jaxpr.eqns]
+    eqns = [eqn for eqn in parts if eqn is not None]
+    binders = tuple(partition_list(marks, jaxpr.in_binders)[0])
     states = binders[len(known) : len(known) + len(first)]
     outs = [x for x, is_linear in zip(jaxpr.outs, lin_carry, strict=False) if not is_linear]
     forward = Jaxpr(binders, tuple(eqns), (*outs, *states))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.jaxpr import Jaxpr, JaxprEqn
 from tinyjax.core.primitive import RuleKey
 
 #: The rule of a primitive that stands for a program: returns it, of the parameters, or None where
@@ -19,3 +19,15 @@ CHOICE: Final[RuleKey[Callable[[tuple[Jaxpr, ...]], Any]]] = RuleKey("choice")
 #: The rule of a primitive whose result is its one operand in another form, at no cost: returns the
 #: parameters of two applications in one, of those of the first and of the second.
 VIEW: Final[RuleKey[Callable[[Any, Any], Any]]] = RuleKey("view")
+
+#: The rule of a primitive that does nothing but call the one jaxpr in its parameters: it returns
+#: the parameters with another jaxpr in its place.
+CALLED: Final[RuleKey[Callable[[Any, Jaxpr], Any]]] = RuleKey("called")
+
+#: The rule of a primitive with programs in its parameters that says, of the parameters and of which
+#: operands are marked, which results depend on those. Without one, and not called, all do.
+DEPENDS: Final[RuleKey[Callable[[Any, tuple[bool, ...]], tuple[bool, ...]]]] = RuleKey("depends")
+
+#: The rule of a primitive that can do without some of its results: an equation, and which are used.
+#: Only of those must what it returns be an equation.
+PRUNE: Final[RuleKey[Callable[[JaxprEqn, tuple[bool, ...]], JaxprEqn]]] = RuleKey("prune")

@@ -16,25 +16,6 @@ from tinyjax.core.encoding import encode
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects_of
 
 
-def dce(jaxpr: Jaxpr, used: Sequence[bool] | None = None) -> Jaxpr:
-    """Drop the equations that no result depends on and that have no effects.
-
-    Args:
-        jaxpr: the program; its parameters stay as they are.
-        used: which results to keep; all by default.
-    """
-    outs = tuple(
-        x for x, keep in zip(jaxpr.outs, used or [True] * len(jaxpr.outs), strict=True) if keep
-    )
-    live = {x for x in outs if isinstance(x, Var)}
-    eqns: list[JaxprEqn] = []
-    for eqn in reversed(jaxpr.eqns):
-        if any(var in live for var in eqn.out_binders) or effects_of(eqn).any:
-            eqns.append(eqn)
-            live.update(x for x in eqn.inputs if isinstance(x, Var))
-    return Jaxpr(jaxpr.in_binders, tuple(reversed(eqns)), outs)
-
-
 def cse(jaxpr: Jaxpr) -> Jaxpr:
     """Compute each expression once: of equal equations only the first stays.
 

@@ -29,6 +29,7 @@ from tinyjax.core.primitive import (
     Primitive,
     Tangents,
 )
+from tinyjax.core.programs import CALLED
 from tinyjax.core.staging import Staged, close_over
 from tinyjax.core.tangents import (
     are_undefined,
@@ -43,7 +44,6 @@ from tinyjax.errors import ArgumentError
 from tinyjax.primitives.rules import instantiate_all, not_linear
 from tinyjax.primitives.shape import move_batch_axis
 from tinyjax.transforms.batching import batch_jaxpr
-from tinyjax.transforms.dependence import CALLED
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.transpose import transpose_jaxpr
 

@@ -15,6 +15,7 @@ import attrs
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array, splat
+from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.lists import fill_list, partition_list
 from tinyjax.core.primitive import ZERO, Primitive, Tangent
@@ -30,7 +31,6 @@ from tinyjax.core.trace import (
     use_trace,
 )
 from tinyjax.dtypes import is_inexact
-from tinyjax.transforms.dependence import prune
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
 from tinyjax.transforms.transpose import pull_back
 
@@ -90,7 +90,7 @@ class LinearTrace(Recorder):
                 free.update(dict.fromkeys(x for x in eqn.inputs if isinstance(x, Var)))
                 for var in eqn.out_binders:
                     free.pop(var, None)
-        program = prune(Jaxpr(tuple(free), tuple(reversed(eqns)), results))
+        program = dce(Jaxpr(tuple(free), tuple(reversed(eqns)), results))
         values = dict(self.consts.values())
         with use_trace(self.parent):
             given = [values[v] if v in values else splat(0, v.aval) for v in free]

@@ -12,9 +12,10 @@ from typing import Final
 
 import attrs
 
+from tinyjax.core.dependence import same_eqns
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
 from tinyjax.core.primitive import RuleKey
-from tinyjax.transforms.dependence import CALLED, same_eqns
+from tinyjax.core.programs import CALLED
 
 #: Says of an equation whether its results may be kept.
 Saveable = Callable[[JaxprEqn], bool]

@@ -14,6 +14,10 @@ import attrs
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.dependence import (
+    dependents,
+    independent_part,
+)
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.lists import partition_list
 from tinyjax.core.primitive import ZERO, Cotangents, Operands, Tangent, Tangents, UndefinedPrimal
@@ -22,7 +26,6 @@ from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import current_trace, evaluated_source, set_evaluated_source, stand_in
 from tinyjax.frames import user_source
 from tinyjax.primitives.rules import add_arrays
-from tinyjax.transforms.dependence import marked, prune_eqn, results_that_depend
 
 
 class _Undefined(dict[ShapedArray, UndefinedPrimal]):
@@ -154,26 +157,16 @@ def _pull_back(
 def _evaluate_known(
     jaxpr: Jaxpr, known: dict[Var, Array], linear_inputs: Sequence[Var]
 ) -> Sequence[JaxprEqn]:
-    """Evaluate what does not depend on the linear inputs; return the equations that do.
-
-    A call, a loop or a choice can have results of both kinds: those that do not depend on them are
-    computed by one that gives no others.
-    """
-    linear: set[Atom] = set(linear_inputs)
-    rest: list[JaxprEqn] = []
+    """Evaluate what does not depend on the linear inputs; return the equations that do."""
+    linear = dependents(jaxpr.eqns, linear_inputs)
+    trace = current_trace()
     for eqn in jaxpr.eqns:
-        evaluated: JaxprEqn | None = eqn
-        if not linear.isdisjoint(eqn.inputs):
-            dependent = results_that_depend(eqn, linear)
-            linear.update(marked(eqn.out_binders, dependent))
-            rest.append(eqn)
-            others = tuple([not d for d in dependent])
-            evaluated = prune_eqn(eqn, others) if any(others) else None
+        evaluated = independent_part(eqn, linear)
         if evaluated is not None:
             operands = [x.value if isinstance(x, Lit) else known[x] for x in evaluated.inputs]
-            outs = current_trace().process(evaluated.primitive, operands, evaluated.params)
+            outs = trace.process(evaluated.primitive, operands, evaluated.params)
             known.update(zip(evaluated.out_binders, outs, strict=True))
-    return rest
+    return [eqn for eqn in jaxpr.eqns if not linear.isdisjoint(eqn.inputs)]
 
 
 @attrs.frozen(eq=False)

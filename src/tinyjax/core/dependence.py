@@ -1,40 +1,58 @@
 """What depends on what in a program, and programs without what nothing depends on."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from operator import is_
-from typing import Any, Final, TypeVar
+from typing import TypeVar
 
 import attrs
 
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
-from tinyjax.core.primitive import RuleKey
+from tinyjax.core.programs import CALLED, DEPENDS, PRUNE
 
 T = TypeVar("T")
-
-#: The rule of a primitive that does nothing but call the one jaxpr in its parameters: it returns
-#: the parameters with another jaxpr in its place.
-CALLED: Final[RuleKey[Callable[[Any, Jaxpr], Any]]] = RuleKey("called")
-
-#: The rule of a primitive with programs in its parameters that says, of the parameters and of which
-#: operands are marked, which results depend on those. Without one, and not called, all do.
-DEPENDS: Final[RuleKey[Callable[[Any, tuple[bool, ...]], tuple[bool, ...]]]] = RuleKey("depends")
-
-#: The rule of a primitive that can do without some of its results: an equation, and which are used.
-#: Only of those must what it returns be an equation.
-PRUNE: Final[RuleKey[Callable[[JaxprEqn, tuple[bool, ...]], JaxprEqn]]] = RuleKey("prune")
 
 
 def depends(jaxpr: Jaxpr, given: Sequence[bool]) -> tuple[bool, ...]:
     """Which results depend on the parameters that are marked."""
 
     def make() -> tuple[bool, ...]:
-        found: set[Atom] = set(marked(jaxpr.in_binders, given))
-        for eqn in jaxpr.eqns:
-            if not found.isdisjoint(eqn.inputs):
-                found.update(marked(eqn.out_binders, results_that_depend(eqn, found)))
+        found = dependents(jaxpr.eqns, marked(jaxpr.in_binders, given))
         return tuple([x in found for x in jaxpr.outs])
 
     return jaxpr.derive(("depends", tuple(given)), make)
+
+
+def dependents(
+    eqns: Iterable[JaxprEqn],
+    start: Iterable[Atom],
+    as_well: Callable[[JaxprEqn], object] = lambda eqn: False,
+) -> set[Atom]:
+    """Some atoms, and all that depends on them.
+
+    Args:
+        eqns: the equations of a program.
+        start: the atoms.
+        as_well: tells equations whose results count as dependent, all of them.
+    """
+    found = set(start)
+    for eqn in eqns:
+        if as_well(eqn):
+            found.update(eqn.out_binders)
+        elif not found.isdisjoint(eqn.inputs):
+            found.update(marked(eqn.out_binders, results_that_depend(eqn, found)))
+    return found
+
+
+def independent_part(eqn: JaxprEqn, found: Set[Atom]) -> JaxprEqn | None:
+    """What of an equation does not depend on atoms, given all that does (``dependents``).
+
+    A call, a loop or a choice can have results of both kinds: those that do not depend on them are
+    given by one that gives no others.
+    """
+    if found.isdisjoint(eqn.inputs):
+        return eqn
+    others = tuple([var not in found for var in eqn.out_binders])
+    return prune_eqn(eqn, others) if any(others) else None
 
 
 def results_that_depend(eqn: JaxprEqn, on: Collection[Atom]) -> tuple[bool, ...]:
@@ -54,11 +72,17 @@ def same_eqns(a: Sequence[JaxprEqn], b: Sequence[JaxprEqn]) -> bool:
     return len(a) == len(b) and all(map(is_, a, b))
 
 
-def prune(jaxpr: Jaxpr) -> Jaxpr:
-    """Drop what no result depends on, inside nested programs too; the parameters stay as they are.
+def dce(jaxpr: Jaxpr, used: Sequence[bool] | None = None) -> Jaxpr:
+    """Drop what no result depends on, inside nested programs too.
 
     What is done for its effect stays. A program of which nothing is dropped stays itself.
+
+    Args:
+        jaxpr: the program; its parameters stay as they are.
+        used: which results to keep; all by default.
     """
+    if used is not None and not all(used):
+        return prune_results(jaxpr, tuple(used))[0]
 
     def make() -> Jaxpr:
         live = {x for x in jaxpr.outs if isinstance(x, Var)}
@@ -75,7 +99,7 @@ def prune(jaxpr: Jaxpr) -> Jaxpr:
             return jaxpr
         return Jaxpr(jaxpr.in_binders, tuple(eqns), jaxpr.outs)
 
-    return jaxpr.derive("prune", make)
+    return jaxpr.derive("dce", make)
 
 
 def prune_eqn(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
@@ -104,7 +128,7 @@ def prune_results(jaxpr: Jaxpr, used: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bo
     """A program without the results not used; and which of its parameters, all there, it needs."""
 
     def make() -> tuple[Jaxpr, tuple[bool, ...]]:
-        pruned = prune(Jaxpr(jaxpr.in_binders, jaxpr.eqns, marked(jaxpr.outs, used)))
+        pruned = dce(Jaxpr(jaxpr.in_binders, jaxpr.eqns, marked(jaxpr.outs, used)))
         mentioned = {x for e in pruned.eqns for x in e.inputs} | set(pruned.outs)
         return pruned, tuple([var in mentioned for var in pruned.in_binders])
 
