@@ -38,7 +38,22 @@ from tinyjax.api import (
     vjp,
     vmap,
 )
-from tinyjax.config import default_dtypes
+from tinyjax.config import (
+    check_tracer_leaks,
+    checking_leaks,
+    debug_nans,
+    default_dtypes,
+    default_matmul_precision,
+    default_prng_impl,
+    disable_jit,
+    enable_checks,
+    enable_x64,
+    explain_cache_misses,
+    log_compiles,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    threefry_partitionable,
+)
 from tinyjax.core.array import Array, install_namespace
 from tinyjax.core.trace import choose_base
 from tinyjax.dtypes import float0
@@ -61,7 +76,9 @@ if TYPE_CHECKING:
     from tinyjax import ops as ops
     from tinyjax import random as random
     from tinyjax import scipy as scipy
+    from tinyjax import sharding as sharding
     from tinyjax import source as source
+    from tinyjax import stages as stages
     from tinyjax import test_util as test_util
     from tinyjax import tree_util as tree_util
     from tinyjax import typing as typing
@@ -75,12 +92,31 @@ if TYPE_CHECKING:
     from tinyjax.checkpointing import print_saved_residuals as print_saved_residuals
     from tinyjax.checkpointing import remat as remat
     from tinyjax.checkpointing import saved_residuals as saved_residuals
+    from tinyjax.core.devices import Device as Device
     from tinyjax.custom_derivatives import closure_convert as closure_convert
     from tinyjax.custom_derivatives import custom_batch as custom_batch
     from tinyjax.custom_derivatives import custom_derivative as custom_derivative
     from tinyjax.custom_derivatives import custom_gradient as custom_gradient
     from tinyjax.custom_derivatives import custom_jvp as custom_jvp
     from tinyjax.custom_derivatives import custom_vjp as custom_vjp
+    from tinyjax.toplevel import clear_caches as clear_caches
+    from tinyjax.toplevel import default_backend as default_backend
+    from tinyjax.toplevel import default_device as default_device
+    from tinyjax.toplevel import device_count as device_count
+    from tinyjax.toplevel import devices as devices
+    from tinyjax.toplevel import effects_barrier as effects_barrier
+    from tinyjax.toplevel import ensure_compile_time_eval as ensure_compile_time_eval
+    from tinyjax.toplevel import fwd_and_bwd as fwd_and_bwd
+    from tinyjax.toplevel import live_arrays as live_arrays
+    from tinyjax.toplevel import local_device_count as local_device_count
+    from tinyjax.toplevel import local_devices as local_devices
+    from tinyjax.toplevel import named_call as named_call
+    from tinyjax.toplevel import named_scope as named_scope
+    from tinyjax.toplevel import print_environment_info as print_environment_info
+    from tinyjax.toplevel import process_count as process_count
+    from tinyjax.toplevel import process_index as process_index
+    from tinyjax.toplevel import process_indices as process_indices
+    from tinyjax.toplevel import typeof as typeof
 
 __version__ = "0.1.0"
 
@@ -116,7 +152,9 @@ _ROOMS: Final = frozenset(
         "ops",
         "random",
         "scipy",
+        "sharding",
         "source",
+        "stages",
         "test_util",
         "tree_util",
         "typing",
@@ -124,6 +162,7 @@ _ROOMS: Final = frozenset(
 )
 _HOMES: Final = {
     "jacobian": "autodiff",
+    "Device": "core.devices",
     **dict.fromkeys(("error_if", "io_callback", "pure_callback"), "callbacks"),
     **dict.fromkeys(
         (
@@ -147,18 +186,45 @@ _HOMES: Final = {
         ),
         "custom_derivatives",
     ),
+    **dict.fromkeys(
+        (
+            "clear_caches",
+            "default_backend",
+            "default_device",
+            "device_count",
+            "devices",
+            "effects_barrier",
+            "ensure_compile_time_eval",
+            "fwd_and_bwd",
+            "live_arrays",
+            "local_device_count",
+            "local_devices",
+            "named_call",
+            "named_scope",
+            "print_environment_info",
+            "process_count",
+            "process_index",
+            "process_indices",
+            "typeof",
+        ),
+        "toplevel",
+    ),
 }
 
 __all__ = [
     "Array",
+    "Device",
     "ShapeDtypeStruct",
     "ad_checkpoint",
     "autodiff",
     "block_until_ready",
     "cache",
+    "check_tracer_leaks",
+    "checking_leaks",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",
+    "clear_caches",
     "closure_convert",
     "config",
     "custom_batch",
@@ -169,18 +235,32 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "debug",
+    "debug_nans",
+    "default_backend",
+    "default_device",
     "default_dtypes",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "device_count",
     "device_get",
     "device_put",
+    "devices",
+    "disable_jit",
     "dlpack",
     "dtypes",
+    "effects_barrier",
+    "enable_checks",
+    "enable_x64",
+    "ensure_compile_time_eval",
     "error_if",
     "errors",
     "eval_shape",
+    "explain_cache_misses",
     "export",
     "extend",
     "flatten_util",
     "float0",
+    "fwd_and_bwd",
     "grad",
     "hessian",
     "implicit",
@@ -193,20 +273,36 @@ __all__ = [
     "lax",
     "linear_transpose",
     "linearize",
+    "live_arrays",
+    "local_device_count",
+    "local_devices",
+    "log_compiles",
     "make_jaxpr",
+    "named_call",
+    "named_scope",
     "nn",
     "numpy",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
     "ops",
+    "print_environment_info",
     "print_saved_residuals",
+    "process_count",
+    "process_index",
+    "process_indices",
     "pure_callback",
     "random",
     "remat",
     "saved_residuals",
     "scipy",
+    "sharding",
     "source",
+    "stages",
     "test_util",
+    "threefry_partitionable",
     "tree",
     "tree_util",
+    "typeof",
     "typing",
     "value_and_grad",
     "vjp",
@@ -221,7 +317,11 @@ if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mist
             return import_module(f"tinyjax.{name}")
         home = _HOMES.get(name)
         if home is None:
-            raise AttributeError(f"module 'tinyjax' has no attribute '{name}'")
+            why = import_module("tinyjax.absent").ABSENT.get(name)
+            raise AttributeError(
+                f"module 'tinyjax' has no attribute '{name}'"
+                + (f", which JAX has: {why}. docs/jax_api.md lists all." if why else "")
+            )
         found = globals()[name] = getattr(import_module(f"tinyjax.{home}"), name)
         return found
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import attrs
 
@@ -75,6 +75,8 @@ class Settings:
         cache_dir: the folder in which compiled programs are kept for other processes; ``""`` where
             they are not.
         cache_max_bytes: what the programs in that folder may take.
+        disable_jit: run jitted functions operation by operation, so that prints and debuggers see
+            data.
         typecheck: instrument the whole package with runtime type checks when it is imported.
     """
 
@@ -86,6 +88,7 @@ class Settings:
     explain: bool = attrs.field(default=False, converter=_boolean)
     cache_dir: str = attrs.field(default="", converter=_folder)
     cache_max_bytes: int = attrs.field(default=1 << 29, converter=_size)
+    disable_jit: bool = attrs.field(default=False, converter=_boolean)
     typecheck: bool = attrs.field(default=False, converter=_boolean)
 
 
@@ -119,6 +122,79 @@ def settings() -> Settings:
 _records: dict[Settings, Settings] = {_Process.settings: _Process.settings}
 
 
+#: JAX's settings that are settings here, by another name.
+_OF_JAX: Final = {
+    "jax_enable_x64": "default_dtypes",
+    "jax_debug_nans": "debug_nans",
+    "jax_check_tracer_leaks": "check_leaks",
+    "jax_enable_checks": "check_jaxprs",
+    "jax_threefry_partitionable": "threefry_partitionable",
+    "jax_explain_cache_misses": "explain",
+    "jax_log_compiles": "explain",
+    "jax_compilation_cache_dir": "cache_dir",
+    "jax_compilation_cache_max_size": "cache_max_bytes",
+    "jax_disable_jit": "disable_jit",
+}
+
+#: JAX's settings that have one meaning here: what they may be set to, and why nothing else.
+_FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
+    "jax_platforms": (("cpu", "", None), "programs run on the CPU"),
+    "jax_platform_name": (("cpu", "", None), "programs run on the CPU"),
+    "jax_default_device": (("cpu", None), "programs run on the CPU"),
+    "jax_numpy_rank_promotion": (("allow",), "shapes always broadcast as in NumPy"),
+    "jax_numpy_dtype_promotion": (("standard",), "dtypes are always promoted"),
+    "jax_default_prng_impl": (("threefry2x32",), "keys are those of threefry"),
+    "jax_debug_infs": ((False,), "debug_nans follows NaNs alone"),
+    "jax_traceback_filtering": (
+        ("auto", "off", "remove_frames", "tracebackhide", "quiet_remove_frames", None),
+        "tracebacks are whole, and errors name the user's line",
+    ),
+    "jax_default_matmul_precision": (
+        (None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32"),
+        "products are computed in the full precision of their dtype",
+    ),
+}
+
+
+def _own(name: str, value: object) -> tuple[str | None, object]:
+    """The setting that one of JAX's stands for, and its value; no setting where that is fixed."""
+    if name in _OF_JAX:
+        if name == "jax_enable_x64":
+            value = "float64" if _boolean(value) else "float32"
+        return _OF_JAX[name], "" if value is None else value
+    if name in _FIXED:
+        taken, why = _FIXED[name]
+        if value not in taken:
+            raise ArgumentError(f"'{name}' cannot be {value!r}: {why}.")
+        return None, value
+    if name.startswith("jax_"):
+        raise ArgumentError(
+            f"'{name}' is a setting of JAX that tinyjax does not have: docs/jax_api.md lists those "
+            f"that it has. Its own are: {', '.join(_NAMES)}."
+        )
+    return name, value
+
+
+def read(name: str) -> Any:
+    """Return the value of a setting, by its name or by that of JAX's.
+
+    Raises:
+        ArgumentError: there is no such setting.
+
+    Example:
+        >>> from tinyjax import config
+        >>> config.read("jax_enable_x64"), config.read("default_dtypes")
+        (False, 'float32')
+    """
+    if name in _FIXED:
+        return _FIXED[name][0][0]
+    found = _OF_JAX.get(name, name)
+    if found not in _NAMES:
+        raise ArgumentError(f"there is no setting '{name}'. The settings are: {', '.join(_NAMES)}.")
+    value = getattr(settings(), found)
+    return value == "float64" if name == "jax_enable_x64" else value
+
+
 def _evolve(current: Settings, changes: dict[str, Any]) -> Settings:
     for name in changes:
         if name not in _NAMES:
@@ -144,6 +220,10 @@ def follow(follower: Follower) -> None:
 def update(name: str, value: object) -> None:
     """Change one setting for the whole process.
 
+    Args:
+        name: the setting, or one of JAX's, such as "jax_enable_x64".
+        value: what to set it to.
+
     Example:
         >>> from tinyjax import config
         >>> config.update("threefry_partitionable", True)
@@ -151,10 +231,13 @@ def update(name: str, value: object) -> None:
     Raises:
         ArgumentError: there is no such setting, or it does not take this value.
     """
-    _Process.settings = _evolve(_Process.settings, {name: value})
+    own, value = _own(name, value)
+    if own is None:
+        return
+    _Process.settings = _evolve(_Process.settings, {own: value})
     local = _local.get()
     if local is not None:
-        _local.set(_evolve(local, {name: value}))
+        _local.set(_evolve(local, {own: value}))
     for follower in _followers:
         follower(settings())
 
@@ -195,3 +278,106 @@ def default_dtypes(dtype: object) -> Iterator[Settings]:
     """
     with scoped(default_dtypes=dtype) as current:
         yield current
+
+
+# JAX's settings as contexts, by JAX's names
+
+
+@contextmanager
+def _named(name: str, value: object) -> Iterator[None]:
+    own, value = _own(name, value)
+    with scoped(**({} if own is None else {own: value})):
+        yield
+
+
+def enable_x64(new_val: bool = True) -> AbstractContextManager[None]:
+    """Make 64-bit types the default in a block; they exist outside of it as well.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.enable_x64(True):
+        ...     jnp.ones(2).dtype
+        dtype('float64')
+    """
+    return _named("jax_enable_x64", new_val)
+
+
+def debug_nans(new_val: bool = True) -> AbstractContextManager[None]:
+    """Set ``debug_nans`` for a block."""
+    return _named("jax_debug_nans", new_val)
+
+
+def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:
+    """Set ``check_leaks`` for a block."""
+    return _named("jax_check_tracer_leaks", new_val)
+
+
+def checking_leaks() -> AbstractContextManager[None]:
+    """Look, in a block, for tracers that outlive their transformation."""
+    return _named("jax_check_tracer_leaks", True)
+
+
+def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
+    """Set ``check_jaxprs`` for a block."""
+    return _named("jax_enable_checks", new_val)
+
+
+def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
+    """Set ``explain`` for a block: the logger ``tinyjax`` is told why calls trace or compile."""
+    return _named("jax_log_compiles", new_val)
+
+
+def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
+    """Set ``explain`` for a block."""
+    return _named("jax_explain_cache_misses", new_val)
+
+
+def threefry_partitionable(new_val: bool = True) -> AbstractContextManager[None]:
+    """Set ``threefry_partitionable`` for a block."""
+    return _named("jax_threefry_partitionable", new_val)
+
+
+def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
+    """Run jitted functions operation by operation in a block.
+
+    Example:
+        >>> import tinyjax
+        >>> @tinyjax.jit
+        ... def f(x):
+        ...     print("x is", float(x))
+        ...     return 2 * x
+        >>> with tinyjax.disable_jit():
+        ...     _ = f(3.0)
+        x is 3.0
+    """
+    return _named("jax_disable_jit", disable)
+
+
+def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None]:
+    """Ask for a precision of products; all are computed in the full precision of their dtype."""
+    return _named("jax_default_matmul_precision", new_val)
+
+
+def numpy_rank_promotion(new_val: str) -> AbstractContextManager[None]:
+    """Say how shapes broadcast: "allow", as in NumPy, is the only way."""
+    return _named("jax_numpy_rank_promotion", new_val)
+
+
+def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
+    """Say how dtypes are promoted: "standard" is the only way."""
+    return _named("jax_numpy_dtype_promotion", new_val)
+
+
+def default_prng_impl(new_val: str) -> AbstractContextManager[None]:
+    """Choose the generator of keys: "threefry2x32" is the only one."""
+    return _named("jax_default_prng_impl", new_val)
+
+
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+
+    def __getattr__(name: str) -> Any:
+        if name in _OF_JAX or name in _FIXED:
+            return read(name)
+        if name == "x64_enabled":
+            return read("jax_enable_x64")
+        raise AttributeError(f"module 'tinyjax.config' has no attribute '{name}'")

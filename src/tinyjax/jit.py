@@ -190,6 +190,8 @@ class JitFunction(Generic[P, R]):
 
     @watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        if settings().disable_jit:
+            return self._run(args, kwargs)
         leaves, in_tree, static = self._parameters.split(args, kwargs)
         arrays = as_arrays(leaves, self._fun, in_tree, static.positions)
         signature = make_signature(in_tree, [x.aval for x in arrays], static)
@@ -206,6 +208,15 @@ class JitFunction(Generic[P, R]):
             return evaluated
         outs = trace.process(jit_p, operands, entry.params)
         result: R = tree.unflatten(entry.out_tree, outs)
+        return result
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        """Run the function itself on arrays, as the setting ``disable_jit`` asks for."""
+        leaves, in_tree, static = self._parameters.split(args, kwargs)
+        arrays = as_arrays(leaves, self._fun, in_tree, static.positions)
+        flat = FlatFunction(static.bind(self._fun), in_tree, user_fun=self._fun)
+        outs = flat(*arrays)
+        result: R = tree.unflatten(flat.out_tree, outs)
         return result
 
     def _plan(

@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
+import attrs
+
 from tinyjax import tree
-from tinyjax.api.tangents import as_tangents, without_tracers, zero_tangent
+from tinyjax.api.tangents import as_tangents, without_tracers
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, leaf_path, watched
+from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.primitive import ZERO
 from tinyjax.errors import ArgumentError
+from tinyjax.frames import describe_function
+from tinyjax.primitives.shape import zero_tangent
 from tinyjax.transforms.jvp import jvp_flat
-from tinyjax.transforms.linearize import linearize_flat
+from tinyjax.transforms.linearize import Linearized, linearize_flat
+from tinyjax.tree import PyTreeDef
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -84,7 +91,7 @@ def jvp(
     value = tree.unflatten(flat.out_tree, outs)
     tangent = tree.unflatten(
         flat.out_tree,
-        [zero_tangent(o) if t is ZERO else t for o, t in zip(outs, out_tangents, strict=True)],
+        [zero_tangent(o.aval) if t is ZERO else t for o, t in zip(outs, out_tangents, strict=True)],
     )
     return (value, tangent, without_tracers(flat.aux)) if has_aux else (value, tangent)
 
@@ -146,7 +153,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         return tree.unflatten(
             out_tree,
             [
-                zero_tangent(o) if t is ZERO else t
+                zero_tangent(o.aval) if t is ZERO else t
                 for o, t in zip(linearized.primals_out, outs, strict=True)
             ],
         )
@@ -160,11 +167,11 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 @overload
 def vjp(
     fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = ...
-) -> tuple[R, Callable[[Any], tuple[Any, ...]]]: ...
+) -> tuple[R, PullBack]: ...
 @overload
 def vjp(
     fun: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True]
-) -> tuple[R, Callable[[Any], tuple[Any, ...]], A]: ...
+) -> tuple[R, PullBack, A]: ...
 @overload
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 @watched
@@ -180,7 +187,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
         ``(value, pull_back)``, or ``(value, pull_back, aux)``. ``pull_back`` takes a cotangent of
         the value and returns a tuple with a cotangent for each argument, of dtype ``float0`` for
         integers. The work is a small multiple of that of ``fun``, whatever the number of
-        arguments.
+        arguments. It is a tree of its residuals: ``jit`` may return it, and take it.
 
     Raises:
         TreeMismatchError: when the map is applied to a cotangent of another structure.
@@ -196,26 +203,79 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     args = as_arrays(leaves, fun, in_tree)
     flat = FlatFunction(fun, in_tree, has_aux)
     linearized = linearize_flat(flat, args, None, fun)
-    out_tree, out_avals = flat.out_tree, [x.aval for x in linearized.primals_out]
+    structure = _Structure(
+        linearized.jaxpr,
+        linearized.nonzero_in,
+        linearized.nonzero_out,
+        in_tree,
+        tuple([x.aval for x in args]),
+        flat.out_tree,
+        tuple([x.aval for x in linearized.primals_out]),
+        fun,
+    )
+    value = tree.unflatten(flat.out_tree, linearized.primals_out)
+    pull_back = PullBack(linearized.residuals, structure)
+    return (value, pull_back, without_tracers(flat.aux)) if has_aux else (value, pull_back)
+
+
+@attrs.frozen(repr=False)
+class _Structure:
+    """What a ``PullBack`` is besides its residuals; equal for equal programs."""
+
+    jaxpr: Jaxpr
+    nonzero_in: tuple[bool, ...]
+    nonzero_out: tuple[bool, ...]
+    in_tree: PyTreeDef
+    in_avals: tuple[ShapedArray, ...]
+    out_tree: PyTreeDef
+    out_avals: tuple[ShapedArray, ...]
+    fun: Callable[..., Any] = attrs.field(eq=False)
+
+    def __repr__(self) -> str:
+        return describe_function(self.fun)
+
+
+@attrs.frozen(eq=False, repr=False)
+class PullBack:
+    """The map from cotangents of a function's result to those of its arguments; ``vjp`` returns it.
+
+    It is a tree whose leaves are the residuals, so that it can be an argument and a result of
+    transformed functions.
+
+    Attributes:
+        residuals: the arrays that it keeps of the evaluation.
+        structure: its program and its types.
+    """
+
+    residuals: tuple[Any, ...]
+    structure: _Structure
 
     @watched
-    def pull_back(cotangent: Any) -> tuple[Any, ...]:
+    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
+        known = self.structure
         given = as_tangents(
             cotangent,
-            out_tree,
-            out_avals,
+            known.out_tree,
+            known.out_avals,
             "cotangent",
-            fun,
-            lambda i: leaf_path("result", out_tree, i),
+            known.fun,
+            lambda i: leaf_path("result", known.out_tree, i),
+        )
+        linearized = Linearized(
+            [], known.jaxpr, self.residuals, known.nonzero_in, known.nonzero_out
         )
         found = linearized.pull_back(given)
         cotangents, _ = tree.unflatten_arguments(
-            in_tree,
-            [zero_tangent(x) if ct is ZERO else ct for x, ct in zip(args, found, strict=True)],
+            known.in_tree,
+            [
+                zero_tangent(aval) if ct is ZERO else ct
+                for aval, ct in zip(known.in_avals, found, strict=True)
+            ],
         )
         return cotangents
 
-    value = tree.unflatten(out_tree, linearized.primals_out)
-    if has_aux:
-        return value, pull_back, without_tracers(flat.aux)
-    return value, pull_back
+    def __repr__(self) -> str:
+        return f"<pull-back of {self.structure}>"
+
+
+tree.register_dataclass(PullBack, ["residuals"], ["structure"])

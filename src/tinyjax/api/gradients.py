@@ -8,14 +8,14 @@ from typing import Any, ParamSpec, TypeVar
 
 from tinyjax import tree
 from tinyjax.api.arguments import Choice, choose
-from tinyjax.api.tangents import without_tracers, zero_tangent
+from tinyjax.api.tangents import without_tracers
 from tinyjax.core.array import Array
 from tinyjax.core.calling import FlatFunction, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.errors import DifferentiationError
 from tinyjax.frames import describe_function
-from tinyjax.primitives.shape import full_like
+from tinyjax.primitives.shape import full_like, zero_tangent
 from tinyjax.transforms.linearize import linearize_flat
 from tinyjax.tree import PyTreeDef
 
@@ -133,7 +133,7 @@ def _gradient(
     if linearized.nonzero_out[0]:
         found = linearized.pull_back([full_like(out, 1)])
     gradient = chosen.result(
-        [zero_tangent(x) if ct is ZERO else ct for x, ct in zip(primals, found, strict=True)]
+        [zero_tangent(x.aval) if ct is ZERO else ct for x, ct in zip(primals, found, strict=True)]
     )
     return out, gradient, without_tracers(flat.aux) if has_aux else None
 

@@ -16,16 +16,8 @@ from tinyjax.dtypes import float0, is_inexact, kind, scalar_dtype
 from tinyjax.errors import DifferentiationError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.shape import zeros_like
 from tinyjax.transforms.jvp import JVPTracer
 from tinyjax.tree import PyTreeDef
-
-
-def zero_tangent(x: Array) -> Array:
-    """The zero tangent of a value: of its own type, or of float0 where it has no derivative."""
-    if is_inexact(x.dtype):
-        return zeros_like(x)
-    return ConcreteArray(np.zeros(x.shape, float0))
 
 
 def _check_tangent(

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from tinyjax import tree
 from tinyjax.api import jvp, linear_transpose, vjp
-from tinyjax.api.tangents import zero_tangent
 from tinyjax.core.array import as_array
 from tinyjax.errors import ArgumentError
+from tinyjax.primitives.shape import zero_tangent
 
 R = TypeVar("R")
 
@@ -47,7 +47,7 @@ def jvp_from_vjp(
     """
     _check_primals("jvp_from_vjp", primals)
     value, pull_back = vjp(fun, *primals)
-    origin = tree.map(lambda x: zero_tangent(as_array(x)), value)
+    origin = tree.map(lambda x: zero_tangent(as_array(x).aval), value)
     (tangent,) = vjp(pull_back, origin)[1](tuple(tangents))
     return value, tangent
 

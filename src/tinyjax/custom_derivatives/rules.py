@@ -26,12 +26,13 @@ from tinyjax.custom_derivatives.cotangents import (
     PullBackParams,
     custom_vjp_tangent_p,
 )
-from tinyjax.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero, zeros
+from tinyjax.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import is_inexact, kind
 from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.rules import add_arrays, instantiate_all
+from tinyjax.primitives.shape import zero_tangent
 from tinyjax.tree import Partial, PyTreeDef
 
 P = ParamSpec("P")
@@ -165,7 +166,7 @@ def _filled(aval: ShapedArray, tangent: Tangent, symbolic_zeros: bool = False) -
     """A tangent as rules take it: zeros where there is none, of dtype float0 for integers."""
     if is_inexact(aval.dtype) and tangent is not ZERO:
         return tangent
-    return SymbolicZero(aval.tangent()) if symbolic_zeros else zeros(aval)
+    return SymbolicZero(aval.tangent()) if symbolic_zeros else zero_tangent(aval)
 
 
 class _Custom(Generic[P, R]):
@@ -333,7 +334,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
                 if jvp is None or all(isinstance(t, SymbolicZero) for t in tree.leaves(tangent)):
                     continue
                 filled = tree.map(
-                    lambda t: zeros(t.aval) if isinstance(t, SymbolicZero) else t, tangent
+                    lambda t: zero_tangent(t.aval) if isinstance(t, SymbolicZero) else t, tangent
                 )
                 total = tree.map(_add, total, jvp(filled, out, *primals))
             return out, total

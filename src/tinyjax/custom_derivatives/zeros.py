@@ -3,13 +3,13 @@
 from typing import Any
 
 import attrs
-import numpy as np
 
 from tinyjax import tree
-from tinyjax.core.array import Array, ConcreteArray, as_array, splat
+from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.dtypes import DType, float0, is_inexact
+from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError
+from tinyjax.primitives.shape import zero_tangent
 
 
 @attrs.frozen
@@ -63,14 +63,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """
     if symbolic_zeros:
         return tree.map(SymbolicZero.from_primal_value, val)
-    return tree.map(lambda leaf: zeros(as_array(leaf).aval), val)
-
-
-def zeros(aval: ShapedArray) -> Array:
-    """Return the zero tangent of values of a type: of dtype float0 for integers."""
-    if not is_inexact(aval.dtype):
-        return ConcreteArray(np.zeros(aval.shape, float0))
-    return splat(0, aval)
+    return tree.map(lambda leaf: zero_tangent(as_array(leaf).aval), val)
 
 
 @attrs.frozen

@@ -24,7 +24,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.programs import VIEW
 from tinyjax.core.trace import bind, bind1
-from tinyjax.dtypes import DType, bool_
+from tinyjax.dtypes import DType, bool_, float0, is_inexact
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.rules import def_constant, def_linear, def_transposes
@@ -47,6 +47,13 @@ def full_like(x: Array, value: bool | int | float | complex) -> Array:
 def zeros_like(x: Array) -> Array:
     """Return zeros of ``x``'s shape and dtype."""
     return full_like(x, 0)
+
+
+def zero_tangent(aval: ShapedArray) -> Array:
+    """Return the zero tangent of values of a type: of float0 where they have no derivative."""
+    if is_inexact(aval.dtype):
+        return splat(0, aval)
+    return ConcreteArray(np.zeros(aval.shape, float0))
 
 
 # reshape

@@ -267,7 +267,9 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference("in the `dtype` that is asked for", r"random\..*", "reference", "dtype"),
     Difference("What is infinite on the way", r"numpy\.(log|geom)space", ".*", "inf|nan"),
     Difference("of a negative scale", r".*norm\..*", "reference", "nan"),
-    Difference("two zeros either may be", r".*\.(min|max|minimum|maximum|clip)", "reference", "zeros"),
+    Difference(
+        "two zeros either may be", r".*\.(min|max|minimum|maximum|clip)", "reference", "zeros"
+    ),
     Difference("64-bit types are always there", r"numpy\.promote_types", "reference", "int64"),
     Difference("`sinc` of whole numbers", r"numpy\.sinc", "reference", "values"),
     Difference("8-bit floats have no infinities", r".*", "reference", "nan", has(*_TINY_FLOATS)),

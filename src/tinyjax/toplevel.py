@@ -1,0 +1,280 @@
+"""What JAX has at its top level besides transformations: devices, scopes, and what is alive."""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import metadata
+from typing import Any, ParamSpec, TypeVar
+
+from tinyjax import xla
+from tinyjax.api import vjp
+from tinyjax.api.arguments import check_argnums
+from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.devices import CPU, Device, SingleDeviceSharding
+from tinyjax.core.primitive import Primitive
+from tinyjax.core.trace import CustomCall, Trace, Tracer, base_trace, current_trace, use_trace
+from tinyjax.errors import ArgumentError
+from tinyjax.jit import jit
+
+P = ParamSpec("P")
+Q = TypeVar("Q")
+R = TypeVar("R")
+
+__all__ = [
+    "clear_caches",
+    "default_backend",
+    "default_device",
+    "device_count",
+    "devices",
+    "effects_barrier",
+    "ensure_compile_time_eval",
+    "fwd_and_bwd",
+    "live_arrays",
+    "local_device_count",
+    "local_devices",
+    "named_call",
+    "named_scope",
+    "print_environment_info",
+    "process_count",
+    "process_index",
+    "process_indices",
+    "typeof",
+]
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """Return all devices: the CPU.
+
+    Args:
+        backend: the platform; "cpu", or None for the default one.
+
+    Raises:
+        ArgumentError: there is no such platform.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.devices()
+        [CpuDevice(id=0)]
+    """
+    if backend not in (None, CPU.platform):
+        raise ArgumentError(f"there are no devices of the platform {backend!r}: only 'cpu'.")
+    return [CPU]
+
+
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Device]:
+    """Return the devices of this process: the CPU."""
+    return devices(backend)
+
+
+def device_count(backend: str | None = None) -> int:
+    """Return the number of devices."""
+    return len(devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """Return the number of devices of this process."""
+    return len(devices(backend))
+
+
+def process_index(backend: str | None = None) -> int:
+    """Return the number of this process; there is one."""
+    return 0
+
+
+def process_count(backend: str | None = None) -> int:
+    """Return the number of processes."""
+    return 1
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """Return the numbers of all processes."""
+    return [0]
+
+
+def default_backend() -> str:
+    """Return the platform on which programs run by default: "cpu"."""
+    return CPU.platform
+
+
+@contextmanager
+def default_device(device: Device | SingleDeviceSharding | str | None) -> Iterator[None]:
+    """Choose the device for a block; there is one.
+
+    Raises:
+        ArgumentError: it is another device.
+    """
+    if device not in (None, CPU, CPU.platform):
+        raise ArgumentError(f"there is one device, {CPU!r}, but got {device!r}.")
+    yield
+
+
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """Return the arrays in this process that hold data and are not deleted."""
+    devices(platform)
+    return [x for x in gc.get_objects() if isinstance(x, ConcreteArray) and not x.is_deleted()]
+
+
+def effects_barrier() -> None:
+    """Wait for the effects of programs: there are none to wait for.
+
+    A program with callbacks returns when these are done.
+    """
+
+
+def clear_caches() -> None:
+    """Forget every compiled program of this process.
+
+    Functions that were jitted keep the programs that they have called.
+    """
+    xla.cache_clear()
+
+
+def typeof(x: Any) -> ShapedArray:
+    """Return the type of an array or a number: its shape, its dtype and whether that is weak.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> str(tinyjax.typeof(jnp.ones((2, 3))))
+        'float32[2,3]'
+    """
+    return x.aval if isinstance(x, ShapeDtypeStruct) else as_array(x).aval
+
+
+@contextmanager
+def named_scope(name: str) -> Iterator[None]:
+    """Name a part of a program; of no effect, since equations bear the user's line.
+
+    It can be a decorator, too.
+
+    Raises:
+        ArgumentError: the name is no text.
+    """
+    if not isinstance(name, str):
+        raise ArgumentError(f"named_scope takes a text, but got {name!r}.")
+    yield
+
+
+def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
+    """Return a function in a ``named_scope``: itself, since that is of no effect.
+
+    Raises:
+        ArgumentError: this is no function.
+    """
+    if not callable(fun):
+        raise ArgumentError(f"named_call takes a function, but got {fun!r}.")
+    return fun
+
+
+class FoldingTrace(Trace):
+    """Evaluates what touches no traced value; hands on all else."""
+
+    __slots__ = ()
+
+    transformation = "ensure_compile_time_eval"
+
+    def process(self, primitive: Primitive[Q], args: Sequence[Array], params: Q) -> Sequence[Array]:
+        trace = self.parent if any(isinstance(x, Tracer) for x in args) else base_trace()
+        with use_trace(trace):
+            return trace.process(primitive, args, params)
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        if any(isinstance(x, Tracer) for x in args):
+            return self.parent.process_custom_call(call.under(self), args)
+        return call.fun(*args)
+
+
+@contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Compute at once, while a function is staged, whatever depends on no traced value.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> @tinyjax.jit
+        ... def f(x):
+        ...     with tinyjax.ensure_compile_time_eval():
+        ...         n = int(jnp.sum(jnp.arange(3)))  # data, although the function is staged
+        ...     return x**n
+        >>> float(f(2.0))
+        8.0
+    """
+    with use_trace(FoldingTrace(current_trace())):
+        yield
+
+
+def fwd_and_bwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool = False,
+    jitted: bool = True,
+) -> tuple[Callable[..., Any], Callable[[Any, Any], Any]]:
+    """Return a function's forward pass and its backward pass, each compiled.
+
+    Args:
+        fun: takes and returns arrays in any containers.
+        argnums: which positional arguments to differentiate in.
+        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        jitted: whether both are compiled.
+
+    Returns:
+        ``(fwd, bwd)``. ``fwd(*args)`` returns ``(result, residuals)``, or ``(result, residuals,
+        aux)``; ``bwd(residuals, cotangent)`` returns the cotangents of the arguments chosen.
+
+    Example:
+        >>> import tinyjax
+        >>> fwd, bwd = tinyjax.fwd_and_bwd(lambda x, y: x * y, argnums=0)
+        >>> out, residuals = fwd(2.0, 3.0)
+        >>> float(out), float(bwd(residuals, 1.0))
+        (6.0, 3.0)
+    """
+    one = isinstance(argnums, int)
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def fwd(*args: Any) -> tuple[Any, ...]:
+        check_argnums("fwd_and_bwd", fun, numbers, len(args))
+
+        def of_chosen(*chosen: Any) -> Any:
+            given = list(args)
+            for i, x in zip(numbers, chosen, strict=True):
+                given[i] = x
+            return fun(*given)
+
+        found: tuple[Any, ...] = vjp(of_chosen, *[args[i] for i in numbers], has_aux=has_aux)
+        return found
+
+    def bwd(residuals: Callable[[Any], tuple[Any, ...]], cotangent: Any) -> Any:
+        found = residuals(cotangent)
+        return found[0] if one else found
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Print the versions and the machine: what a report of a fault should say.
+
+    Args:
+        return_string: return the text instead.
+    """
+    versions = [f"{name}: {metadata.version(name)}" for name in ("tinyjax", "jaxlib", "numpy")]
+    settings = [f"{k}={v}" for k, v in os.environ.items() if k.startswith(("TINYJAX_", "XLA_"))]
+    info = "\n".join(
+        [
+            *versions,
+            f"python: {sys.version}".replace("\n", " "),
+            f"device info: {CPU.device_kind}-1, 1 local devices",
+            "process_count: 1",
+            f"platform: {platform.uname()}",
+            *settings,
+        ]
+    )
+    if return_string:
+        return info
+    sys.stdout.write(info + "\n")
+    return None

@@ -1,0 +1,81 @@
+"""The maps that ``vjp`` returns are trees of their residuals."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jaxnp
+import numpy as np
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import tree
+
+
+def loss(p: Any, x: Any) -> Any:
+    return {"y": jnp.sin(p["w"] * x) + p["b"], "n": jnp.argmax(x)}
+
+
+P = {"w": np.float32(0.5), "b": np.ones(3, np.float32)}
+X = np.arange(3, dtype=np.float32)
+CT = {"y": np.arange(1, 4, dtype=np.float32), "n": np.zeros((), tinyjax.float0)}
+
+
+def close(a: Any, b: Any) -> None:
+    for x, y in zip(tree.leaves(a), tree.leaves(b), strict=True):
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-6)
+
+
+def test_a_pull_back_goes_through_jit() -> None:
+    _, plain = tinyjax.vjp(loss, P, X)
+    compiled = tinyjax.jit(lambda p, x: tinyjax.vjp(loss, p, x)[1])(P, X)
+    apply = tinyjax.jit(lambda pull_back, ct: pull_back(ct))
+
+    def without_integers(ct: Any) -> Any:
+        return compiled({"y": ct, "n": CT["n"]})
+
+    close(without_integers(CT["y"]), plain(CT))
+    real = lambda p, x: loss(p, x)["y"]  # noqa: E731
+    close(apply(tinyjax.vjp(real, P, X)[1], CT["y"]), plain(CT))
+
+
+def test_equal_programs_are_compiled_once() -> None:
+    calls = []
+
+    @tinyjax.jit
+    def apply(pull_back: Any, ct: Any) -> Any:
+        calls.append(1)
+        return pull_back(ct)
+
+    for scale in (1.0, 2.0):
+        _, pull_back = tinyjax.vjp(lambda x: jnp.sin(x) * x, scale * X)
+        np.testing.assert_allclose(apply(pull_back, X)[0], pull_back(X)[0], rtol=1e-6)
+    assert len(calls) == 1
+
+
+def test_pull_backs_are_stacked_and_mapped() -> None:
+    pull_backs = tinyjax.vmap(lambda x: tinyjax.vjp(jnp.sin, x)[1])(X)
+    found = tinyjax.vmap(lambda f: f(1.0)[0])(pull_backs)
+    np.testing.assert_allclose(found, np.cos(X), rtol=1e-6)
+    leaves, treedef = tree.flatten(pull_backs)
+    (again,) = tinyjax.vmap(lambda f: f(1.0))(treedef.unflatten(leaves))
+    np.testing.assert_allclose(again, np.cos(X), rtol=1e-6)
+
+
+def test_a_pull_back_prints_its_function() -> None:
+    assert repr(tinyjax.vjp(loss, P, X)[1]).startswith("<pull-back of loss")
+
+
+def test_forward_and_backward() -> None:
+    for argnums in (0, (0, 1)):
+        for jitted in (True, False):
+            forward, backward = tinyjax.fwd_and_bwd(
+                lambda x, y: (jnp.sin(x) * y, y), argnums, has_aux=True, jitted=jitted
+            )
+            theirs, back = jax.fwd_and_bwd(
+                lambda x, y: (jaxnp.sin(x) * y, y), argnums, has_aux=True, jitted=jitted
+            )
+            one, two = np.float32(1.0), np.float32(2.0)
+            out, residuals, aux = forward(one, two)
+            expected, kept, extra = theirs(one, two)
+            close((out, aux), (expected, extra))
+            close(backward(residuals, two), back(kept, two))

@@ -1,0 +1,198 @@
+"""What JAX has at its top level: devices, scopes, settings, held against the installed jax."""
+
+import logging
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import config, sharding
+from tinyjax.absent import ABSENT
+from tinyjax.errors import ArgumentError
+
+
+def test_devices() -> None:
+    assert repr(tinyjax.devices()) == repr(jax.devices())
+    assert str(tinyjax.devices()[0]) == str(jax.devices()[0])
+    assert tinyjax.local_devices() == tinyjax.devices("cpu")
+    for attribute in ("platform", "id", "process_index", "device_kind"):
+        ours, theirs = tinyjax.devices()[0], jax.devices()[0]
+        assert getattr(ours, attribute) == getattr(theirs, attribute)
+    for name in ("device_count", "local_device_count", "process_count", "process_index"):
+        assert getattr(tinyjax, name)() == getattr(jax, name)()
+    assert tinyjax.default_backend() == jax.default_backend()
+    assert tinyjax.process_indices() == jax.process_indices()
+    with pytest.raises(ArgumentError, match="only 'cpu'"):
+        tinyjax.devices("tpu")
+    with tinyjax.default_device(tinyjax.devices()[0]):
+        pass
+    with pytest.raises(ArgumentError, match="one device"), tinyjax.default_device("gpu"):
+        pass
+    placed = sharding.SingleDeviceSharding(tinyjax.devices()[0])
+    assert placed.device_set == {*tinyjax.devices()}
+    assert placed.is_fully_replicated
+    assert placed.is_fully_addressable
+    assert (placed.num_devices, placed.memory_kind) == (1, "device")
+
+
+def test_arrays_that_are_alive() -> None:
+    x = jnp.arange(12345)
+    assert any(a is x for a in tinyjax.live_arrays())
+    del x
+    assert not any(a.shape == (12345,) for a in tinyjax.live_arrays())
+
+
+def test_types_of_values() -> None:
+    for x in (1, 1.5, True, np.ones((2, 3), np.int8)):
+        assert str(tinyjax.typeof(x)) == str(jax.typeof(x)).removeprefix("~")  # if weak
+    assert tinyjax.typeof(1).weak_type
+    assert tinyjax.typeof(tinyjax.ShapeDtypeStruct((3,), "int8")).shape == (3,)
+
+
+def test_scopes_are_of_no_effect() -> None:
+    @tinyjax.named_scope("layer")
+    def f(x: Any) -> Any:
+        with tinyjax.named_scope("inner"):
+            return x + 1
+
+    assert int(tinyjax.jit(tinyjax.named_call(f, name="g"))(1)) == 2
+    tinyjax.effects_barrier()
+
+
+@pytest.mark.wrong_types
+def test_scopes_say_what_they_take() -> None:
+    wrong: Any = 3
+    with pytest.raises(ArgumentError, match="text"), tinyjax.named_scope(wrong):
+        pass
+    with pytest.raises(ArgumentError, match="function"):
+        tinyjax.named_call(wrong)
+
+
+def test_data_while_a_function_is_staged() -> None:
+    @tinyjax.jit
+    def f(x: Any) -> Any:
+        with tinyjax.ensure_compile_time_eval():
+            y = jnp.arange(4)
+            n = int(jnp.sum(tinyjax.jit(lambda z: 2 * z)(y)))
+            traced = jnp.sin(x) * n
+            slope = float(tinyjax.grad(lambda z: z**2)(3.0))
+            relu = float(tinyjax.nn.relu(jnp.float32(2)))
+        return traced + slope + relu
+
+    assert float(f(1.0)) == pytest.approx(np.sin(1.0) * 12 + 8.0)
+    with tinyjax.ensure_compile_time_eval():
+        assert float(jnp.sin(0.0)) == 0.0
+
+
+def test_functions_run_operation_by_operation() -> None:
+    seen = []
+
+    @tinyjax.jit
+    def f(x: Any) -> Any:
+        seen.append(type(x).__name__)
+        return {"y": x * 2}
+
+    f(1.0)
+    with tinyjax.disable_jit():
+        assert float(f(1.0)["y"]) == 2.0
+        assert float(tinyjax.grad(lambda x: f(x)["y"])(1.0)) == 2.0
+    with tinyjax.disable_jit(False):
+        f(1.0)
+    assert seen == ["StagingTracer", "ConcreteArray", "JVPTracer"]
+
+
+def test_clearing_the_caches() -> None:
+    tinyjax.jit(lambda x: x + 1)(1.0)
+    assert tinyjax.cache.info().memory.size > 0
+    tinyjax.clear_caches()
+    assert tinyjax.cache.info().memory.size == 0
+
+
+def test_the_environment_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    found = tinyjax.print_environment_info(return_string=True)
+    assert found is not None
+    assert f"tinyjax: {tinyjax.__version__}" in found
+    assert tinyjax.print_environment_info() is None
+    assert capsys.readouterr().out == found + "\n"
+
+
+def test_settings_by_the_names_of_jax() -> None:
+    config.update("jax_enable_x64", True)
+    try:
+        assert jnp.ones(1).dtype == np.float64
+        assert config.read("jax_enable_x64") is True
+        assert config.settings().default_dtypes == "float64"
+    finally:
+        config.update("jax_enable_x64", False)
+    assert jnp.ones(1).dtype == np.float32
+    for name in ("jax_enable_x64", "x64_enabled"):
+        assert not getattr(config, name)
+    config.update("jax_platform_name", "cpu")
+    config.update("jax_default_matmul_precision", "highest")
+    assert config.read("jax_numpy_rank_promotion") == "allow"
+    with pytest.raises(ArgumentError, match=r"docs/jax_api\.md lists"):
+        config.update("jax_pgle_profiling_runs", 3)
+    with pytest.raises(ArgumentError, match="cannot be 'gpu': programs run on the CPU"):
+        config.update("jax_platforms", "gpu")
+    with pytest.raises(ArgumentError, match="no setting 'speed'"):
+        config.read("speed")
+    with pytest.raises(AttributeError):
+        getattr(config, name[:3])
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("debug_nans", "debug_nans"),
+        ("check_tracer_leaks", "check_leaks"),
+        ("enable_checks", "check_jaxprs"),
+        ("log_compiles", "explain"),
+        ("explain_cache_misses", "explain"),
+        ("threefry_partitionable", "threefry_partitionable"),
+        ("disable_jit", "disable_jit"),
+    ],
+)
+@pytest.mark.parametrize("value", [True, False])
+def test_settings_of_a_block(name: str, setting: str, value: bool) -> None:
+    before = config.settings()
+    with getattr(tinyjax, name)(value):
+        assert getattr(config.settings(), setting) is value
+    assert config.settings() is before
+
+
+def test_settings_that_have_one_value() -> None:
+    before = config.settings()
+    with (
+        tinyjax.enable_x64(),
+        tinyjax.default_matmul_precision("float32"),
+        tinyjax.numpy_rank_promotion("allow"),
+        tinyjax.numpy_dtype_promotion("standard"),
+        tinyjax.default_prng_impl("threefry2x32"),
+        tinyjax.checking_leaks(),
+    ):
+        assert config.settings().default_dtypes == "float64"
+        assert config.settings().check_leaks
+    assert config.settings() is before
+    with (
+        pytest.raises(ArgumentError, match="always broadcast"),
+        tinyjax.numpy_rank_promotion("raise"),
+    ):
+        pass
+
+
+def test_compilations_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "tinyjax"), tinyjax.log_compiles():
+        tinyjax.jit(lambda x: x * 17)(1.0)
+    assert "lambda" in caplog.text
+
+
+def test_names_that_are_not_here_say_why() -> None:
+    theirs = {name for name in dir(jax) if not name.startswith("_")}
+    assert theirs - {*dir(tinyjax), "core"} == {*ABSENT}
+    for name, why in ABSENT.items():
+        with pytest.raises(AttributeError, match=f"'{name}', which JAX has: "):
+            getattr(tinyjax, name)
+        assert not why.endswith(".")
