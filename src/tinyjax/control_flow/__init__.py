@@ -5,22 +5,20 @@ the functions close over, arrays and tracers alike, becomes operands. The rules 
 transform the jaxprs and bind the primitive again.
 """
 
-from tinyjax.control_flow import checkpointed, rematerialized
-from tinyjax.control_flow.cond import cond, cond_p, switch
+from tinyjax.control_flow.cond import cond, switch
+from tinyjax.control_flow.declared import cond_p, scan_p, while_p
 from tinyjax.control_flow.loop_tangent import loop_tangent_p
 from tinyjax.control_flow.loops import associative_scan, fori_loop, map_
-from tinyjax.control_flow.scan import scan, scan_p
-from tinyjax.control_flow.while_loop import while_loop, while_p
+from tinyjax.control_flow.scan import scan
+from tinyjax.control_flow.while_loop import while_loop
 
 __all__ = [
     "associative_scan",
-    "checkpointed",
     "cond",
     "cond_p",
     "fori_loop",
     "loop_tangent_p",
     "map_",
-    "rematerialized",
     "scan",
     "scan_p",
     "switch",

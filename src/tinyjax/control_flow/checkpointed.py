@@ -11,18 +11,18 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from tinyjax.config import settings
 from tinyjax.control_flow.common import rearrange
-from tinyjax.control_flow.loop_tangent import loop_tangent_p
-from tinyjax.control_flow.scan import (
+from tinyjax.control_flow.declared import (
     ScanParams,
+    WhileParams,
     bind_scan,
-    linearize_stacking,
+    run_while,
     scan_body_jvp,
-    scan_p,
+    while_body_jvp,
+    while_p,
 )
-from tinyjax.control_flow.schedule import Kept, Online, advance, integer, plus, run_while
-from tinyjax.control_flow.while_loop import WhileParams, body_jvp, while_p
+from tinyjax.control_flow.loop_tangent import loop_tangent_p
+from tinyjax.control_flow.schedule import Kept, Online, advance, integer, plus
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, stacked
 from tinyjax.core.dependence import dce
@@ -152,11 +152,11 @@ def _add_all(sums: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Array
 # while_loop: where states are kept is decided on the way
 
 
-@while_p.def_linearize
-def _while_linearize(
+def linearize_while(
     primals: Arrays, nonzero: Sequence[bool], params: WhileParams
 ) -> LinearizeResult:
-    nz_other, nz_state, _ = body_jvp(params, nonzero)
+    """Run a loop that keeps states on the way: the linearize rule of while."""
+    nz_other, nz_state, _ = while_body_jvp(params, nonzero)
     if not any(nz_state):
         return bind(while_p, primals, params), nz_state, lambda _: ()
     nz_fixed, _, nz_init = split_list(nonzero, params.num_condition, params.num_body)
@@ -246,7 +246,7 @@ def _push_while(
         args, params.num_body, m, 1, 3 + m, sum(nz_other)
     )
     nonzero = [False] * params.num_condition + [*nz_other, *nz_state]
-    _, _, staged = body_jvp(params, nonzero)
+    _, _, staged = while_body_jvp(params, nonzero)
 
     def turn(i: Array, *args: Array) -> list[Array]:
         state, tangents = split_list(args, m)
@@ -286,13 +286,8 @@ def _pull_while(
 # scan: the number of turns is known, so states are kept where the schedule is the best there is
 
 
-@scan_p.def_linearize
-def _scan_linearize(
-    primals: Arrays, nonzero: Sequence[bool], params: ScanParams
-) -> LinearizeResult:
-    # a loop that is run again in pieces has no turns that debug_nans could name
-    if params.checkpoints is None or not params.length or settings().debug_nans:
-        return linearize_stacking(primals, nonzero, params)
+def linearize_scan(primals: Arrays, nonzero: Sequence[bool], params: ScanParams) -> LinearizeResult:
+    """Run a loop that keeps some states, for a way back that runs turns again."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     nz_consts, nz_init, _ = split_list(nonzero, k, m)
     nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)

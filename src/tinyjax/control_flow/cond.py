@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import attrs
 import numpy as np
 
 from tinyjax import dtypes, tree
@@ -16,7 +15,9 @@ from tinyjax.control_flow.common import (
     paths,
     stage_function,
 )
-from tinyjax.control_flow.while_loop import first_lane, while_p
+from tinyjax.control_flow.declared import CondParams, cond_p, while_p
+from tinyjax.control_flow.rematerialized import prune_cond, share_slots, split_cond
+from tinyjax.control_flow.while_loop import first_lane
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import as_arrays
@@ -36,11 +37,10 @@ from tinyjax.core.primitive import (
     LinearizeResult,
     MappedAxis,
     Operands,
-    Primitive,
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.programs import CHOICE, DEPENDS
+from tinyjax.core.programs import CHOICE, DEPENDS, PRUNE
 from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
@@ -56,20 +56,11 @@ from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import batch_flat, batch_jaxpr
 from tinyjax.transforms.jvp import fill_zeros, jvp_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
+from tinyjax.transforms.rematerialize import SPLIT
 from tinyjax.transforms.transpose import transpose_jaxpr
 from tinyjax.tree import PyTreeDef
 
 R = TypeVar("R")
-
-
-@attrs.frozen
-class CondParams:
-    """The programs to choose from; all of one type."""
-
-    branches: tuple[Jaxpr, ...]
-
-
-cond_p: Primitive[CondParams] = Primitive("cond", CondParams)
 
 
 @cond_p.def_rule(STEPWISE)
@@ -180,39 +171,6 @@ def _cond_linearize(
     return outs[:n], nonzero_out, tangent_map
 
 
-def share_slots(
-    residuals: Sequence[Sequence[ShapedArray]],
-) -> tuple[list[ShapedArray], list[Sequence[int]]]:
-    """Lay out the residuals that the branches compute: only one branch runs, so they share slots.
-
-    Args:
-        residuals: the types of each branch's residuals.
-
-    Returns:
-        The type of each slot, and for each branch the slots of its residuals.
-    """
-    # those of one branch may be many, and of the others few: lists are searched in C
-    longest = max(residuals, key=len)
-    slots = [*longest]
-    places: list[Sequence[int]] = []
-    for avals in residuals:
-        if avals is longest:
-            places.append(range(len(avals)))
-            continue
-        start: dict[ShapedArray, int] = {}
-        own: list[int] = []
-        for aval in avals:
-            try:
-                place = slots.index(aval, start.get(aval, 0))
-            except ValueError:
-                place = len(slots)
-                slots.append(aval)
-            start[aval] = place + 1
-            own.append(place)
-        places.append(own)
-    return slots, places
-
-
 def _fill_slots(
     primal: Staged, num_outs: int, slots: Sequence[ShapedArray], places: Sequence[int]
 ) -> Staged:
@@ -256,6 +214,10 @@ def _cond_depends(params: CondParams, given: tuple[bool, ...]) -> tuple[bool, ..
     if chosen:
         return (True,) * len(params.branches[0].outs)
     return _any_of([depends(branch, rest) for branch in params.branches])
+
+
+cond_p.def_rule(SPLIT)(split_cond)
+cond_p.def_rule(PRUNE)(prune_cond)
 
 
 @cond_p.def_transpose

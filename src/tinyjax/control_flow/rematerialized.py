@@ -17,15 +17,12 @@ from collections.abc import Sequence
 import attrs
 
 from tinyjax.control_flow.common import fixed_point
-from tinyjax.control_flow.cond import CondParams, cond_p, share_slots
-from tinyjax.control_flow.scan import ScanParams, scan_p, varying
-from tinyjax.core.avals import stacked
-from tinyjax.core.dependence import dce, marked, prune_results, same_eqns, shorten
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
+from tinyjax.control_flow.declared import CondParams, ScanParams
+from tinyjax.core.avals import ShapedArray, stacked
+from tinyjax.core.dependence import dce, dependents, marked, prune_results, same_eqns, shorten
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects_of, subjaxprs, zero_literal
 from tinyjax.core.lists import split_list
-from tinyjax.core.programs import PRUNE
 from tinyjax.transforms.rematerialize import (
-    SPLIT,
     Saveable,
     Split,
     SplitEqn,
@@ -33,6 +30,19 @@ from tinyjax.transforms.rematerialize import (
 )
 
 # Loops
+
+
+def varying(jaxpr: Jaxpr, num_consts: int) -> set[Atom]:
+    """What may differ from turn to turn: whatever depends on the carry or on a slice.
+
+    The results of nested programs count as such, since computing those outside as well would make
+    nested loops twice as long at every level.
+    """
+    return dependents(
+        jaxpr.eqns,
+        jaxpr.in_binders[num_consts:],
+        lambda eqn: effects_of(eqn).any or subjaxprs(eqn.params),
+    )
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -141,8 +151,8 @@ def _invariant(body: Jaxpr, varies: set[Atom]) -> tuple[JaxprEqn, ...]:
     return tuple([eqn for eqn in body.eqns if not varies.intersection(eqn.out_binders)])
 
 
-@scan_p.def_rule(SPLIT)
-def _scan_split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+    """Split a loop: the SPLIT rule of scan."""
     params: ScanParams = eqn.params
     loop = _split_body(params, places, saveable)
     consts, init, xs = split_list(eqn.inputs, params.num_consts, params.num_carry)
@@ -199,8 +209,8 @@ def _scan_split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> S
     return SplitEqn((*before, forward), again, tuple(dict.fromkeys(saved)))
 
 
-@scan_p.def_rule(PRUNE)
-def _scan_prune(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+def prune_scan(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+    """Drop results of a loop: the PRUNE rule of scan."""
     params: ScanParams = eqn.params
     body, k, m = params.jaxpr, params.num_consts, params.num_carry
 
@@ -229,8 +239,41 @@ def _scan_prune(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
 # Conditionals
 
 
-@cond_p.def_rule(SPLIT)
-def _cond_split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+def share_slots(
+    residuals: Sequence[Sequence[ShapedArray]],
+) -> tuple[list[ShapedArray], list[Sequence[int]]]:
+    """Lay out the residuals that the branches compute: only one branch runs, so they share slots.
+
+    Args:
+        residuals: the types of each branch's residuals.
+
+    Returns:
+        The type of each slot, and for each branch the slots of its residuals.
+    """
+    # those of one branch may be many, and of the others few: lists are searched in C
+    longest = max(residuals, key=len)
+    slots = [*longest]
+    places: list[Sequence[int]] = []
+    for avals in residuals:
+        if avals is longest:
+            places.append(range(len(avals)))
+            continue
+        start: dict[ShapedArray, int] = {}
+        own: list[int] = []
+        for aval in avals:
+            try:
+                place = slots.index(aval, start.get(aval, 0))
+            except ValueError:
+                place = len(slots)
+                slots.append(aval)
+            start[aval] = place + 1
+            own.append(place)
+        places.append(own)
+    return slots, places
+
+
+def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+    """Split a choice: the SPLIT rule of cond."""
     params: CondParams = eqn.params
     branches = params.branches
     first = [split_results(branch, places, saveable) for branch in branches]
@@ -295,8 +338,8 @@ def _cond_split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> S
     return SplitEqn((forward,), again, tuple(dict.fromkeys(saved)))
 
 
-@cond_p.def_rule(PRUNE)
-def _cond_prune(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+def prune_cond(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+    """Drop results of a choice: the PRUNE rule of cond."""
     params: CondParams = eqn.params
     marks = [prune_results(branch, used)[1] for branch in params.branches]
     needed = tuple(map(any, zip(*marks, strict=True)))

@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax import dtypes, tree
+from tinyjax.config import settings
+from tinyjax.control_flow.checkpointed import linearize_scan
 from tinyjax.control_flow.common import (
     at_front,
     check_checkpoints,
@@ -14,9 +16,10 @@ from tinyjax.control_flow.common import (
     match_carry,
     paths,
     rearrange,
-    stabilise,
     stage_function,
 )
+from tinyjax.control_flow.declared import ScanParams, bind_scan, scan_body_jvp, scan_p
+from tinyjax.control_flow.rematerialized import prune_scan, split_scan, varying
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray, rows, same_types, stacked
 from tinyjax.core.calling import as_arrays
@@ -30,7 +33,6 @@ from tinyjax.core.jaxpr import (
     effects,
     effects_of,
     eval_jaxpr,
-    subjaxprs,
 )
 from tinyjax.core.lists import fill_list, partition_list, split_list
 from tinyjax.core.lowering import lower_jaxpr
@@ -46,12 +48,11 @@ from tinyjax.core.primitive import (
     LinearizeResult,
     MappedAxis,
     Operands,
-    Primitive,
     Tangent,
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.programs import DEPENDS, INLINED
+from tinyjax.core.programs import DEPENDS, INLINED, PRUNE
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
@@ -72,41 +73,14 @@ from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import batch_jaxpr
-from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
+from tinyjax.transforms.rematerialize import SPLIT
 from tinyjax.transforms.transpose import backward_pass
 from tinyjax.tree import PyTreeDef
 
 C = TypeVar("C")
 X = TypeVar("X")
 Y = TypeVar("Y")
-
-
-@attrs.frozen
-class ScanParams:
-    """A loop.
-
-    Attributes:
-        jaxpr: takes the constants, the carry and one slice of each input; returns the new carry and
-            one slice of each output.
-        num_consts: how many operands are the same in every turn.
-        num_carry: how many are carried from turn to turn.
-        length: the number of turns.
-        reverse: whether the turns go from the last slice to the first.
-        unroll: how many turns the compiled loop does at a time.
-        checkpoints: how many carries reverse mode keeps; None for the residuals of every turn.
-    """
-
-    jaxpr: Jaxpr
-    num_consts: int
-    num_carry: int
-    length: int
-    reverse: bool = False
-    unroll: int = 1
-    checkpoints: int | None = None
-
-
-scan_p: Primitive[ScanParams] = Primitive("scan", ScanParams)
 
 
 @scan_p.def_evaluate
@@ -223,19 +197,6 @@ def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
 # what has a tangent, or a batch axis, after one turn has it in the next.
 
 
-def bind_scan(
-    jaxpr: Jaxpr,
-    consts: Sequence[Array],
-    carry: Sequence[Array],
-    xs: Sequence[Array],
-    params: ScanParams,
-) -> Sequence[Array]:
-    """Bind a loop like another with this body, which may change the weakness of the carry."""
-    jaxpr = stabilise(jaxpr, len(consts), len(carry))
-    changed = attrs.evolve(params, jaxpr=jaxpr, num_consts=len(consts), num_carry=len(carry))
-    return bind(scan_p, (*consts, *carry, *xs), changed)
-
-
 def _start(
     carry: Sequence[Array], tangents: Sequence[Tangent], nonzero: Sequence[bool]
 ) -> list[Array]:
@@ -245,23 +206,6 @@ def _start(
         for x, t, has in zip(carry, tangents, nonzero, strict=True)
         if has
     ]
-
-
-def scan_body_jvp(
-    params: ScanParams, nonzero: Sequence[bool]
-) -> tuple[tuple[bool, ...], tuple[bool, ...], Staged]:
-    """The body's jvp: which of the carry and which results have tangents, and the program."""
-    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, nz_init, nz_xs = split_list(nonzero, k, m)
-    num_ys = len(jaxpr.outs) - m
-
-    def of_body(carry: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
-        wanted = (*carry, *(False,) * num_ys)
-        return jvp_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), wanted)
-
-    nz_carry = fixed_point(nz_init, lambda carry: of_body(carry)[1][:m])
-    staged, nz_out = of_body(nz_carry)
-    return nz_carry, nz_out, staged
 
 
 @scan_p.def_jvp
@@ -295,7 +239,7 @@ def _scan_jvp(primals: Arrays, tangents: Tangents, params: ScanParams) -> JvpRes
     return [*carry, *ys], with_zeros(nz_out, [*carry_tangents, *ys_tangents])
 
 
-def linearize_stacking(
+def _linearize_stacking(
     primals: Arrays, nonzero: Sequence[bool], params: ScanParams
 ) -> LinearizeResult:
     """Run a loop that stacks the residuals of every turn, for a loop over those."""
@@ -386,6 +330,20 @@ def linearize_stacking(
     return results, lin.nonzero_out, tangent_map
 
 
+@scan_p.def_linearize
+def _scan_linearize(
+    primals: Arrays, nonzero: Sequence[bool], params: ScanParams
+) -> LinearizeResult:
+    # a loop that is run again in pieces has no turns that debug_nans could name
+    if params.checkpoints is None or not params.length or settings().debug_nans:
+        return _linearize_stacking(primals, nonzero, params)
+    return linearize_scan(primals, nonzero, params)
+
+
+scan_p.def_rule(SPLIT)(split_scan)
+scan_p.def_rule(PRUNE)(prune_scan)
+
+
 def _rename(jaxpr: Jaxpr, names: Mapping[Atom, Var]) -> Jaxpr:
     """A program that reads other variables in place of some."""
     eqns = [
@@ -393,19 +351,6 @@ def _rename(jaxpr: Jaxpr, names: Mapping[Atom, Var]) -> Jaxpr:
     ]
     outs = tuple([names.get(x, x) for x in jaxpr.outs])
     return Jaxpr(jaxpr.in_binders, tuple(eqns), outs)
-
-
-def varying(jaxpr: Jaxpr, num_consts: int) -> set[Atom]:
-    """What may differ from turn to turn: whatever depends on the carry or on a slice.
-
-    The results of nested programs count as such, since computing those outside as well would make
-    nested loops twice as long at every level.
-    """
-    return dependents(
-        jaxpr.eqns,
-        jaxpr.in_binders[num_consts:],
-        lambda eqn: effects_of(eqn).any or subjaxprs(eqn.params),
-    )
 
 
 @scan_p.def_rule(DEPENDS)

@@ -14,17 +14,16 @@ The arithmetic is part of the compiled program, whose size does not depend on th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
 
 from tinyjax import dtypes
 from tinyjax.control_flow.common import convert_all
-from tinyjax.control_flow.while_loop import bind_while
+from tinyjax.control_flow.declared import run_while
 from tinyjax.core.array import Array
 from tinyjax.core.lists import split_list
-from tinyjax.core.staging import stage
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.cumulative import cumsum
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
@@ -62,21 +61,6 @@ def integer(value: int) -> Array:
 def plus(x: Array, value: int) -> Array:
     """Add a Python number to an integer."""
     return add(x, full_like(x, value))
-
-
-def run_while(
-    goes_on: Callable[..., Array],
-    turn: Callable[..., Sequence[Array]],
-    state: Sequence[Array],
-    checkpoints: int,
-) -> Sequence[Array]:
-    """Bind a loop of functions, which may close over tracers."""
-    avals = [x.aval for x in state]
-    condition = stage(lambda *args: [goes_on(*args)], avals)
-    body = stage(turn, avals)
-    return bind_while(
-        condition.jaxpr, condition.consts, body.jaxpr, body.consts, state, checkpoints
-    )
 
 
 # The binomial schedule

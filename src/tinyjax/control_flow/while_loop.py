@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, TypeVar
 
-import attrs
-
 from tinyjax import dtypes, tree
+from tinyjax.control_flow.checkpointed import linearize_while
 from tinyjax.control_flow.common import (
     at_front,
     check_checkpoints,
@@ -16,9 +15,9 @@ from tinyjax.control_flow.common import (
     match_carry,
     of_those,
     rearrange,
-    stabilise,
     stage_function,
 )
+from tinyjax.control_flow.declared import WhileParams, bind_while, while_body_jvp, while_p
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import as_arrays
@@ -35,7 +34,6 @@ from tinyjax.core.primitive import (
     BatchResult,
     JvpResult,
     MappedAxis,
-    Primitive,
     Tangents,
 )
 from tinyjax.core.staging import Staged, stage
@@ -52,32 +50,9 @@ from tinyjax.primitives.stop_gradient import stop_gradient
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import Batched, batch_jaxpr
-from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.tree import PyTreeDef
 
 S = TypeVar("S")
-
-
-@attrs.frozen
-class WhileParams:
-    """A loop.
-
-    Attributes:
-        condition: takes its constants and the state; returns a bool scalar.
-        body: takes its constants and the state; returns the new state.
-        num_condition: how many constants the condition has; they come first.
-        num_body: how many the body has; they come next, and then the state.
-        checkpoints: how many states reverse mode keeps.
-    """
-
-    condition: Jaxpr
-    body: Jaxpr
-    num_condition: int
-    num_body: int
-    checkpoints: int
-
-
-while_p: Primitive[WhileParams] = Primitive("while", WhileParams)
 
 
 @while_p.def_evaluate
@@ -143,36 +118,9 @@ def _while_lowering(b: Lowering, operands: Values, params: WhileParams) -> Value
     return b.loop(first, lambda values: values[:1], turn, True)[1 + n + m :]
 
 
-def bind_while(
-    condition: Jaxpr,
-    fixed: Sequence[Array],
-    body: Jaxpr,
-    other: Sequence[Array],
-    state: Sequence[Array],
-    checkpoints: int,
-) -> Sequence[Array]:
-    """Bind a loop whose body may change the weakness of its state."""
-    body = stabilise(body, len(other), len(state))
-    params = WhileParams(condition, body, len(fixed), len(other), checkpoints)
-    return bind(while_p, (*fixed, *other, *state), params)
-
-
-def body_jvp(
-    params: WhileParams, nonzero: Sequence[bool]
-) -> tuple[list[bool], tuple[bool, ...], Staged]:
-    """The body's jvp: which of its constants have tangents, which of the state, and the program."""
-    _, nz_other, nz_init = split_list(nonzero, params.num_condition, params.num_body)
-
-    def of_body(state: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
-        return jvp_jaxpr(params.body, (*nz_other, *state), state)
-
-    nz_state = fixed_point(nz_init, lambda state: of_body(state)[1])
-    return nz_other, nz_state, of_body(nz_state)[0]
-
-
 @while_p.def_jvp
 def _while_jvp(primals: Arrays, tangents: Tangents, params: WhileParams) -> JvpResult:
-    nz_other, nz_state, staged = body_jvp(params, nonzeros(tangents))
+    nz_other, nz_state, staged = while_body_jvp(params, nonzeros(tangents))
     fixed, other, state = split_list(primals, params.num_condition, params.num_body)
     _, t_other, t_state = split_list(tangents, params.num_condition, params.num_body)
     # from (consts, state, their tangents) to consts and state each with their tangents
@@ -202,6 +150,9 @@ def _while_jvp(primals: Arrays, tangents: Tangents, params: WhileParams) -> JvpR
     )
     n = len(state)
     return outs[:n], with_zeros(nz_state, outs[n:])
+
+
+while_p.def_linearize(linearize_while)
 
 
 @while_p.def_batch

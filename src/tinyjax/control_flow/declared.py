@@ -1,0 +1,159 @@
+"""The primitives of control flow and their parameters, and how they are bound.
+
+Their rules are in ``cond``, ``scan`` and ``while_loop``. What the rules are made of binds the
+primitives in its turn, and so they are declared below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from tinyjax.control_flow.common import fixed_point, stabilise
+from tinyjax.core.array import Array
+from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.lists import split_list
+from tinyjax.core.primitive import Primitive
+from tinyjax.core.staging import Staged, stage
+from tinyjax.core.trace import bind
+from tinyjax.transforms.jvp import jvp_jaxpr
+
+# cond
+
+
+@attrs.frozen
+class CondParams:
+    """The programs to choose from; all of one type."""
+
+    branches: tuple[Jaxpr, ...]
+
+
+cond_p: Primitive[CondParams] = Primitive("cond", CondParams)
+
+
+# scan
+
+
+@attrs.frozen
+class ScanParams:
+    """A loop.
+
+    Attributes:
+        jaxpr: takes the constants, the carry and one slice of each input; returns the new carry and
+            one slice of each output.
+        num_consts: how many operands are the same in every turn.
+        num_carry: how many are carried from turn to turn.
+        length: the number of turns.
+        reverse: whether the turns go from the last slice to the first.
+        unroll: how many turns the compiled loop does at a time.
+        checkpoints: how many carries reverse mode keeps; None for the residuals of every turn.
+    """
+
+    jaxpr: Jaxpr
+    num_consts: int
+    num_carry: int
+    length: int
+    reverse: bool = False
+    unroll: int = 1
+    checkpoints: int | None = None
+
+
+scan_p: Primitive[ScanParams] = Primitive("scan", ScanParams)
+
+
+def bind_scan(
+    jaxpr: Jaxpr,
+    consts: Sequence[Array],
+    carry: Sequence[Array],
+    xs: Sequence[Array],
+    params: ScanParams,
+) -> Sequence[Array]:
+    """Bind a loop like another with this body, which may change the weakness of the carry."""
+    jaxpr = stabilise(jaxpr, len(consts), len(carry))
+    changed = attrs.evolve(params, jaxpr=jaxpr, num_consts=len(consts), num_carry=len(carry))
+    return bind(scan_p, (*consts, *carry, *xs), changed)
+
+
+def scan_body_jvp(
+    params: ScanParams, nonzero: Sequence[bool]
+) -> tuple[tuple[bool, ...], tuple[bool, ...], Staged]:
+    """The body's jvp: which of the carry and which results have tangents, and the program."""
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    nz_consts, nz_init, nz_xs = split_list(nonzero, k, m)
+    num_ys = len(jaxpr.outs) - m
+
+    def of_body(carry: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
+        wanted = (*carry, *(False,) * num_ys)
+        return jvp_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), wanted)
+
+    nz_carry = fixed_point(nz_init, lambda carry: of_body(carry)[1][:m])
+    staged, nz_out = of_body(nz_carry)
+    return nz_carry, nz_out, staged
+
+
+# while
+
+
+@attrs.frozen
+class WhileParams:
+    """A loop.
+
+    Attributes:
+        condition: takes its constants and the state; returns a bool scalar.
+        body: takes its constants and the state; returns the new state.
+        num_condition: how many constants the condition has; they come first.
+        num_body: how many the body has; they come next, and then the state.
+        checkpoints: how many states reverse mode keeps.
+    """
+
+    condition: Jaxpr
+    body: Jaxpr
+    num_condition: int
+    num_body: int
+    checkpoints: int
+
+
+while_p: Primitive[WhileParams] = Primitive("while", WhileParams)
+
+
+def bind_while(
+    condition: Jaxpr,
+    fixed: Sequence[Array],
+    body: Jaxpr,
+    other: Sequence[Array],
+    state: Sequence[Array],
+    checkpoints: int,
+) -> Sequence[Array]:
+    """Bind a loop whose body may change the weakness of its state."""
+    body = stabilise(body, len(other), len(state))
+    params = WhileParams(condition, body, len(fixed), len(other), checkpoints)
+    return bind(while_p, (*fixed, *other, *state), params)
+
+
+def while_body_jvp(
+    params: WhileParams, nonzero: Sequence[bool]
+) -> tuple[list[bool], tuple[bool, ...], Staged]:
+    """The body's jvp: which of its constants have tangents, which of the state, and the program."""
+    _, nz_other, nz_init = split_list(nonzero, params.num_condition, params.num_body)
+
+    def of_body(state: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
+        return jvp_jaxpr(params.body, (*nz_other, *state), state)
+
+    nz_state = fixed_point(nz_init, lambda state: of_body(state)[1])
+    return nz_other, nz_state, of_body(nz_state)[0]
+
+
+def run_while(
+    goes_on: Callable[..., Array],
+    turn: Callable[..., Sequence[Array]],
+    state: Sequence[Array],
+    checkpoints: int,
+) -> Sequence[Array]:
+    """Bind a loop of functions, which may close over tracers."""
+    avals = [x.aval for x in state]
+    condition = stage(lambda *args: [goes_on(*args)], avals)
+    body = stage(turn, avals)
+    return bind_while(
+        condition.jaxpr, condition.consts, body.jaxpr, body.consts, state, checkpoints
+    )
