@@ -25,24 +25,12 @@ from tinyjax.core.calling import FlatFunction, as_arrays, as_avals, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitive import (
-    Arrays,
-    LinearizeResult,
-    Params,
-    Primitive,
-)
+from tinyjax.core.primitive import Arrays, LinearizeResult, Params, Primitive
 from tinyjax.core.programs import INLINED
 from tinyjax.core.staging import Staged, stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, check_concrete, current_trace
 from tinyjax.frames import describe_function
-from tinyjax.signatures import (
-    Explanation,
-    Parameters,
-    Signature,
-    differences,
-    log,
-    make_signature,
-)
+from tinyjax.signatures import Explanation, Parameters, Signature, differences, log, make_signature
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.stages import Lowered
@@ -139,11 +127,7 @@ class JitFunction(Generic[P, R]):
     __name__: str
     __wrapped__: Callable[P, R]
 
-    def __init__(
-        self,
-        fun: Callable[P, R],
-        parameters: Parameters,
-    ) -> None:
+    def __init__(self, fun: Callable[P, R], parameters: Parameters) -> None:
         update_wrapper(self, fun)
         self._fun = fun
         self._name = getattr(fun, "__name__", type(fun).__name__)

@@ -10,12 +10,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitive import (
-    Arrays,
-    LinearizeResult,
-    Params,
-    Primitive,
-)
+from tinyjax.core.primitive import Arrays, LinearizeResult, Params, Primitive
 from tinyjax.core.programs import INLINED
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import kind
@@ -148,9 +143,7 @@ def _equal_or_not(b: Lowering, x: Value) -> Value:
 
 
 bind_checkpoint = def_call(
-    checkpoint_p,
-    "a checkpointed program",
-    lambda params, jaxpr: attrs.evolve(params, jaxpr=jaxpr),
+    checkpoint_p, "a checkpointed program", lambda params, jaxpr: attrs.evolve(params, jaxpr=jaxpr)
 )
 
 

@@ -179,10 +179,7 @@ def linearize_while(
 
 
 def _first_tangents(
-    tangents: Sequence[Array],
-    init: Sequence[Array],
-    given: Sequence[bool],
-    nonzero: Sequence[bool],
+    tangents: Sequence[Array], init: Sequence[Array], given: Sequence[bool], nonzero: Sequence[bool]
 ) -> list[Array]:
     """The tangents of a first state, zeros where only later turns have one."""
     rest = iter(tangents)
@@ -235,10 +232,7 @@ def _record_while(args: Arrays, params: WhileParams) -> Arrays:
 
 
 def _push_while(
-    args: Sequence[Array],
-    params: WhileParams,
-    nz_other: Sequence[bool],
-    nz_state: Sequence[bool],
+    args: Sequence[Array], params: WhileParams, nz_other: Sequence[bool], nz_state: Sequence[bool]
 ) -> Sequence[Array]:
     """Run a loop again, as often as it ran, with tangents."""
     m = len(nz_state)
@@ -258,10 +252,7 @@ def _push_while(
 
 
 def _pull_while(
-    args: Sequence[Array],
-    params: WhileParams,
-    nz_other: Sequence[bool],
-    nz_state: Sequence[bool],
+    args: Sequence[Array], params: WhileParams, nz_other: Sequence[bool], nz_state: Sequence[bool]
 ) -> Sequence[Array]:
     """Pull cotangents of the last state back to the constants and the first state."""
     m = len(nz_state)
@@ -323,8 +314,7 @@ def _scan_programs(params: ScanParams, nonzero: Sequence[bool]) -> _Programs:
         [*residuals, *_tangents(operands, [*nz_consts, *nz_carry, *nz_xs])],
     )
     backward = stage(
-        lambda *args: _pull_scan(args, params, nonzero),
-        [*residuals, *_tangents(results, nz_out)],
+        lambda *args: _pull_scan(args, params, nonzero), [*residuals, *_tangents(results, nz_out)]
     )
     return _Programs.of(recording, forward, backward, len(residuals))
 

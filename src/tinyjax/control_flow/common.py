@@ -12,15 +12,7 @@ from tinyjax import dtypes, tree, xla
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction
-from tinyjax.core.jaxpr import (
-    Jaxpr,
-    JaxprEqn,
-    Var,
-    effects,
-    eval_jaxpr,
-    subjaxprs,
-    zero_literal,
-)
+from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjaxprs, zero_literal
 from tinyjax.core.primitive import MappedAxis, Participation, Primitive
 from tinyjax.core.staging import Staged, extend, stage, stand_ins
 from tinyjax.errors import ArgumentError, CarryTypeError

@@ -314,10 +314,7 @@ def _of_those_who_take(
 
 @checked
 def cond(
-    pred: ArrayLike,
-    true_fun: Callable[..., R],
-    false_fun: Callable[..., R],
-    *operands: Any,
+    pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R], *operands: Any
 ) -> R:
     """Apply one of two functions, as the predicate says.
 
@@ -438,10 +435,7 @@ def _join(
 
 
 def _join_avals(
-    name: str,
-    branches: Sequence[Callable[..., Any]],
-    path: str,
-    avals: Sequence[ShapedArray],
+    name: str, branches: Sequence[Callable[..., Any]], path: str, avals: Sequence[ShapedArray]
 ) -> ShapedArray:
     first = avals[0]
     for fun, aval in zip(branches, avals, strict=True):

@@ -25,15 +25,7 @@ from tinyjax.core.avals import ShapedArray, rows, same_types, stacked
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.dependence import dce, dependents, depends, independent_part
-from tinyjax.core.jaxpr import (
-    Atom,
-    Jaxpr,
-    JaxprEqn,
-    Var,
-    effects,
-    effects_of,
-    eval_jaxpr,
-)
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
 from tinyjax.core.lists import fill_list, partition_list, split_list
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
@@ -222,9 +214,7 @@ def _scan_jvp(primals: Arrays, tangents: Tangents, params: ScanParams) -> JvpRes
         range(len(staged.jaxpr.outs)), m, num_ys, sum(nz_carry)
     )
     body = rearrange(
-        staged.jaxpr,
-        [*new, *c, *tc, *s, *ts, *x, *tx],
-        [*out_s, *out_ts, *out_y, *out_ty],
+        staged.jaxpr, [*new, *c, *tc, *s, *ts, *x, *tx], [*out_s, *out_ts, *out_y, *out_ty]
     )
     consts, init, xs = split_list(primals, k, m)
     t_consts, t_init, t_xs = split_list(tangents, k, m)
@@ -313,8 +303,7 @@ def _linearize_stacking(
         range(len(atoms), len(lin.tangent.in_binders)), sum(nz_consts), sum(nz_carry)
     )
     tangent = rearrange(
-        lin.tangent,
-        [*fixed_places, *t_consts, *t_carry, *input_places, *stacked_places, *t_xs],
+        lin.tangent, [*fixed_places, *t_consts, *t_carry, *input_places, *stacked_places, *t_xs]
     )
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
@@ -410,10 +399,7 @@ def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams
     outs = bind_scan(
         staged.jaxpr,
         [*staged.consts, *known],
-        [
-            *(_instantiate(ZERO, v) for v in unknown_c),
-            *map(_instantiate, linear_cts, unknown_m),
-        ],
+        [*(_instantiate(ZERO, v) for v in unknown_c), *map(_instantiate, linear_cts, unknown_m)],
         [*known_xs, *present(ct_ys)],
         attrs.evolve(params, reverse=not params.reverse),
     )

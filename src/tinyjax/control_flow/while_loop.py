@@ -252,11 +252,7 @@ def first_lane(here: Array, operands: Sequence[Array], batched: Sequence[bool]) 
 
 @checked
 def while_loop(
-    cond_fun: Callable[[S], Any],
-    body_fun: Callable[[S], S],
-    init_val: S,
-    *,
-    checkpoints: int = 32,
+    cond_fun: Callable[[S], Any], body_fun: Callable[[S], S], init_val: S, *, checkpoints: int = 32
 ) -> S:
     """Apply a function to a state for as long as a condition on it holds.
 

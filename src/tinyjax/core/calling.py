@@ -170,10 +170,7 @@ def parameter_name(fun: Callable[..., Any], index: int) -> str:
 
 
 def as_arrays(
-    leaves: Sequence[Any],
-    fun: Callable[..., Any],
-    in_tree: PyTreeDef,
-    static: Collection[int] = (),
+    leaves: Sequence[Any], fun: Callable[..., Any], in_tree: PyTreeDef, static: Collection[int] = ()
 ) -> list[Array]:
     """Convert the leaves of ``(args, kwargs)``, less the static ones, to arrays.
 
@@ -187,11 +184,7 @@ def as_arrays(
 
 
 def _as_argument(
-    x: object,
-    fun: Callable[..., Any],
-    in_tree: PyTreeDef,
-    position: int,
-    static: Collection[int],
+    x: object, fun: Callable[..., Any], in_tree: PyTreeDef, position: int, static: Collection[int]
 ) -> Array:
     try:
         return as_array(x)
@@ -201,10 +194,7 @@ def _as_argument(
 
 
 def as_avals(
-    leaves: Sequence[Any],
-    fun: Callable[..., Any],
-    in_tree: PyTreeDef,
-    static: Collection[int] = (),
+    leaves: Sequence[Any], fun: Callable[..., Any], in_tree: PyTreeDef, static: Collection[int] = ()
 ) -> list[ShapedArray]:
     """Return the types of the leaves of ``(args, kwargs)``, less the static ones.
 

@@ -66,9 +66,7 @@ def call_jaxpr(b: Lowering, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) 
     if effects(jaxpr).ordered:
         return lower_jaxpr(b, jaxpr, operands)
     function = b.module.called(
-        jaxpr.digest,
-        name,
-        lambda found: _define(b.module, jaxpr, f"private @{found}", b.platform),
+        jaxpr.digest, name, lambda found: _define(b.module, jaxpr, f"private @{found}", b.platform)
     )
     return b.emit("func.call", operands, tensors(jaxpr.out_avals), {"callee": f"@{function}"})
 

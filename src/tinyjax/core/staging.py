@@ -100,11 +100,7 @@ class Recorder(Trace):
         return found[0]
 
     def record(
-        self,
-        primitive: Primitive[P],
-        args: Sequence[Array],
-        params: P,
-        source: Source | None,
+        self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
     ) -> Sequence[Array]:
         """Add an equation and return its results."""
         # One equation costs 3 us in all; loops and comprehensions are chosen by measurement.

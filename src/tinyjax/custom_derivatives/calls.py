@@ -121,8 +121,7 @@ def _unchanged(x: Array) -> Array:
 
 #: As ``DerivativeRule``, but what is closed over comes first.
 ClosedJvp = Callable[
-    [Sequence[Array], Sequence[Array], Sequence[Tangent]],
-    tuple[Sequence[Array], Sequence[Tangent]],
+    [Sequence[Array], Sequence[Array], Sequence[Tangent]], tuple[Sequence[Array], Sequence[Tangent]]
 ]
 
 

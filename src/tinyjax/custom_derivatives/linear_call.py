@@ -98,9 +98,7 @@ def _call_jvp(primals: Arrays, tangents: Tangents, params: LinearMapParams) -> J
     n = params.num_residuals
     outs = bind(linear_call_p, primals, params)
     _, change = jvp_flat(
-        lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]),
-        primals[:n],
-        list(tangents[:n]),
+        lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]), primals[:n], list(tangents[:n])
     )
     return outs, _add_own(primals, tangents[n:], change, params)
 
@@ -127,9 +125,7 @@ def _call_linearize(
     n = params.num_residuals
     outs = bind(linear_call_p, primals, params)
     change = linearize_flat(
-        lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]),
-        primals[:n],
-        list(nonzero[:n]),
+        lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]), primals[:n], list(nonzero[:n])
     )
     own = any(nonzero[n:])
     nonzero_out = [own or has for has in change.nonzero_out]

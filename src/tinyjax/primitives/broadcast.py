@@ -108,8 +108,7 @@ def _broadcast_batch(
 
 def_linear(broadcast_in_dim_p)
 def_transposes(
-    broadcast_in_dim_p,
-    lambda ct, x, params: reduce_sum(ct, kept_axes(ct.ndim, params.dims)),
+    broadcast_in_dim_p, lambda ct, x, params: reduce_sum(ct, kept_axes(ct.ndim, params.dims))
 )
 
 

@@ -345,28 +345,13 @@ cumprod_p = cumulative(
     _cumprod_derivative,
 )
 cummax_p = cumulative(
-    "cummax",
-    np.maximum.accumulate,
-    Lowering.max,
-    "biufc",
-    lowest,
-    _extremum_derivative,
+    "cummax", np.maximum.accumulate, Lowering.max, "biufc", lowest, _extremum_derivative
 )
 cummin_p = cumulative(
-    "cummin",
-    np.minimum.accumulate,
-    Lowering.min,
-    "biufc",
-    highest,
-    _extremum_derivative,
+    "cummin", np.minimum.accumulate, Lowering.min, "biufc", highest, _extremum_derivative
 )
 cumlogsumexp_p = cumulative(
-    "cumlogsumexp",
-    np.logaddexp.accumulate,
-    lower_logaddexp,
-    "f",
-    lowest,
-    _cumlogsumexp_derivative,
+    "cumlogsumexp", np.logaddexp.accumulate, lower_logaddexp, "f", lowest, _cumlogsumexp_derivative
 )
 
 

@@ -13,13 +13,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import (
-    Array,
-    ArrayLike,
-    as_array,
-    canonical_axis,
-    splat,
-)
+from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.primitive import (
@@ -254,9 +248,7 @@ def _dynamic_update_slice_batch(
         scatter_indices_batching_dims=(0,),
     )
     scattered = bind1(
-        scatter_p,
-        (x, indices, update),
-        ScatterParams(numbers, GatherScatterMode.CLIP, False, True),
+        scatter_p, (x, indices, update), ScatterParams(numbers, GatherScatterMode.CLIP, False, True)
     )
     return (scattered,), (0,)
 

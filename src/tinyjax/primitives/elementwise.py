@@ -277,11 +277,7 @@ def _lower_exp2(b: Lowering, x: Value) -> Value:
 
 
 exp2 = elementwise(
-    "exp2",
-    _exp2,
-    _lower_exp2,
-    "fc",
-    lambda t, z, x: mul(t, mul(z, _constant(z, np.log(2.0)))),
+    "exp2", _exp2, _lower_exp2, "fc", lambda t, z, x: mul(t, mul(z, _constant(z, np.log(2.0))))
 )
 
 
@@ -301,11 +297,7 @@ log1p = elementwise(
     lambda t, z, x: div(t, add(x, _constant(x, 1.0))),
 )
 sqrt = elementwise(
-    "sqrt",
-    np.sqrt,
-    "stablehlo.sqrt",
-    "fc",
-    lambda t, z, x: div(mul(t, _constant(t, 0.5)), z),
+    "sqrt", np.sqrt, "stablehlo.sqrt", "fc", lambda t, z, x: div(mul(t, _constant(t, 0.5)), z)
 )
 rsqrt = elementwise(
     "rsqrt",
@@ -388,18 +380,10 @@ cos: Elementwise = elementwise(
 )
 tan = elementwise("tan", np.tan, "stablehlo.tan", "fc", lambda t, z, x: mul(t, _one_plus_square(z)))
 asin = elementwise(
-    "asin",
-    np.arcsin,
-    "chlo.asin",
-    "fc",
-    lambda t, z, x: mul(t, rsqrt(_one_minus_square(x))),
+    "asin", np.arcsin, "chlo.asin", "fc", lambda t, z, x: mul(t, rsqrt(_one_minus_square(x)))
 )
 acos = elementwise(
-    "acos",
-    np.arccos,
-    "chlo.acos",
-    "fc",
-    lambda t, z, x: neg(mul(t, rsqrt(_one_minus_square(x)))),
+    "acos", np.arccos, "chlo.acos", "fc", lambda t, z, x: neg(mul(t, rsqrt(_one_minus_square(x))))
 )
 atan = elementwise(
     "atan", np.arctan, "chlo.atan", "fc", lambda t, z, x: div(t, _one_plus_square(x))
@@ -414,11 +398,7 @@ tanh = elementwise(
     lambda t, z, x: mul(t, sub(_constant(z, 1.0), mul(z, z))),
 )
 asinh = elementwise(
-    "asinh",
-    np.arcsinh,
-    "chlo.asinh",
-    "fc",
-    lambda t, z, x: mul(t, rsqrt(_one_plus_square(x))),
+    "asinh", np.arcsinh, "chlo.asinh", "fc", lambda t, z, x: mul(t, rsqrt(_one_plus_square(x)))
 )
 acosh = elementwise(
     "acosh",
@@ -565,10 +545,7 @@ nextafter = elementwise("nextafter", np.nextafter, "chlo.next_after", "f")
 
 def _comparison(name: str, impl: np.ufunc, kinds: str) -> Elementwise:
     return elementwise(
-        name,
-        impl,
-        lambda b, x, y: b.compare(x, y, name.upper()),
-        type_rule(name, kinds, _bool),
+        name, impl, lambda b, x, y: b.compare(x, y, name.upper()), type_rule(name, kinds, _bool)
     )
 
 

@@ -22,9 +22,7 @@ from tinyjax.primitives.gather_scatter import (
 )
 from tinyjax.primitives.shape import reshape
 from tinyjax.primitives.slicing import concatenate
-from tinyjax.primitives.windows import (
-    as_axes,
-)
+from tinyjax.primitives.windows import as_axes
 
 
 def canonical_fill(value: ArrayLike | None, dtype: DType) -> Scalar | None:

@@ -19,12 +19,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import (
-    Array,
-    ConcreteArray,
-    is_splat,
-    splat,
-)
+from tinyjax.core.array import Array, ConcreteArray, is_splat, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import (
     ZERO,

@@ -162,10 +162,7 @@ def _lu_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
     inner = triangular_solve(lower, permuted, left_side=True, lower=True, unit_diagonal=True)
     inner = triangular_solve(upper, inner)
     unit = add(lower_part(lower, strict=True), identity_like(lower))
-    change = add(
-        mm(unit, lower_part(inner, strict=True)),
-        mm(upper_part(inner), upper_part(upper)),
-    )
+    change = add(mm(unit, lower_part(inner, strict=True)), mm(upper_part(inner), upper_part(upper)))
     return (factors, pivots), (change, ZERO)
 
 

@@ -19,27 +19,9 @@ from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.dot import dot_general
-from tinyjax.primitives.elementwise import (
-    add,
-    complex_,
-    conj,
-    div,
-    ge,
-    gt,
-    real,
-    select,
-    sub,
-)
+from tinyjax.primitives.elementwise import add, complex_, conj, div, ge, gt, real, select, sub
 from tinyjax.primitives.elementwise import eq as equal
-from tinyjax.primitives.shape import (
-    full,
-    full_like,
-    iota,
-    moveaxis,
-    reshape,
-    transpose,
-    zeros_like,
-)
+from tinyjax.primitives.shape import full, full_like, iota, moveaxis, reshape, transpose, zeros_like
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Layout, TensorType, Value, Values, tensor
 

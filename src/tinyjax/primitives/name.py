@@ -7,13 +7,7 @@ import attrs
 from tinyjax import tree
 from tinyjax.core.array import as_array
 from tinyjax.core.checking import checked
-from tinyjax.core.primitive import (
-    Arrays,
-    JvpResult,
-    Params,
-    Primitive,
-    Tangents,
-)
+from tinyjax.core.primitive import Arrays, JvpResult, Params, Primitive, Tangents
 from tinyjax.core.trace import bind, bind1
 from tinyjax.primitives.families import def_elementwise_batch
 from tinyjax.primitives.rules import def_transposes

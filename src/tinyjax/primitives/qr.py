@@ -10,15 +10,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import (
-    Arrays,
-    Avals,
-    Hosts,
-    JvpResult,
-    Params,
-    Primitive,
-    Tangents,
-)
+from tinyjax.core.primitive import Arrays, Avals, Hosts, JvpResult, Params, Primitive, Tangents
 from tinyjax.core.trace import bind
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.elementwise import add, div, sub

@@ -15,13 +15,7 @@ from numpy import add, bitwise_or, bitwise_xor, left_shift, right_shift
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.core.primitive import (
-    NO_PARAMS,
-    Avals,
-    Hosts,
-    NoParams,
-    Primitive,
-)
+from tinyjax.core.primitive import NO_PARAMS, Avals, Hosts, NoParams, Primitive
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError

@@ -84,13 +84,7 @@ def _all_ones(dtype: DType) -> bool | int:
 reduce_prod_p = reducer("reduce_prod", _product, Lowering.mul, "iufc", lambda _: 1)
 reduce_max_p = reducer("reduce_max", _extremum(np.maximum, lowest), Lowering.max, "biufc", lowest)
 reduce_min_p = reducer("reduce_min", _extremum(np.minimum, highest), Lowering.min, "biufc", highest)
-reduce_and_p = reducer(
-    "reduce_and",
-    np.bitwise_and.reduce,
-    Lowering.and_,
-    "biu",
-    _all_ones,
-)
+reduce_and_p = reducer("reduce_and", np.bitwise_and.reduce, Lowering.and_, "biu", _all_ones)
 reduce_or_p = reducer(
     "reduce_or",
     np.bitwise_or.reduce,

@@ -16,13 +16,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import int_pairs, integers
-from tinyjax.core.primitive import (
-    Avals,
-    Hosts,
-    Params,
-    Primitive,
-    UndefinedPrimal,
-)
+from tinyjax.core.primitive import Avals, Hosts, Params, Primitive, UndefinedPrimal
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ShapeError
@@ -76,11 +70,7 @@ def _is_trivial(axis: int, params: WindowParams) -> bool:
 
 
 def window_reducer(
-    name: str,
-    ufunc: np.ufunc,
-    combine: Combine,
-    kinds: str,
-    identity: Callable[[DType], Scalar],
+    name: str, ufunc: np.ufunc, combine: Combine, kinds: str, identity: Callable[[DType], Scalar]
 ) -> Primitive[WindowParams]:
     """Declare a reduction over windows; its derivative comes separately.
 
@@ -162,11 +152,7 @@ def _check(name: str, x: ShapedArray, params: WindowParams) -> None:
 
 
 def _reduce_axis(
-    x: HostArray,
-    axis: int,
-    params: WindowParams,
-    ufunc: np.ufunc,
-    identity: Scalar,
+    x: HostArray, axis: int, params: WindowParams, ufunc: np.ufunc, identity: Scalar
 ) -> HostArray:
     x = np.moveaxis(x, axis, -1)
     n, step = x.shape[-1], params.base_dilation[axis]
@@ -202,10 +188,7 @@ def _window_sum_transpose(ct: Array, x: UndefinedPrimal, params: WindowParams) -
         total = _dilated(n, params.base_dilation[i]) + span - 1 - _dilated(m, params.strides[i])
         padding.append((low, total - low))
     moved = attrs.evolve(
-        params,
-        strides=params.base_dilation,
-        padding=tuple(padding),
-        base_dilation=params.strides,
+        params, strides=params.base_dilation, padding=tuple(padding), base_dilation=params.strides
     )
     return bind1(reduce_window_sum_p, (ct,), moved)
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.integers import described
-from tinyjax.core.primitive import (
-    Primitive,
-)
+from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives.elementwise import convert_element_type

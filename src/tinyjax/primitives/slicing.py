@@ -104,10 +104,7 @@ def_simple_batch(
 
 
 def slice_(
-    x: Array,
-    starts: Sequence[int],
-    limits: Sequence[int],
-    strides: Sequence[int] | None = None,
+    x: Array, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] | None = None
 ) -> Array:
     """Return ``x[starts[0]:limits[0]:strides[0], ...]`` for fixed bounds.
 

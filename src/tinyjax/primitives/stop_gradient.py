@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from tinyjax.core.array import Array
-from tinyjax.core.primitive import (
-    NO_PARAMS,
-    NoParams,
-    Primitive,
-)
+from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.primitives.families import def_elementwise_batch
 from tinyjax.primitives.rules import def_constant, def_transposes

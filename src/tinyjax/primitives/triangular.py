@@ -46,12 +46,7 @@ from tinyjax.primitives.matrices import (
     status,
     where_possible,
 )
-from tinyjax.primitives.rules import (
-    add_tangents,
-    def_derivatives,
-    def_transposes,
-    instantiate,
-)
+from tinyjax.primitives.rules import add_tangents, def_derivatives, def_transposes, instantiate
 from tinyjax.primitives.shape import def_simple_batch, full_like, move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values

@@ -14,12 +14,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat, splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import (
-    Avals,
-    Hosts,
-    Params,
-    Primitive,
-)
+from tinyjax.core.primitive import Avals, Hosts, Params, Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError

@@ -10,15 +10,7 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import EffectOrderError
 from tinyjax.stablehlo.builder import Block, Builder
 from tinyjax.stablehlo.module import HostFunction, Module
-from tinyjax.stablehlo.types import (
-    Layout,
-    TensorType,
-    Value,
-    boolean,
-    integer,
-    layout_list,
-    tensor,
-)
+from tinyjax.stablehlo.types import Layout, TensorType, Value, boolean, integer, layout_list, tensor
 
 
 class Lowering(Builder):

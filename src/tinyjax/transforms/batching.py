@@ -120,10 +120,7 @@ class BatchTrace(Trace):
     transformation = "vmap"
 
     def __init__(
-        self,
-        parent: Trace,
-        mapped: MappedAxis,
-        fun: Callable[..., object] | None = None,
+        self, parent: Trace, mapped: MappedAxis, fun: Callable[..., object] | None = None
     ) -> None:
         super().__init__(parent, fun)
         self.mapped = mapped

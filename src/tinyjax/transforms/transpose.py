@@ -14,10 +14,7 @@ import attrs
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.dependence import (
-    dependents,
-    independent_part,
-)
+from tinyjax.core.dependence import dependents, independent_part
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.lists import partition_list
 from tinyjax.core.primitive import ZERO, Cotangents, Operands, Tangent, Tangents, UndefinedPrimal
@@ -60,9 +57,7 @@ class Transposer:
 
 
 def backward_pass(
-    jaxpr: Jaxpr,
-    residuals: Sequence[Array],
-    cotangents: Sequence[Tangent],
+    jaxpr: Jaxpr, residuals: Sequence[Array], cotangents: Sequence[Tangent]
 ) -> list[Tangent]:
     """Apply the transpose of a jaxpr that is linear in its last parameters.
 

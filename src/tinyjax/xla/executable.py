@@ -73,15 +73,7 @@ class Executable:
         host_program: the program itself, where it calls Python functions.
     """
 
-    __slots__ = (
-        "backend",
-        "donated",
-        "execute",
-        "host_program",
-        "in_avals",
-        "loaded",
-        "out_avals",
-    )
+    __slots__ = ("backend", "donated", "execute", "host_program", "in_avals", "loaded", "out_avals")
 
     def __init__(
         self,

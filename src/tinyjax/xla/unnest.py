@@ -30,16 +30,7 @@ import attrs
 
 from tinyjax.core.array import first_element, splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import (
-    Atom,
-    Jaxpr,
-    JaxprEqn,
-    Lit,
-    Var,
-    effects_of,
-    subjaxprs,
-    zero_literal,
-)
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects_of, subjaxprs, zero_literal
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.primitive import field_names
 from tinyjax.core.programs import CHOICE, INLINED, VIEW
