@@ -14,6 +14,7 @@ from random_programs import Counter, compiled, programs
 
 import tinyjax
 import tinyjax.numpy as jnp
+from fuzz.forgetting import forget_sometimes
 from tinyjax import source
 from tinyjax.errors import BranchTypeError, CarryTypeError, CheckFailedError, SourceError
 
@@ -126,6 +127,7 @@ def test_second_derivatives(text: str, point: tuple[float, float]) -> None:
 @given(text=programs(), point=points)
 def test_many_random_programs(text: str, point: tuple[float, float]) -> None:
     compare(text, point)
+    forget_sometimes()
 
 
 AFTER_A_LOOP = """def program(x, y):
@@ -154,6 +156,7 @@ def test_staged_programs(text: str, point: tuple[float, float]) -> None:
 @given(text=programs(more=True), point=points)
 def test_many_staged_programs(text: str, point: tuple[float, float]) -> None:
     compare_staged(text, point)
+    forget_sometimes()
 
 
 @pytest.mark.fuzz

@@ -1,22 +1,13 @@
 """Many calls of many functions."""
 
-import gc
 from collections.abc import Sequence
-from itertools import count
 from typing import Final
 
-import jax
-
+from fuzz.forgetting import forget_sometimes
 from fuzz.library.calls import Library
 from fuzz.library.check import Mismatch, check_call
 from fuzz.library.drawing import Draw
 from fuzz.library.signatures import Function, draw_call
-from tinyjax import xla
-
-_compared = count(1)
-#: After so many calls compiled programs are dropped, since Linux gives a process 65,530 mappings.
-_KEPT_FOR: Final = 1000
-
 
 #: Names of dtypes that the reference has only where its defaults are 64 bits wide.
 ONLY_WIDE: Final = frozenset(
@@ -37,10 +28,7 @@ def plan(functions: Sequence[Function], calls: int, seed: str) -> list[tuple[Fun
 
 def compare(function: Function, seed: str, library: Library, reference: Library) -> list[Mismatch]:
     """Draw a call by a seed, and compare it."""
-    if not next(_compared) % _KEPT_FOR:
-        jax.clear_caches()
-        xla.cache_clear()
-        gc.collect()
+    forget_sometimes()
     mode = Draw(f"{seed}/mode")
     is_wide = mode.chance(0.75) or function.path in ONLY_WIDE
     draw = Draw(seed, wide=is_wide, smooth=mode.chance(0.3))
