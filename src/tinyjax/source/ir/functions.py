@@ -99,28 +99,31 @@ class Functions(BlocksBuilder):
             for node in group:
                 self.nested(node)
             return
-        names = [node.name for node in group]
-        codes = tuple([self.code_of(node) for node in group])
-        given = [self.defaults(node) for node in group]
+        for node in group:
+            self.check_captured(node.name, group[-1])
+        made = self.make_functions(group)
+        for i, node in enumerate(group):
+            item = self.emit(operator.getitem, made, self.literal(i), name=node.name)
+            self.write(self.name_of(node.name), item)
+
+    def make_functions(self, nodes: Sequence[FunctionNode]) -> Variable:
+        """Write the making of functions that may call each other."""
+        codes = tuple([self.code_of(node) for node in nodes])
+        given = [self.defaults(node) for node in nodes]
         values: list[Atom] = []
         for free in runtime.free_names(codes):
-            for node, code in zip(group, codes, strict=True):
+            for node, code in zip(nodes, codes, strict=True):
                 if free in code.co_freevars:
                     self.check_captured(free, node)
             values.append(self.load(free))
-        for node in group:
-            self.check_captured(node.name, group[-1])
-        made = self.emit(
+        return self.emit(
             runtime.make_functions,
             self.self_variable,
-            Constant(codes, f"<code of {', '.join(names)}>"),
+            Constant(codes, f"<code of {', '.join([code.co_name for code in codes])}>"),
             self.emit(runtime.make_tuple, *[positional for positional, _ in given]),
             self.emit(runtime.make_tuple, *[by_keyword for _, by_keyword in given]),
             *values,
         )
-        for i, name in enumerate(names):
-            item = self.emit(operator.getitem, made, self.literal(i), name=name)
-            self.write(self.name_of(name), item)
 
     def defaults(self, node: FunctionNode) -> tuple[Atom, Atom]:
         """A function's defaults: a tuple, and a dict of those by keyword only."""
@@ -140,28 +143,13 @@ class Functions(BlocksBuilder):
             self.fail_shared(
                 next(n for n in code.co_freevars if self.name_of(n) in self.shared), node
             )
-        positional, by_keyword = self.defaults(node)
-        values: list[Atom] = []
-        for free in code.co_freevars:
-            if free == name and isinstance(node, ast.FunctionDef):
-                if node.decorator_list:
-                    self.fail(
-                        "a decorated function that calls itself, defined in a function,",
-                        "define it in the module",
-                        node,
-                    )
-                values.append(UNDEFINED)
-            else:
-                self.check_captured(free, node)
-                values.append(self.load(free))
-        return self.emit(
-            runtime.make_function,
-            self.self_variable,
-            Constant(code, f"<code of {code.co_name}>"),
-            positional,
-            by_keyword,
-            *values,
-        )
+        if isinstance(node, ast.FunctionDef) and node.decorator_list and name in code.co_freevars:
+            self.fail(
+                "a decorated function that calls itself, defined in a function,",
+                "define it in the module",
+                node,
+            )
+        return self.emit(operator.getitem, self.make_functions([node]), self.literal(0))
 
     def code_of(self, node: FunctionNode) -> CodeType:
         def search(code: CodeType) -> CodeType | None:

@@ -173,23 +173,6 @@ def global_value(fun: FunctionType, name: str) -> Any:
         raise NameError(f"name '{name}' is not defined") from None
 
 
-def make_function(
-    maker: FunctionType,
-    code: CodeType,
-    defaults: tuple[Any, ...],
-    keyword_defaults: dict[str, Any],
-    *values: Any,
-) -> FunctionType:
-    """A function defined inside ``maker``, with the values that it closes over."""
-    cells = tuple([CellType() if value is UNDEFINED else CellType(value) for value in values])
-    fun = FunctionType(code, maker.__globals__, code.co_name, defaults or None, cells)
-    fun.__kwdefaults__ = keyword_defaults or None
-    for cell, value in zip(cells, values, strict=True):
-        if value is UNDEFINED:  # the function's own name
-            cell.cell_contents = fun
-    return fun
-
-
 def make_functions(
     maker: FunctionType,
     codes: tuple[CodeType, ...],
@@ -197,7 +180,7 @@ def make_functions(
     keyword_defaults: tuple[dict[str, Any], ...],
     *values: Any,
 ) -> tuple[FunctionType, ...]:
-    """Functions defined one after the other inside ``maker`` that call each other.
+    """Functions defined one after the other inside ``maker``, which may call each other.
 
     The values are those that they close over, themselves aside.
     """

@@ -146,7 +146,7 @@ _CALLING: Final[dict[Any, Any]] = {
 _CONTAINERS: Final = frozenset(
     (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined, runtime.as_list,
      runtime.merged, runtime.unpacked, runtime.unpacked_star, runtime.collected,
-     runtime.collected_dict, runtime.defined, runtime.make_function, runtime.make_functions)
+     runtime.collected_dict, runtime.defined, runtime.make_functions)
 )  # fmt: skip
 
 

@@ -166,27 +166,6 @@ def captured_adjoint(ct: Any, y: Any, fun: Any, name: str) -> Any:
     return {name: ct}, None
 
 
-@adjoint_of(runtime.make_function)
-def make_function_adjoint(
-    ct: Any, y: Any, maker: Any, code: Any, defaults: Any, keyword_defaults: Any, *values: Any
-) -> Any:
-    """The derivative of runtime.make_function."""
-    own = [name for i, name in enumerate(code.co_freevars) if values[i] is runtime.UNDEFINED]
-    total = ct
-    if own:  # it calls itself, and so has the cotangents of its inner calls
-        total = None
-        while ct is not None:
-            total = accumulate(total, {k: ct[k] for k in ct if k != own[0]})
-            ct = ct.get(own[0])
-    return (
-        None,
-        None,
-        defaults_entry(total, code, defaults),
-        {name: total.get(name) for name in keyword_defaults},
-        *[total.get(name) for name in code.co_freevars],
-    )
-
-
 @adjoint_of(runtime.make_functions)
 def make_functions_adjoint(
     ct: Any, y: Any, maker: Any, codes: Any, defaults: Any, keyword_defaults: Any, *values: Any
