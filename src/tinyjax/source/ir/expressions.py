@@ -87,21 +87,19 @@ class Expressions(Functions):
                 return self.sequence(node.elts)
             case ast.List():
                 if any(isinstance(e, ast.Starred) for e in node.elts):
-                    return self.emit(runtime.as_list, self.sequence(node.elts))
+                    return self.emit(list, self.sequence(node.elts))
                 return self.emit(runtime.make_list, *[self.expression(e) for e in node.elts])
             case ast.Dict():
                 return self.dict(node)
             case ast.ListComp():
-                return self.comprehension(node.elt, node.generators, runtime.collected)
+                return self.comprehension(node.elt, node.generators)
             case ast.DictComp():
                 pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
-                return self.comprehension(pair, node.generators, runtime.collected_dict)
+                return self.emit(dict, self.comprehension(pair, node.generators))
             case ast.Set():
                 return self.emit(set, self.sequence(node.elts))
             case ast.SetComp():
-                return self.emit(
-                    set, self.comprehension(node.elt, node.generators, runtime.collected)
-                )
+                return self.emit(set, self.comprehension(node.elt, node.generators))
             case ast.JoinedStr():
                 return self.emit(runtime.text, *[self.expression(part) for part in node.values])
             case ast.FormattedValue():
@@ -190,7 +188,7 @@ class Expressions(Functions):
         if plain and name in CONSUMERS:
             (argument,) = node.args
             assert isinstance(argument, ast.GeneratorExp), "it was just asked"
-            items = self.comprehension(argument.elt, argument.generators, runtime.collected)
+            items = self.comprehension(argument.elt, argument.generators)
             args: list[Atom] = [items]
         elif any(isinstance(arg, ast.Starred) for arg in node.args) or any(
             keyword.arg is None for keyword in node.keywords
@@ -351,18 +349,13 @@ class Expressions(Functions):
         self.seal(head)
         return outside
 
-    def comprehension(
-        self,
-        element: ast.expr,
-        generators: Sequence[ast.comprehension],
-        collect: Callable[[Any], Any],
-    ) -> Variable:
+    def comprehension(self, element: ast.expr, generators: Sequence[ast.comprehension]) -> Variable:
         chain = self.hide("chain")
         self.write(chain, self.literal(None))
         self.renamed.append({})
         self.generate(chain, element, generators)
         self.renamed.pop()
-        return self.emit(collect, self.result(chain))
+        return self.emit(runtime.collected, self.result(chain))
 
     def generate(
         self, chain: str, element: ast.expr, generators: Sequence[ast.comprehension]

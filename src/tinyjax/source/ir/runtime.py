@@ -67,11 +67,6 @@ def joined(*parts: Iterable[Any]) -> tuple[Any, ...]:
     return tuple([item for part in parts for item in part])
 
 
-def as_list(items: Any) -> list[Any]:
-    """A list of the items."""
-    return [*items]
-
-
 def merged(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
     """The entries of several mappings; later ones win."""
     return {key: value for part in parts for key, value in part.items()}
@@ -128,11 +123,6 @@ def collected(chain: Any) -> list[Any]:
         items.append(item)
     items.reverse()
     return items
-
-
-def collected_dict(chain: Any) -> dict[Any, Any]:
-    """The entries that a comprehension has chained, each to those before it."""
-    return dict(collected(chain))
 
 
 def defined(value: Any, name: str) -> Any:

@@ -144,9 +144,9 @@ _CALLING: Final[dict[Any, Any]] = {
 }
 #: What makes containers, or takes them apart.
 _CONTAINERS: Final = frozenset(
-    (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined, runtime.as_list,
+    (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined,
      runtime.merged, runtime.unpacked, runtime.unpacked_star, runtime.collected,
-     runtime.collected_dict, runtime.defined, runtime.make_functions)
+     runtime.defined, runtime.make_functions)
 )  # fmt: skip
 
 

@@ -261,7 +261,7 @@ def _collecting_variables(blocks: tuple[Block, ...]) -> set[Atom]:
         s.call.args[0]
         for block in blocks
         for s in block.statements
-        if s.function in (runtime.collected, runtime.collected_dict)
+        if s.function is runtime.collected
     }
     changed = True
     while changed:

@@ -42,9 +42,9 @@ def make_dict_adjoint(ct: Any, y: Any, *items: Any) -> Any:
     return tuple([part for value in values for part in (None, value)])
 
 
-@adjoint_of(runtime.as_list, list, tuple, runtime.items_of)
+@adjoint_of(list, tuple, runtime.items_of)
 def as_list_adjoint(ct: Any, y: Any, items: Any = ()) -> Any:
-    """The derivative of runtime.as_list, list, tuple and runtime.items_of."""
+    """The derivative of list, tuple and runtime.items_of."""
     return (like_items(ct, items),)
 
 
@@ -116,16 +116,6 @@ def collected_adjoint(ct: Any, y: Any, chain: Any) -> Any:
     return (found,)
 
 
-@adjoint_of(runtime.collected_dict)
-def collected_dict_adjoint(ct: Any, y: Any, chain: Any) -> Any:
-    """The derivative of runtime.collected_dict."""
-    found: Any = None
-    keys = [key for key, _ in runtime.collected(chain)]
-    for i, key in enumerate(keys):
-        found = (found, (None, None if key in keys[i + 1 :] else ct.get(key)))
-    return (found,)
-
-
 @adjoint_of(dict)
 def dict_adjoint(ct: Any, y: Any, items: Any = (), **entries: Any) -> Any:
     """The derivative of dict."""
@@ -133,7 +123,9 @@ def dict_adjoint(ct: Any, y: Any, items: Any = (), **entries: Any) -> Any:
     if isinstance(items, dict):
         return {k: ct.get(k) for k in items if k not in entries}, *given
     if isinstance(items, (list, tuple)):
-        return like_items([(None, ct.get(key)) for key, _ in items], items), *given
+        keys = [key for key, _ in items]
+        last = [None if k in keys[i + 1 :] else ct.get(k) for i, k in enumerate(keys)]
+        return like_items([(None, part) for part in last], items), *given
     raise refusal(
         f"dict() of a {type(items).__name__} has no derivative. Write {{k: v for k, v in ...}}."
     )
