@@ -308,8 +308,8 @@ class Interpreter:
         boxed = any(isinstance(x, runtime.Box) for x in args)
         if self.own and not boxed and (is_inert(fun) or not any(kind_of(x).active for x in args)):
             return fun(*args, **kwargs)
-        if fun is runtime.attribute:
-            return getattr(*args) if is_own(args[0]) else ask(self.layer, getattr, args, {})
+        if fun is getattr and is_own(args[0]):
+            return getattr(*args)
         if fun is runtime.contains:
             return ask(self.layer, operator.contains, args[::-1], {})
         if fun is runtime.lacks:

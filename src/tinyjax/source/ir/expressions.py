@@ -140,7 +140,7 @@ class Expressions(Functions):
             found = getattr(value.value, node.attr, runtime.UNDEFINED)
             if found is runtime.UNDEFINED or runtime.is_static(found):
                 return Constant(getattr(value.value, node.attr), f"{value.text}.{node.attr}")
-        return self.emit(runtime.attribute, value, self.literal(node.attr))
+        return self.emit(getattr, value, self.literal(node.attr))
 
     def sequence(self, nodes: Sequence[ast.expr]) -> Variable:
         """A tuple of expressions, some of them starred."""

@@ -9,6 +9,7 @@ that it closes over are read from.
 
 from __future__ import annotations
 
+import keyword
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
@@ -228,6 +229,14 @@ class IR:
         return list(zip(self.blocks[branch.target].arguments, branch.args, strict=True))
 
 
+def is_attribute(call: Call) -> bool:
+    """Whether a call reads an attribute of a known name."""
+    if value_of(call.function) is not getattr or len(call.args) != 2:
+        return False
+    name = value_of(call.args[1])
+    return isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
+
+
 def show_call(call: Call, args: Sequence[str], function: str, keywords: Sequence[str]) -> str:
     """Write a call whose parts are written already, as Python writes it."""
     known = value_of(call.function)
@@ -237,8 +246,8 @@ def show_call(call: Call, args: Sequence[str], function: str, keywords: Sequence
         return f"{PREFIX[known]}{args[0]}"
     if known is operator.getitem:
         return f"{args[0]}[{args[1]}]"
-    if known is runtime.attribute and isinstance(call.args[1], Constant):
-        return f"{args[0]}.{call.args[1].value}"
+    if is_attribute(call):
+        return f"{args[0]}.{value_of(call.args[1])}"
     if known is runtime.make_tuple:
         return f"({', '.join(args)}{',' if len(args) == 1 else ''})"
     if known is runtime.make_list:

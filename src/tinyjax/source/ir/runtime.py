@@ -42,11 +42,6 @@ def lacks(item: Any, container: Any) -> bool:
     return item not in container
 
 
-def attribute(value: Any, name: str) -> Any:
-    """An attribute of a value."""
-    return getattr(value, name)
-
-
 def make_tuple(*items: Any) -> tuple[Any, ...]:
     """A tuple of the arguments."""
     return items

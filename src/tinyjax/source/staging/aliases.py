@@ -36,7 +36,7 @@ _VIEWS: Final = frozenset(
 #: Those that give copies, also where the arrays of tinyjax need none.
 _COPIES: Final = frozenset(("array", "astype", "copy", "deepcopy", "flatten", "pos", "positive"))
 #: What reads a value that something outside of the program holds as well.
-_READING: Final = (runtime.captured, runtime.global_value, runtime.attribute)
+_READING: Final = (runtime.captured, runtime.global_value, getattr)
 
 Roots = frozenset[int]
 
@@ -148,7 +148,7 @@ def _shared(name: str) -> SourceError:
 
 
 def _name_of(function: Any, args: Sequence[Any]) -> str:
-    if function is runtime.attribute:
+    if function is getattr:
         return str(args[1])
     return str(getattr(function, "__name__", ""))
 

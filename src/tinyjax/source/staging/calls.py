@@ -133,7 +133,6 @@ NUMERIC: Final[dict[Any, Leaf]] = {
     builtins.isinstance: classes.is_instance,
     builtins.hasattr: classes.has_attribute,
     builtins.getattr: classes.attribute_of,
-    runtime.attribute: classes.attribute_of,
     **{
         compared: comparisons.compare(compared)
         for compared in (

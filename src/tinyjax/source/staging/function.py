@@ -128,7 +128,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 return session.enter(*args) if fun is runtime.enter else session.leave(*args)
         case _ if fun is print and (holds_tracer(args) or _is_conditional()):
             return print_when_run(tuple(calls.plain_arguments(args)), kwargs)
-        case _ if fun is runtime.attribute and is_read(getter := property_of(*args)):
+        case _ if fun is getattr and is_read(getter := property_of(*args[:2])):
             return call(getter, args[:1], {})
         case _ if runtime.is_in(fun, _CALLING) and (
             is_read(args[0]) or holds_tracer((args, kwargs))

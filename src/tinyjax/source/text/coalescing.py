@@ -22,7 +22,7 @@ from tinyjax.source.text.names import COTANGENT, STACK, TAG, TEMPORARY, Names
 
 #: What is computed alike wherever in a block it stands.
 _PURE: Final = frozenset(
-    (*INFIX, *PREFIX, slice, len, range, operator.getitem, runtime.make_tuple, runtime.attribute)
+    (*INFIX, *PREFIX, slice, len, range, operator.getitem, runtime.make_tuple, getattr)
 )
 #: How many operations an expression may have.
 _LONGEST: Final = 6

@@ -9,7 +9,15 @@ from typing import Final
 import attrs
 
 from tinyjax.source.ir import runtime
-from tinyjax.source.ir.program import Atom, Call, Constant, Variable, show_call, value_of
+from tinyjax.source.ir.program import (
+    Atom,
+    Call,
+    Constant,
+    Variable,
+    is_attribute,
+    show_call,
+    value_of,
+)
 from tinyjax.source.ir.syntax import INFIX, PREFIX
 from tinyjax.source.text.layout import Doc, group
 from tinyjax.source.text.names import Names
@@ -106,7 +114,7 @@ class ExpressionWriter:
         elif function is operator.getitem:
             args = [self.atom(call.args[0], _TIGHT), self.subscript(call.args[1])]
         else:
-            base = function is runtime.attribute
+            base = is_attribute(call)
             args = [self.atom(a, _TIGHT if base and i == 0 else 0) for i, a in enumerate(call.args)]
             if base and args[0].isdecimal():  # 1.real would be a float
                 args[0] = f"({args[0]})"
@@ -150,6 +158,5 @@ def is_operation(call: Call) -> bool:
 def is_syntax(call: Call) -> bool:
     """Whether a call is written without the name of its function."""
     function = value_of(call.function)
-    return is_operation(call) or function in (
-        operator.getitem, runtime.attribute, runtime.make_tuple, runtime.make_list
-    )  # fmt: skip
+    displays = (operator.getitem, runtime.make_tuple, runtime.make_list)
+    return is_operation(call) or is_attribute(call) or function in displays

@@ -190,33 +190,29 @@ def float_adjoint(ct: Any, y: Any, x: Any = 0.0) -> Any:
 # Attributes
 
 
-@adjoint_of(runtime.attribute)
-def _attribute_adjoint(ct: Any, y: Any, value: Any, name: str) -> Any:
+@adjoint_of(getattr)
+def getattr_adjoint(ct: Any, y: Any, value: Any, name: str, default: Any = None) -> Any:
+    """The derivative of getattr."""
     if is_method(y):
-        return ct["__self__"], None
+        return ct["__self__"], None, None
+    if not hasattr(value, name):
+        return None, None, ct
     getter = getter_of(value, name)
     if getter is not None:
-        return pull(getter, value)[1](ct)[1], None
+        return pull(getter, value)[1](ct)[1], None, None
     if name == "T" and isinstance(value, (np.ndarray, Array)):
-        return ct.T, None
+        return ct.T, None, None
     if name == "mT" and isinstance(value, (np.ndarray, Array)):
-        return ct.mT, None
+        return ct.mT, None, None
     if name == "real":
-        return ct, None
+        return ct, None, None
     if name == "imag":
-        return ct * -1j if is_complex(value) else None, None
+        return ct * -1j if is_complex(value) else None, None, None
     if is_plain_attribute(value, name):
-        return None, None
+        return None, None, None
     if isinstance(value, tuple):
-        return tuple([ct if f == name else None for f in tuple_fields(value)]), None
-    return {name: ct}, None
-
-
-@adjoint_of(getattr)
-def _getattr_adjoint(ct: Any, y: Any, value: Any, name: str, default: Any = None) -> Any:
-    if hasattr(value, name):
-        return (*_attribute_adjoint(ct, y, value, name), None)
-    return None, None, ct
+        return tuple([ct if f == name else None for f in tuple_fields(value)]), None, None
+    return {name: ct}, None, None
 
 
 def getter_of(value: Any, name: str) -> Callable[[Any], Any] | None:
