@@ -120,10 +120,17 @@ class Functions(BlocksBuilder):
             runtime.make_functions,
             self.self_variable,
             Constant(codes, f"<code of {', '.join([code.co_name for code in codes])}>"),
-            self.emit(runtime.make_tuple, *[positional for positional, _ in given]),
-            self.emit(runtime.make_tuple, *[by_keyword for _, by_keyword in given]),
+            self.tuple_of([positional for positional, _ in given]),
+            self.tuple_of([by_keyword for _, by_keyword in given]),
             *values,
         )
+
+    def tuple_of(self, items: Sequence[Atom]) -> Atom:
+        """Write a tuple, which is a constant if its items are."""
+        known = [item.value for item in items if isinstance(item, Constant)]
+        if len(known) == len(items):
+            return self.literal(tuple(known))
+        return self.emit(runtime.make_tuple, *items)
 
     def defaults(self, node: FunctionNode) -> tuple[Atom, Atom]:
         """A function's defaults: a tuple, and a dict of those by keyword only."""
@@ -133,7 +140,7 @@ class Functions(BlocksBuilder):
             if default is not None:
                 by_keyword += [self.literal(parameter.arg), self.expression(default)]
         return (
-            self.emit(runtime.make_tuple, *positional) if positional else self.literal(()),
+            self.tuple_of(positional),
             self.emit(runtime.make_dict, *by_keyword) if by_keyword else self.literal({}),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -15,6 +15,7 @@ _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 #: Where the value of a parameter is among the arguments of a call: at a place, or at several for
 #: ``*args`` and ``**kwargs``; None where the default was taken.
 ArgumentPlace: TypeAlias = int | tuple[int, ...] | dict[str, int] | None
+Places: TypeAlias = tuple[tuple[str, ArgumentPlace], ...]
 
 
 @attrs.frozen
@@ -29,7 +30,7 @@ class Bound:
 
     values: tuple[Any, ...]
     count: int | None = None
-    places: tuple[tuple[str, ArgumentPlace], ...] = ()
+    places: Places = ()
 
     @property
     def plain(self) -> bool:
@@ -103,7 +104,20 @@ def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     signature = inspect.Signature.from_callable(fun, follow_wrapped=False)
     found = signature.bind(*args, **kwargs)
     found.apply_defaults()
-    start = len(args)
+    key = code, len(args), tuple(kwargs)
+    if key not in _places:
+        _places[key] = _places_in(signature, code, len(args), kwargs)
+    values = tuple([found.arguments[name] for name, _ in _places[key]])
+    return Bound(values, len(args) + len(kwargs), _places[key])
+
+
+#: By code and arguments: where the values of the parameters are among them.
+_places: Final[dict[tuple[CodeType, int, tuple[str, ...]], Places]] = {}
+
+
+def _places_in(
+    signature: inspect.Signature, code: CodeType, start: int, kwargs: dict[str, Any]
+) -> Places:
     given = signature.bind(*range(start), **{name: start + i for i, name in enumerate(kwargs)})
     empty: dict[Any, ArgumentPlace] = {
         inspect.Parameter.VAR_POSITIONAL: (),
@@ -113,5 +127,4 @@ def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         (name, given.arguments.get(name, empty.get(signature.parameters[name].kind)))
         for name in parameters_of(code)
     ]
-    values = tuple([found.arguments[name] for name, _ in places])
-    return Bound(values, start + len(kwargs), tuple(places))
+    return tuple(places)

@@ -163,14 +163,8 @@ def make_functions_adjoint(
     ct: Any, y: Any, maker: Any, codes: Any, defaults: Any, keyword_defaults: Any, *values: Any
 ) -> Any:
     """The derivative of runtime.make_functions."""
-    own = [code.co_name for code in codes]
-    totals: Any = [None for _ in codes]
-    waiting = [(i, part) for i, part in enumerate(ct) if part is not None]
-    while waiting:  # they call each other, and so have the cotangents of their inner calls
-        (place, part), *rest = waiting
-        mine = {k: part[k] for k in part if k not in own}
-        totals = [accumulate(t, mine) if i == place else t for i, t in enumerate(totals)]
-        waiting = [*rest, *[(own.index(k), part[k]) for k in own if part.get(k) is not None]]
+    alone = len(codes) == 1 and codes[0].co_name not in codes[0].co_freevars
+    totals = ct if alone else untangled(ct, [code.co_name for code in codes])
     whole = None
     for i, code in enumerate(codes):
         if totals[i] is not None:
@@ -182,6 +176,18 @@ def make_functions_adjoint(
         tuple([{k: entry(totals[i], k) for k in ks} for i, ks in enumerate(keyword_defaults)]),
         *[entry(whole, name) for name in runtime.free_names(codes)],
     )
+
+
+def untangled(ct: Any, own: list[str]) -> Any:
+    """The cotangents of functions that call each other: they hold those of their inner calls."""
+    totals: Any = [None for _ in own]
+    waiting = [(i, part) for i, part in enumerate(ct) if part is not None]
+    while waiting:
+        (place, part), *rest = waiting
+        mine = {k: part[k] for k in part if k not in own}
+        totals = [accumulate(t, mine) if i == place else t for i, t in enumerate(totals)]
+        waiting = [*rest, *[(own.index(k), part[k]) for k in own if part.get(k) is not None]]
+    return totals
 
 
 def entry(ct: Any, name: str) -> Any:
