@@ -32,6 +32,7 @@ from typing import (
 import numpy as np
 
 from tinyjax.core.avals import ShapedArray, interned
+from tinyjax.core.devices import CPU, ON_CPU, Device, SingleDeviceSharding
 from tinyjax.core.integers import described, integer, one_or_more, shortened
 from tinyjax.dtypes import (
     ALL,
@@ -119,56 +120,216 @@ class ArrayNamespace(Protocol):
         wrap_negative_indices: bool = True,
     ) -> Array: ...
     def astype(self, x: ArrayLike, dtype: DTypeLike, /) -> Array: ...
-    def reshape(self, a: ArrayLike, shape: int | Sequence[int]) -> Array: ...
+    def reshape(self, a: ArrayLike, shape: int | Sequence[int], order: Order = "C") -> Array: ...
     def transpose(self, a: ArrayLike, axes: Sequence[int] | None = None) -> Array: ...
     def matrix_transpose(self, x: ArrayLike, /) -> Array: ...
     def swapaxes(self, a: ArrayLike, axis1: int, axis2: int) -> Array: ...
     def squeeze(self, a: ArrayLike, axis: Axis = None) -> Array: ...
     def ravel(self, a: ArrayLike, order: Order = "C") -> Array: ...
     def sum(
-        self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        dtype: DTypeLike = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+        promote_integers: bool = True,
     ) -> Array: ...
     def prod(
-        self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        dtype: DTypeLike = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+        promote_integers: bool = True,
     ) -> Array: ...
     def mean(
-        self, a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        dtype: DTypeLike = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
     ) -> Array: ...
     def var(
         self,
         a: ArrayLike,
         axis: Axis = None,
         dtype: DTypeLike = None,
-        *,
+        out: None = None,
         ddof: int = 0,
         keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+        correction: int | float | None = None,
     ) -> Array: ...
     def std(
         self,
         a: ArrayLike,
         axis: Axis = None,
         dtype: DTypeLike = None,
-        *,
+        out: None = None,
         ddof: int = 0,
         keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+        correction: int | float | None = None,
     ) -> Array: ...
-    def max(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Array: ...
-    def min(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Array: ...
-    def any(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Array: ...
-    def all(self, a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Array: ...
-    def argmax(self, a: ArrayLike, axis: int | None = None, *, keepdims: bool = False) -> Array: ...
-    def argmin(self, a: ArrayLike, axis: int | None = None, *, keepdims: bool = False) -> Array: ...
-    def cumsum(self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None) -> Array: ...
-    def cumprod(self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None) -> Array: ...
-    def sort(self, a: ArrayLike, axis: int | None = -1) -> Array: ...
-    def argsort(self, a: ArrayLike, axis: int | None = -1) -> Array: ...
+    def max(
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array: ...
+    def min(
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array: ...
+    def any(
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+    ) -> Array: ...
+    def all(
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+    ) -> Array: ...
+    def argmax(
+        self, a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
+    ) -> Array: ...
+    def argmin(
+        self, a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
+    ) -> Array: ...
+    def cumsum(
+        self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+    ) -> Array: ...
+    def cumprod(
+        self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+    ) -> Array: ...
+    def sort(
+        self,
+        a: ArrayLike,
+        axis: int | None = -1,
+        *,
+        kind: None = None,
+        order: None = None,
+        stable: bool = True,
+        descending: bool = False,
+    ) -> Array: ...
+    def argsort(
+        self,
+        a: ArrayLike,
+        axis: int | None = -1,
+        *,
+        kind: None = None,
+        order: None = None,
+        stable: bool = True,
+        descending: bool = False,
+    ) -> Array: ...
     def clip(
         self, x: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None
     ) -> Array: ...
-    def round(self, a: ArrayLike, decimals: int = 0) -> Array: ...
-    def dot(self, a: ArrayLike, b: ArrayLike) -> Array: ...
-    def repeat(self, a: ArrayLike, repeats: int, axis: int | None = None) -> Array: ...
-    def take(self, a: ArrayLike, indices: ArrayLike, axis: int | None = None) -> Array: ...
+    def round(self, a: ArrayLike, decimals: int = 0, out: None = None) -> Array: ...
+    def dot(
+        self,
+        a: ArrayLike,
+        b: ArrayLike,
+        *,
+        precision: object = None,
+        preferred_element_type: DTypeLike = None,
+    ) -> Array: ...
+    def repeat(
+        self,
+        a: ArrayLike,
+        repeats: int | ArrayLike | Sequence[int],
+        axis: int | None = None,
+        *,
+        total_repeat_length: int | None = None,
+    ) -> Array: ...
+    def take(
+        self,
+        a: ArrayLike,
+        indices: ArrayLike,
+        axis: int | None = None,
+        out: None = None,
+        mode: str | None = None,
+        unique_indices: bool = False,
+        indices_are_sorted: bool = False,
+        fill_value: ArrayLike | None = None,
+    ) -> Array: ...
+    def ptp(
+        self, a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False
+    ) -> Array: ...
+    def argpartition(self, a: ArrayLike, kth: int, axis: int = -1) -> Array: ...
+    def trace(
+        self,
+        a: ArrayLike,
+        offset: int = 0,
+        axis1: int = 0,
+        axis2: int = 1,
+        dtype: DTypeLike = None,
+        out: None = None,
+    ) -> Array: ...
+    def diagonal(self, a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array: ...
+    def nonzero(
+        self,
+        a: ArrayLike,
+        *,
+        size: int | None = None,
+        fill_value: int | tuple[int, ...] | None = None,
+    ) -> tuple[Array, ...]: ...
+    def searchsorted(
+        self,
+        a: ArrayLike,
+        v: ArrayLike,
+        side: Literal["left", "right"] = "left",
+        sorter: ArrayLike | None = None,
+        *,
+        method: str = "scan",
+    ) -> Array: ...
+    def choose(
+        self,
+        a: ArrayLike,
+        choices: Array | HostArray | Sequence[ArrayLike],
+        out: None = None,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+    ) -> Array: ...
+    def compress(
+        self,
+        condition: ArrayLike,
+        a: ArrayLike,
+        axis: int | None = None,
+        *,
+        size: int | None = None,
+        fill_value: ArrayLike = 0,
+        out: None = None,
+    ) -> Array: ...
+    def view(self, a: ArrayLike, dtype: DTypeLike = None) -> Array: ...
+    def byteswap(self, a: ArrayLike) -> Array: ...
 
 
 class Array:
@@ -255,6 +416,38 @@ class Array:
         return self._numpy.imag(self)
 
     @property
+    def flat(self) -> Array:
+        """The elements in order, as an array with one axis."""
+        return self._numpy.ravel(self)
+
+    @property
+    def device(self) -> Device:
+        """Where the array is."""
+        return CPU
+
+    @property
+    def sharding(self) -> SingleDeviceSharding:
+        """How the array lies on devices: whole, on one."""
+        return ON_CPU
+
+    @property
+    def committed(self) -> bool:
+        """Whether the array was put on a device by name, which makes no difference here."""
+        return False
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    def devices(self) -> set[Device]:
+        """The devices that hold the array."""
+        return {CPU}
+
+    @property
     def at(self) -> IndexUpdater:
         """Functional updates: ``x.at[index].set(value)`` is a changed copy of ``x``."""
         return IndexUpdater(self)
@@ -270,6 +463,19 @@ class Array:
         if not self.shape:
             raise ArgumentError("iteration over an array without axes.")
         return (self._numpy.getitem(self, i) for i in range(self.shape[0]))
+
+    def __contains__(self, x: ArrayLike) -> bool:
+        return bool(self._numpy.any(self._numpy.equal(self, x)))
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The module of functions on arrays, by the standard of array libraries.
+
+        Raises:
+            ArgumentError: it is of another version than the one asked for.
+        """
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ArgumentError(f"there is no array namespace of the version {api_version!r}.")
+        return self._numpy
 
     def __bool__(self) -> bool:
         return bool(self._scalar("a Python bool", "use jnp.where, jnp.any or jnp.all"))
@@ -359,6 +565,9 @@ class Array:
     def __divmod__(self, other: ArrayLike) -> tuple[Array, Array]:
         return self._numpy.floor_divide(self, other), self._numpy.remainder(self, other)
 
+    def __rdivmod__(self, other: ArrayLike) -> tuple[Array, Array]:
+        return self._numpy.floor_divide(other, self), self._numpy.remainder(other, self)
+
     def __pow__(self, other: ArrayLike) -> Array:
         return self._numpy.power(self, other)
 
@@ -442,19 +651,20 @@ class Array:
 
     # Methods
 
-    def astype(self, dtype: DTypeLike) -> Array:
+    def astype(self, dtype: DTypeLike, copy: bool = False, device: object = None) -> Array:
         return self._numpy.astype(self, dtype)
 
-    def reshape(self, *shape: int | Sequence[int]) -> Array:
+    def reshape(self, *shape: int | Sequence[int], order: Order = "C") -> Array:
         if len(shape) == 1:
-            return self._numpy.reshape(self, shape[0])
-        return self._numpy.reshape(self, [integer(n, "a size in reshape") for n in shape])
+            return self._numpy.reshape(self, shape[0], order)
+        sizes = [integer(n, "a size in reshape") for n in shape]
+        return self._numpy.reshape(self, sizes, order)
 
-    def transpose(self, *axes: int | Sequence[int]) -> Array:
+    def transpose(self, *axes: int | Sequence[int] | None) -> Array:
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], Sequence)):
+            return self._numpy.transpose(self, axes[0])
         if not axes:
             return self._numpy.transpose(self)
-        if len(axes) == 1 and isinstance(axes[0], Sequence):
-            return self._numpy.transpose(self, axes[0])
         return self._numpy.transpose(self, [integer(n, "an axis of transpose") for n in axes])
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:
@@ -469,72 +679,190 @@ class Array:
     def flatten(self, order: Order = "C") -> Array:
         return self._numpy.ravel(self, order)
 
-    def sum(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> Array:
-        return self._numpy.sum(self, axis, dtype, keepdims=keepdims)
+    def sum(
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+        promote_integers: bool = True,
+    ) -> Array:
+        return self._numpy.sum(self, axis, dtype, out, keepdims, initial, where, promote_integers)
 
-    def prod(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> Array:
-        return self._numpy.prod(self, axis, dtype, keepdims=keepdims)
+    def prod(
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+        promote_integers: bool = True,
+    ) -> Array:
+        return self._numpy.prod(self, axis, dtype, out, keepdims, initial, where, promote_integers)
 
-    def mean(self, axis: Axis = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> Array:
-        return self._numpy.mean(self, axis, dtype, keepdims=keepdims)
+    def mean(
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+    ) -> Array:
+        return self._numpy.mean(self, axis, dtype, out, keepdims, where=where)
 
     def var(
-        self, axis: Axis = None, dtype: DTypeLike = None, ddof: int = 0, *, keepdims: bool = False
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike = None,
+        out: None = None,
+        ddof: int = 0,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+        correction: int | float | None = None,
     ) -> Array:
-        return self._numpy.var(self, axis, dtype, ddof=ddof, keepdims=keepdims)
+        return self._numpy.var(
+            self, axis, dtype, out, ddof, keepdims, where=where, correction=correction
+        )
 
     def std(
-        self, axis: Axis = None, dtype: DTypeLike = None, ddof: int = 0, *, keepdims: bool = False
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike = None,
+        out: None = None,
+        ddof: int = 0,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+        correction: int | float | None = None,
     ) -> Array:
-        return self._numpy.std(self, axis, dtype, ddof=ddof, keepdims=keepdims)
+        return self._numpy.std(
+            self, axis, dtype, out, ddof, keepdims, where=where, correction=correction
+        )
 
-    def max(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
-        return self._numpy.max(self, axis, keepdims=keepdims)
+    def max(
+        self,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
+        return self._numpy.max(self, axis, out, keepdims, initial, where)
 
-    def min(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
-        return self._numpy.min(self, axis, keepdims=keepdims)
+    def min(
+        self,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
+        return self._numpy.min(self, axis, out, keepdims, initial, where)
 
-    def any(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
-        return self._numpy.any(self, axis, keepdims=keepdims)
+    def any(
+        self,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+    ) -> Array:
+        return self._numpy.any(self, axis, out, keepdims, where=where)
 
-    def all(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
-        return self._numpy.all(self, axis, keepdims=keepdims)
+    def all(
+        self,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+    ) -> Array:
+        return self._numpy.all(self, axis, out, keepdims, where=where)
 
-    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Array:
-        return self._numpy.argmax(self, axis, keepdims=keepdims)
+    def argmax(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
+        return self._numpy.argmax(self, axis, out, keepdims)
 
-    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Array:
-        return self._numpy.argmin(self, axis, keepdims=keepdims)
+    def argmin(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
+        return self._numpy.argmin(self, axis, out, keepdims)
 
-    def cumsum(self, axis: int | None = None, dtype: DTypeLike = None) -> Array:
-        return self._numpy.cumsum(self, axis, dtype)
+    def cumsum(self, axis: int | None = None, dtype: DTypeLike = None, out: None = None) -> Array:
+        return self._numpy.cumsum(self, axis, dtype, out)
 
-    def cumprod(self, axis: int | None = None, dtype: DTypeLike = None) -> Array:
-        return self._numpy.cumprod(self, axis, dtype)
+    def cumprod(self, axis: int | None = None, dtype: DTypeLike = None, out: None = None) -> Array:
+        return self._numpy.cumprod(self, axis, dtype, out)
 
-    def sort(self, axis: int | None = -1) -> Array:
-        return self._numpy.sort(self, axis)
+    def sort(
+        self,
+        axis: int | None = -1,
+        *,
+        kind: None = None,
+        order: None = None,
+        stable: bool = True,
+        descending: bool = False,
+    ) -> Array:
+        return self._numpy.sort(
+            self, axis, kind=kind, order=order, stable=stable, descending=descending
+        )
 
-    def argsort(self, axis: int | None = -1) -> Array:
-        return self._numpy.argsort(self, axis)
+    def argsort(
+        self,
+        axis: int | None = -1,
+        *,
+        kind: None = None,
+        order: None = None,
+        stable: bool = True,
+        descending: bool = False,
+    ) -> Array:
+        return self._numpy.argsort(
+            self, axis, kind=kind, order=order, stable=stable, descending=descending
+        )
 
     def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
         return self._numpy.clip(self, min, max)
 
-    def round(self, decimals: int = 0) -> Array:
-        return self._numpy.round(self, decimals)
+    def round(self, decimals: int = 0, out: None = None) -> Array:
+        return self._numpy.round(self, decimals, out)
 
     def conj(self) -> Array:
         return self._numpy.conj(self)
 
-    def dot(self, other: ArrayLike) -> Array:
-        return self._numpy.dot(self, other)
+    def conjugate(self) -> Array:
+        return self._numpy.conj(self)
 
-    def repeat(self, repeats: int, axis: int | None = None) -> Array:
-        return self._numpy.repeat(self, repeats, axis)
+    def dot(
+        self, b: ArrayLike, *, precision: object = None, preferred_element_type: DTypeLike = None
+    ) -> Array:
+        return self._numpy.dot(
+            self, b, precision=precision, preferred_element_type=preferred_element_type
+        )
 
-    def take(self, indices: ArrayLike, axis: int | None = None) -> Array:
-        return self._numpy.take(self, indices, axis)
+    def repeat(
+        self,
+        repeats: int | ArrayLike | Sequence[int],
+        axis: int | None = None,
+        *,
+        total_repeat_length: int | None = None,
+    ) -> Array:
+        return self._numpy.repeat(self, repeats, axis, total_repeat_length=total_repeat_length)
+
+    def take(
+        self,
+        indices: ArrayLike,
+        axis: int | None = None,
+        out: None = None,
+        mode: str | None = None,
+        unique_indices: bool = False,
+        indices_are_sorted: bool = False,
+        fill_value: ArrayLike | None = None,
+    ) -> Array:
+        return self._numpy.take(
+            self, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value
+        )
 
     def copy(self) -> Array:
         return self
@@ -554,8 +882,27 @@ class Array:
     def tolist(self) -> Any:
         return self.concrete("a list").tolist()
 
-    def tobytes(self) -> bytes:
-        return self.concrete("bytes").tobytes()
+    def tobytes(self, order: Order = "C") -> bytes:
+        return self.concrete("bytes").tobytes(order)
+
+    def to_device(self, device: Device | SingleDeviceSharding, *, stream: None = None) -> Array:
+        """Return the array on a device: itself, since there is one.
+
+        Raises:
+            ArgumentError: it is another device.
+        """
+        if device not in (CPU, ON_CPU):
+            raise ArgumentError(f"there is one device, {CPU!r}, but got {device!r}.")
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Begin to copy the data to the host: on the CPU there is nothing to copy."""
+
+    def addressable_data(self, index: int) -> Array:
+        """Return the part of the array on a device of this process: all of it."""
+        if index != 0:
+            raise IndexingError(f"there is one device, but its number {index} was asked for.")
+        return self
 
     def block_until_ready(self) -> Array:
         """Wait until the data has been computed, and return the array itself."""
@@ -564,6 +911,71 @@ class Array:
     def is_deleted(self) -> bool:
         """Say whether the array was donated and its memory reused."""
         return False
+
+    def ptp(self, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+        return self._numpy.ptp(self, axis, out, keepdims)
+
+    def argpartition(self, kth: int, axis: int = -1) -> Array:
+        return self._numpy.argpartition(self, kth, axis)
+
+    def trace(
+        self,
+        offset: int = 0,
+        axis1: int = 0,
+        axis2: int = 1,
+        dtype: DTypeLike = None,
+        out: None = None,
+    ) -> Array:
+        return self._numpy.trace(self, offset, axis1, axis2, dtype, out)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+        return self._numpy.diagonal(self, offset, axis1, axis2)
+
+    def nonzero(
+        self, *, size: int | None = None, fill_value: int | tuple[int, ...] | None = None
+    ) -> tuple[Array, ...]:
+        return self._numpy.nonzero(self, size=size, fill_value=fill_value)
+
+    def searchsorted(
+        self,
+        v: ArrayLike,
+        side: Literal["left", "right"] = "left",
+        sorter: ArrayLike | None = None,
+        *,
+        method: str = "scan",
+    ) -> Array:
+        return self._numpy.searchsorted(self, v, side, sorter, method=method)
+
+    def choose(
+        self,
+        choices: Array | HostArray | Sequence[ArrayLike],
+        out: None = None,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+    ) -> Array:
+        return self._numpy.choose(self, choices, out, mode)
+
+    def compress(
+        self,
+        condition: ArrayLike,
+        axis: int | None = None,
+        *,
+        out: None = None,
+        size: int | None = None,
+        fill_value: ArrayLike = 0,
+    ) -> Array:
+        return self._numpy.compress(
+            condition, self, axis, out=out, size=size, fill_value=fill_value
+        )
+
+    def view(self, dtype: DTypeLike = None, type: None = None) -> Array:
+        """Read the same bits as another dtype, by which the last axis may change its size."""
+        if type is not None:
+            raise ArgumentError(f"view takes a dtype, and no type of array: {type!r}.")
+        return self._numpy.view(self, dtype)
+
+    def byteswap(self) -> Array:
+        """Turn round the order of the bytes of every element."""
+        return self._numpy.byteswap(self)
 
 
 # At run time a module: typeguard would look for the functions on the type of the module.
@@ -866,6 +1278,9 @@ class ConcreteArray(Array):
 
     def __reduce__(self) -> tuple[Callable[..., Array], tuple[HostArray, bool]]:
         return (_rebuild, (self.host, self.weak_type))
+
+    def __copy__(self) -> Array:
+        return self
 
     def __deepcopy__(self, memo: object) -> Array:
         return self

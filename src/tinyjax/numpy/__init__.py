@@ -346,6 +346,7 @@ if TYPE_CHECKING:
         take,
         take_along_axis,
     )
+    from tinyjax.numpy.views import byteswap, view
 
 ndarray: TypeAlias = Array
 bool = bool_
@@ -405,6 +406,7 @@ _LATER: Final = {
         ),
         "taking",
     ),
+    **dict.fromkeys(("byteswap", "view"), "views"),
 }
 
 
@@ -476,6 +478,7 @@ __all__ = [
     "broadcast_arrays",
     "broadcast_shapes",
     "broadcast_to",
+    "byteswap",
     "can_cast",
     "cbrt",
     "cdouble",
@@ -734,6 +737,7 @@ __all__ = [
     "vdot",
     "vecdot",
     "vecmat",
+    "view",
     "vsplit",
     "vstack",
     "where",

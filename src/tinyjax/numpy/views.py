@@ -1,0 +1,81 @@
+"""The bits of arrays read in another way: what the methods ``view`` and ``byteswap`` do."""
+
+from __future__ import annotations
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitive import NO_PARAMS
+from tinyjax.core.trace import bind1
+from tinyjax.dtypes import DTypeLike
+from tinyjax.errors import ShapeError
+from tinyjax.numpy.manipulation import flip, reshape, stack
+from tinyjax.numpy.promotion import array_of, convert
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.bitcast import bitcast_convert_type
+
+
+def view(a: ArrayLike, dtype: DTypeLike = None) -> Array:
+    """Read the bits of an array as another dtype.
+
+    Args:
+        a: any dtype.
+        dtype: the dtype wanted; None for the default float. Where its elements are of another
+            size, the last axis is as much longer or shorter.
+
+    Raises:
+        ShapeError: the last axis does not hold a whole number of the new elements.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.array([1.0, 2.0]).view("uint16")
+        Array([    0, 16256,     0, 16384], dtype=uint16)
+    """
+    x = array_of("view", a)
+    wanted = dtypes.check(float if dtype is None else dtype)
+    old, new = x.dtype.itemsize, wanted.itemsize
+    if x.dtype == wanted:
+        return x
+    last = x.shape[-1] if x.shape else 1
+    if (not x.shape and old != new) or last * old % new:
+        raise ShapeError(
+            f"view of {x.aval} as {wanted.name}: the last axis must hold a whole number of "
+            f"elements of {new} bytes."
+        )
+    if dtypes.is_complex(x.dtype):
+        return view(_merged(stack([ew.real(x), ew.imag(x)], axis=-1), x), wanted)
+    if x.dtype == dtypes.bool_:
+        return view(convert(x, dtypes.uint8), wanted)
+    if wanted == dtypes.bool_:
+        return convert(view(x, dtypes.uint8), dtypes.bool_)
+    if dtypes.is_complex(wanted):
+        parts = view(x, dtypes.real_part(wanted))
+        pairs = reshape(parts, (*parts.shape[:-1], -1, 2))
+        return bind1(ew.complex_p, (pairs[..., 0], pairs[..., 1]), NO_PARAMS)
+    if old < new:
+        x = reshape(x, (*x.shape[:-1], last * old // new, new // old))
+        return bitcast_convert_type(x, wanted)
+    return (
+        _merged(bitcast_convert_type(x, wanted), x)
+        if old > new
+        else bitcast_convert_type(x, wanted)
+    )
+
+
+def _merged(parts: Array, x: Array) -> Array:
+    """Join the axis of the parts of elements to the last axis of the array."""
+    return reshape(parts, (*x.shape[:-1], -1)) if x.shape else parts
+
+
+def byteswap(a: ArrayLike) -> Array:
+    """Turn round the order of the bytes of every element.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.array([1, 256], "int16").byteswap()
+        Array([256,   1], dtype=int16)
+    """
+    x = array_of("byteswap", a)
+    part = dtypes.real_part(x.dtype) if dtypes.is_complex(x.dtype) else x.dtype
+    parts = reshape(x, (-1,)).view(part).view("uint8")
+    turned = flip(reshape(parts, (-1, part.itemsize)), 1)
+    return reshape(reshape(turned, (-1,)).view(part).view(x.dtype), x.shape)
