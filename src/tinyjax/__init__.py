@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from tinyjax import ad_checkpoint as ad_checkpoint
     from tinyjax import autodiff as autodiff
     from tinyjax import cache as cache
+    from tinyjax import core as core
     from tinyjax import custom_batching as custom_batching
     from tinyjax import custom_derivatives as custom_derivatives
     from tinyjax import debug as debug
@@ -139,6 +140,7 @@ _ROOMS: Final = frozenset(
         "ad_checkpoint",
         "autodiff",
         "cache",
+        "core",
         "custom_batching",
         "custom_derivatives",
         "debug",
@@ -227,6 +229,7 @@ __all__ = [
     "clear_caches",
     "closure_convert",
     "config",
+    "core",
     "custom_batch",
     "custom_batching",
     "custom_derivative",

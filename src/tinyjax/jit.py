@@ -33,7 +33,7 @@ from tinyjax.frames import describe_function
 from tinyjax.signatures import Explanation, Parameters, Signature, differences, log, make_signature
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
-from tinyjax.stages import Lowered
+from tinyjax.stages import Lowered, Traced
 from tinyjax.transforms.calls import def_call
 from tinyjax.transforms.linearize import linearize_jaxpr
 from tinyjax.tree import PyTreeDef
@@ -276,6 +276,26 @@ class JitFunction(Generic[P, R]):
             signature.in_tree,
             entry.out_tree,
         )
+
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced:
+        """Stage the function for these arguments without lowering it.
+
+        Args:
+            args: as in a call; a ``ShapeDtypeStruct`` may stand for an array.
+            kwargs: likewise.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> tinyjax.jit(jnp.sin).trace(1.0).jaxpr
+            { lambda a:float32[] .
+              let b:float32[] = sin a
+              in ( b ) }
+        """
+        return Traced(self.lower(*args, **kwargs))
+
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Return the shapes and dtypes of the result without computing it."""
+        return self.trace(*args, **kwargs).out_info
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
         """Say whether a call with these arguments would trace or compile, and why.

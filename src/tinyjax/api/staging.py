@@ -10,7 +10,7 @@ from tinyjax import tree
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.calling import FlatFunction, as_avals
 from tinyjax.core.checking import checked
-from tinyjax.core.jaxpr import ClosedJaxpr
+from tinyjax.core.jaxpr import ClosedJaxpr, close
 from tinyjax.core.staging import Staged, stage
 from tinyjax.signatures import Parameters
 
@@ -78,7 +78,7 @@ def make_jaxpr(
     @wraps(fun)
     def make(*args: P.args, **kwargs: P.kwargs) -> Any:
         staged, flat = _stage_call(parameters, args, kwargs)
-        closed = ClosedJaxpr(staged.jaxpr, staged.consts)
+        closed = close(staged.jaxpr, staged.consts)
         if return_shape:
             return closed, tree.unflatten(flat.out_tree, _structs(staged))
         return closed

@@ -19,6 +19,7 @@ from tinyjax.core.primitive import (
     Hosts,
     JvpResult,
     MappedAxis,
+    Params,
     Primitive,
     Tangents,
 )
@@ -39,7 +40,7 @@ V = TypeVar("V")
 
 
 @attrs.frozen
-class ErrorIfParams:
+class ErrorIfParams(Params):
     """What to say where the operand is true, and the user's line that checks it."""
 
     message: str

@@ -19,6 +19,7 @@ from tinyjax.core.primitive import (
     Cotangents,
     MappedAxis,
     Operands,
+    Params,
     Primitive,
     Tangents,
 )
@@ -85,7 +86,7 @@ class Lanes:
 
 
 @attrs.frozen
-class CallbackParams:
+class CallbackParams(Params):
     """A Python function to be called with arrays.
 
     Attributes:

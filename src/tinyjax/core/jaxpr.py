@@ -66,6 +66,11 @@ class Lit:
     value: ConcreteArray
     aval: ShapedArray
 
+    @property
+    def val(self) -> ConcreteArray:
+        """The constant."""
+        return self.value
+
     def __repr__(self) -> str:
         return str(self)
 
@@ -108,6 +113,16 @@ class JaxprEqn:
         _set_source(self, source)
 
     @property
+    def invars(self) -> list[Atom]:
+        """The operands."""
+        return [*self.inputs]
+
+    @property
+    def outvars(self) -> list[Var]:
+        """The variables of the results."""
+        return [*self.out_binders]
+
+    @property
     def in_avals(self) -> list[ShapedArray]:
         """The types of the operands."""
         return [x.aval for x in self.inputs]
@@ -142,12 +157,36 @@ class JaxprType:
 @final
 @attrs.frozen(eq=False, repr=False)
 class Jaxpr(Digested):
-    """A program: parameters, equations in order, results."""
+    """A program: parameters, equations in order, results.
+
+    Attributes:
+        in_binders: the parameters.
+        eqns: the equations.
+        outs: the results.
+        num_consts: how many of the first parameters ``constvars`` has: those for which a
+            ``ClosedJaxpr`` of ``make_jaxpr`` holds the values.
+    """
 
     in_binders: tuple[Var, ...]
     eqns: tuple[JaxprEqn, ...]
     outs: tuple[Atom, ...]
+    num_consts: int = 0
     _derived: dict[Any, Any] = attrs.field(init=False, factory=dict)
+
+    @property
+    def constvars(self) -> list[Var]:
+        """The parameters that stand for constants."""
+        return [*self.in_binders[: self.num_consts]]
+
+    @property
+    def invars(self) -> list[Var]:
+        """The parameters that stand for arguments."""
+        return [*self.in_binders[self.num_consts :]]
+
+    @property
+    def outvars(self) -> list[Atom]:
+        """The results."""
+        return [*self.outs]
 
     @property
     def in_avals(self) -> tuple[ShapedArray, ...]:
@@ -214,11 +253,21 @@ class ClosedJaxpr:
     def eqns(self) -> tuple[JaxprEqn, ...]:
         return self.jaxpr.eqns
 
+    @property
+    def literals(self) -> tuple[Array, ...]:
+        """The values of the constants."""
+        return self.consts
+
     def __call__(self, *args: Array) -> Sequence[Array]:
         return eval_jaxpr(self.jaxpr, (*self.consts, *args))
 
     def __repr__(self) -> str:
         return repr(self.jaxpr)
+
+
+def close(jaxpr: Jaxpr, consts: tuple[Array, ...]) -> ClosedJaxpr:
+    """Return a program as users look at it: its constants are told from its parameters."""
+    return ClosedJaxpr(attrs.evolve(jaxpr, num_consts=len(consts)), consts)
 
 
 def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Generic, Literal, NoReturn, TypeAlias, 
 
 import attrs
 
-from tinyjax.core.array import Array
+from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.dtypes import HostArray, HostResult
 from tinyjax.errors import ArgumentError, MissingRuleError
@@ -119,6 +119,17 @@ class Params:
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in field_names(type(self)))
         return f"{type(self).__name__}({fields})"
+
+    # As a mapping, so that ``bind(*operands, **params)`` and ``params["name"]`` work.
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return field_names(type(self))
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in field_names(type(self)):
+            raise KeyError(name)
+        return getattr(self, name)
 
 
 def field_names(kind: type) -> tuple[str, ...]:
@@ -236,6 +247,9 @@ class Rules(Generic[P]):
         self.batch = missing("batch")
 
 
+#: ``core.trace.bind``, which is built on this module and hands itself in.
+binder: Final[list[Callable[[Primitive[Any], Arrays, Any], Arrays]]] = []
+
 #: So many types are remembered of each primitive.
 _MOST_TYPES: Final = 1024
 
@@ -295,6 +309,27 @@ class Primitive(Generic[P]):
 
     def __repr__(self) -> str:
         return self.name
+
+    @property
+    def multiple_results(self) -> bool:
+        """Whether ``bind`` returns a list: it always does."""
+        return True
+
+    def bind(self, *args: Any, **params: Any) -> list[Array]:
+        """Apply the primitive under the current trace.
+
+        Args:
+            args: its operands: arrays, or numbers.
+            params: the fields of its parameters; ``**eqn.params`` gives those of an equation.
+
+        Returns:
+            The results.
+        """
+        return [*binder[0](self, [as_array(x) for x in args], self.params(**params))]
+
+    def get_bind_params(self, params: Params) -> dict[str, Any]:
+        """Return the parameters of an equation as ``bind`` takes them."""
+        return {name: params[name] for name in params.keys()}  # noqa: SIM118
 
     @property
     def rule_names(self) -> tuple[str, ...]:

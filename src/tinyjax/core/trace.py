@@ -24,7 +24,7 @@ from tinyjax import tree
 from tinyjax.config import Settings, settings
 from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import MappedAxis, Primitive, Tangent, binder
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import (
     ArgumentError,
@@ -450,6 +450,9 @@ def bind(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[
         The results, always as a sequence.
     """
     return _current.get().process(primitive, args, params)
+
+
+binder[:] = [bind]
 
 
 def bind1(primitive: Primitive[P], args: Sequence[Array], params: P) -> Array:

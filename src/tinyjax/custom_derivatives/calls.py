@@ -32,6 +32,7 @@ from tinyjax.core.primitive import (
     LinearizeResult,
     MappedAxis,
     Operands,
+    Params,
     Primitive,
     Tangent,
     Tangents,
@@ -143,7 +144,7 @@ class StagedRule:
 
 
 @attrs.frozen
-class CustomCallParams:
+class CustomCallParams(Params):
     """A recorded call.
 
     Attributes:

@@ -16,6 +16,7 @@ from tinyjax.core.primitive import (
     JvpResult,
     MappedAxis,
     Operands,
+    Params,
     Primitive,
     Tangent,
     Tangents,
@@ -35,7 +36,7 @@ Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
 
 
 @attrs.frozen
-class PullBackParams:
+class PullBackParams(Params):
     """A linear map that is given by its transpose.
 
     Attributes:

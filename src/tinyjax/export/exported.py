@@ -421,7 +421,7 @@ def _export(lowered: Lowered) -> Exported:
         lowered.name,
         lowered.in_tree,
         lowered.out_tree,
-        lowered.in_avals,
+        lowered.arguments,
         lowered.jaxpr.out_avals,
         tuple([i - num_consts for i in lowered.donated]),
         lowered.consts,
@@ -431,7 +431,7 @@ def _export(lowered: Lowered) -> Exported:
 
 
 def _export_vjp(lowered: Lowered) -> Exported:
-    in_avals, out_avals = lowered.in_avals, lowered.jaxpr.out_avals
+    in_avals, out_avals = lowered.arguments, lowered.jaxpr.out_avals
     varies = [is_inexact(aval.dtype) for aval in in_avals]
 
     def pull_back(*primals_and_cotangents: Array) -> list[Array]:

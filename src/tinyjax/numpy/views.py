@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.primitive import NO_PARAMS
-from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ShapeError
 from tinyjax.numpy.manipulation import flip, reshape, stack
@@ -50,7 +48,7 @@ def view(a: ArrayLike, dtype: DTypeLike = None) -> Array:
     if dtypes.is_complex(wanted):
         parts = view(x, dtypes.real_part(wanted))
         pairs = reshape(parts, (*parts.shape[:-1], -1, 2))
-        return bind1(ew.complex_p, (pairs[..., 0], pairs[..., 1]), NO_PARAMS)
+        return ew.complex_(pairs[..., 0], pairs[..., 1])
     if old < new:
         x = reshape(x, (*x.shape[:-1], last * old // new, new // old))
         return bitcast_convert_type(x, wanted)

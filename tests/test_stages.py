@@ -1,0 +1,144 @@
+"""The stages of a program, and jaxprs as interpreters read them, held against the installed jax."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.extend.core
+import jax.numpy as jaxnp
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import core, lax, stages
+from tinyjax.errors import ArgumentError
+from tinyjax.extend.core import Literal, jaxpr_as_fun
+
+
+def model(params: Any, x: Any, *, scale: Any) -> Any:
+    return {"y": params["w"] @ x * scale, "n": x.astype("int32")}
+
+
+ARGS = ({"w": np.ones((2, 3), np.float32)}, np.ones(3, np.float32))
+
+
+def described(tree: Any, lib: Any) -> Any:
+    return lib.tree.map(lambda x: (tuple(x.shape), str(np.dtype(x.dtype))), tree)
+
+
+@pytest.mark.parametrize("stage", ["trace", "lower", "compile"])
+def test_what_a_stage_says(stage: str) -> None:
+    def at(lib: Any) -> Any:
+        traced = lib.jit(model, donate_argnums=(1,)).trace(*ARGS, scale=2.0)
+        found = traced if stage == "trace" else traced.lower()
+        return found.compile() if stage == "compile" else found
+
+    ours, theirs = at(tinyjax), at(jax)
+    for name in ("args_info", "out_info"):
+        assert described(getattr(ours, name), tinyjax) == described(getattr(theirs, name), jax)
+    donated = tinyjax.tree.leaves(tinyjax.tree.map(lambda x: x.donated, ours.args_info))
+    assert donated == jax.tree.leaves(jax.tree.map(lambda x: x.donated, theirs.args_info))
+    assert ours.donate_argnums == theirs.donate_argnums == (1,)
+    assert str(ours.in_tree) == str(theirs.in_tree)
+    assert str(ours.out_tree) == str(theirs.out_tree)
+    assert tinyjax.tree.structure(ours.in_avals) == ours.in_tree
+
+
+def test_from_the_trace_to_the_result() -> None:
+    traced = tinyjax.jit(model).trace(*ARGS, scale=2.0)
+    assert isinstance(traced, stages.Traced)
+    assert traced.fun_name == "model"
+    assert traced.jaxpr.eqns
+    lowered = traced.lower(lowering_platforms=("cpu",))
+    assert lowered.as_text() == lowered.as_text("stablehlo", debug_info=True)
+    compiled = lowered.compile()
+    np.testing.assert_array_equal(compiled(*ARGS, scale=2.0)["y"], [6.0, 6.0])
+    assert "HloModule" in compiled.as_text()
+    assert compiled.runtime_executable() is not None
+    assert lowered.cost_analysis()["flops"] == compiled.cost_analysis()["flops"]
+    shapes = tinyjax.jit(model).eval_shape(*ARGS, scale=2.0)
+    assert shapes["y"] == tinyjax.ShapeDtypeStruct((2,), "float32")
+    for call in (
+        lambda: lowered.as_text("hlo"),
+        lambda: lowered.compile({"xla_flag": 1}),
+        lambda: traced.lower(lowering_platforms=("tpu",)),
+    ):
+        with pytest.raises(ArgumentError):
+            call()
+
+
+def sine_of_product(x: Any, y: Any, np_: Any) -> Any:
+    return np_.exp(np_.tanh(x * y)) + TABLE
+
+
+TABLE = jnp.arange(3.0)
+
+
+def evaluate(lib: Any, literal: Any, jaxpr: Any, consts: Any, *args: Any) -> Any:
+    """The interpreter with which JAX's documentation begins."""
+    env: dict[Any, Any] = {}
+
+    def read(var: Any) -> Any:
+        return var.val if type(var) is literal else env[var]
+
+    def write(var: Any, val: Any) -> None:
+        env[var] = val
+
+    for var, arg in zip(jaxpr.invars, args, strict=True):
+        write(var, arg)
+    for var, const in zip(jaxpr.constvars, consts, strict=True):
+        write(var, const)
+    for eqn in jaxpr.eqns:
+        params = eqn.primitive.get_bind_params(eqn.params)
+        outs = eqn.primitive.bind(*map(read, eqn.invars), **params)
+        if not eqn.primitive.multiple_results:
+            outs = [outs]
+        for var, out in zip(eqn.outvars, outs, strict=True):
+            write(var, out)
+    return [read(var) for var in jaxpr.outvars]
+
+
+def test_an_interpreter_of_ones_own() -> None:
+    ours = tinyjax.make_jaxpr(lambda x, y: sine_of_product(x, y, jnp))(1.0, jnp.ones(3))
+    theirs = jax.make_jaxpr(lambda x, y: jaxnp.exp(jaxnp.tanh(x * y)) + jaxnp.arange(3.0))(
+        1.0, jaxnp.ones(3)
+    )
+    assert len(ours.jaxpr.constvars) == len(ours.consts) == len(ours.literals) == 1
+    assert len(ours.jaxpr.invars) == len(theirs.jaxpr.invars) == 2
+    (found,) = evaluate(tinyjax, Literal, ours.jaxpr, ours.literals, 0.5, jnp.ones(3))
+    (expected,) = evaluate(
+        jax,
+        jax.extend.core.Literal,
+        theirs.jaxpr,
+        theirs.literals,
+        jaxnp.float32(0.5),
+        jaxnp.ones(3),
+    )
+    np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-6)
+    (again,) = jaxpr_as_fun(ours)(0.5, jnp.ones(3))
+    np.testing.assert_array_equal(found, again)
+    (traced,) = tinyjax.jit(
+        lambda x: evaluate(tinyjax, Literal, ours.jaxpr, ours.consts, x, jnp.ones(3))
+    )(0.5)
+    np.testing.assert_allclose(found, traced, rtol=1e-6)
+
+
+def test_parameters_of_an_equation_are_a_mapping() -> None:
+    closed = tinyjax.make_jaxpr(lambda x: lax.scan(lambda c, _: (c * 2, c), x, None, length=3))(1.0)
+    (eqn,) = closed.eqns
+    params = dict(eqn.params)
+    assert params["length"] == eqn.params["length"] == 3
+    with pytest.raises(KeyError):
+        eqn.params["speed"]
+    last, _ = eqn.primitive.bind(*[1.0 for _ in eqn.invars], **params)
+    assert float(last) == 8.0
+
+
+@pytest.mark.parametrize("name", core.__all__)
+def test_the_core_by_name(name: str) -> None:
+    found: Callable[..., Any] = getattr(core, name)
+    assert found is not None
+    seen = []
+    tinyjax.jit(lambda x: seen.append(isinstance(x, core.Tracer)))(1.0)
+    assert seen == [True]
