@@ -107,6 +107,7 @@ FUNCTIONS: dict[str, Function] = {
     "convolve": lambda x: np.convolve(x.ravel(), x[0]) + np.convolve(x[1], x.ravel())[1],
     "convolve modes": lambda x: np.convolve(x.ravel(), x[0], "same")[:3]
     + np.convolve(x.ravel(), x[1], "valid"),
+    "convolve with a number": lambda x: np.convolve(x[0], x[1, 1]) + np.convolve(x[0, 0], x[1]),
     "polyval": lambda x: np.polyval(x[0], x[1]),
     "fft": lambda x: np.abs(np.fft.fft(x)) + np.real(np.fft.ifft(x.ravel() ** 2))[1],
     "rfft": lambda x: np.imag(np.fft.rfft(x.ravel() ** 2)) + np.angle(np.fft.rfft(x.ravel()) + 1j),

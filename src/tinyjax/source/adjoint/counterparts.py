@@ -14,6 +14,7 @@ from tinyjax.scipy import special
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """As ``np.convolve``."""
+    a, v = jnp.atleast_1d(a), jnp.atleast_1d(v)
     if len(v) > len(a):
         a, v = v, a
     n, m = len(a), len(v)
