@@ -50,17 +50,8 @@ from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, wit
 from tinyjax.core.trace import base_trace, bind
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
+from tinyjax.primitives import shape as sh
 from tinyjax.primitives.rules import add_arrays
-from tinyjax.primitives.shape import (
-    ReshapeParams,
-    full,
-    move_batch_axis,
-    moveaxis,
-    reshape,
-    reshape_p,
-    squeeze,
-    zeros_like,
-)
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
@@ -90,15 +81,15 @@ def _scan_stepwise(args: Arrays, params: ScanParams) -> Arrays:
         for i in range(length):
             turn(i)
             place = length - 1 - i if params.reverse else i
-            slices = [squeeze(slice_in_dim(x, place, place + 1), (0,)) for x in xs]
+            slices = [sh.squeeze(slice_in_dim(x, place, place + 1), (0,)) for x in xs]
             carry, ys = split_list(eval_jaxpr(params.jaxpr, [*consts, *carry, *slices]), m)
             parts.append(ys)
     if not parts:
-        return [*carry, *(full((0, *y.shape), 0, y.dtype) for y in params.jaxpr.out_avals[m:])]
+        return [*carry, *(sh.full((0, *y.shape), 0, y.dtype) for y in params.jaxpr.out_avals[m:])]
     if params.reverse:
         parts.reverse()
     stacks = [
-        concatenate([reshape(y, (1, *y.shape)) for y in column], 0)
+        concatenate([sh.reshape(y, (1, *y.shape)) for y in column], 0)
         for column in zip(*parts, strict=True)
     ]
     return [*carry, *stacks]
@@ -136,7 +127,7 @@ def _scan_inlined(params: ScanParams) -> Jaxpr | None:
 
 
 def _reshaped(x: Atom, to: Var) -> JaxprEqn:
-    return JaxprEqn(reshape_p, (x,), ReshapeParams(to.aval.shape), (to,))
+    return JaxprEqn(sh.reshape_p, (x,), sh.ReshapeParams(to.aval.shape), (to,))
 
 
 @scan_p.def_lowering
@@ -194,7 +185,7 @@ def _start(
 ) -> list[Array]:
     """The tangents of the first carry, zeros where only later turns have one."""
     return [
-        zeros_like(x) if t is ZERO else t
+        sh.zeros_like(x) if t is ZERO else t
         for x, t, has in zip(carry, tangents, nonzero, strict=True)
         if has
     ]
@@ -443,7 +434,7 @@ def _known_operands(
 
 
 def _instantiate(tangent: Tangent, like: Var) -> Array:
-    return full(like.aval.shape, 0, like.aval.dtype) if tangent is ZERO else tangent
+    return sh.full(like.aval.shape, 0, like.aval.dtype) if tangent is ZERO else tangent
 
 
 @scan_p.def_batch
@@ -453,11 +444,13 @@ def _scan_batch(
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     consts, carry, xs = split_list(values, k, m)
     ax_consts, ax_carry, ax_xs = split_list(axes, k, m)
-    consts = [x if a is None else moveaxis(x, a, 0) for x, a in zip(consts, ax_consts, strict=True)]
+    consts = [
+        x if a is None else sh.moveaxis(x, a, 0) for x, a in zip(consts, ax_consts, strict=True)
+    ]
     in_consts = at_front([a is not None for a in ax_consts])
     # The batch axis of an input stays where it is, unless the loop goes along it: nested loops
     # would otherwise move each residual once per level.
-    xs = [moveaxis(x, 0, 1) if a == 0 else x for x, a in zip(xs, ax_xs, strict=True)]
+    xs = [sh.moveaxis(x, 0, 1) if a == 0 else x for x, a in zip(xs, ax_xs, strict=True)]
     in_xs = [None if a is None else max(a - 1, 0) for a in ax_xs]
     num_ys = len(jaxpr.outs) - m
 
@@ -472,7 +465,7 @@ def _scan_batch(
     )
     staged, found = of_body(batched)
     init = [
-        move_batch_axis(x, a, 0, mapped.size) if b else x
+        sh.move_batch_axis(x, a, 0, mapped.size) if b else x
         for x, a, b in zip(carry, ax_carry, batched, strict=True)
     ]
     outs = bind_scan(staged.jaxpr, [*staged.consts, *consts], init, xs, params)

@@ -24,27 +24,10 @@ from tinyjax.control_flow.common import convert_all
 from tinyjax.control_flow.declared import run_while
 from tinyjax.core.array import Array
 from tinyjax.core.lists import split_list
+from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.cumulative import cumsum
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
-from tinyjax.primitives.elementwise import (
-    add,
-    and_,
-    ceil,
-    convert_element_type,
-    div,
-    eq,
-    ge,
-    gt,
-    le,
-    lt,
-    max_,
-    min_,
-    mul,
-    select,
-    sqrt,
-    sub,
-)
 from tinyjax.primitives.reduce import argmin, reduce_min, reduce_or
 from tinyjax.primitives.shape import full, full_like, iota
 from tinyjax.primitives.slicing import concatenate, slice_
@@ -60,7 +43,7 @@ def integer(value: int) -> Array:
 
 def plus(x: Array, value: int) -> Array:
     """Add a Python number to an integer."""
-    return add(x, full_like(x, value))
+    return ew.add(x, full_like(x, value))
 
 
 # The binomial schedule
@@ -71,16 +54,16 @@ def _repetitions(turns: Array, slots: Array) -> tuple[Array, Array]:
 
     With one slot it is the number of turns less one, which the loop need not find.
     """
-    one, ones = eq(slots, full_like(slots, 1)), full_like(slots, 1)
-    start = [select(one, plus(turns, -1), full_like(turns, 0)), select(one, turns, ones)]
+    one, ones = ew.eq(slots, full_like(slots, 1)), full_like(slots, 1)
+    start = [ew.select(one, plus(turns, -1), full_like(turns, 0)), ew.select(one, turns, ones)]
     axes = tuple(range(len(turns.shape)))
 
     def turn(r: Array, coefficient: Array) -> list[Array]:
-        short, following = lt(coefficient, turns), plus(r, 1)
-        larger = div(mul(coefficient, add(slots, following)), following)
-        return [select(short, following, r), select(short, larger, coefficient)]
+        short, following = ew.lt(coefficient, turns), plus(r, 1)
+        larger = ew.div(ew.mul(coefficient, ew.add(slots, following)), following)
+        return [ew.select(short, following, r), ew.select(short, larger, coefficient)]
 
-    r, coefficient = run_while(lambda _, c: reduce_or(lt(c, turns), axes), turn, start, 1)
+    r, coefficient = run_while(lambda _, c: reduce_or(ew.lt(c, turns), axes), turn, start, 1)
     return r, coefficient
 
 
@@ -88,18 +71,18 @@ def cost(turns: Array, slots: Array) -> Array:
     """How many evaluations it takes at least to go back through a segment, elementwise."""
     r, coefficient = _repetitions(turns, slots)
     # C(s + r, r - 1) is C(s + r, r) times r over s + 1
-    return sub(mul(r, turns), div(mul(coefficient, r), plus(slots, 1)))
+    return ew.sub(ew.mul(r, turns), ew.div(ew.mul(coefficient, r), plus(slots, 1)))
 
 
 def _cost_with_two(turns: Array) -> Array:
     """``cost`` where there are two slots, in closed form: it is needed in every turn."""
-    x = convert_element_type(turns, dtypes.float64)
-    root = sqrt(add(mul(x, full_like(x, 8)), full_like(x, 1)))
+    x = ew.convert_element_type(turns, dtypes.float64)
+    root = ew.sqrt(ew.add(ew.mul(x, full_like(x, 8)), full_like(x, 1)))
     # At C(r + 2, 2), where r jumps, both values of it give the same.
-    r = ceil(div(sub(root, full_like(x, 3)), full_like(x, 2)))
-    r = convert_element_type(r, INT)
-    product = mul(mul(r, plus(r, 1)), plus(r, 2))
-    return sub(mul(r, turns), div(product, full_like(r, 6)))
+    r = ew.ceil(ew.div(ew.sub(root, full_like(x, 3)), full_like(x, 2)))
+    r = ew.convert_element_type(r, INT)
+    product = ew.mul(ew.mul(r, plus(r, 1)), plus(r, 2))
+    return ew.sub(ew.mul(r, turns), ew.div(product, full_like(r, 6)))
 
 
 def advance(turns: Array, slots: Array) -> Array:
@@ -109,11 +92,11 @@ def advance(turns: Array, slots: Array) -> Array:
     as in the whole. A distance that ends before the last turn of the segment is that of a state to
     keep; it takes a slot more than one. A single turn is gone as a whole.
     """
-    turns = max_(turns, full_like(turns, 2))
+    turns = ew.max_(turns, full_like(turns, 2))
     r, coefficient = _repetitions(turns, slots)
-    fewer = div(mul(coefficient, r), add(slots, r))  # C(s + r - 1, r - 1)
-    rest = div(mul(fewer, slots), plus(add(slots, r), -1))  # C(s + r - 2, r - 1)
-    return min_(fewer, sub(turns, rest))
+    fewer = ew.div(ew.mul(coefficient, r), ew.add(slots, r))  # C(s + r - 1, r - 1)
+    rest = ew.div(ew.mul(fewer, slots), plus(ew.add(slots, r), -1))  # C(s + r - 2, r - 1)
+    return ew.min_(fewer, ew.sub(turns, rest))
 
 
 # The states kept
@@ -164,7 +147,7 @@ class Kept:
     @property
     def free(self) -> Array:
         """How many slots a segment has that starts at the latest state: its own and the free."""
-        return sub(integer(self.size + 1), self.depth)
+        return ew.sub(integer(self.size + 1), self.depth)
 
     @property
     def latest(self) -> Array:
@@ -181,11 +164,11 @@ class Kept:
     def push(self, position: Array, state: Sequence[Array], wanted: Array) -> Kept:
         """Keep a state after the others, if that is wanted; else it goes to the first place."""
         zero = full_like(self.depth, 0)
-        place = select(wanted, _element(self.places, self.depth), zero)
-        here = eq(iota((self.size,), INT, 0), _everywhere(self.depth, self.size))
-        here = and_(here, _everywhere(wanted, self.size))
-        positions = select(here, _everywhere(position, self.size), self.positions)
-        depth = add(self.depth, convert_element_type(wanted, INT))
+        place = ew.select(wanted, _element(self.places, self.depth), zero)
+        here = ew.eq(iota((self.size,), INT, 0), _everywhere(self.depth, self.size))
+        here = ew.and_(here, _everywhere(wanted, self.size))
+        positions = ew.select(here, _everywhere(position, self.size), self.positions)
+        depth = ew.add(self.depth, ew.convert_element_type(wanted, INT))
         return Kept(positions, self.places, depth, self.write(place, state))
 
     def load(self, init: Sequence[Array], turns: Array, end: Array) -> tuple[Array, list[Array]]:
@@ -197,20 +180,20 @@ class Kept:
             end: how many are still to be gone back through.
         """
         latest, target = self.latest, plus(end, -1)
-        last = and_(eq(end, turns), lt(latest, target))
+        last = ew.and_(ew.eq(end, turns), ew.lt(latest, target))
         place = _element(self.places, plus(self.depth, -1))
-        place = select(last, full_like(place, 0), place)
-        first = eq(place, full_like(place, 0))
-        first = and_(first, eq(last, full_like(last, False)))
+        place = ew.select(last, full_like(place, 0), place)
+        first = ew.eq(place, full_like(place, 0))
+        first = ew.and_(first, ew.eq(last, full_like(last, False)))
         found = convert_all([_element(x, place) for x in self.slots], [x.aval for x in init])
-        return select(last, target, latest), [
-            select(_everywhere(first, *x.shape), x, y) for x, y in zip(init, found, strict=True)
+        return ew.select(last, target, latest), [
+            ew.select(_everywhere(first, *x.shape), x, y) for x, y in zip(init, found, strict=True)
         ]
 
     def pop(self, target: Array) -> Kept:
         """Free the latest state if it is at this position; the first one stays."""
-        done = and_(eq(self.latest, target), gt(self.depth, integer(1)))
-        depth = sub(self.depth, convert_element_type(done, INT))
+        done = ew.and_(ew.eq(self.latest, target), ew.gt(self.depth, integer(1)))
+        depth = ew.sub(self.depth, ew.convert_element_type(done, INT))
         return Kept(self.positions, self.places, depth, self.slots)
 
 
@@ -223,7 +206,7 @@ def _everywhere(x: Array, *shape: int) -> Array:
 
 
 def _strong(x: Array) -> Array:
-    return convert_element_type(x, x.dtype)
+    return ew.convert_element_type(x, x.dtype)
 
 
 # Loops whose number of turns is not known
@@ -266,26 +249,28 @@ class Online:
         if size == 1:
             slots = kept.write(integer(0), state)
             return attrs.evolve(self, kept=attrs.evolve(kept, slots=slots))
-        taken = eq(kept.depth, integer(size))
+        taken = ew.eq(kept.depth, integer(size))
         spared, worth = self._sparing(position)
-        wanted = and_(gt(position, integer(0)), select(taken, worth, full_like(worth, True)))
-        leaves = select(taken, spared, kept.depth)
-        end = min_(kept.depth, integer(size - 1))
-        place = select(wanted, _element(kept.places, leaves), integer(0))
+        wanted = ew.and_(
+            ew.gt(position, integer(0)), ew.select(taken, worth, full_like(worth, True))
+        )
+        leaves = ew.select(taken, spared, kept.depth)
+        end = ew.min_(kept.depth, integer(size - 1))
+        place = ew.select(wanted, _element(kept.places, leaves), integer(0))
         index = iota((size,), INT, 0)
 
         def moved_up(x: Array, last: Array) -> Array:
             following = concatenate([slice_(x, (1,), (size,)), slice_(x, (0,), (1,))], 0)
-            after = select(ge(index, _everywhere(leaves, size)), following, x)
-            after = select(eq(index, _everywhere(end, size)), _everywhere(last, size), after)
-            return select(_everywhere(wanted, size), after, x)
+            after = ew.select(ew.ge(index, _everywhere(leaves, size)), following, x)
+            after = ew.select(ew.eq(index, _everywhere(end, size)), _everywhere(last, size), after)
+            return ew.select(_everywhere(wanted, size), after, x)
 
         positions = moved_up(kept.positions, position)
         # Nothing leaves while there are free places, and those must stay where they are.
         moved = moved_up(kept.places, place)
-        places = select(_everywhere(taken, size), moved, kept.places)
-        depth = min_(add(kept.depth, convert_element_type(wanted, INT)), integer(size))
-        changed = and_(wanted, eq(depth, integer(size)))
+        places = ew.select(_everywhere(taken, size), moved, kept.places)
+        depth = ew.min_(ew.add(kept.depth, ew.convert_element_type(wanted, INT)), integer(size))
+        changed = ew.and_(wanted, ew.eq(depth, integer(size)))
         victim, loss = _cheapest(positions, changed, self.victim, self.loss)
         return Online(Kept(positions, places, depth, kept.write(place, state)), victim, loss)
 
@@ -294,13 +279,17 @@ class Online:
         positions, size = self.kept.positions, self.kept.size
         latest = _element(positions, integer(size - 1))
         before = _element(positions, integer(size - 2))
-        new, joined, old = sub(position, latest), sub(position, before), sub(latest, before)
+        new, joined, old = (
+            ew.sub(position, latest),
+            ew.sub(position, before),
+            ew.sub(latest, before),
+        )
         # The loop is taken to end after the turn that follows this position's.
-        earlier = add(self.loss, _cost_with_two(new))
-        later = sub(_cost_with_two(joined), _cost_with_two(old))
-        none = div(mul(new, plus(new, 1)), full_like(new, 2))
-        spared = select(le(earlier, later), self.victim, integer(size - 1))
-        return spared, lt(min_(earlier, later), none)
+        earlier = ew.add(self.loss, _cost_with_two(new))
+        later = ew.sub(_cost_with_two(joined), _cost_with_two(old))
+        none = ew.div(ew.mul(new, plus(new, 1)), full_like(new, 2))
+        spared = ew.select(ew.le(earlier, later), self.victim, integer(size - 1))
+        return spared, ew.lt(ew.min_(earlier, later), none)
 
 
 #: The loss where there is nothing to spare: more than any other, and far from overflow.
@@ -312,23 +301,25 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
     size = positions.shape[0]
     if size < 3:
         return victim, loss
-    segments = sub(slice_(positions, (1,), (size,)), slice_(positions, (0,), (size - 1,)))
-    slots = sub(full((size - 1,), size, INT), iota((size - 1,), INT, 0))
+    segments = ew.sub(slice_(positions, (1,), (size,)), slice_(positions, (0,), (size - 1,)))
+    slots = ew.sub(full((size - 1,), size, INT), iota((size - 1,), INT, 0))
 
     def search(_: Array, *__: Array) -> list[Array]:
         # A segment as it is, with the slot that becomes free, and joined to the one before.
         left, right = slice_(segments, (0,), (size - 2,)), slice_(segments, (1,), (size - 1,))
         fewer = slice_(slots, (0,), (size - 2,))
         costs = cost(
-            concatenate([segments, segments, add(left, right)], 0),
+            concatenate([segments, segments, ew.add(left, right)], 0),
             concatenate([slots, plus(slots, 1), fewer], 0),
         )
         own = slice_(costs, (0,), (size - 1,))
-        gains = sub(slice_(costs, (size - 1,), (2 * size - 2,)), own)
+        gains = ew.sub(slice_(costs, (size - 1,), (2 * size - 2,)), own)
         joined = slice_(costs, (2 * size - 2,), (3 * size - 4,))
-        following = sub(cumsum(gains, 0, reverse=True), gains)
-        losses = sub(joined, add(slice_(own, (0,), (size - 2,)), slice_(own, (1,), (size - 1,))))
-        losses = add(losses, slice_(following, (1,), (size - 1,)))
+        following = ew.sub(cumsum(gains, 0, reverse=True), gains)
+        losses = ew.sub(
+            joined, ew.add(slice_(own, (0,), (size - 2,)), slice_(own, (1,), (size - 1,)))
+        )
+        losses = ew.add(losses, slice_(following, (1,), (size - 1,)))
         return [
             full((), False, dtypes.bool_),
             plus(argmin(losses, 0, INT), 1),

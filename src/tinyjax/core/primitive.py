@@ -186,25 +186,9 @@ class RuleKey(Generic[R]):
 STEPWISE: Final[RuleKey[Callable[[Sequence[Any], Any], Sequence[Any]]]] = RuleKey("stepwise")
 
 
+@attrs.define(eq=False, init=False, repr=False)
 class Rules(Generic[P]):
     """The rules of one primitive; each field is a rule, or one that raises ``MissingRuleError``."""
-
-    __slots__ = (
-        "abstract_eval",
-        "batch",
-        "collective",
-        "evaluate",
-        "extensions",
-        "impl",
-        "jvp",
-        "linearize",
-        "lowering",
-        "lowerings",
-        "registered",
-        "revision",
-        "transpose",
-        "types",
-    )
 
     impl: ImplRule[P]
     evaluate: EvaluateRule[P] | None

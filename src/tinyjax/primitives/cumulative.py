@@ -37,20 +37,8 @@ from tinyjax.core.primitive import (
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ShapeError
+from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import Combine, accumulator
-from tinyjax.primitives.elementwise import (
-    and_,
-    convert_element_type,
-    div,
-    eq,
-    exp_share,
-    lower_logaddexp,
-    max_,
-    mul,
-    not_,
-    or_,
-    select,
-)
 from tinyjax.primitives.families import elementwise_type
 from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.rules import (
@@ -194,7 +182,7 @@ def _recurrence_lowering(b: Lowering, operands: Values, params: CumulativeParams
 def _recurrence_jvp(primals: Arrays, tangents: Tangents, params: CumulativeParams) -> JvpResult:
     (a, b), (ta, tb) = primals, tangents
     out = bind1(linear_recurrence_p, primals, params)
-    driven: Tangent = ZERO if ta is ZERO else mul(ta, _shifted(out, params, 0))
+    driven: Tangent = ZERO if ta is ZERO else ew.mul(ta, _shifted(out, params, 0))
     driven = instantiate(add_tangents(driven, tb), b)
     return (out,), (bind1(linear_recurrence_p, (a, driven), params),)
 
@@ -288,44 +276,44 @@ def cumulative(
 
 def _cumprod_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
     # y[i] = x[i] * y[i - 1], so that dy[i] = x[i] * dy[i - 1] + y[i - 1] * dx[i]
-    driven = mul(t, _shifted(out, params, 1))
+    driven = ew.mul(t, _shifted(out, params, 1))
     # the first element multiplies no tangent: were it infinite, not even that of zero
-    factors = select(_is_first(x, params), zeros_like(x), x)
+    factors = ew.select(_is_first(x, params), zeros_like(x), x)
     return linear_recurrence(factors, driven, params.axis, params.reverse)
 
 
 def _is_first(x: Array, params: CumulativeParams) -> Array:
     """Where the way along the axis begins."""
     places = iota(x.shape, dtypes.int32, params.axis)
-    return eq(places, full_like(places, x.shape[params.axis] - 1 if params.reverse else 0))
+    return ew.eq(places, full_like(places, x.shape[params.axis] - 1 if params.reverse else 0))
 
 
 def _extremum_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
     # the tangent is the mean of those of the elements that are equal to the extremum so far
     first = _is_first(x, params)
-    stays = and_(eq(out, _shifted(out, params, 0)), not_(first))
-    takes_part = or_(eq(x, out), first)
+    stays = ew.and_(ew.eq(out, _shifted(out, params, 0)), ew.not_(first))
+    takes_part = ew.or_(ew.eq(x, out), first)
     wide = dtypes.float32 if dtypes.is_narrow_float(x.dtype) else x.dtype  # to count with
-    kept = convert_element_type(stays, wide)
+    kept = ew.convert_element_type(stays, wide)
     count = linear_recurrence(
-        kept, convert_element_type(takes_part, wide), params.axis, params.reverse
+        kept, ew.convert_element_type(takes_part, wide), params.axis, params.reverse
     )
-    some = max_(count, full_like(count, 1))  # NaN equals nothing
-    keeps = div(mul(kept, _shifted(count, params, 0)), some)
-    share = div(convert_element_type(takes_part, wide), some)
-    driven = mul(t, convert_element_type(share, x.dtype))
+    some = ew.max_(count, full_like(count, 1))  # NaN equals nothing
+    keeps = ew.div(ew.mul(kept, _shifted(count, params, 0)), some)
+    share = ew.div(ew.convert_element_type(takes_part, wide), some)
+    driven = ew.mul(t, ew.convert_element_type(share, x.dtype))
     return linear_recurrence(
-        convert_element_type(keeps, x.dtype), driven, params.axis, params.reverse
+        ew.convert_element_type(keeps, x.dtype), driven, params.axis, params.reverse
     )
 
 
 def _cumlogsumexp_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
     # the weights exp(y[i - 1] - y[i]) and exp(x[i] - y[i]); all zero where y is -inf
     before, zero = _shifted(out, params, -float("inf")), zeros_like(out)
-    nothing = eq(out, full_like(out, -float("inf")))
-    keep = select(nothing, zero, exp_share(before, x))
-    take = select(nothing, zero, exp_share(x, before))
-    return linear_recurrence(keep, mul(t, take), params.axis, params.reverse)
+    nothing = ew.eq(out, full_like(out, -float("inf")))
+    keep = ew.select(nothing, zero, ew.exp_share(before, x))
+    take = ew.select(nothing, zero, ew.exp_share(x, before))
+    return linear_recurrence(keep, ew.mul(t, take), params.axis, params.reverse)
 
 
 cumsum_p = cumulative(
@@ -351,7 +339,12 @@ cummin_p = cumulative(
     "cummin", np.minimum.accumulate, Lowering.min, "biufc", highest, _extremum_derivative
 )
 cumlogsumexp_p = cumulative(
-    "cumlogsumexp", np.logaddexp.accumulate, lower_logaddexp, "f", lowest, _cumlogsumexp_derivative
+    "cumlogsumexp",
+    np.logaddexp.accumulate,
+    ew.lower_logaddexp,
+    "f",
+    lowest,
+    _cumlogsumexp_derivative,
 )
 
 

@@ -22,41 +22,12 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import HostArray
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import matrices as ma
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.cumulative import cumprod
-from tinyjax.primitives.elementwise import (
-    abs_,
-    add,
-    complex_,
-    convert_element_type,
-    gt,
-    imag,
-    log,
-    lt,
-    mul,
-    ne,
-    neg,
-    select,
-    sign,
-    sub,
-)
 from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.lu import SolveParams, lu_p, solve_p
-from tinyjax.primitives.matrices import (
-    along_columns,
-    along_rows,
-    check_matrices,
-    diagonal_of,
-    identity_like,
-    mH,
-    mm,
-    mT,
-    on_diagonal,
-    real_part,
-    same_kind,
-    trace_of,
-    where_possible,
-)
 from tinyjax.primitives.reduce import reduce_max, reduce_min, reduce_prod
 from tinyjax.primitives.rules import def_derivatives, instantiate_all
 from tinyjax.primitives.shape import def_simple_batch, full, full_like, iota, zeros_like
@@ -79,7 +50,7 @@ def _det_impl(operands: Hosts, params: NoParams) -> Hosts:
 @det_p.def_abstract_eval
 def _det_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
-    check_matrices("det", x, square=True)
+    ma.check_matrices("det", x, square=True)
     return (ShapedArray(x.shape[:-2], x.dtype),)
 
 
@@ -87,14 +58,16 @@ def _factored(x: Array) -> tuple[Array, Array]:
     """The diagonal of the factor U, and the sign of the permutation."""
     factors, pivots = bind(lu_p, (x,), NO_PARAMS)
     axis = pivots.ndim - 1
-    exchanged = convert_element_type(ne(pivots, iota(pivots.shape, pivots.dtype, axis)), x.dtype)
-    factors_of_sign = sub(full_like(exchanged, 1), add(exchanged, exchanged))
-    return diagonal_of(factors), reduce_prod(factors_of_sign, (axis,))
+    exchanged = ew.convert_element_type(
+        ew.ne(pivots, iota(pivots.shape, pivots.dtype, axis)), x.dtype
+    )
+    factors_of_sign = ew.sub(full_like(exchanged, 1), ew.add(exchanged, exchanged))
+    return ma.diagonal_of(factors), reduce_prod(factors_of_sign, (axis,))
 
 
 def _det_by_factors(x: Array) -> Array:
     diagonal, parity = _factored(x)
-    return mul(parity, reduce_prod(diagonal, (diagonal.ndim - 1,)))
+    return ew.mul(parity, reduce_prod(diagonal, (diagonal.ndim - 1,)))
 
 
 @det_p.def_lowering
@@ -103,7 +76,7 @@ def _det_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
 
 
 # Jacobi's formula, det' = tr(adj(A) A'), which holds for singular matrices too
-def_derivatives(det_p, lambda t, out, a: trace_of(mm(bind1(adjugate_p, (a,), NO_PARAMS), t)))
+def_derivatives(det_p, lambda t, out, a: ma.trace_of(ma.mm(bind1(adjugate_p, (a,), NO_PARAMS), t)))
 
 
 def_simple_batch(det_p)
@@ -133,7 +106,7 @@ def _slogdet_impl(operands: Hosts, params: NoParams) -> Hosts:
 @slogdet_p.def_abstract_eval
 def _slogdet_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
-    check_matrices("slogdet", x, square=True)
+    ma.check_matrices("slogdet", x, square=True)
     shape = x.shape[:-2]
     return (ShapedArray(shape, x.dtype), ShapedArray(shape, dtypes.real_part(x.dtype)))
 
@@ -141,7 +114,9 @@ def _slogdet_type(avals: Avals, params: NoParams) -> Avals:
 def _slogdet_by_factors(x: Array) -> Sequence[Array]:
     diagonal, parity = _factored(x)
     axes = (diagonal.ndim - 1,)
-    return mul(parity, reduce_prod(sign(diagonal), axes)), reduce_sum(log(abs_(diagonal)), axes)
+    return ew.mul(parity, reduce_prod(ew.sign(diagonal), axes)), reduce_sum(
+        ew.log(ew.abs_(diagonal)), axes
+    )
 
 
 @slogdet_p.def_lowering
@@ -154,11 +129,14 @@ def _slogdet_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpRe
     """``tr(A^-1 A')`` is the logarithm's derivative, its imaginary part the phase's."""
     (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     signs, logarithms = bind(slogdet_p, (a,), NO_PARAMS)
-    relative = trace_of(bind1(solve_p, (a, ta), SolveParams(False)))
+    relative = ma.trace_of(bind1(solve_p, (a, ta), SolveParams(False)))
     if not dtypes.is_complex(a.dtype):
         return (signs, logarithms), (ZERO, relative)
-    turn = imag(relative)
-    return (signs, logarithms), (mul(signs, complex_(zeros_like(turn), turn)), real_part(relative))
+    turn = ew.imag(relative)
+    return (signs, logarithms), (
+        ew.mul(signs, ew.complex_(zeros_like(turn), turn)),
+        ma.real_part(relative),
+    )
 
 
 def_simple_batch(slogdet_p)
@@ -195,7 +173,7 @@ def _adjugate_impl(operands: Hosts, params: NoParams) -> Hosts:
     (x,) = operands
     if not x.size:
         return (x,)
-    u, s, vh = where_possible(np.linalg.svd, x)
+    u, s, vh = ma.where_possible(np.linalg.svd, x)
     phase = np.linalg.det(u @ vh)[..., None, None]
     products = _host_products_without_one(s)[..., None, :]
     inner = vh.conj().swapaxes(-1, -2) * products @ u.conj().swapaxes(-1, -2)
@@ -205,15 +183,15 @@ def _adjugate_impl(operands: Hosts, params: NoParams) -> Hosts:
 @adjugate_p.def_abstract_eval
 def _adjugate_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
-    check_matrices("adjugate", x, square=True)
+    ma.check_matrices("adjugate", x, square=True)
     return (x.strip_weak(),)
 
 
 def _between(u: Array, inner: Array, vh: Array) -> Array:
     """``adj(U inner' V^H)``, given ``inner``, the adjugate of what stands between."""
-    phase = bind1(det_p, (mm(u, vh),), NO_PARAMS)
-    turned = mm(mm(mH(vh), inner), mH(u))
-    return mul(broadcast_in_dim(phase, turned.shape, tuple(range(phase.ndim))), turned)
+    phase = bind1(det_p, (ma.mm(u, vh),), NO_PARAMS)
+    turned = ma.mm(ma.mm(ma.mH(vh), inner), ma.mH(u))
+    return ew.mul(broadcast_in_dim(phase, turned.shape, tuple(range(phase.ndim))), turned)
 
 
 def _products_before(s: Array) -> Array:
@@ -236,8 +214,8 @@ def _adjugate_by_vectors(x: Array) -> Array:
     if not x.size:
         return x
     s, u, vh = bind(svd_p, (x,), SvdParams(False, True))
-    products = mul(_products_before(s), _products_after(s))
-    inner = on_diagonal(along_columns(products, x), zeros_like(x))
+    products = ew.mul(_products_before(s), _products_after(s))
+    inner = ma.on_diagonal(ma.along_columns(products, x), zeros_like(x))
     return _between(u, inner, vh)
 
 
@@ -258,14 +236,14 @@ def _adjugate_derivative(ta: Array, out: Array, a: Array) -> Array:
     axes = (s.ndim - 1,)
     limit = float(np.sqrt(np.finfo(s.dtype).eps))
     greatest = reduce_max(s, axes)
-    good = gt(reduce_min(s, axes), mul(greatest, full_like(greatest, limit)))
+    good = ew.gt(reduce_min(s, axes), ew.mul(greatest, full_like(greatest, limit)))
     good = broadcast_in_dim(good, a.shape, tuple(range(good.ndim)))
     # Either formula is given matrices that suit it where those at hand do not.
-    regular = _adjugate_change(select(good, a, identity_like(a)), ta)
-    index = along_rows(convert_element_type(iota(s.shape, dtypes.int32, axes[0]), s.dtype), a)
-    distinct = on_diagonal(add(index, full_like(index, 1)), zeros_like(a))
-    singular = _adjugate_change_by_vectors(select(good, distinct, a), ta)
-    return select(good, regular, singular)
+    regular = _adjugate_change(ew.select(good, a, ma.identity_like(a)), ta)
+    index = ma.along_rows(ew.convert_element_type(iota(s.shape, dtypes.int32, axes[0]), s.dtype), a)
+    distinct = ma.on_diagonal(ew.add(index, full_like(index, 1)), zeros_like(a))
+    singular = _adjugate_change_by_vectors(ew.select(good, distinct, a), ta)
+    return ew.select(good, regular, singular)
 
 
 def_derivatives(adjugate_p, _adjugate_derivative)
@@ -275,9 +253,9 @@ def _adjugate_change(a: Array, ta: Array) -> Array:
     """``adj' = adj tr(A^-1 A') - A^-1 A' adj``, from ``adj = det(A) A^-1``."""
     adjugate = bind1(adjugate_p, (a,), NO_PARAMS)
     relative = bind1(solve_p, (a, ta), SolveParams(False))
-    trace = trace_of(relative)
+    trace = ma.trace_of(relative)
     spread = broadcast_in_dim(trace, a.shape, tuple(range(trace.ndim)))
-    return sub(mul(adjugate, spread), mm(relative, adjugate))
+    return ew.sub(ew.mul(adjugate, spread), ma.mm(relative, adjugate))
 
 
 def _adjugate_change_by_vectors(a: Array, ta: Array) -> Array:
@@ -287,23 +265,23 @@ def _adjugate_change_by_vectors(a: Array, ta: Array) -> Array:
     ``-K E`` element by element off the diagonal, and ``K diag(E)`` on it.
     """
     s, u, vh = bind(svd_p, (a,), SvdParams(False, True))
-    inner = mm(mm(mH(u), ta), mH(vh))
+    inner = ma.mm(ma.mm(ma.mH(u), ta), ma.mH(vh))
     shape = inner.shape
     axis = len(shape) - 1
     # between two values: a row of K from the diagonal on is a product that grows along the row
     columns = broadcast_in_dim(s, shape, (*range(axis - 1), axis))
     previous = pad(columns, full((), 1, s.dtype), [(0, 0, 0)] * axis + [(1, -1, 0)])
     row, column = (iota(shape, dtypes.int32, i) for i in (axis - 1, axis))
-    after_next = gt(column, add(row, full_like(row, 1)))
-    between = cumprod(select(after_next, previous, full_like(previous, 1)), axis)
+    after_next = ew.gt(column, ew.add(row, full_like(row, 1)))
+    between = cumprod(ew.select(after_next, previous, full_like(previous, 1)), axis)
     before = broadcast_in_dim(_products_before(s), shape, tuple(range(axis)))
     after = broadcast_in_dim(_products_after(s), shape, (*range(axis - 1), axis))
-    above = mul(mul(before, between), after)
-    above = select(lt(row, column), above, zeros_like(above))
-    products = same_kind(add(above, mT(above)), inner)
-    diagonal = on_diagonal(inner, zeros_like(inner))
-    sums = reduce_sum(mm(products, diagonal), (axis,))
-    change = on_diagonal(along_columns(sums, inner), neg(mul(products, inner)))
+    above = ew.mul(ew.mul(before, between), after)
+    above = ew.select(ew.lt(row, column), above, zeros_like(above))
+    products = ma.same_kind(ew.add(above, ma.mT(above)), inner)
+    diagonal = ma.on_diagonal(inner, zeros_like(inner))
+    sums = reduce_sum(ma.mm(products, diagonal), (axis,))
+    change = ma.on_diagonal(ma.along_columns(sums, inner), ew.neg(ew.mul(products, inner)))
     return _between(u, change, vh)
 
 

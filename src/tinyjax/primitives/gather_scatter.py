@@ -39,6 +39,7 @@ from tinyjax.core.primitive import (
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
+from tinyjax.primitives import windows as wn
 from tinyjax.primitives.broadcast import Combine
 from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, select
 from tinyjax.primitives.reduce import highest, lowest
@@ -50,17 +51,7 @@ from tinyjax.primitives.rules import (
     instantiate,
 )
 from tinyjax.primitives.shape import iota, move_batch_axis, moveaxis, reshape, zeros_like
-from tinyjax.primitives.windows import (
-    Axes,
-    Windows,
-    as_axes,
-    gathered,
-    lower_in_bounds,
-    lower_last_starts,
-    lower_wide_indices,
-    scattered,
-    wide_indices,
-)
+from tinyjax.primitives.windows import gathered
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, boolean, int_array, tensor
 
@@ -115,11 +106,11 @@ class GatherDimensionNumbers:
         start_indices_batching_dims: those axes of the indices.
     """
 
-    offset_dims: Axes = attrs.field(converter=as_axes)
-    collapsed_slice_dims: Axes = attrs.field(converter=as_axes)
-    start_index_map: Axes = attrs.field(converter=as_axes)
-    operand_batching_dims: Axes = attrs.field(default=(), converter=as_axes)
-    start_indices_batching_dims: Axes = attrs.field(default=(), converter=as_axes)
+    offset_dims: wn.Axes = attrs.field(converter=wn.as_axes)
+    collapsed_slice_dims: wn.Axes = attrs.field(converter=wn.as_axes)
+    start_index_map: wn.Axes = attrs.field(converter=wn.as_axes)
+    operand_batching_dims: wn.Axes = attrs.field(default=(), converter=wn.as_axes)
+    start_indices_batching_dims: wn.Axes = attrs.field(default=(), converter=wn.as_axes)
 
 
 @attrs.frozen(repr=False)
@@ -143,10 +134,10 @@ class GatherParams(Params):
 gather_p: Primitive[GatherParams] = Primitive("gather", GatherParams)
 
 
-def gather_windows(shape: tuple[int, ...], params: GatherParams) -> Windows:
+def gather_windows(shape: tuple[int, ...], params: GatherParams) -> wn.Windows:
     """The windows of a gather from an array of the given shape."""
     numbers = params.dimension_numbers
-    return Windows(
+    return wn.Windows(
         shape,
         params.slice_sizes,
         numbers.collapsed_slice_dims,
@@ -170,7 +161,7 @@ def _fill_value(params: GatherParams, dtype: DType) -> HostArray:
 def _gather_impl(operands: Hosts, params: GatherParams) -> Hosts:
     x, indices = operands
     offset_dims = params.dimension_numbers.offset_dims
-    indices = wide_indices(indices)
+    indices = wn.wide_indices(indices)
     windows = gather_windows(x.shape, params)
     out = gathered(windows, x, indices, offset_dims)
     if params.mode is GatherScatterMode.FILL_OR_DROP and out.size:
@@ -209,7 +200,7 @@ def _gather_type(avals: Avals, params: GatherParams) -> Avals:
 def _gather_lowering(b: Lowering, operands: Values, params: GatherParams) -> Values:
     (x, indices), (out,) = operands, b.results
     numbers = params.dimension_numbers
-    indices = lower_wide_indices(b, indices)
+    indices = wn.lower_wide_indices(b, indices)
     text = (
         "#stablehlo.gather<"
         f"offset_dims = {list(numbers.offset_dims)}, "
@@ -230,7 +221,7 @@ def _gather_lowering(b: Lowering, operands: Values, params: GatherParams) -> Val
     )
     if params.mode is not GatherScatterMode.FILL_OR_DROP or not params.slice_sizes:
         return (gathered,)
-    inside = lower_in_bounds(b, indices, gather_windows(x.shape, params))
+    inside = wn.lower_in_bounds(b, indices, gather_windows(x.shape, params))
     batch = [i for i in range(gathered.ndim) if i not in numbers.offset_dims]
     chosen = b.broadcast_in_dim(inside, out.shape, batch)
     filled = b.broadcast_in_dim(b.constant(_fill_value(params, out.dtype)), out.shape, ())
@@ -273,7 +264,7 @@ def _gather_batch(
     (x, indices), (x_axis, indices_axis) = values, axes
     numbers, sizes = params.dimension_numbers, params.slice_sizes
 
-    def shifted(given: Axes) -> Axes:
+    def shifted(given: wn.Axes) -> wn.Axes:
         return tuple([i + 1 for i in given])
 
     if x_axis is not None:
@@ -337,11 +328,11 @@ class ScatterDimensionNumbers:
         scatter_indices_batching_dims: those axes of the indices.
     """
 
-    update_window_dims: Axes = attrs.field(converter=as_axes)
-    inserted_window_dims: Axes = attrs.field(converter=as_axes)
-    scatter_dims_to_operand_dims: Axes = attrs.field(converter=as_axes)
-    operand_batching_dims: Axes = attrs.field(default=(), converter=as_axes)
-    scatter_indices_batching_dims: Axes = attrs.field(default=(), converter=as_axes)
+    update_window_dims: wn.Axes = attrs.field(converter=wn.as_axes)
+    inserted_window_dims: wn.Axes = attrs.field(converter=wn.as_axes)
+    scatter_dims_to_operand_dims: wn.Axes = attrs.field(converter=wn.as_axes)
+    operand_batching_dims: wn.Axes = attrs.field(default=(), converter=wn.as_axes)
+    scatter_indices_batching_dims: wn.Axes = attrs.field(default=(), converter=wn.as_axes)
 
 
 @attrs.frozen(repr=False)
@@ -356,13 +347,13 @@ class ScatterParams(Params):
 
 def scatter_windows(
     shape: tuple[int, ...], updates: tuple[int, ...], params: ScatterParams
-) -> Windows:
+) -> wn.Windows:
     """The windows of a scatter into an array of the given shape."""
     numbers = params.dimension_numbers
     left_out = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     rest = iter([updates[i] for i in numbers.update_window_dims if i < len(updates)])
     sizes = tuple([1 if i in left_out else next(rest, -1) for i in range(len(shape))])
-    return Windows(
+    return wn.Windows(
         shape,
         sizes,
         numbers.inserted_window_dims,
@@ -372,7 +363,7 @@ def scatter_windows(
     )
 
 
-def _as_gather(params: ScatterParams, windows: Windows) -> GatherParams:
+def _as_gather(params: ScatterParams, windows: wn.Windows) -> GatherParams:
     """The gather that reads the windows that a scatter writes; zero where it drops them."""
     numbers = params.dimension_numbers
     return GatherParams(
@@ -407,10 +398,10 @@ def _declare(
     @primitive.def_impl
     def scatter_impl(operands: Hosts, params: ScatterParams) -> Hosts:
         x, indices, updates = operands
-        out = scattered(
+        out = wn.scattered(
             scatter_windows(x.shape, updates.shape, params),
             x,
-            wide_indices(indices),
+            wn.wide_indices(indices),
             updates,
             params.dimension_numbers.update_window_dims,
             ufunc,
@@ -454,9 +445,9 @@ def _declare(
         x, indices, updates = operands
         if not updates.size:  # XLA takes no window of size zero
             return (x,)
-        indices = lower_wide_indices(b, indices)
+        indices = wn.lower_wide_indices(b, indices)
         if params.mode is GatherScatterMode.CLIP:
-            last = lower_last_starts(b, scatter_windows(x.shape, updates.shape, params), indices)
+            last = wn.lower_last_starts(b, scatter_windows(x.shape, updates.shape, params), indices)
             indices = b.op("stablehlo.clamp", b.full_like(indices, 0), indices, last)
         numbers = params.dimension_numbers
         text = (
@@ -512,11 +503,11 @@ def _declare(
     return primitive
 
 
-def _shifted(axes: Axes) -> Axes:
+def _shifted(axes: wn.Axes) -> wn.Axes:
     return tuple([i + 1 for i in axes])
 
 
-def _windows_of(x: Operand, updates: Operand, params: ScatterParams) -> Windows:
+def _windows_of(x: Operand, updates: Operand, params: ScatterParams) -> wn.Windows:
     return scatter_windows(x.aval.shape, updates.aval.shape, params)
 
 
@@ -524,14 +515,14 @@ def _no_tangent(*_: object) -> Tangent:
     raise AssertionError("indices are integers, which have no tangents")
 
 
-def _windows_distinct(indices: Array, windows: Windows, params: ScatterParams) -> bool:
+def _windows_distinct(indices: Array, windows: wn.Windows, params: ScatterParams) -> bool:
     """Whether it is known that no two windows overlap."""
     if params.unique_indices or prod(indices.shape[:-1]) <= 1:
         return True
     if type(indices) is not ConcreteArray or is_splat(indices):
         return False
     # Windows that differ in where they stand on an axis along which their size is one.
-    host = wide_indices(indices.host)
+    host = wn.wide_indices(indices.host)
     axes, coordinates, _ = windows.positions(host)
     narrow = [(a, c) for a, c in zip(axes, coordinates, strict=True) if windows.sizes[a] == 1]
     lines = windows.lines([a for a, _ in narrow], [c for _, c in narrow])
@@ -596,7 +587,7 @@ def_transposes(scatter_p, _into_kept, "the indices", _into_winners)
 
 
 def _winners(
-    indices: Array, x: ShapedArray, updates: ShapedArray, windows: Windows, params: ScatterParams
+    indices: Array, x: ShapedArray, updates: ShapedArray, windows: wn.Windows, params: ScatterParams
 ) -> Array:
     """Say which elements of overlapping updates are the ones that stay.
 

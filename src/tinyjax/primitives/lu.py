@@ -21,11 +21,8 @@ from tinyjax.core.primitive import (
     ZERO,
     Arrays,
     Avals,
-    BatchAxes,
-    BatchResult,
     Hosts,
     JvpResult,
-    MappedAxis,
     NoParams,
     Params,
     Primitive,
@@ -35,29 +32,13 @@ from tinyjax.core.primitive import (
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives import matrices as ma
+from tinyjax.primitives import shape as sh
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.elementwise import add, eq, lt, neg, select
 from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.gather import gather
 from tinyjax.primitives.gather_scatter import GatherDimensionNumbers
-from tinyjax.primitives.matrices import (
-    check_matrices,
-    check_operands,
-    diagonal_of,
-    identities,
-    identity_like,
-    lapack_call,
-    lower_nothing,
-    lower_part,
-    matrices,
-    mm,
-    mT,
-    nothing_to_do,
-    solve_all,
-    status,
-    upper_part,
-    where_possible,
-)
 from tinyjax.primitives.reduce import reduce_or
 from tinyjax.primitives.rules import (
     add_tangents,
@@ -65,14 +46,6 @@ from tinyjax.primitives.rules import (
     def_transposes,
     instantiate,
     instantiate_all,
-)
-from tinyjax.primitives.shape import (
-    def_simple_batch,
-    full,
-    full_like,
-    iota,
-    move_batch_axis,
-    reshape,
 )
 from tinyjax.primitives.slicing import pad, slice_in_dim
 from tinyjax.primitives.sort import SortParams, sort_p
@@ -130,19 +103,19 @@ def _reduce_rest(a: HostArray, start: int, stop: int) -> None:
 @lu_p.def_abstract_eval
 def _lu_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
-    check_matrices("lu", x)
+    ma.check_matrices("lu", x)
     pivots = ShapedArray((*x.shape[:-2], min(x.shape[-2:])), dtypes.int32)
     return (x.strip_weak(), pivots)
 
 
 @lu_p.def_lowering
 def _lu_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
-    if nothing_to_do(operands):
-        return lower_nothing(b)
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
     factors, pivots = b.results
     # The routine says that a pivot is zero, which is no failure: the factors are right.
-    out, counted_from_one, _ = lapack_call(
-        b, "getrf", (matrices(operands[0]),), (factors, 2), (pivots, 1), status(factors)
+    out, counted_from_one, _ = ma.lapack_call(
+        b, "getrf", (ma.matrices(operands[0]),), (factors, 2), (pivots, 1), ma.status(factors)
     )
     return out, b.sub(counted_from_one, b.full(1, pivots))
 
@@ -161,8 +134,11 @@ def _lu_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
     permuted = rows(ta, pivots_to_permutation(pivots, m))
     inner = triangular_solve(lower, permuted, left_side=True, lower=True, unit_diagonal=True)
     inner = triangular_solve(upper, inner)
-    unit = add(lower_part(lower, strict=True), identity_like(lower))
-    change = add(mm(unit, lower_part(inner, strict=True)), mm(upper_part(inner), upper_part(upper)))
+    unit = add(ma.lower_part(lower, strict=True), ma.identity_like(lower))
+    change = add(
+        ma.mm(unit, ma.lower_part(inner, strict=True)),
+        ma.mm(ma.upper_part(inner), ma.upper_part(upper)),
+    )
     return (factors, pivots), (change, ZERO)
 
 
@@ -175,15 +151,15 @@ def _square(factors: Array, size: int) -> Array:
     height, width = kept.shape[axis:]
     if height == width == size:
         return kept
-    zero = full((), 0, factors.dtype)
+    zero = sh.full((), 0, factors.dtype)
     front = [(0, 0, 0)] * axis
     padded = pad(kept, zero, [*front, (0, size - height, 0), (0, size - width, 0)])
     k = min(height, width)
-    rest = identities((*batch, size - k, size - k), factors.dtype)
+    rest = ma.identities((*batch, size - k, size - k), factors.dtype)
     return add(padded, pad(rest, zero, [*front, (k, 0, 0), (k, 0, 0)]))
 
 
-def_simple_batch(lu_p)
+sh.def_simple_batch(lu_p)
 
 
 def lu(x: Array) -> tuple[Array, Array, Array]:
@@ -259,7 +235,7 @@ def _permutation_lowering(b: Lowering, operands: Values, params: PermutationPara
     last = pivots.shape[-1]
     return b.while_(
         (b.scalar(0, dtypes.int32), pivots, b.iota(order, len(order.shape) - 1)),
-        lambda state: lower_formula(b, lambda i, p, o: [lt(i, full_like(i, last))], state),
+        lambda state: lower_formula(b, lambda i, p, o: [lt(i, sh.full_like(i, last))], state),
         lambda state: lower_formula(b, _exchange, state),
     )[2:]
 
@@ -267,27 +243,27 @@ def _permutation_lowering(b: Lowering, operands: Values, params: PermutationPara
 def _exchange(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
     """A turn of the loop: exchange the rows in places ``i`` and ``pivots[i]``."""
     batch = tuple(range(order.ndim - 1))
-    places = iota(order.shape, order.dtype, order.ndim - 1)
+    places = sh.iota(order.shape, order.dtype, order.ndim - 1)
 
     def spread(x: Array) -> Array:
         return broadcast_in_dim(x, order.shape, tuple(range(x.ndim)))
 
     here = eq(places, spread(i))
     chosen = eq(
-        iota(pivots.shape, order.dtype, pivots.ndim - 1), broadcast_in_dim(i, pivots.shape, ())
+        sh.iota(pivots.shape, order.dtype, pivots.ndim - 1), broadcast_in_dim(i, pivots.shape, ())
     )
-    pivot = reduce_sum(select(chosen, pivots, full_like(pivots, 0)), (len(batch),))
+    pivot = reduce_sum(select(chosen, pivots, sh.full_like(pivots, 0)), (len(batch),))
     there = eq(places, spread(pivot))
-    mine = reduce_sum(select(here, order, full_like(order, 0)), (len(batch),))
-    other = reduce_sum(select(there, order, full_like(order, 0)), (len(batch),))
+    mine = reduce_sum(select(here, order, sh.full_like(order, 0)), (len(batch),))
+    other = reduce_sum(select(there, order, sh.full_like(order, 0)), (len(batch),))
     moved = select(here, spread(other), select(there, spread(mine), order))
-    return add(i, full_like(i, 1)), pivots, moved
+    return add(i, sh.full_like(i, 1)), pivots, moved
 
 
 def_constant(pivots_to_permutation_p)
 
 
-def_simple_batch(pivots_to_permutation_p)
+sh.def_simple_batch(pivots_to_permutation_p)
 
 
 def pivots_to_permutation(pivots: Array, size: int) -> Array:
@@ -315,7 +291,7 @@ def rows(x: Array, order: Array) -> Array:
     batch = tuple(range(n - 2))
     numbers = GatherDimensionNumbers((n - 1,), (n - 2,), (n - 2,), batch, batch)
     sizes = (*(1 for _ in batch), 1, x.shape[-1])
-    return gather(x, reshape(order, (*order.shape, 1)), numbers, sizes, mode="clip")
+    return gather(x, sh.reshape(order, (*order.shape, 1)), numbers, sizes, mode="clip")
 
 
 # solve
@@ -336,13 +312,13 @@ def _solve_impl(operands: Hosts, params: SolveParams) -> Hosts:
     a, b = operands
     if params.transpose_a:
         a = a.swapaxes(-1, -2)
-    return where_possible(lambda a, b: (np.linalg.solve(a, b),), a, b)
+    return ma.where_possible(lambda a, b: (np.linalg.solve(a, b),), a, b)
 
 
 @solve_p.def_abstract_eval
 def _solve_type(avals: Avals, params: SolveParams) -> Avals:
     a, b = avals
-    check_operands("solve", a, b)
+    ma.check_operands("solve", a, b)
     if a.shape[-1] != b.shape[-2]:
         raise ShapeError(
             f"solve needs as many right-hand sides' rows as there are equations, but got {a} and "
@@ -359,10 +335,10 @@ def _solve_lowering(b: Lowering, operands: Values, params: SolveParams) -> Value
 def _solve_by_factors(a: Array, b: Array, transpose_a: bool) -> Array:
     factors, _, order = lu(a)
     x = solve_factored(factors, order, b, transpose_a, False)
-    diagonal = diagonal_of(factors)
-    singular = reduce_or(eq(diagonal, full_like(diagonal, 0)), (diagonal.ndim - 1,))
+    diagonal = ma.diagonal_of(factors)
+    singular = reduce_or(eq(diagonal, sh.full_like(diagonal, 0)), (diagonal.ndim - 1,))
     singular = broadcast_in_dim(singular, x.shape, tuple(range(singular.ndim)))
-    return select(singular, full_like(x, float("nan")), x)
+    return select(singular, sh.full_like(x, float("nan")), x)
 
 
 def solve_factored(
@@ -389,7 +365,7 @@ def solve_factored(
 def _inverse(order: Array) -> Array:
     """The inverses of permutations: the indices, sorted along with them."""
     axis = order.ndim - 1
-    indices = iota(order.shape, order.dtype, axis)
+    indices = sh.iota(order.shape, order.dtype, axis)
     return bind(sort_p, (order, indices), SortParams(axis, 1, False))[1]
 
 
@@ -400,7 +376,7 @@ def _solve_jvp(primals: Arrays, tangents: Tangents, params: SolveParams) -> JvpR
     x = bind1(solve_p, (a, b), params)
     change: Tangent = tb
     if ta is not ZERO:
-        change = add_tangents(tb, neg(mm(mT(ta) if params.transpose_a else ta, x)))
+        change = add_tangents(tb, neg(ma.mm(ma.mT(ta) if params.transpose_a else ta, x)))
     return (x,), (bind1(solve_p, (a, instantiate(change, b)), params),)
 
 
@@ -411,15 +387,7 @@ def_transposes(
 )
 
 
-@solve_p.def_batch
-def _solve_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: SolveParams
-) -> BatchResult:
-    (a, b), (a_axis, b_axis) = values, axes
-    if a_axis is None and b_axis is not None:
-        return (solve_all(lambda rhs: bind1(solve_p, (a, rhs), params), b, b_axis, True),), (0,)
-    moved = move_batch_axis(a, a_axis, 0, mapped.size), move_batch_axis(b, b_axis, 0, mapped.size)
-    return (bind1(solve_p, moved, params),), (0,)
+ma.def_system_batch(solve_p, lambda params: True)
 
 
 def solve(a: Array, b: Array) -> Array:

@@ -15,13 +15,24 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import Arrays, BatchAxes, BatchResult, MappedAxis, Primitive
+from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.dot import dot_general
 from tinyjax.primitives.elementwise import add, complex_, conj, div, ge, gt, real, select, sub
 from tinyjax.primitives.elementwise import eq as equal
-from tinyjax.primitives.shape import full, full_like, iota, moveaxis, reshape, transpose, zeros_like
+from tinyjax.primitives.shape import (
+    full,
+    full_like,
+    iota,
+    move_batch_axis,
+    moveaxis,
+    reshape,
+    transpose,
+    zeros_like,
+)
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Layout, TensorType, Value, Values, tensor
 
@@ -229,6 +240,23 @@ def solve_all(solve: Callable[[Array], Array], b: Array, axis: int, left_side: b
     else:
         x = solve(reshape(b, (*shape[:-3], shape[-3] * shape[-2], shape[-1])))
     return moveaxis(reshape(x, shape), last if left_side else last - 2, 0)
+
+
+def def_system_batch(primitive: Primitive[P], left_side: Callable[[P], bool]) -> None:
+    """Register the batch rule of a system ``a x = b``; of shared matrices they are many columns."""
+
+    @primitive.def_batch
+    def system_batch(mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: P) -> BatchResult:
+        (a, b), (a_axis, b_axis) = values, axes
+        if a_axis is None and b_axis is not None:
+            return (
+                solve_all(
+                    lambda rhs: bind1(primitive, (a, rhs), params), b, b_axis, left_side(params)
+                ),
+            ), (0,)
+        size = mapped.size
+        moved = move_batch_axis(a, a_axis, 0, size), move_batch_axis(b, b_axis, 0, size)
+        return (bind1(primitive, moved, params),), (0,)
 
 
 # NumPy

@@ -13,20 +13,9 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import Arrays, Avals, Hosts, JvpResult, Params, Primitive, Tangents
 from tinyjax.core.trace import bind
 from tinyjax.errors import DifferentiationError
+from tinyjax.primitives import matrices as ma
 from tinyjax.primitives.elementwise import add, div, sub
 from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.matrices import (
-    check_matrices,
-    identities,
-    lapack_call,
-    lower_part,
-    matrices,
-    mH,
-    mm,
-    nothing_to_do,
-    on_diagonal,
-    upper_part,
-)
 from tinyjax.primitives.rules import instantiate_all
 from tinyjax.primitives.shape import def_simple_batch, full, full_like
 from tinyjax.primitives.slicing import pad, slice_in_dim
@@ -55,7 +44,7 @@ def _qr_impl(operands: Hosts, params: QrParams) -> Hosts:
 @qr_p.def_abstract_eval
 def _qr_type(avals: Avals, params: QrParams) -> Avals:
     (x,) = avals
-    check_matrices("qr", x)
+    ma.check_matrices("qr", x)
     *batch, m, n = x.shape
     k = m if params.full_matrices else min(m, n)
     return (ShapedArray((*batch, m, k), x.dtype), ShapedArray((*batch, k, n), x.dtype))
@@ -64,17 +53,17 @@ def _qr_type(avals: Avals, params: QrParams) -> Avals:
 @qr_p.def_lowering
 def _qr_lowering(b: Lowering, operands: Values, params: QrParams) -> Values:
     (x,), (q, r) = operands, b.results
-    if nothing_to_do(operands):
-        return (*lower_formula(b, lambda: [identities(q.shape, q.dtype)], ()), b.full(0, r))
+    if ma.nothing_to_do(operands):
+        return (*lower_formula(b, lambda: [ma.identities(q.shape, q.dtype)], ()), b.full(0, r))
     *batch, m, n = x.shape
     scales = tensor((*batch, min(m, n)), x.dtype), 1
-    packed, factors = lapack_call(b, "geqrf", (matrices(x),), (x.type, 2), scales)
+    packed, factors = ma.lapack_call(b, "geqrf", (ma.matrices(x),), (x.type, 2), scales)
     # The reflectors, below the diagonal, in as many columns as Q has.
     (columns,) = lower_formula(b, lambda y: [_with_columns(y, q.shape[-1])], (packed,))
     routine = "ungqr" if dtypes.is_complex(x.dtype) else "orgqr"
-    (orthogonal,) = lapack_call(b, routine, (matrices(columns), (factors, 1)), (q, 2))
+    (orthogonal,) = ma.lapack_call(b, routine, (ma.matrices(columns), (factors, 1)), (q, 2))
     (triangular,) = lower_formula(
-        b, lambda y: [upper_part(slice_in_dim(y, 0, r.shape[-2], axis=y.ndim - 2))], (packed,)
+        b, lambda y: [ma.upper_part(slice_in_dim(y, 0, r.shape[-2], axis=y.ndim - 2))], (packed,)
     )
     return orthogonal, triangular
 
@@ -108,15 +97,15 @@ def _qr_jvp(primals: Arrays, tangents: Tangents, params: QrParams) -> JvpResult:
     axis = a.ndim - 1
     square, change = slice_in_dim(r, 0, k, axis=axis), slice_in_dim(ta, 0, k, axis=axis)
     scaled = triangular_solve(square, change)
-    inner = mm(mH(q), scaled)
-    lower = lower_part(inner, strict=True)
-    rotation = sub(lower, mH(lower))
+    inner = ma.mm(ma.mH(q), scaled)
+    lower = ma.lower_part(inner, strict=True)
+    rotation = sub(lower, ma.mH(lower))
     if dtypes.is_complex(a.dtype):
-        twice = sub(inner, mH(inner))
+        twice = sub(inner, ma.mH(inner))
         imaginary = div(twice, full_like(twice, 2))
-        rotation = on_diagonal(imaginary, rotation)
-    tq = add(mm(q, sub(rotation, inner)), scaled)
-    tr = upper_part(sub(mm(mH(q), ta), mm(rotation, r)))
+        rotation = ma.on_diagonal(imaginary, rotation)
+    tq = add(ma.mm(q, sub(rotation, inner)), scaled)
+    tr = ma.upper_part(sub(ma.mm(ma.mH(q), ta), ma.mm(rotation, r)))
     return (q, r), (tq, tr)
 
 

@@ -27,31 +27,9 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import bind
 from tinyjax.errors import DifferentiationError
+from tinyjax.primitives import matrices as ma
 from tinyjax.primitives.elementwise import add, div, mul, sub
 from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.matrices import (
-    along_columns,
-    along_rows,
-    check_matrices,
-    diagonal_of,
-    differences,
-    from_lower,
-    hermitian_part,
-    identities,
-    lapack_call,
-    lower_nothing,
-    matrices,
-    mH,
-    mm,
-    nan_where_failed,
-    nothing_to_do,
-    off_diagonal,
-    on_diagonal,
-    real_part,
-    same_kind,
-    status,
-    where_possible,
-)
 from tinyjax.primitives.rules import instantiate_all
 from tinyjax.primitives.shape import def_simple_batch, full_like
 from tinyjax.stablehlo.lowering import Lowering
@@ -65,33 +43,33 @@ eigh_p: Primitive[NoParams] = Primitive("eigh", NoParams)
 @eigh_p.def_impl
 def _eigh_impl(operands: Hosts, params: NoParams) -> Hosts:
     (x,) = operands
-    values, vectors = where_possible(np.linalg.eigh, x)
+    values, vectors = ma.where_possible(np.linalg.eigh, x)
     return vectors, values
 
 
 @eigh_p.def_abstract_eval
 def _eigh_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
-    check_matrices("eigh", x, square=True)
+    ma.check_matrices("eigh", x, square=True)
     return (x.strip_weak(), ShapedArray(x.shape[:-1], dtypes.real_part(x.dtype)))
 
 
 @eigh_p.def_lowering
 def _eigh_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
-    if nothing_to_do(operands):
-        return lower_nothing(b)
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
     vectors, values = b.results
-    *results, info = lapack_call(
+    *results, info = ma.lapack_call(
         b,
         "heevd" if dtypes.is_complex(vectors.dtype) else "syevd",
-        (matrices(operands[0]),),
+        (ma.matrices(operands[0]),),
         (vectors, 2),
         (values, 1),
-        status(vectors),
+        ma.status(vectors),
         mode="V",
         uplo="L",
     )
-    return nan_where_failed(b, info, results)
+    return ma.nan_where_failed(b, info, results)
 
 
 @eigh_p.def_jvp
@@ -99,10 +77,10 @@ def _eigh_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResul
     """``E = V^H A' V``: ``w' = diag(E)`` and ``V' = V (E / (w_j - w_i))`` (Giles 2008, 3.1)."""
     (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     vectors, values = bind(eigh_p, (a,), params)
-    inner = mm(mm(mH(vectors), from_lower(ta)), vectors)
-    gaps = same_kind(differences(values, inner), inner)
-    turned = mm(vectors, off_diagonal(div(inner, gaps)))
-    return (vectors, values), (turned, real_part(diagonal_of(inner)))
+    inner = ma.mm(ma.mm(ma.mH(vectors), ma.from_lower(ta)), vectors)
+    gaps = ma.same_kind(ma.differences(values, inner), inner)
+    turned = ma.mm(vectors, ma.off_diagonal(div(inner, gaps)))
+    return (vectors, values), (turned, ma.real_part(ma.diagonal_of(inner)))
 
 
 def_simple_batch(eigh_p)
@@ -124,7 +102,7 @@ def eigh(x: Array, *, symmetrize_input: bool = True) -> tuple[Array, Array]:
         DtypeError: the dtype is none of LAPACK's.
     """
     eigh_p.rules.abstract_eval((x.aval,), NO_PARAMS)
-    vectors, values = bind(eigh_p, (hermitian_part(x) if symmetrize_input else x,), NO_PARAMS)
+    vectors, values = bind(eigh_p, (ma.hermitian_part(x) if symmetrize_input else x,), NO_PARAMS)
     return vectors, values
 
 
@@ -146,15 +124,15 @@ svd_p: Primitive[SvdParams] = Primitive("svd", SvdParams)
 def _svd_impl(operands: Hosts, params: SvdParams) -> Hosts:
     (x,) = operands
     if not params.compute_uv:
-        return where_possible(lambda a: (np.linalg.svd(a, compute_uv=False),), x)
-    u, s, vh = where_possible(lambda a: np.linalg.svd(a, params.full_matrices), x)
+        return ma.where_possible(lambda a: (np.linalg.svd(a, compute_uv=False),), x)
+    u, s, vh = ma.where_possible(lambda a: np.linalg.svd(a, params.full_matrices), x)
     return s, u, vh
 
 
 @svd_p.def_abstract_eval
 def _svd_type(avals: Avals, params: SvdParams) -> Avals:
     (x,) = avals
-    check_matrices("svd", x)
+    ma.check_matrices("svd", x)
     *batch, m, n = x.shape
     k = min(m, n)
     values = ShapedArray((*batch, k), dtypes.real_part(x.dtype))
@@ -171,16 +149,16 @@ def _svd_type(avals: Avals, params: SvdParams) -> Avals:
 @svd_p.def_lowering
 def _svd_lowering(b: Lowering, operands: Values, params: SvdParams) -> Values:
     (x,), (values, *vectors) = operands, b.results
-    if nothing_to_do(operands):
-        made = lower_formula(b, lambda: [identities(v.shape, v.dtype) for v in vectors], ())
+    if ma.nothing_to_do(operands):
+        made = lower_formula(b, lambda: [ma.identities(v.shape, v.dtype) for v in vectors], ())
         return (b.full(0, values), *made)
     *batch, m, n = x.shape
     # Vectors that are not wanted have a place all the same.
     u, vh = vectors or (tensor((*batch, k, k), x.dtype) for k in (m, n))
     mode = "N" if not params.compute_uv else "A" if params.full_matrices else "S"
-    places = (x.type, 2), (values, 1), (u, 2), (vh, 2), status(x.type)
-    _, *results, info = lapack_call(b, "gesdd", (matrices(x),), *places, mode=mode)
-    return nan_where_failed(b, info, results[: len(b.results)])
+    places = (x.type, 2), (values, 1), (u, 2), (vh, 2), ma.status(x.type)
+    _, *results, info = ma.lapack_call(b, "gesdd", (ma.matrices(x),), *places, mode=mode)
+    return ma.nan_where_failed(b, info, results[: len(b.results)])
 
 
 @svd_p.def_jvp
@@ -199,31 +177,31 @@ def _svd_jvp(primals: Arrays, tangents: Tangents, params: SvdParams) -> JvpResul
             "full_matrices=False."
         )
     s, u, vh = bind(svd_p, (a,), SvdParams(False, True))
-    v = mH(vh)
-    along_v = mm(ta, v)
-    inner = mm(mH(u), along_v)
-    ts = real_part(diagonal_of(inner))
+    v = ma.mH(vh)
+    along_v = ma.mm(ta, v)
+    inner = ma.mm(ma.mH(u), along_v)
+    ts = ma.real_part(ma.diagonal_of(inner))
     if not params.compute_uv:
         return (s,), (ts,)
-    columns, row_factors = along_rows(s, inner), along_columns(s, inner)
-    flipped = mH(inner)
+    columns, row_factors = ma.along_rows(s, inner), ma.along_columns(s, inner)
+    flipped = ma.mH(inner)
     # s_j^2 - s_i^2, as a product, since squares cancel; there is no dividing by 0 on the diagonal
-    sums = on_diagonal(full_like(inner, 1), add(columns, row_factors))
-    gaps = mul(same_kind(differences(s, inner), inner), sums)
-    left = off_diagonal(div(add(mul(inner, columns), mul(row_factors, flipped)), gaps))
-    right = off_diagonal(div(add(mul(row_factors, inner), mul(flipped, columns)), gaps))
+    sums = ma.on_diagonal(full_like(inner, 1), add(columns, row_factors))
+    gaps = mul(ma.same_kind(ma.differences(s, inner), inner), sums)
+    left = ma.off_diagonal(div(add(mul(inner, columns), mul(row_factors, flipped)), gaps))
+    right = ma.off_diagonal(div(add(mul(row_factors, inner), mul(flipped, columns)), gaps))
     if dtypes.is_complex(a.dtype):
         phase = div(sub(inner, flipped), mul(full_like(columns, 2), columns))
-        left = on_diagonal(phase, left)
-    tu, tv = mm(u, left), mm(v, right)
+        left = ma.on_diagonal(phase, left)
+    tu, tv = ma.mm(u, left), ma.mm(v, right)
     if m > n:
-        beyond = sub(along_v, mm(u, inner))
-        tu = add(tu, div(beyond, along_rows(s, beyond)))
+        beyond = sub(along_v, ma.mm(u, inner))
+        tu = add(tu, div(beyond, ma.along_rows(s, beyond)))
     if n > m:
-        along_u = mm(mH(ta), u)
-        beyond = sub(along_u, mm(v, flipped))
-        tv = add(tv, div(beyond, along_rows(s, beyond)))
-    return (s, u, vh), (ts, tu, mH(tv))
+        along_u = ma.mm(ma.mH(ta), u)
+        beyond = sub(along_u, ma.mm(v, flipped))
+        tv = add(tv, div(beyond, ma.along_rows(s, beyond)))
+    return (s, u, vh), (ts, tu, ma.mH(tv))
 
 
 def_simple_batch(svd_p)

@@ -11,11 +11,8 @@ from tinyjax.core.primitive import (
     ZERO,
     Arrays,
     Avals,
-    BatchAxes,
-    BatchResult,
     Hosts,
     JvpResult,
-    MappedAxis,
     NoParams,
     Params,
     Primitive,
@@ -25,29 +22,11 @@ from tinyjax.core.primitive import (
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ShapeError
+from tinyjax.primitives import matrices as ma
 from tinyjax.primitives.elementwise import div, neg
 from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.matrices import (
-    check_matrices,
-    check_operands,
-    conjugated,
-    from_lower,
-    hermitian_part,
-    lapack_call,
-    lower_nothing,
-    lower_part,
-    matrices,
-    mm,
-    mT,
-    nan_where_failed,
-    nothing_to_do,
-    on_diagonal,
-    solve_all,
-    status,
-    where_possible,
-)
 from tinyjax.primitives.rules import add_tangents, def_derivatives, def_transposes, instantiate
-from tinyjax.primitives.shape import def_simple_batch, full_like, move_batch_axis
+from tinyjax.primitives.shape import def_simple_batch, full_like
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -117,7 +96,7 @@ def _substitute(u: HostArray, b: HostArray) -> HostArray:
 @triangular_solve_p.def_abstract_eval
 def _triangular_solve_type(avals: Avals, params: TriangularSolveParams) -> Avals:
     a, b = avals
-    check_operands("triangular_solve", a, b)
+    ma.check_operands("triangular_solve", a, b)
     axis = -2 if params.left_side else -1
     if a.shape[-1] != b.shape[axis]:
         side = "left" if params.left_side else "right"
@@ -132,16 +111,16 @@ def _triangular_solve_type(avals: Avals, params: TriangularSolveParams) -> Avals
 def _triangular_solve_lowering(
     b: Lowering, operands: Values, params: TriangularSolveParams
 ) -> Values:
-    if nothing_to_do(operands):
-        return lower_nothing(b)
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
     matrix, rhs = operands
     if params.conjugate_a and not params.transpose_a:
-        (matrix,) = lower_formula(b, lambda x: [conjugated(x)], (matrix,))
+        (matrix,) = lower_formula(b, lambda x: [ma.conjugated(x)], (matrix,))
     transposed = "C" if params.conjugate_a else "T"
-    return lapack_call(
+    return ma.lapack_call(
         b,
         "trsm",
-        (matrices(matrix), matrices(rhs)),
+        (ma.matrices(matrix), ma.matrices(rhs)),
         (rhs.type, 2),
         side="L" if params.left_side else "R",
         uplo="L" if params.lower else "U",
@@ -159,14 +138,14 @@ def _triangular_solve_jvp(
     x = bind1(triangular_solve_p, (a, b), params)
     change: Tangent = tb
     if ta is not ZERO:
-        seen = lower_part(ta, params.unit_diagonal)
+        seen = ma.lower_part(ta, params.unit_diagonal)
         if not params.lower:
-            seen = mT(lower_part(mT(ta), params.unit_diagonal))
+            seen = ma.mT(ma.lower_part(ma.mT(ta), params.unit_diagonal))
         if params.transpose_a:
-            seen = mT(seen)
+            seen = ma.mT(seen)
         if params.conjugate_a:
-            seen = conjugated(seen)
-        change = add_tangents(tb, neg(mm(seen, x) if params.left_side else mm(x, seen)))
+            seen = ma.conjugated(seen)
+        change = add_tangents(tb, neg(ma.mm(seen, x) if params.left_side else ma.mm(x, seen)))
     return (x,), (bind1(triangular_solve_p, (a, instantiate(change, b)), params),)
 
 
@@ -179,18 +158,7 @@ def_transposes(
 )
 
 
-@triangular_solve_p.def_batch
-def _triangular_solve_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: TriangularSolveParams
-) -> BatchResult:
-    (a, b), (a_axis, b_axis) = values, axes
-    if a_axis is None and b_axis is not None:
-        x = solve_all(
-            lambda rhs: bind1(triangular_solve_p, (a, rhs), params), b, b_axis, params.left_side
-        )
-        return (x,), (0,)
-    moved = move_batch_axis(a, a_axis, 0, mapped.size), move_batch_axis(b, b_axis, 0, mapped.size)
-    return (bind1(triangular_solve_p, moved, params),), (0,)
+ma.def_system_batch(triangular_solve_p, lambda params: params.left_side)
 
 
 def triangular_solve(
@@ -233,34 +201,36 @@ cholesky_p: Primitive[NoParams] = Primitive("cholesky", NoParams)
 @cholesky_p.def_impl
 def _cholesky_impl(operands: Hosts, params: NoParams) -> Hosts:
     (x,) = operands
-    (factor,) = where_possible(lambda a: (np.linalg.cholesky(a),), x)
+    (factor,) = ma.where_possible(lambda a: (np.linalg.cholesky(a),), x)
     return (np.tril(factor),)  # where it failed, NaN below the diagonal only
 
 
 @cholesky_p.def_abstract_eval
 def _cholesky_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
-    check_matrices("cholesky", x, square=True)
+    ma.check_matrices("cholesky", x, square=True)
     return (x.strip_weak(),)
 
 
 @cholesky_p.def_lowering
 def _cholesky_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
-    if nothing_to_do(operands):
-        return lower_nothing(b)
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
     (x,) = operands
-    factor, info = lapack_call(b, "potrf", (matrices(x),), (x.type, 2), status(x.type), uplo="L")
-    return lower_formula(b, lambda y: [lower_part(y)], nan_where_failed(b, info, (factor,)))
+    factor, info = ma.lapack_call(
+        b, "potrf", (ma.matrices(x),), (x.type, 2), ma.status(x.type), uplo="L"
+    )
+    return lower_formula(b, lambda y: [ma.lower_part(y)], ma.nan_where_failed(b, info, (factor,)))
 
 
 def _cholesky_derivative(t: Array, factor: Array, x: Array) -> Array:
     """``L' = L phi(L^-1 A' L^-H)``; ``phi`` takes the lower half (Murray 2016)."""
     right = TriangularSolveParams(False, True, True, True, False)
     left = TriangularSolveParams(True, True, False, False, False)
-    inner = bind1(triangular_solve_p, (factor, from_lower(t)), right)
+    inner = bind1(triangular_solve_p, (factor, ma.from_lower(t)), right)
     inner = bind1(triangular_solve_p, (factor, inner), left)
     halved = div(inner, full_like(inner, 2))
-    return mm(factor, on_diagonal(halved, lower_part(inner)))
+    return ma.mm(factor, ma.on_diagonal(halved, ma.lower_part(inner)))
 
 
 def_derivatives(cholesky_p, _cholesky_derivative)
@@ -286,4 +256,4 @@ def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:
         DtypeError: the dtype is none of LAPACK's.
     """
     cholesky_p.rules.abstract_eval((x.aval,), NO_PARAMS)
-    return bind1(cholesky_p, (hermitian_part(x) if symmetrize_input else x,), NO_PARAMS)
+    return bind1(cholesky_p, (ma.hermitian_part(x) if symmetrize_input else x,), NO_PARAMS)
