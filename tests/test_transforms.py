@@ -23,6 +23,7 @@ from tinyjax import (
     jacrev,
     jit,
     jvp,
+    lax,
     linearize,
     make_jaxpr,
     tree,
@@ -30,6 +31,7 @@ from tinyjax import (
     vjp,
     vmap,
 )
+from tinyjax.core.primitive import ZERO, registry
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.errors import ArgumentError
 
@@ -751,3 +753,37 @@ def test_a_thread_started_inside_evaluates() -> None:
 
     assert float(grad(fun)(1.0)) == 2.0
     np.testing.assert_allclose(seen, [np.sin(0.5)], rtol=1e-6)
+
+
+def test_no_rule_is_asked_where_everything_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The contract of Primitive, on which rules rely."""
+    asked = set()
+
+    def watched(name: str, rule: Any) -> Any:
+        def check(given: Any, *rest: Any) -> Any:
+            tangents = rest[0] if name == "jvp" else given
+            assert any(t is not ZERO for t in tangents)
+            asked.add(name)
+            return rule(given, *rest)
+
+        return check
+
+    for primitive in registry.values():
+        for name in ("jvp", "transpose"):
+            monkeypatch.setattr(primitive.rules, name, watched(name, getattr(primitive.rules, name)))
+
+    def turn(carry: Any, x: Any) -> Any:
+        a, b, n = carry
+        y = lax.cond(n > 1, lambda: jnp.sin(a) * x, lambda: lax.stop_gradient(a))
+        return (jnp.where(x > 0, y, 1.0), jnp.concatenate([b[1:], y[None]]), n + 1), b * 2.0
+
+    def fun(x: Any) -> Any:
+        last, ys = lax.scan(turn, (x, jnp.zeros(3), 0), jnp.arange(4.0) - 1.0)
+        values, _ = lax.top_k(jnp.split(ys.reshape(-1), 2)[0] * x, 2)
+        return last[0] + values.sum() + jnp.sort(ys[-1])[0]
+
+    for f in (fun, tinyjax.jit(fun), tinyjax.checkpoint(fun)):
+        tinyjax.grad(f)(0.7)
+        tinyjax.jvp(tinyjax.grad(f), (0.7,), (1.0,))
+        tinyjax.vmap(tinyjax.grad(f))(jnp.array([0.3, 0.6]))
+    assert asked == {"jvp", "transpose"}
