@@ -770,7 +770,9 @@ def test_no_rule_is_asked_where_everything_is_zero(monkeypatch: pytest.MonkeyPat
 
     for primitive in registry.values():
         for name in ("jvp", "transpose"):
-            monkeypatch.setattr(primitive.rules, name, watched(name, getattr(primitive.rules, name)))
+            monkeypatch.setattr(
+                primitive.rules, name, watched(name, getattr(primitive.rules, name))
+            )
 
     def turn(carry: Any, x: Any) -> Any:
         a, b, n = carry

@@ -27,7 +27,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, stacked
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.lists import partition_list, split_list
+from tinyjax.core.lists import marked, split_list
 from tinyjax.core.primitive import ZERO, Arrays, LinearizeResult, Tangent
 from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.tangents import with_zeros
@@ -267,7 +267,7 @@ def _pull_while(
         given = with_zeros(nz_state, cts)
         found = _pull_through(params.body, [*other, *state], [*nz_other, *nz_state], given)
         into_other, into_state = split_list(found, len(other))
-        increments = partition_list(nz_other, into_other)[1]
+        increments = marked(into_other, nz_other)
         return _add_all(sums, increments), _chosen(into_state, state, nz_state)
 
     sums = [_zeros(x) for x, has in zip(other, nz_other, strict=True) if has]
@@ -407,7 +407,7 @@ def _pull_scan(
         operands = [*consts, *carry, *slices]
         found = _pull_through(jaxpr, operands, [*nz_consts, *nz_carry, *nz_xs], given)
         into_consts, into_carry, into_xs = split_list(found, k, m)
-        increments = partition_list(nz_consts, into_consts)[1]
+        increments = marked(into_consts, nz_consts)
         totals, collected = split_list(sums, len(increments))
         parts = _chosen(into_xs, slices, nz_xs)
         return (

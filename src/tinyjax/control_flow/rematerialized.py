@@ -19,9 +19,9 @@ import attrs
 from tinyjax.control_flow.common import fixed_point
 from tinyjax.control_flow.declared import CondParams, ScanParams
 from tinyjax.core.avals import ShapedArray, stacked
-from tinyjax.core.dependence import dce, dependents, marked, prune_results, same_eqns, shorten
+from tinyjax.core.dependence import dce, dependents, prune_results, same_eqns, shorten
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects_of, subjaxprs, zero_literal
-from tinyjax.core.lists import split_list
+from tinyjax.core.lists import marked, split_list
 from tinyjax.transforms.rematerialize import Saveable, Split, SplitEqn, split_results
 
 # Loops

@@ -26,7 +26,7 @@ from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.dependence import dce, dependents, depends, independent_part
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
-from tinyjax.core.lists import fill_list, partition_list, split_list
+from tinyjax.core.lists import fill_list, marked, partition_list, split_list
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
     STEPWISE,
@@ -422,7 +422,7 @@ def _known_operands(
         return known, known_xs
     marks = [*are_undefined(operands)]
     marks[k : k + m] = lin_carry
-    linear = dependents(jaxpr.eqns, partition_list(marks, jaxpr.in_binders)[1])
+    linear = dependents(jaxpr.eqns, marked(jaxpr.in_binders, marks))
     parts = [independent_part(eqn, linear) for eqn in jaxpr.eqns]
     eqns = [eqn for eqn in parts if eqn is not None]
     binders = tuple(partition_list(marks, jaxpr.in_binders)[0])

@@ -7,6 +7,7 @@ from typing import TypeVar
 import attrs
 
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
+from tinyjax.core.lists import marked
 from tinyjax.core.programs import CALLED, DEPENDS, PRUNE
 
 T = TypeVar("T")
@@ -117,11 +118,6 @@ def prune_eqn(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
         params=eqn.primitive.rule(CALLED)(eqn.params, shorten(inner, used, needed)),
         out_binders=marked(eqn.out_binders, used),
     )
-
-
-def marked(values: Sequence[T], marks: Sequence[bool]) -> tuple[T, ...]:
-    """Those values that are marked."""
-    return tuple([x for x, mark in zip(values, marks, strict=True) if mark])
 
 
 def prune_results(jaxpr: Jaxpr, used: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:

@@ -21,19 +21,18 @@ def split_list(values: Sequence[T], *sizes: int) -> list[list[T]]:
     return pieces
 
 
+def marked(values: Sequence[T], marks: Sequence[bool]) -> tuple[T, ...]:
+    """Return the values that are marked."""
+    return tuple(compress(values, marks))
+
+
 def partition_list(marks: Sequence[bool], values: Sequence[T]) -> tuple[list[T], list[T]]:
     """Return the values that are not marked, and those that are."""
     # in C, since a nest of programs has many
     return [*compress(values, map(not_, marks))], [*compress(values, marks)]
 
 
-def merge_lists(marks: Iterable[bool], unmarked: Iterable[U], marked: Iterable[T]) -> list[T | U]:
-    """Undo ``partition_list``."""
-    others, found = iter(unmarked), iter(marked)
-    return [next(found) if mark else next(others) for mark in marks]
-
-
 def fill_list(marks: Iterable[bool], marked: Iterable[T], other: U) -> list[T | U]:
-    """Put values at the marked places, and one other at the rest."""
+    """Undo ``marked``: put values at the marked places, and one other at the rest."""
     found = iter(marked)
     return [next(found) if mark else other for mark in marks]

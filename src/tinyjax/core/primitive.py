@@ -191,6 +191,8 @@ class Rules(Generic[P]):
     """The rules of one primitive; each field is a rule, or one that raises ``MissingRuleError``."""
 
     impl: ImplRule[P]
+    #: The NumPy function that ``impl`` applies to the operands, where that is all it does.
+    numpy: Callable[..., HostResult] | None
     evaluate: EvaluateRule[P] | None
     abstract_eval: AbstractEvalRule[P]
     lowering: LoweringRule[P]
@@ -215,7 +217,7 @@ class Rules(Generic[P]):
         self.extensions = {}
         self.lowerings = {}
         self.types = {}
-        self.evaluate = self.linearize = self.collective = None
+        self.numpy = self.evaluate = self.linearize = self.collective = None
 
         def missing(rule: str) -> Callable[..., NoReturn]:
             def raise_missing(*_args: object) -> NoReturn:
@@ -327,8 +329,13 @@ class Primitive(Generic[P]):
     def def_impl(self, rule: ImplRule[P]) -> ImplRule[P]:
         """Register how NumPy evaluates it: ``rule(operands, params) -> results``."""
         self._register("impl", rule)
-        self.rules.impl = rule
+        self.rules.impl, self.rules.numpy = rule, None
         return rule
+
+    def def_numpy(self, fun: Callable[..., HostResult]) -> None:
+        """Register a NumPy function of the operands as the ``impl`` rule: 0.1 us less a call."""
+        self.def_impl(lambda operands, params: (fun(*operands),))
+        self.rules.numpy = fun
 
     def def_evaluate(self, rule: EvaluateRule[P]) -> EvaluateRule[P]:
         """Register how it is evaluated on values, in place of ``impl``."""

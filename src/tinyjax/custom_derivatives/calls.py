@@ -19,7 +19,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.closures import each_searched_once, holds_tracer, tracers_in
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
-from tinyjax.core.lists import partition_list
+from tinyjax.core.lists import marked
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
     STEPWISE,
@@ -219,7 +219,7 @@ def _stage_rule(
 
     def run(*primals: Array) -> list[Array]:
         linear = linear_trace()
-        given = with_zeros(nonzero, linear.new_inputs(partition_list(nonzero, avals)[1]))
+        given = with_zeros(nonzero, linear.new_inputs(marked(avals, nonzero)))
         with Running(linear):
             outs, tangents = jvp(primals, given)
             if any(linear.owns(out) for out in outs):
@@ -238,7 +238,7 @@ def _stage_rule(
         consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
     ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         found = eval_jaxpr(jaxpr, [*consts[skip:], *primals])
-        _, given = partition_list(nonzero, instantiate_all(tangents, avals))
+        given = marked(instantiate_all(tangents, avals), nonzero)
         outs = eval_jaxpr(tangent, [*found[num_outs:], *given])
         return found[:num_outs], with_zeros(nonzero_out, outs)
 
@@ -258,14 +258,14 @@ def _stage_joined(
         nonzero_out[:] = nonzeros(tangents)
         return [*outs, *present(tangents)]
 
-    staged = stage(run, [*avals, *partition_list(nonzero, avals)[1]])
+    staged = stage(run, [*avals, *marked(avals, nonzero)])
 
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
 
     def rule(
         consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
     ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        _, given = partition_list(nonzero, instantiate_all(tangents, avals))
+        given = marked(instantiate_all(tangents, avals), nonzero)
         outs = eval_jaxpr(jaxpr, [*consts[skip:], *primals, *given])
         n = len(nonzero_out)
         return outs[:n], with_zeros(nonzero_out, outs[n:])

@@ -15,7 +15,7 @@ from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path
 from tinyjax.core.closures import holds_tracer
 from tinyjax.core.integers import integers
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.lists import fill_list, partition_list
+from tinyjax.core.lists import fill_list, marked
 from tinyjax.core.primitive import ZERO, MappedAxis, Tangent
 from tinyjax.core.staging import stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
@@ -528,8 +528,8 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 residuals += consts
             avals = [p.aval for p in primals]
             marks = [is_inexact(aval.dtype) for aval in avals]
-            _, given = partition_list(marks, instantiate_all(tangents, avals))
-            out_avals = tuple([out.aval for out in partition_list(has_tangent, outs)[1]])
+            given = marked(instantiate_all(tangents, avals), marks)
+            out_avals = tuple([out.aval for out in marked(outs, has_tangent)])
             params = PullBackParams(
                 pull_back, len(residuals), out_avals, describe_function(self.fun)
             )

@@ -97,13 +97,8 @@ def elementwise(
     primitive = Elementwise(name, params)
     if has_params(primitive):
         primitive.def_impl(lambda hosts, params: (impl(*hosts, params),))
-    elif isinstance(impl, np.ufunc) and impl.nin == 2:  # nearly all, and faster one by one
-        primitive.def_impl(lambda hosts, params: (impl(hosts[0], hosts[1]),))
-    elif isinstance(impl, np.ufunc):
-        primitive.def_impl(lambda hosts, params: (impl(hosts[0]),))
     else:
-        primitive.def_impl(lambda hosts, params: (impl(*hosts),))
-
+        primitive.def_numpy(impl)
     primitive.def_abstract_eval(type_rule(name, kinds) if isinstance(kinds, str) else kinds)
     def_elementwise_lowering(primitive, hlo)
     if derivatives:

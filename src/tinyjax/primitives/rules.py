@@ -24,6 +24,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
+from tinyjax.core.tangents import present
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import kind
 from tinyjax.errors import DifferentiationError, DtypeError
@@ -81,6 +82,8 @@ def def_linear(primitive: Primitive[P], *places: int) -> None:
 
     @primitive.def_jvp
     def linear_jvp(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
+        if len(primals) == 1:
+            return bind(primitive, primals, params), bind(primitive, present(tangents), params)
         given = [
             x if places and i not in places else instantiate(t, x)
             for i, (x, t) in enumerate(zip(primals, tangents, strict=True))
@@ -93,7 +96,8 @@ def def_derivatives(primitive: Primitive[P], *formulas: Derivative) -> None:
 
     Args:
         primitive: the primitive.
-        formulas: the derivatives; operands without one, the last ones, have no tangents.
+        formulas: the derivatives. With parameters, the last operands may have none, and then no
+            tangents.
     """
     with_params = has_params(primitive)
     first, second = formulas[0], formulas[-1]
@@ -109,8 +113,6 @@ def def_derivatives(primitive: Primitive[P], *formulas: Derivative) -> None:
         return (out,), (total,)
 
     def jvp_of_two(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
-        if len(primals) != 2:
-            return jvp(primals, tangents, params)
         out = bind1(primitive, primals, params)
         (x, y), (tx, ty) = primals, tangents
         if ty is ZERO:
@@ -120,8 +122,6 @@ def def_derivatives(primitive: Primitive[P], *formulas: Derivative) -> None:
         return (out,), (add_tangents(first(tx, out, x, y), second(ty, out, x, y)),)
 
     def jvp_of_one(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
-        if len(primals) != 1:
-            return jvp(primals, tangents, params)
         out = bind1(primitive, primals, params)
         return (out,), (first(tangents[0], out, primals[0]),)
 

@@ -19,7 +19,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.closures import holds_tracer, tracers_in
 from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
-from tinyjax.core.lists import partition_list
+from tinyjax.core.lists import marked
 from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.tangents import with_zeros
@@ -484,7 +484,7 @@ def _probe(call: CustomCall, args: Sequence[Array], pattern: _Pattern) -> bool:
             assert jvp is not None, "asked only where there is a rule"
             return jvp(values[:n], with_zeros(nonzero, values[n:]))[0]
 
-        stage(run, [*avals, *partition_list(nonzero, avals)[1]])
+        stage(run, [*avals, *marked(avals, nonzero)])
     except Exception:  # it is told when a derivative is wanted
         return False
     finally:

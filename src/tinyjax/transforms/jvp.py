@@ -14,7 +14,7 @@ from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, eval_jaxpr, zero_literal
-from tinyjax.core.lists import partition_list
+from tinyjax.core.lists import marked
 from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.staging import Staged, StagingTracer, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
@@ -292,7 +292,7 @@ def jvp_jaxpr(
             found.append(nonzeros(out_tangents))
             return [*outs, *present(out_tangents)]
 
-        _, chosen = partition_list(nonzero, jaxpr.in_avals)
+        chosen = marked(jaxpr.in_avals, nonzero)
         staged = stage(run, [*jaxpr.in_avals, *(aval.tangent() for aval in chosen)])
         return staged, found[0]
 

@@ -17,7 +17,7 @@ from tinyjax.config import settings
 from tinyjax.core.array import Array, splat
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
-from tinyjax.core.lists import fill_list, partition_list
+from tinyjax.core.lists import fill_list, marked
 from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.staging import FEW, Recorder, Staged, StagingTracer, stage
 from tinyjax.core.tangents import present, with_zeros
@@ -149,7 +149,7 @@ class Linearized:
             dict(zip(jaxpr.in_binders, self.residuals, strict=False)),
             jaxpr.in_binders[n:],
             jaxpr.outs,
-            partition_list(self.nonzero_out, cotangents)[1],
+            marked(cotangents, self.nonzero_out),
         )
         return fill_list(self.nonzero_in, found, ZERO)
 
@@ -176,7 +176,7 @@ def linearize_flat(
             for i, primal in enumerate(primals)
         ]
     )
-    chosen_primals = partition_list(nonzero_in, primals)[1]
+    chosen_primals = marked(primals, nonzero_in)
     tangents = with_zeros(nonzero_in, linear.new_inputs([x.aval for x in chosen_primals]))
     with Running(trace):
         outs = fun(

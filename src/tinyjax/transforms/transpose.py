@@ -16,7 +16,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.dependence import dependents, independent_part
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
-from tinyjax.core.lists import partition_list
+from tinyjax.core.lists import marked, partition_list
 from tinyjax.core.primitive import ZERO, Cotangents, Operands, Tangent, Tangents, UndefinedPrimal
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
@@ -203,7 +203,7 @@ def transpose_jaxpr(
             found.append(nonzeros(outs))
             return present(outs)
 
-        _, out_avals = partition_list(nonzero, jaxpr.out_avals)
+        out_avals = marked(jaxpr.out_avals, nonzero)
         staged = stage(run, [*[v.aval for v in read], *out_avals])
         if len(read) < len(known):
             program, consts = staged.jaxpr, len(staged.consts)
