@@ -238,7 +238,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Difference(
         "A float that an integer type",
-        r"numpy\.(u?int\d+|logspace|geomspace|linspace)",
+        r"numpy\.(u?int\d+|array|asarray|astype|[a-z]+space)",
         "reference",
         "values",
     ),
@@ -275,15 +275,23 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference("8-bit floats have no infinities", r".*", "reference", "nan", has(*_TINY_FLOATS)),
     Difference("What is infinite on the way", r"numpy\.polyval", ".*", "inf|nan"),
     Difference("A bool times", r"nn\.celu", "eager and compiled", "nan", has("b")),
-    Difference("are weakly typed", r"numpy\.take", "reference", "weak"),
+    Difference("are weakly typed", r"numpy\.(take|compress|extract)", "reference", "weak"),
     Difference("equal elements of an unstable", r"numpy\.argsort", "reference", "values"),
     Difference("bools as numbers", r"numpy\.(around|round|ediff1d|kron)", "reference", TAKEN),
     Difference("and of bools;", r"lax\.clamp", "reference", TAKEN, has("b")),
-    Difference("Imaginary numbers are true", r"numpy\.any", "reference", "values", has("c")),
+    Difference(
+        "Imaginary numbers are true",
+        r"numpy\.(any|all|bool|astype)",
+        "reference",
+        "values",
+        has("c"),
+    ),
     Difference("`put_along_axis` into nothing", r"numpy\.put_along_axis", "jvp|vjp", TAKEN),
     Difference(
         "infinite complex numbers", r".*", "reference|eager and compiled", "nan|inf", is_singular
     ),
+    Difference("infinite complex numbers", r".*pow(er)?", ".*", "nan|inf", has("c")),
+    Difference("the step of `linspace`", r"numpy\.linspace", "jvp|vjp", "dtype|raises"),
     Difference("`rel_entr` of infinity", r".*rel_entr", "reference", "inf"),
     Difference("looks at one triangle", r"scipy\.linalg\.eigh", "reference|jvp|vjp", "values"),
 )
