@@ -1,6 +1,7 @@
 """What JAX has at its top level: devices, scopes, settings, held against the installed jax."""
 
 import logging
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -8,7 +9,9 @@ import numpy as np
 import pytest
 
 import tinyjax
+import tinyjax.lax
 import tinyjax.numpy as jnp
+import tinyjax.scipy
 from tinyjax import config, sharding
 from tinyjax.absent import ABSENT
 from tinyjax.errors import ArgumentError
@@ -193,6 +196,22 @@ def test_names_that_are_not_here_say_why() -> None:
     theirs = {name for name in dir(jax) if not name.startswith("_")}
     assert theirs - {*dir(tinyjax)} == {*ABSENT}
     for name, why in ABSENT.items():
-        with pytest.raises(AttributeError, match=f"'{name}', which JAX has: "):
+        with pytest.raises(AttributeError, match=f"'{name}'. It is JAX's, and not here: "):
             getattr(tinyjax, name)
         assert not why.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "meant"),
+    [
+        (tinyjax, "gradd", "grad"),
+        (tinyjax.numpy, "argsrt", "argsort"),
+        (tinyjax.lax, "fori_lop", "fori_loop"),
+        (tinyjax.scipy, "linag", "linalg"),
+    ],
+)
+def test_misspelled_names_are_answered_with_what_was_meant(
+    module: ModuleType, name: str, meant: str
+) -> None:
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'. Did you mean '{meant}'"):
+        getattr(module, name)

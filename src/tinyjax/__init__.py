@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyjax import config
+from tinyjax.lazy import unknown
 
 if config.settings().typecheck:
     # Before any other module is loaded, so that all of them are instrumented.
@@ -321,10 +322,8 @@ if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mist
         home = _HOMES.get(name)
         if home is None:
             why = import_module("tinyjax.absent").ABSENT.get(name)
-            raise AttributeError(
-                f"module 'tinyjax' has no attribute '{name}'"
-                + (f", which JAX has: {why}. docs/jax_api.md lists all." if why else "")
-            )
+            known = f" It is JAX's, and not here: {why}. docs/jax_api.md lists all." if why else ""
+            raise unknown("tinyjax", name, known)
         found = globals()[name] = getattr(import_module(f"tinyjax.{home}"), name)
         return found
 

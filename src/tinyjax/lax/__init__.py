@@ -11,7 +11,6 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Sequence
 from enum import Enum
-from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -27,6 +26,7 @@ from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from tinyjax.lazy import loader
 from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.promotion import broadcast as _broadcast_arrays
 from tinyjax.numpy.promotion import broadcast_shapes, convert
@@ -89,13 +89,9 @@ P = TypeVar("P")
 T = TypeVar("T")
 
 
-def __getattr__(name: str) -> Any:
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
     # not many programs use these
-    if name == "linalg":
-        return import_module("tinyjax.lax.linalg")
-    if name == "custom_linear_solve":
-        return import_module("tinyjax.implicit").custom_linear_solve
-    raise AttributeError(f"module 'tinyjax.lax' has no attribute '{name}'")
+    __getattr__ = loader(__name__, {"linalg": "", "custom_linear_solve": "tinyjax.implicit"})
 
 
 class Unary(Protocol):

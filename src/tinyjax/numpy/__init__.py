@@ -8,11 +8,11 @@ mapped.
 from __future__ import annotations
 
 import math
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tinyjax.core.array import Array
 from tinyjax.dtypes import finfo, iinfo, issubdtype, promote_types, result_type
+from tinyjax.lazy import loader
 from tinyjax.numpy.contraction import (
     dot,
     einsum,
@@ -407,17 +407,12 @@ _LATER: Final = {
         "taking",
     ),
     **dict.fromkeys(("byteswap", "view"), "views"),
+    "linalg": "",
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name == "linalg":
-        return import_module("tinyjax.numpy.linalg")
-    home = _LATER.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tinyjax.numpy' has no attribute '{name}'")
-    found = globals()[name] = getattr(import_module(f"tinyjax.numpy.{home}"), name)
-    return found
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+    __getattr__ = loader(__name__, _LATER)
 
 
 __all__ = [

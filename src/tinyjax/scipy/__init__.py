@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tinyjax.lazy import loader
 from tinyjax.scipy import special, stats
 
 if TYPE_CHECKING:
@@ -13,7 +13,5 @@ if TYPE_CHECKING:
 __all__ = ["linalg", "special", "stats"]
 
 
-def __getattr__(name: str) -> Any:
-    if name != "linalg":
-        raise AttributeError(f"module 'tinyjax.scipy' has no attribute '{name}'")
-    return import_module("tinyjax.scipy.linalg")
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+    __getattr__ = loader(__name__, {"linalg": ""})

@@ -7,8 +7,9 @@ eager programs on CPU never need it. So the parts of this room are loaded when f
 from __future__ import annotations
 
 import os
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from tinyjax.lazy import loader
 
 # XLA would greet every process on standard error; it reads this when it is loaded.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
@@ -57,9 +58,5 @@ _HOMES: Final = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tinyjax.xla' has no attribute '{name}'")
-    found = globals()[name] = getattr(import_module(f"tinyjax.xla.{home}"), name)
-    return found
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+    __getattr__ = loader(__name__, _HOMES)

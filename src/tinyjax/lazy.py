@@ -1,0 +1,51 @@
+"""Names that a module loads when they are first asked for, so that importing it costs little."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def unknown(module: str, name: str, why: str = "") -> AttributeError:
+    """Make the error of a name that a module lacks, with the public name that it is closest to.
+
+    Args:
+        module: the module's name.
+        name: what was asked for.
+        why: what else there is to say.
+    """
+    from difflib import get_close_matches  # noqa: PLC0415 (nothing else needs it)
+
+    near = get_close_matches(name, getattr(sys.modules[module], "__all__", ()), 1, 0.75)
+    hint = "" if why or not near else f" Did you mean '{near[0]}'?"
+    return AttributeError(f"module '{module}' has no attribute '{name}'.{why}{hint}")
+
+
+def loader(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """Make a module's ``__getattr__``, which imports a name from its home and keeps it.
+
+    Args:
+        module: the module's name.
+        homes: for each name the module that holds it: by its name within ``module``, or by its
+            whole name, which has a dot; nothing where the name is that of a module within it.
+
+    Example:
+        >>> from tinyjax.lazy import loader
+        >>> load = loader("tinyjax", {"sin": "numpy", "lax": ""})
+        >>> load("lax").__name__
+        'tinyjax.lax'
+    """
+
+    def load(name: str) -> Any:
+        home = homes.get(name)
+        if home is None:
+            raise unknown(module, name)
+        if not home:
+            return import_module(f"{module}.{name}")
+        found = getattr(import_module(home if "." in home else f"{module}.{home}"), name)
+        setattr(sys.modules[module], name, found)
+        return found
+
+    return load
