@@ -1,8 +1,10 @@
 """``jit``: signatures, static and donated arguments, what is compiled and what is found again."""
 
+import copy
 import functools
 import gc
 import itertools
+import pickle
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -652,3 +654,36 @@ def test_agrees_with_jax_on_a_network() -> None:
 def test_check_jaxprs() -> None:
     with config.scoped(check_jaxprs=True):
         assert float(jit(grad(lambda x: jnp.sin(x) * x))(0.0)) == 0.0
+
+
+# Copies
+
+
+@jit
+def doubled(x: Any) -> Any:
+    return 2 * x
+
+
+class Model:
+    def __init__(self) -> None:
+        self.weights = jnp.ones(3)
+        self.apply = jit(self.scaled, static_argnums=1)
+
+    def scaled(self, x: Any, times: int) -> Any:
+        return jnp.sum(self.weights * x) * times
+
+
+def test_functions_that_were_called_are_copied_and_pickled() -> None:
+    assert float(doubled(2.0)) == 4
+    assert copy.deepcopy(doubled) is doubled
+    assert copy.copy(doubled) is doubled
+    assert pickle.loads(pickle.dumps(doubled)) is doubled
+    model = Model()
+    assert float(model.apply(2.0, 1)) == 6
+    for another in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert float(another.apply(2.0, 2)) == 12
+        another.weights = jnp.zeros(3)
+        assert float(another.scaled(2.0, 2)) == 0
+        assert float(model.apply(2.0, 1)) == 6
+    bound = jit(functools.partial(doubled))
+    assert float(pickle.loads(pickle.dumps(bound))(3.0)) == 6

@@ -8,10 +8,12 @@ ones, the settings); a signature seen before runs the compiled program at once.
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from copy import deepcopy
 from functools import update_wrapper
-from operator import is_not
+from operator import attrgetter, is_not
 from types import MethodType
 from typing import Any, Final, Generic, Literal, ParamSpec, TypeVar, overload
 
@@ -139,6 +141,25 @@ class JitFunction(Generic[P, R]):
         # None where there is no shorter way.
         self._flat: dict[tuple[Hashable, ...], xla.Launch | None] = {}
         self._nested: dict[tuple[Hashable, ...], xla.Launch | None] = {}
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickle by name, as functions are, or else the function with what ``jit`` was told."""
+        name: str = getattr(self, "__qualname__", self._name)
+        try:
+            named = attrgetter(name)(sys.modules[self.__module__])
+        except (AttributeError, KeyError):
+            named = None
+        return name if named is self else (JitFunction, (self._fun, self._parameters))
+
+    def __copy__(self) -> JitFunction[P, R]:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction[P, R]:
+        """Copy what the function is bound to, as Python does: a function itself is not copied."""
+        fun = deepcopy(self._fun, memo)
+        if fun is self._fun:
+            return self
+        return JitFunction(fun, attrs.evolve(self._parameters, fun=fun))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         # A call like an earlier one takes 1 us above the execution itself; the usual way takes 8.
