@@ -108,13 +108,13 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
     Args:
         f: takes one slice of ``xs``.
         xs: a tree of arrays whose first axes have one size.
-        batch_size: how many slices to take at once, by vectorising ``f``.
+        batch_size: how many slices to take at once, by vectorising ``f``; 0 for all.
 
     Returns:
         The results, stacked along a new first axis.
 
     Raises:
-        ArgumentError: ``xs`` differ in length, or ``batch_size`` is not positive.
+        ArgumentError: ``xs`` differ in length, or ``batch_size`` is negative.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -131,8 +131,8 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
         _, result = scan(Body(turn, f, "map"), None, xs)
         return result
     batch_size = integer(batch_size, "batch_size of map")
-    if batch_size < 1:
-        raise ArgumentError(f"batch_size of map must be positive, but it is {batch_size}.")
+    if batch_size < 0:
+        raise ArgumentError(f"batch_size of map must not be negative, but it is {batch_size}.")
     leaves, in_tree = tree.flatten(((xs,), {}))
     arrays = as_arrays(leaves, f, in_tree)
     lengths = {x.shape[0] if x.shape else None for x in arrays}
@@ -140,7 +140,8 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
         _, result = scan(Body(turn, f, "map"), None, xs)  # which says what is wrong
         return result
     length = arrays[0].shape[0]
-    batches, rest = divmod(length, batch_size)
+    batch_size = batch_size or length
+    batches, rest = divmod(length, max(batch_size, 1))
     flat = FlatFunction(f, in_tree)
 
     def many(*slices: Array) -> list[Array]:

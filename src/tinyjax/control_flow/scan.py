@@ -503,7 +503,8 @@ def scan(
         xs: a tree of arrays whose first axes have one size; None where there is no input.
         length: the number of turns; needed only where ``xs`` is None.
         reverse: whether to go from the last slice to the first; outputs stay with their slices.
-        unroll: how many turns the compiled loop does at a time; True for all, False for one.
+        unroll: how many turns the compiled loop does at a time; True or 0 for all, False
+            for one.
         checkpoints: how many carries reverse mode keeps at a time, at least one; None for all that
             every turn computes and the derivative needs.
 
@@ -512,7 +513,7 @@ def scan(
 
     Raises:
         ArgumentError: ``xs`` differ in length, or there is neither ``xs`` nor ``length``; or
-            ``unroll`` or ``checkpoints`` is not positive.
+            ``unroll`` is negative, or ``checkpoints`` is not positive.
         CarryTypeError: the carry changes its structure or type; the message says which leaf.
 
     Example:
@@ -584,9 +585,11 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
 def _unrolled(unroll: int | bool, turns: int) -> int:
     if isinstance(unroll, bool):
         return max(turns, 1) if unroll else 1
-    if unroll < 1:
-        raise ArgumentError(f"unroll of scan must be a bool or a positive int, but it is {unroll}.")
-    return min(unroll, max(turns, 1))
+    if unroll < 0:
+        raise ArgumentError(
+            f"unroll of scan must be a bool or an int that is not negative, but it is {unroll}."
+        )
+    return min(unroll or turns, turns) or 1
 
 
 def _pair(f: Callable[..., Any], out_tree: PyTreeDef) -> tuple[PyTreeDef, PyTreeDef]:

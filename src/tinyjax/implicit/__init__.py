@@ -12,11 +12,12 @@ from tinyjax.implicit.linear_operators import custom_linear_solve
 from tinyjax.implicit.linear_systems import linear_solve
 from tinyjax.implicit.minima import minimize
 from tinyjax.implicit.ode import odeint
-from tinyjax.implicit.roots import root
+from tinyjax.implicit.roots import custom_root, root
 
 __all__ = [
     "Info",
     "custom_linear_solve",
+    "custom_root",
     "fixed_point",
     "linear_solve",
     "minimize",

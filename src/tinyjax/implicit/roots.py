@@ -1,13 +1,15 @@
-"""``root``: where a function is zero."""
+"""``root`` and ``custom_root``: where a function is zero."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from tinyjax import numpy
+from tinyjax import numpy, tree
+from tinyjax.api import linearize
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import checked
+from tinyjax.custom_derivatives import closure_convert, custom_derivative, zero_from_primal
 from tinyjax.errors import ArgumentError, ConcretizationError
 from tinyjax.frames import describe_function
 from tinyjax.implicit.information import Info, default_tolerance
@@ -91,6 +93,67 @@ def root(  # noqa: PLR0913
     found, info = newton_root(problem, linear_solver, tol, maxiter)
     x = problem.space.unflatten(found)
     return (x, info) if has_aux else x
+
+
+def custom_root(
+    f: Callable[[Any], Any],
+    initial_guess: Any,
+    solve: Callable[[Callable[[Any], Any], Any], Any],
+    tangent_solve: Callable[[Callable[[Any], Any], Any], Any],
+    has_aux: bool = False,
+) -> Any:
+    """Find a root of a function by a solver of one's own, and differentiate it by the equation.
+
+    The derivative is taken with respect to what ``f`` closes over.
+
+    Args:
+        f: takes a tree of arrays and returns one like it.
+        initial_guess: where the search begins; the root does not depend on it.
+        solve: ``solve(f, initial_guess)`` returns the root; it is not differentiated.
+        tangent_solve: ``tangent_solve(g, y)`` returns the ``x`` with ``g(x) = y``, for a linear
+            ``g``: the derivative of ``f`` at the root. It is linear in ``y``.
+        has_aux: whether ``solve`` returns a pair, of which the second part is not differentiated.
+
+    Returns:
+        What ``solve`` returns.
+
+    Raises:
+        DifferentiationError: when differentiated, if ``tangent_solve`` returns what is not like
+            the root.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import lax
+        >>> def newton(f, x):
+        ...     return lax.fori_loop(0, 30, lambda _, x: x - f(x) / tinyjax.grad(f)(x), x)
+        >>> def sqrt(a):
+        ...     return lax.custom_root(lambda x: x * x - a, 1.0, newton, lambda g, y: y / g(1.0))
+        >>> round(float(sqrt(2.0)), 4), round(float(tinyjax.grad(sqrt)(4.0)), 4)
+        (1.4142, 0.25)
+    """
+    equations, closed_over = closure_convert(f, initial_guess)
+
+    @custom_derivative
+    def solution(guess: Any, *consts: Array) -> tuple[Any, Any]:
+        found = solve(lambda x: equations(x, *consts), guess)
+        return found if has_aux else (found, ())
+
+    @solution.defderivative
+    def rule(guess: Any, *consts: Array) -> tuple[tuple[Any, Any], Callable[..., tuple[Any, Any]]]:
+        x, aux = solution(guess, *consts)
+        _, slope = linearize(lambda x: equations(x, *consts), x)
+        _, change = linearize(lambda *cs: equations(x, *cs), *consts)
+
+        def tangent_map(of_guess: Any, *of_consts: Any) -> tuple[Any, Any]:
+            if not of_consts:
+                return zero_from_primal(x, True), zero_from_primal(aux, True)
+            moved = tree.map(numpy.negative, change(*of_consts))
+            return tangent_solve(slope, moved), zero_from_primal(aux, True)
+
+        return (x, aux), tangent_map
+
+    x, aux = solution(initial_guess, *closed_over)
+    return (x, aux) if has_aux else x
 
 
 def check_maxiter(name: str, maxiter: int | None) -> None:

@@ -15,12 +15,13 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tinyjax import dtypes, tree
+from tinyjax.api import vmap
 from tinyjax.control_flow import associative_scan, cond, fori_loop, scan, switch, while_loop
 from tinyjax.control_flow import map_ as map
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import integer, integers, listed
-from tinyjax.core.jaxpr import Lit
+from tinyjax.core.jaxpr import Jaxpr, Lit
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1
@@ -83,15 +84,18 @@ from tinyjax.primitives.stop_gradient import stop_gradient_p
 
 if TYPE_CHECKING:
     from tinyjax.implicit import custom_linear_solve as custom_linear_solve
+    from tinyjax.implicit import custom_root as custom_root
     from tinyjax.lax import linalg as linalg
 
 P = TypeVar("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
     # not many programs use these
-    __getattr__ = loader(__name__, {"linalg": "", "custom_linear_solve": "tinyjax.implicit"})
+    _LATER = dict.fromkeys(("custom_linear_solve", "custom_root"), "tinyjax.implicit")
+    __getattr__ = loader(__name__, {"linalg": "", **_LATER})
 
 
 class Unary(Protocol):
@@ -912,7 +916,24 @@ def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> _rd.ArgParams:
 
 
 def _operation(name: str, computation: Callable[[Any, Any], Any], dtype: DType) -> Primitive[Any]:
-    """The primitive that a function of two scalars applies to them."""
+    """The primitive that a function of two scalars applies to them.
+
+    Raises:
+        ArgumentError: it does something else.
+    """
+    found, jaxpr = _only_operation(computation, dtype)
+    if found is None:
+        raise ArgumentError(
+            f"{name} takes one operation on two scalars, such as lax.add, lax.mul, lax.max or "
+            f"lax.min, but got a function that computes\n{jaxpr}\nWrite a loop for others."
+        )
+    return found
+
+
+def _only_operation(
+    computation: Callable[[Any, Any], Any], dtype: DType
+) -> tuple[Primitive[Any] | None, Jaxpr]:
+    """The primitive that a function of two scalars consists in, if it does, and its program."""
     scalar = ShapedArray((), dtype)
     staged = stage(lambda x, y: [as_array(computation(x, y))], (scalar, scalar))
     jaxpr = staged.jaxpr
@@ -921,11 +942,8 @@ def _operation(name: str, computation: Callable[[Any, Any], Any], dtype: DType) 
         (out,) = jaxpr.outs
         plain = all(not isinstance(x, Lit) for x in eqn.inputs)
         if plain and set(eqn.inputs) == set(jaxpr.in_binders) and (out,) == eqn.out_binders:
-            return eqn.primitive
-    raise ArgumentError(
-        f"{name} takes one operation on two scalars, such as lax.add, lax.mul, lax.max or lax.min, "
-        f"but got a function that computes\n{jaxpr}\nWrite a loop for others."
-    )
+            return eqn.primitive, jaxpr
+    return None, jaxpr
 
 
 _REDUCTIONS: dict[Primitive[NoParams], Primitive[_bc.ReduceParams]] = {
@@ -945,17 +963,19 @@ def reduce(
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
 ) -> Any:
-    """Reduce arrays over axes by an operation on two elements.
+    """Reduce arrays of one shape over axes by a function of two elements.
 
     Args:
-        operands: arrays in any containers, each reduced by itself.
-        init_values: scalars in the same containers, where each reduction starts.
-        computation: one of the operations ``add``, ``mul``, ``max``, ``min`` and the bitwise ones,
-            or a function that does nothing else.
-        dimensions: the axes; over none, the operand is returned as it is.
+        operands: arrays in any containers.
+        init_values: scalars in the same containers, where the reduction starts.
+        computation: takes two trees of scalars like the operands and returns one; associative. One
+            that is ``add``, ``mul``, ``max``, ``min`` or bitwise is one operation; any other is
+            mapped over pairs of neighbours again and again.
+        dimensions: the axes; over none, the operands are returned as they are.
 
     Raises:
-        ArgumentError: the computation is another one.
+        ShapeError: the operands differ in shape.
+        TreeMismatchError: ``init_values``, or what the computation returns, has another structure.
         AxisError: an axis is out of range.
 
     Example:
@@ -964,23 +984,83 @@ def reduce(
         >>> lax.reduce(jnp.array([[1, 2], [3, 4]]), 0, lax.add, (1,))
         Array([3, 7], dtype=int32)
     """
+    leaves, treedef = tree.flatten(operands)
+    starts = treedef.flatten_up_to(init_values, "init_values")
+    pairs = [
+        _one_dtype("reduce", (as_array(x), as_array(start)))
+        for x, start in zip(leaves, starts, strict=True)
+    ]
+    axes = _axes_of("reduce", pairs[0][0], dimensions)
+    if not axes:
+        return treedef.unflatten(x for x, _ in pairs)
+    if treedef is tree.LEAF:
+        ((x, start),) = pairs
+        operation, _ = _only_operation(computation, x.dtype)
+        if operation in _REDUCTIONS:
+            out = bind1(_REDUCTIONS[operation], (x,), _bc.ReduceParams(axes))
+            return bind1(operation, _pair("reduce", start, out), NO_PARAMS)
+    return _fold(computation, treedef, pairs, axes)
 
-    def one(operand: Any, initial: Any) -> Array:
-        x, start = _one_dtype("reduce", (as_array(operand), as_array(initial)))
-        operation = _operation("reduce", computation, x.dtype)
-        found = _REDUCTIONS.get(operation)
-        if found is None:
-            raise ArgumentError(
-                f"reduce does not know how to reduce by {operation}; it knows "
-                f"{', '.join(p.name for p in _REDUCTIONS)}."
-            )
-        axes = _axes_of("reduce", x, dimensions)
-        if not axes:
-            return x
-        out = bind1(found, (x,), _bc.ReduceParams(axes))
-        return bind1(operation, _pair("reduce", start, out), NO_PARAMS)
 
-    return tree.map(one, operands, init_values)
+def _fold(
+    computation: Callable[[Any, Any], Any],
+    treedef: tree.PyTreeDef,
+    pairs: Sequence[Sequence[Array]],
+    axes: tuple[int, ...],
+) -> Any:
+    """Reduce by any associative function: of neighbours, until one element is left."""
+    first = pairs[0][0]
+    for x, _ in pairs:
+        if x.shape != first.shape:
+            raise ShapeError(f"reduce takes operands of one shape, but got {first.aval}, {x.aval}.")
+    rest = [i for i in range(first.ndim) if i not in axes]
+    shape = [first.shape[i] for i in rest]
+    count = prod([first.shape[i] for i in axes])
+    lines = [reshape(transpose(x, (*axes, *rest)), (count, prod(shape))) for x, _ in pairs]
+
+    def both(xs: Sequence[Array], ys: Sequence[Array]) -> list[Array]:
+        found = computation(treedef.unflatten(xs), treedef.unflatten(ys))
+        return [as_array(x) for x in treedef.flatten_up_to(found, "result of computation")]
+
+    join = vmap(vmap(both))
+    while count > 1:
+        even = count - count % 2
+        joined = join([x[0:even:2] for x in lines], [x[1:even:2] for x in lines])
+        lines = [concatenate([x, y[even:]], 0) for x, y in zip(joined, lines, strict=True)]
+        count = lines[0].shape[0]
+    found = [broadcast(start, (1, prod(shape))) for _, start in pairs]
+    if count:
+        found = join(found, lines)
+    return treedef.unflatten(reshape(x, shape) for x in found)
+
+
+def platform_dependent(
+    *args: Any,
+    default: Callable[..., R] | None = None,
+    **per_platform: Callable[..., R],
+) -> R:
+    """Call the function that is for the platform on which programs run: "cpu".
+
+    Args:
+        args: what it is called with.
+        default: the function for platforms that are not named.
+        per_platform: functions by the names of platforms.
+
+    Raises:
+        ArgumentError: there is neither one for "cpu" nor a default.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.platform_dependent(2, cpu=lambda x: x + 1, tpu=lambda x: x - 1)
+        3
+    """
+    chosen = per_platform.get("cpu", default)
+    if chosen is None:
+        raise ArgumentError(
+            f"platform_dependent has functions for {', '.join(per_platform) or 'no platform'}, but "
+            "none for 'cpu' and no default."
+        )
+    return chosen(*args)
 
 
 _WINDOW_REDUCTIONS: dict[Primitive[NoParams], Primitive[_wi.WindowParams]] = {
@@ -1457,6 +1537,7 @@ __all__ = [
     "nextafter",
     "pad",
     "padtype_to_pads",
+    "platform_dependent",
     "pmax",
     "pmean",
     "pmin",

@@ -1,0 +1,135 @@
+"""Options and functions of lax that JAX has, held against the installed jax."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jaxnp
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import lax
+from tinyjax.errors import ArgumentError, ShapeError
+
+X = np.arange(1, 31, dtype=np.float32).reshape(2, 3, 5) % 7
+N = np.arange(30, dtype=np.int32).reshape(2, 3, 5)
+
+
+@pytest.mark.parametrize("length", [0, 1, 5])
+def test_loops_unrolled_whole(length: int) -> None:
+    xs = X.ravel()[:length]
+    for unroll in (0, True, 2):
+        ours = tinyjax.jit(
+            lambda xs, n=unroll: lax.scan(lambda c, x: (c + x, c), 0.0, xs, unroll=n)
+        )
+        total, partial = ours(xs)
+        expected = jax.lax.scan(lambda c, x: (c + x, c), 0.0, xs, unroll=unroll)
+        np.testing.assert_allclose(total, expected[0])
+        np.testing.assert_allclose(partial, expected[1])
+    for size in (0, 2):
+        found = lax.map(lambda x: 2 * x, xs, batch_size=size)
+        np.testing.assert_allclose(found, 2 * xs)
+    with pytest.raises(ArgumentError, match="unroll of scan"):
+        lax.scan(lambda c, x: (c, x), 0.0, xs, unroll=-1)
+    with pytest.raises(ArgumentError, match="batch_size of map"):
+        lax.map(lambda x: x, xs, batch_size=-1)
+
+
+def argmax(a: Any, b: Any) -> Any:
+    """The greater value with its index: of two operands at once."""
+    larger = a[0] > b[0]
+    return larger * a[0] + (1 - larger) * b[0], larger * a[1] + (1 - larger) * b[1]
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 2), (0, 1, 2), ()])
+def test_reductions_of_several_operands(axes: tuple[int, ...]) -> None:
+    inits = (np.float32(-9), np.int32(-1))
+    ours = lax.reduce((X, N), inits, argmax, axes)
+    theirs = jax.lax.reduce((X, N), inits, argmax, axes)
+    compiled = tinyjax.jit(lambda x, n: lax.reduce((x, n), inits, argmax, axes))(X, N)
+    np.testing.assert_array_equal(ours[0], theirs[0])
+    for a, b in zip(ours, compiled, strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert a.shape == theirs[0].shape
+    assert [x.dtype for x in ours] == [x.dtype for x in theirs]
+
+
+def test_reductions_by_any_function() -> None:
+    def log_add(x: Any, y: Any) -> Any:
+        return jnp.logaddexp(x, y)
+
+    found = lax.reduce(X, np.float32(-np.inf), log_add, (1,))
+    np.testing.assert_allclose(found, np.logaddexp.reduce(X, 1), rtol=1e-5)
+    slope = tinyjax.grad(lambda x: lax.reduce(x, np.float32(-np.inf), log_add, (0, 1, 2)))(X)
+    np.testing.assert_allclose(slope, tinyjax.nn.softmax(X.ravel()).reshape(X.shape), rtol=1e-5)
+    empty = lax.reduce(np.zeros((0, 2), np.float32), np.float32(3), log_add, (0,))
+    np.testing.assert_array_equal(empty, [3.0, 3.0])
+    with pytest.raises(ShapeError, match="operands of one shape"):
+        lax.reduce((X, N[0]), (0.0, 0), argmax, (0,))
+
+
+def test_functions_by_platform() -> None:
+    for lib in (lax, jax.lax):
+        assert float(lib.platform_dependent(2.0, cpu=lambda x: x + 1, tpu=lambda x: x)) == 3.0
+        assert float(lib.platform_dependent(2.0, default=lambda x: x * 5)) == 10.0
+    with pytest.raises(ArgumentError, match="for tpu, but none for 'cpu'"):
+        lax.platform_dependent(1.0, tpu=lambda x: x)
+
+
+def newton(lib: Any) -> Any:
+    def solve(f: Any, x: Any) -> Any:
+        def step(_: Any, x: Any) -> Any:
+            value = f(x)
+            return x - lib.numpy.linalg.solve(lib.jacfwd(f)(x), value)
+
+        return lib.lax.fori_loop(0, 12, step, x), {"f": lib.numpy.sum(f(x))}
+
+    return solve
+
+
+def same(ours: Any, theirs: Any) -> None:
+    np.testing.assert_allclose(ours, np.asarray(theirs), rtol=1e-4)
+
+
+def test_roots_by_a_solver_of_ones_own() -> None:
+    def roots(lib: Any, a: Any) -> Any:
+        def equation(x: Any) -> Any:
+            return x**3 + 0.1 * lib.numpy.roll(x, 1) - a
+
+        def tangent_solve(g: Any, y: Any) -> Any:
+            return lib.numpy.linalg.solve(lib.jacobian(g)(y), y)
+
+        guess = lib.numpy.ones(3)
+        x, aux = lib.lax.custom_root(equation, guess, newton(lib), tangent_solve, has_aux=True)
+        return x, aux["f"]
+
+    a = np.array([2.0, 3.0, 4.0], np.float32)
+    t = np.array([1.0, -1.0, 0.5], np.float32)
+    same(roots(tinyjax, a)[0], roots(jax, a)[0])
+
+    def loss(lib: Any) -> Callable[[Any], Any]:
+        return lambda a: lib.numpy.sum(roots(lib, a)[0] * t)
+
+    same(tinyjax.grad(loss(tinyjax))(a), jax.grad(loss(jax))(a))
+    same(tinyjax.jit(tinyjax.grad(loss(tinyjax)))(a), jax.grad(loss(jax))(a))
+    same(
+        tinyjax.jvp(lambda a: roots(tinyjax, a)[0], (a,), (t,))[1],
+        jax.jvp(lambda a: roots(jax, a)[0], (a,), (t,))[1],
+    )
+    rows = np.stack([a, 2 * a])
+    same(tinyjax.vmap(loss(tinyjax))(rows), jax.vmap(loss(jax))(rows))
+    second = tinyjax.hessian(loss(tinyjax))(a)
+    same(second, jax.hessian(loss(jax))(a))
+
+
+def test_a_root_that_depends_on_nothing() -> None:
+    def solve(f: Any, x: Any) -> Any:
+        return x * 0 + jaxnp.sqrt(2.0).item()
+
+    def root(guess: Any) -> Any:
+        return lax.custom_root(lambda x: x * x - 2, guess, solve, lambda g, y: y / g(1.0))
+
+    assert float(root(1.0)) == pytest.approx(2**0.5)
+    assert float(tinyjax.grad(root)(1.0)) == 0.0
