@@ -1,0 +1,223 @@
+"""The table of JAX's public names: ``python -m jax_api`` in ``tests/`` writes docs/jax_api.md.
+
+What is there is found by looking; how it differs and why it is missing is said here.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import attrs
+
+import tinyjax
+from tinyjax.absent import ABSENT, DEVICES, INTERNALS
+
+DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "jax_api.md"
+
+MODULES: Final = (
+    "",
+    "ad_checkpoint",
+    "core",
+    "custom_batching",
+    "custom_derivatives",
+    "debug",
+    "dlpack",
+    "dtypes",
+    "errors",
+    "export",
+    "extend.core",
+    "flatten_util",
+    "lax",
+    "lax.linalg",
+    "nn",
+    "nn.initializers",
+    "numpy",
+    "numpy.linalg",
+    "ops",
+    "random",
+    "scipy.linalg",
+    "scipy.special",
+    "scipy.stats",
+    "sharding",
+    "stages",
+    "test_util",
+    "tree",
+    "tree_util",
+    "typing",
+)
+
+FIXED: Final = "of no effect: products are computed in the full precision of their dtype"
+NO_EFFECT: Final = "of no effect: equations bear the user's line"
+
+#: How a name that is there differs, by its path.
+DIFFERS: Final = {
+    "Device": "a record; there is one device, the CPU",
+    "default_matmul_precision": FIXED,
+    "default_prng_impl": "threefry2x32 only",
+    "devices": "one, the CPU",
+    "effects_barrier": "returns at once: programs return when their callbacks are done",
+    "enable_x64": "chooses defaults; 64-bit types exist outside of it too",
+    "explain_cache_misses": "tells the logger `tinyjax`",
+    "jit": "has `control_flow=`; takes no shardings, backends or options of XLA",
+    "log_compiles": "tells the logger `tinyjax`",
+    "make_jaxpr": "arrays closed over come first among the parameters; other text",
+    "named_call": NO_EFFECT,
+    "named_scope": NO_EFFECT,
+    "numpy_dtype_promotion": "'standard' only",
+    "numpy_rank_promotion": "'allow' only",
+    "vmap": "has `chunk_size=`; takes no `spmd_axis_name`",
+    "disable_jit": "loops of `lax` stay programs",
+    "core.Tracer": "made by its trace alone",
+    "core.eval_jaxpr": "`eval_jaxpr(jaxpr, [*consts, *args])`",
+    "custom_batching.custom_vmap": "also `tinyjax.custom_batch`",
+    "dlpack.from_dlpack": "copies, since the owner may write to the data",
+    "dtypes.canonicalize_dtype": "leaves 64-bit types as they are",
+    "extend.core.Primitive": "has a class of parameters and rules; `bind` returns a list",
+    "stages.Lowered": "`as_text` knows StableHLO only; no `compiler_ir`",
+    "lax.Precision": FIXED,
+    "random.PRNGKey": "keys are raw",
+    "random.key": "keys are raw",
+}
+
+TYPED: Final = "keys are raw"
+SIZES: Final = "shapes are known when a program is staged"
+ARRAYS: Final = "not yet: an array function"
+SPECIAL: Final = "not yet: a special function"
+NARROW: Final = "dtypes below 8 bits are not planned"
+TEXT: Final = "NumPy's function works on arrays"
+BY_OBJECT: Final = "primitives are known by their names: an equation's `primitive`"
+
+#: Why a name is missing, by its path: the first pattern that fits.
+MISSING: Final[Sequence[tuple[str, str]]] = (
+    (r"ad_checkpoint\..*", "policies are those of `checkpoint_policies`"),
+    (r"core\.ensure_compile_time_eval", "it is `tinyjax.ensure_compile_time_eval`"),
+    (r"core\.(max|min)_dim", SIZES),
+    (r"(core|extend\.core)\..*", INTERNALS),
+    (r".*_p", BY_OBJECT),
+    (r"debug\.log", "`debug.print` writes, and `debug.callback` calls any logger"),
+    (r"debug\..*Effect", INTERNALS),
+    (r"debug\..*", DEVICES),
+    (r"dtypes\..*|errors\.KeyReuseError", TYPED),
+    (r"errors\.InconclusiveDimensionOperation", SIZES),
+    (r"export\.default_export_platform", "programs are exported for the CPU"),
+    (r"export\.(.*calling_convention_version|DisabledSafetyCheck)", "the format is tinyjax's own"),
+    (r"export\..*", SIZES),
+    (r"sharding\..*", DEVICES),
+    (r"lax\.(after_all|create_token)", "order is kept by ordered callbacks, without tokens"),
+    (r"lax\.(pbroadcast|pcast|precv|psend|ragged_all_to_all|with_sharding_constraint)", DEVICES),
+    (r"lax\.(AccuracyMode|Tolerance|DotAlgorithm.*|PrecisionLike)", FIXED.partition(": ")[2]),
+    (r"lax\.(composite|dce_sink|optimization_barrier|RandomAlgorithm|rng_.*)", INTERNALS),
+    (r"lax\.shape_as_value", SIZES),
+    (r"lax\.linalg\.(.*Implementation|SvdAlgorithm|qdwh)", "LAPACK has one way for each"),
+    (r"lax\.(bessel.*|betainc|igamma.*|random_gamma_grad)", SPECIAL),
+    (r"nn\.(scaled_.*|get_scaled.*)", NARROW),
+    (r"numpy\.(u?int[124]|float[46]_.*|float8_e3m4|float8_e4m3|float8_e8m0fnu)", NARROW),
+    (r"numpy\.(object_|character|flexible|ufunc|frompyfunc)", "elements are numbers or bools"),
+    (r"numpy\.(from(buffer|file|iter|string)|load|save|savez)", "NumPy's function and `asarray`"),
+    (r"numpy\.(.*printoptions|array_(repr|str)|iterable|ComplexWarning)", TEXT),
+    (r"numpy\.(complex_|float_|int_|uint)", "old names, which NumPy has given up"),
+    (r"random\.(key_.*)", TYPED),
+    (r"random\..*", "not yet: a distribution"),
+    (r"scipy\.special\..*", SPECIAL),
+    (r"(lax|nn|numpy|scipy)\..*", ARRAYS),
+)
+
+
+@attrs.frozen
+class Entry:
+    """A public name of JAX: whether it is there, and what is to be said of it."""
+
+    module: str
+    name: str
+    is_there: bool
+    note: str
+
+    @property
+    def path(self) -> str:
+        return f"{self.module}.{self.name}" if self.module else self.name
+
+
+def _why(path: str) -> str:
+    if path in ABSENT:
+        return ABSENT[path]
+    return next((why for pattern, why in MISSING if re.fullmatch(pattern, path)), "")
+
+
+def _names(module: str) -> Iterator[str]:
+    theirs: Any = import_module(f"jax.{module}" if module else "jax")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in dir(theirs):
+            is_module = bool(module) and isinstance(getattr(theirs, name), ModuleType)
+            if not name.startswith("_") and not is_module:
+                yield name
+
+
+def entries() -> list[Entry]:
+    """Every public name of JAX's modules."""
+    found = []
+    for module in MODULES:
+        ours: Any = import_module(f"tinyjax.{module}") if module else tinyjax
+        for name in _names(module):
+            path = f"{module}.{name}" if module else name
+            is_there = name in dir(tinyjax) if not module else hasattr(ours, name)
+            note = DIFFERS.get(path, "") if is_there else _why(path)
+            found.append(Entry(module, name, is_there, note))
+    return found
+
+
+HEAD: Final = """# JAX's public names
+
+What of JAX's public names tinyjax has, module by module: what is there, what is there and differs,
+and what is missing, and why. Made by `tests/jax_api.py`, and held by a test against the installed
+jax. [Differences](differences.md) are listed call by call elsewhere.
+
+"""
+
+
+def text() -> str:
+    """The document."""
+    rows = entries()
+    parts = [HEAD, _summary(rows)]
+    for module in MODULES:
+        own = [entry for entry in rows if entry.module == module]
+        parts.append(_section(module, own))
+    return "".join(parts)
+
+
+def _summary(rows: Sequence[Entry]) -> str:
+    lines = ["| module | names | have | differ | missing |\n|---|---|---|---|---|\n"]
+    for module in MODULES:
+        own = [entry for entry in rows if entry.module == module]
+        there = [entry for entry in own if entry.is_there]
+        differ = sum(bool(entry.note) for entry in there)
+        title = f"jax.{module}" if module else "jax"
+        lines.append(
+            f"| `{title}` | {len(own)} | {len(there) - differ} | {differ} | "
+            f"{len(own) - len(there)} |\n"
+        )
+    return "".join(lines)
+
+
+def _section(module: str, rows: Sequence[Entry]) -> str:
+    title = f"jax.{module}" if module else "jax"
+    same = ", ".join(f"`{e.name}`" for e in rows if e.is_there and not e.note)
+    lines = [f"\n## {title}\n\n", f"Have: {same or 'none'}.\n"]
+    for is_there, heading in ((True, "differs | how"), (False, "missing | why")):
+        notes = {e.note: None for e in rows if e.is_there is is_there and e.note}
+        if notes:
+            lines.append(f"\n| {heading} |\n|---|---|\n")
+        for note in notes:
+            names = ", ".join(
+                f"`{e.name}`" for e in rows if e.is_there is is_there and e.note == note
+            )
+            lines.append(f"| {names} | {note} |\n")
+    return "".join(lines)
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(text())
