@@ -1,4 +1,4 @@
-"""Simplifications of jaxprs: dead code, common subexpressions, literals.
+"""Simplifications of jaxprs: common subexpressions, literals.
 
 Each takes a jaxpr and returns an equivalent one. They look inside no equation's parameters: XLA
 simplifies what it compiles, and these serve programs that are read, stored or interpreted.
