@@ -247,6 +247,9 @@ registry: dict[str, Primitive[Any]] = {}
 class Primitive(Generic[P]):
     """An operation that transformations interpret, compared by identity.
 
+    Its jvp and transpose rules are asked only where not every tangent, or cotangent, is known to be
+    zero; of a primitive with one result the cotangent is there.
+
     Attributes:
         name: what a jaxpr prints.
         params: the attrs class of its parameters.

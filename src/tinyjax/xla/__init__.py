@@ -35,27 +35,18 @@ if TYPE_CHECKING:
     from tinyjax.xla.modules import from_portable as from_portable
     from tinyjax.xla.modules import to_portable as to_portable
 
-_HOMES: Final = {
-    "to_device": "backend",
-    "DiskCacheInfo": "disk_cache",
-    "disk_cache_clear": "disk_cache",
-    "disk_cache_info": "disk_cache",
-    "Launch": "dispatch",
-    "call_key": "dispatch",
-    "launch_arrays": "dispatch",
-    "launch_mixed": "dispatch",
-    "register_nodes": "dispatch",
-    "CacheInfo": "executable",
-    "Executable": "executable",
-    "cache_clear": "executable",
-    "cache_info": "executable",
-    "executable_for": "executable",
-    "is_compiled": "executable",
-    "match_donations": "executable",
-    "lowered": "lowering",
-    "from_portable": "modules",
-    "to_portable": "modules",
+#: What each part defines.
+_PARTS: Final = {
+    "backend": "to_device",
+    "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info",
+    "dispatch": "Launch call_key launch_arrays launch_mixed register_nodes",
+    "executable": (
+        "CacheInfo Executable cache_clear cache_info executable_for is_compiled match_donations"
+    ),
+    "lowering": "lowered",
+    "modules": "from_portable to_portable",
 }
+_HOMES: Final = {name: part for part, names in _PARTS.items() for name in names.split()}
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
