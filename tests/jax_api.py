@@ -28,6 +28,8 @@ MODULES: Final = (
     "dlpack",
     "dtypes",
     "errors",
+    "example_libraries.optimizers",
+    "experimental",
     "export",
     "extend.core",
     "flatten_util",
@@ -96,6 +98,8 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"ad_checkpoint\..*", "policies are those of `checkpoint_policies`"),
     (r"core\.ensure_compile_time_eval", "it is `tinyjax.ensure_compile_time_eval`"),
     (r"core\.(max|min)_dim", SIZES),
+    (r"example_libraries\.optimizers\.(.*pack_optimizer_state|JoinPoint)", "states are trees"),
+    (r"experimental\..*", INTERNALS),
     (r"(core|extend\.core)\..*", INTERNALS),
     (r".*_p", BY_OBJECT),
     (r"debug\.log", "`debug.print` writes, and `debug.callback` calls any logger"),
@@ -152,14 +156,22 @@ def _names(module: str) -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in dir(theirs):
-            is_module = bool(module) and isinstance(getattr(theirs, name), ModuleType)
-            if not name.startswith("_") and not is_module:
+            # which modules jax has depends on what has been imported
+            is_module = isinstance(getattr(theirs, name), ModuleType)
+            is_known = not module and (name in ABSENT or name in tinyjax.__all__)
+            is_own = (
+                not module.startswith("example_libraries.")
+                or getattr(getattr(theirs, name), "__module__", None) == theirs.__name__
+            )  # that module has what it imports for itself by public names
+            if not name.startswith("_") and is_own and (is_known or not is_module):
                 yield name
 
 
 def entries() -> list[Entry]:
     """Every public name of JAX's modules."""
     found = []
+    for module in filter(None, MODULES):  # which jax then has as attributes
+        import_module(f"jax.{module}")
     for module in MODULES:
         ours: Any = import_module(f"tinyjax.{module}") if module else tinyjax
         for name in _names(module):

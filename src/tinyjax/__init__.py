@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from tinyjax import custom_derivatives as custom_derivatives
     from tinyjax import debug as debug
     from tinyjax import dlpack as dlpack
+    from tinyjax import example_libraries as example_libraries
+    from tinyjax import experimental as experimental
     from tinyjax import export as export
     from tinyjax import extend as extend
     from tinyjax import flatten_util as flatten_util
@@ -146,6 +148,8 @@ _ROOMS: Final = frozenset(
         "custom_derivatives",
         "debug",
         "dlpack",
+        "example_libraries",
+        "experimental",
         "export",
         "extend",
         "flatten_util",
@@ -259,6 +263,8 @@ __all__ = [
     "error_if",
     "errors",
     "eval_shape",
+    "example_libraries",
+    "experimental",
     "explain_cache_misses",
     "export",
     "extend",

@@ -51,7 +51,6 @@ ABSENT: Final[dict[str, str]] = {
     "debug_key_reuse": "keys are raw",
     "ds": "it is for kernels of Pallas",
     "enable_custom_prng": "keys are raw",
-    "experimental": "what is in it stands elsewhere or is not planned",
     "ffi": "foreign functions are called by pure_callback",
     "image": "resizing of images is not planned",
     "jax2tf_associative_scan_reductions": "there is no jax2tf",

@@ -413,6 +413,8 @@ def jit(
     donate_argnums: int | Sequence[int] = ...,
     donate_argnames: str | Sequence[str] = ...,
     control_flow: ControlFlow = ...,
+    inline: bool = ...,
+    keep_unused: bool = ...,
 ) -> JitFunction[P, R]: ...
 @overload
 def jit(
@@ -422,6 +424,8 @@ def jit(
     donate_argnums: int | Sequence[int] = ...,
     donate_argnames: str | Sequence[str] = ...,
     control_flow: ControlFlow = ...,
+    inline: bool = ...,
+    keep_unused: bool = ...,
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 @checked
 def jit(
@@ -432,6 +436,8 @@ def jit(
     donate_argnums: int | Sequence[int] = (),
     donate_argnames: str | Sequence[str] = (),
     control_flow: ControlFlow = "python",
+    inline: bool = False,
+    keep_unused: bool = False,
 ) -> JitFunction[P, R] | Callable[[Callable[P, R]], JitFunction[P, R]]:
     """Compile a function with XLA.
 
@@ -451,6 +457,8 @@ def jit(
         control_flow: "source" reads the function, and the functions that it calls, so that their
             ``if``, ``while`` and ``for`` may depend on traced values: they become ``cond``,
             ``while_loop`` and ``scan`` (``tinyjax.source.stage``).
+        inline: of no effect: XLA decides what is written where it is called.
+        keep_unused: likewise: parameters that are not used stay.
 
     Returns:
         A function of the same signature, with ``lower(*args)`` to look at the program.
@@ -482,6 +490,8 @@ def jit(
                 donate_argnums=donate_argnums,
                 donate_argnames=donate_argnames,
                 control_flow=control_flow,
+                inline=inline,
+                keep_unused=keep_unused,
             )
 
         return decorate

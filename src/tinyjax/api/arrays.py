@@ -6,24 +6,40 @@ from typing import Any, TypeVar
 
 from tinyjax import tree, xla
 from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.core.devices import CPU, ON_CPU, Device, SingleDeviceSharding
+from tinyjax.errors import ArgumentError
 
 T = TypeVar("T")
 
 
-def device_put(x: T) -> T:
+def device_put(
+    x: T,
+    device: Device | SingleDeviceSharding | None = None,
+    *,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> T:
     """Return a tree with its leaves as arrays whose data is on the device.
 
     Args:
         x: a tree of arrays, NumPy arrays or numbers; NumPy data is copied.
+        device: the device; there is one.
+        donate: of no effect: on one device nothing is moved.
+        may_alias: likewise.
 
     Returns:
         The same tree with every leaf an ``Array``.
+
+    Raises:
+        ArgumentError: it is another device.
 
     Example:
         >>> import numpy as np, tinyjax
         >>> tinyjax.device_put({"x": np.arange(3)})
         {'x': Array([0, 1, 2], dtype=int64)}
     """
+    if device not in (None, CPU, ON_CPU):
+        raise ArgumentError(f"there is one device, {CPU!r}, but got {device!r}.")
 
     def put(leaf: Any) -> Array:
         array = as_array(leaf)

@@ -1,0 +1,1 @@
+"""Small libraries for examples, by the names of ``jax.example_libraries``."""

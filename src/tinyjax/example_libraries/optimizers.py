@@ -1,0 +1,311 @@
+"""Optimizers of trees of parameters, by the names of ``jax.example_libraries.optimizers``.
+
+An optimizer is a triple: ``init(params) -> state``, ``update(i, gradient, state) -> state`` and
+``get_params(state) -> params``. A step size is a number, or a function of the step ``i``.
+
+Example:
+    >>> import tinyjax, tinyjax.numpy as jnp
+    >>> from tinyjax.example_libraries import optimizers
+    >>> init, update, get_params = optimizers.adam(0.1)
+    >>> state = init({"x": jnp.array(3.0)})
+    >>> for i in range(200):
+    ...     gradient = tinyjax.grad(lambda p: (p["x"] - 1) ** 2)(get_params(state))
+    ...     state = update(i, gradient, state)
+    >>> round(float(get_params(state)["x"]), 2)
+    1.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce, wraps
+from typing import Any, NamedTuple, ParamSpec, TypeAlias
+
+import attrs
+
+from tinyjax import numpy as jnp
+from tinyjax import tree
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.errors import ArgumentError
+from tinyjax.tree import PyTree, PyTreeDef
+
+P = ParamSpec("P")
+Schedule: TypeAlias = Callable[[Any], Any]
+#: A step, a gradient, an array of parameters and what is kept of the steps before: the new ones.
+Update: TypeAlias = Callable[..., tuple[Array, ...]]
+
+__all__ = [
+    "Optimizer",
+    "OptimizerState",
+    "adagrad",
+    "adam",
+    "adamax",
+    "clip_grads",
+    "constant",
+    "exponential_decay",
+    "inverse_time_decay",
+    "l2_norm",
+    "make_schedule",
+    "momentum",
+    "nesterov",
+    "optimizer",
+    "piecewise_constant",
+    "polynomial_decay",
+    "rmsprop",
+    "rmsprop_momentum",
+    "sgd",
+    "sm3",
+]
+
+
+@attrs.frozen
+class OptimizerState:
+    """The state of each array of parameters, and the structure of the parameters."""
+
+    states: list[PyTree]
+    treedef: PyTreeDef
+
+
+tree.register_dataclass(OptimizerState, ["states"], ["treedef"])
+
+
+class Optimizer(NamedTuple):
+    """What an optimizer consists of."""
+
+    init_fn: Callable[[PyTree], Any]
+    update_fn: Callable[[Any, PyTree, Any], Any]
+    params_fn: Callable[[Any], PyTree]
+
+
+def optimizer(
+    opt_maker: Callable[P, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]],
+) -> Callable[P, Optimizer]:
+    """Make an optimizer of single arrays one of trees. A decorator.
+
+    Args:
+        opt_maker: returns a triple of functions for an array.
+    """
+
+    @wraps(opt_maker)
+    def made(*args: P.args, **kwargs: P.kwargs) -> Optimizer:
+        init, update, get_params = opt_maker(*args, **kwargs)
+
+        def tree_init(params: PyTree) -> OptimizerState:
+            leaves, treedef = tree.flatten(params)
+            return OptimizerState([init(x) for x in leaves], treedef)
+
+        def tree_update(i: Any, gradient: PyTree, state: OptimizerState) -> OptimizerState:
+            gradients = state.treedef.flatten_up_to(gradient, "gradient")
+            pairs = zip(gradients, state.states, strict=True)
+            return OptimizerState([update(i, g, s) for g, s in pairs], state.treedef)
+
+        def tree_get_params(state: OptimizerState) -> PyTree:
+            return state.treedef.unflatten(map(get_params, state.states))
+
+        return Optimizer(tree_init, tree_update, tree_get_params)
+
+    return made
+
+
+@optimizer
+def _keeping(
+    moments: int, update: Update
+) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """An optimizer that keeps so many arrays beside each array of parameters."""
+
+    def init(x: Array) -> tuple[Array, ...]:
+        return (jnp.asarray(x), *[jnp.zeros_like(x) for _ in range(moments)])
+
+    return init, lambda i, g, state: update(i, g, *state), lambda state: state[0]
+
+
+def sgd(step_size: float | Schedule) -> Optimizer:
+    """Gradient descent."""
+    size = make_schedule(step_size)
+    return _keeping(0, lambda i, g, x: (x - size(i) * g,))
+
+
+def momentum(step_size: float | Schedule, mass: float) -> Optimizer:
+    """Gradient descent with momentum."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Array, x: Array, velocity: Array) -> tuple[Array, ...]:
+        velocity = mass * velocity + g
+        return x - size(i) * velocity, velocity
+
+    return _keeping(1, update)
+
+
+def nesterov(step_size: float | Schedule, mass: float) -> Optimizer:
+    """Gradient descent with Nesterov's momentum."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Array, x: Array, velocity: Array) -> tuple[Array, ...]:
+        velocity = mass * velocity + g
+        return x - size(i) * (mass * velocity + g), velocity
+
+    return _keeping(1, update)
+
+
+def adagrad(step_size: float | Schedule, momentum: float = 0.9) -> Optimizer:
+    """Adagrad (Duchi et al., JMLR 12, 2011)."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Array, x: Array, squares: Array, m: Array) -> tuple[Array, ...]:
+        squares = squares + jnp.square(g)
+        m = (1.0 - momentum) * (g * _inverse_root(squares)) + momentum * m
+        return x - size(i) * m, squares, m
+
+    return _keeping(2, update)
+
+
+def _inverse_root(squares: Array) -> Array:
+    return jnp.where(squares > 0, 1.0 / jnp.sqrt(squares), 0.0)
+
+
+def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) -> Optimizer:
+    """RMSProp: steps divided by a moving average of the gradients' size."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Array, x: Array, average: Array) -> tuple[Array, ...]:
+        average = average * gamma + jnp.square(g) * (1.0 - gamma)
+        return x - size(i) * g / jnp.sqrt(average + eps), average
+
+    return _keeping(1, update)
+
+
+def rmsprop_momentum(
+    step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
+) -> Optimizer:
+    """RMSProp with momentum."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Array, x: Array, average: Array, m: Array) -> tuple[Array, ...]:
+        average = average * gamma + jnp.square(g) * (1.0 - gamma)
+        m = momentum * m + size(i) * g / jnp.sqrt(average + eps)
+        return x - m, average, m
+
+    return _keeping(2, update)
+
+
+def adam(
+    step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
+) -> Optimizer:
+    """Adam (Kingma and Ba, 2014)."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Array, x: Array, m: Array, v: Array) -> tuple[Array, ...]:
+        m = (1 - b1) * g + b1 * m
+        v = (1 - b2) * jnp.square(g) + b2 * v
+        unbiased_m = m / (1 - jnp.asarray(b1, m.dtype) ** (i + 1))
+        unbiased_v = v / (1 - jnp.asarray(b2, m.dtype) ** (i + 1))
+        return x - size(i) * unbiased_m / (jnp.sqrt(unbiased_v) + eps), m, v
+
+    return _keeping(2, update)
+
+
+def adamax(
+    step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
+) -> Optimizer:
+    """AdaMax: Adam with the maximum in place of the second moment."""
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Array, x: Array, m: Array, u: Array) -> tuple[Array, ...]:
+        m = (1 - b1) * g + b1 * m
+        u = jnp.maximum(b2 * u, jnp.abs(g))
+        scale = size(i) / (1 - jnp.asarray(b1, m.dtype) ** (i + 1))
+        return x - scale * m / (u + eps), m, u
+
+    return _keeping(2, update)
+
+
+@optimizer
+def sm3(
+    step_size: float | Schedule, momentum: float = 0.9
+) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """SM3 (Anil et al., 2019): one second moment for each row of each axis."""
+    size = make_schedule(step_size)
+
+    def init(x: Array) -> Any:
+        x = jnp.asarray(x)
+        return x, jnp.zeros_like(x), [jnp.zeros(n, x.dtype) for n in x.shape or (1,)]
+
+    def update(i: Any, g: Array, state: Any) -> Any:
+        x, m, moments = state
+        axes = range(x.ndim)
+        along = [
+            v.reshape([-1 if axis == other else 1 for other in axes])
+            for axis, v in enumerate(moments)
+        ]
+        total = reduce(jnp.minimum, along) + jnp.square(g)
+        m = (1.0 - momentum) * (g * _inverse_root(total)) + momentum * m
+        rest = [[other for other in axes if other != axis] for axis in axes] or [[]]
+        moments = [jnp.max(total, others).reshape(-1) for others in rest]
+        return x - size(i) * m, m, moments
+
+    return init, update, lambda state: state[0]
+
+
+# Schedules
+
+
+def constant(step_size: float) -> Schedule:
+    """The same step size always."""
+    return lambda i: step_size
+
+
+def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -> Schedule:
+    """A step size that is multiplied by ``decay_rate`` in so many steps."""
+    return lambda i: step_size * decay_rate ** (i / decay_steps)
+
+
+def inverse_time_decay(
+    step_size: float, decay_steps: float, decay_rate: float, staircase: bool = False
+) -> Schedule:
+    """A step size divided by one and ``decay_rate`` for each ``decay_steps``."""
+    if staircase:
+        return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
+    return lambda i: step_size / (1 + decay_rate * i / decay_steps)
+
+
+def polynomial_decay(
+    step_size: float, decay_steps: float, final_step_size: float, power: float = 1.0
+) -> Schedule:
+    """A step size that falls to ``final_step_size`` in so many steps."""
+
+    def schedule(i: Any) -> Array:
+        left = (1 - jnp.minimum(i, decay_steps) / decay_steps) ** power
+        return left * (step_size - final_step_size) + final_step_size
+
+    return schedule
+
+
+def piecewise_constant(boundaries: Sequence[float], values: Sequence[float]) -> Schedule:
+    """One step size up to each boundary, and one after the last.
+
+    Raises:
+        ArgumentError: there are not as many values as boundaries and one.
+    """
+    ends, sizes = jnp.array(boundaries), jnp.array(values)
+    if ends.ndim != 1 or sizes.shape != (ends.size + 1,):
+        raise ArgumentError(
+            f"piecewise_constant takes one value more than boundaries, but got {ends.aval} and "
+            f"{sizes.aval}."
+        )
+    return lambda i: sizes[jnp.sum(i > ends)]
+
+
+def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
+    """Return a function of the step: the one given, or the constant."""
+    return scalar_or_schedule if callable(scalar_or_schedule) else constant(scalar_or_schedule)
+
+
+def l2_norm(grads: PyTree) -> Array:
+    """Return the Euclidean norm of all arrays of a tree together."""
+    return jnp.sqrt(sum((jnp.vdot(x, x) for x in tree.leaves(grads)), start=jnp.asarray(0.0)))
+
+
+def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
+    """Scale a tree of arrays down to a norm that it must not exceed."""
+    norm = l2_norm(grad_tree)
+    return tree.map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)

@@ -1,0 +1,5 @@
+"""What JAX keeps under ``jax.experimental`` and tinyjax has elsewhere."""
+
+from tinyjax.callbacks import io_callback
+
+__all__ = ["io_callback"]

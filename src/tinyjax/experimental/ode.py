@@ -1,0 +1,5 @@
+"""Differential equations, by the name of ``jax.experimental.ode``."""
+
+from tinyjax.implicit import odeint
+
+__all__ = ["odeint"]
