@@ -14,7 +14,7 @@ from tinyjax.control_flow.common import fixed_point, stabilise
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lists import split_list
-from tinyjax.core.primitive import Primitive
+from tinyjax.core.primitive import Params, Primitive
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
 from tinyjax.transforms.jvp import jvp_jaxpr
@@ -23,7 +23,7 @@ from tinyjax.transforms.jvp import jvp_jaxpr
 
 
 @attrs.frozen
-class CondParams:
+class CondParams(Params):
     """The programs to choose from; all of one type."""
 
     branches: tuple[Jaxpr, ...]
@@ -36,7 +36,7 @@ cond_p: Primitive[CondParams] = Primitive("cond", CondParams)
 
 
 @attrs.frozen
-class ScanParams:
+class ScanParams(Params):
     """A loop.
 
     Attributes:
@@ -96,7 +96,7 @@ def scan_body_jvp(
 
 
 @attrs.frozen
-class WhileParams:
+class WhileParams(Params):
     """A loop.
 
     Attributes:
