@@ -32,12 +32,11 @@ from tinyjax.core.jaxpr import (
     typecheck_jaxpr,
 )
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
-from tinyjax.core.simplify import cse, inline_literals
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1
 from tinyjax.errors import ArgumentError, JaxprTypeError
 from tinyjax.primitives.broadcast import ReduceParams, reduce_sum_p
-from tinyjax.primitives.elementwise import add, mul, sin
+from tinyjax.primitives.elementwise import mul, sin
 
 FLOAT = ShapedArray((), np.dtype("float32"))
 VECTOR = ShapedArray((3,), np.dtype("float32"))
@@ -422,38 +421,6 @@ def test_dead_code_is_dropped() -> None:
     assert dce(live) == live
 
 
-def test_common_subexpressions_are_computed_once() -> None:
-    def fun(x: Any) -> Any:
-        return jnp.sin(x) * 2.0 + jnp.sin(x) * 2.0 + jnp.sin(x) * 3.0
-
-    jaxpr = staged(fun, 1.0)
-    once = cse(jaxpr)
-    assert [e.primitive.name for e in once.eqns] == ["sin", "mul", "add", "mul", "add"]
-    typecheck_jaxpr(once)
-    (expected,) = eval_jaxpr(jaxpr, [jnp.asarray(0.3)])
-    (found,) = eval_jaxpr(once, [jnp.asarray(0.3)])
-    assert float(found) == float(expected)
-    assert cse(once) == once
-
-
-def test_unequal_expressions_stay_apart() -> None:
-    def fun(x: Any) -> Any:
-        return [x * 0.0, x * -0.0, jnp.sum(x, 0), jnp.sum(x, 1), x + x, x * x]
-
-    jaxpr = staged(fun, X)
-    assert cse(jaxpr) == jaxpr
-
-
-def test_scalar_constants_are_inlined() -> None:
-    k, b, c, d = Var(FLOAT), Var(VECTOR), Var(VECTOR), Var(VECTOR)
-    jaxpr = Jaxpr((k, b, c), (eqn(add, (b, c), d),), (d, k))
-    vector = jnp.arange(3.0)
-    found, consts = inline_literals(jaxpr, [jnp.asarray(5.0), vector])
-    assert consts == (vector,)
-    assert found.in_binders == (b, c)
-    assert str(found.outs[1]) == "5.0"
-
-
 def test_simplified_programs_compute_the_same() -> None:
     def fun(x: Any) -> Any:
         y = jnp.sin(x) * jnp.cos(x)
@@ -462,7 +429,7 @@ def test_simplified_programs_compute_the_same() -> None:
 
     x = jnp.asarray(np.linspace(0, 1, 4, dtype=np.float32))
     jaxpr = staged(grad(fun), x)
-    smaller = dce(cse(jaxpr))
+    smaller = dce(jaxpr)
     typecheck_jaxpr(smaller)
     assert len(smaller.eqns) < len(jaxpr.eqns)
     np.testing.assert_array_equal(eval_jaxpr(smaller, [x])[0], eval_jaxpr(jaxpr, [x])[0])
