@@ -12,7 +12,7 @@ import tinyjax
 import tinyjax.lax
 import tinyjax.numpy as jnp
 import tinyjax.scipy
-from tinyjax import config, sharding
+from tinyjax import config, sharding, xla
 from tinyjax.absent import ABSENT
 from tinyjax.errors import ArgumentError
 
@@ -217,3 +217,9 @@ def test_misspelled_names_are_answered_with_what_was_meant(
 ) -> None:
     with pytest.raises(AttributeError, match=f"has no attribute '{name}'. Did you mean '{meant}'"):
         getattr(module, name)
+
+
+def test_a_module_without_a_list_of_names_lacks_them_too() -> None:
+    assert not hasattr(xla, "__all__")
+    with pytest.raises(AttributeError, match=r"module 'tinyjax\.xla' has no attribute 'nothing'\."):
+        getattr(xla, "noth" + "ing")

@@ -18,7 +18,7 @@ def unknown(module: str, name: str, why: str = "") -> AttributeError:
     """
     from difflib import get_close_matches  # noqa: PLC0415 (nothing else needs it)
 
-    near = get_close_matches(name, getattr(sys.modules[module], "__all__", ()), 1, 0.75)
+    near = get_close_matches(name, vars(sys.modules[module]).get("__all__", ()), 1, 0.75)
     hint = "" if why or not near else f" Did you mean '{near[0]}'?"
     return AttributeError(f"module '{module}' has no attribute '{name}'.{why}{hint}")
 
