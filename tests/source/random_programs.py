@@ -196,13 +196,13 @@ def compound(
             return [*lines, "else:", *body()] if otherwise else lines
         case 4:
             counter = f"n{depth}"
-            lines = [f"{counter} = 0", f"while {counter} < 3 and {test}:", f"    {counter} += 1"]
+            lines = [f"{counter} = 0", f"while {counter} < 3 and ({test}):", f"    {counter} += 1"]
             lines += body(True)
             return [*lines, "else:", *body()] if otherwise else lines
         case 5:
             counter = f"n{depth}"
             lines = [f"{counter} = 0", "while True:", f"    {counter} = {counter} + 1"]
-            return [*lines, f"    if {counter} > 2 or {test}:", "        break", *body(True)]
+            return [*lines, f"    if {counter} > 2 or ({test}):", "        break", *body(True)]
         case 6:
             first, second = draw(numbers(names)), draw(numbers(names))
             over = draw(
@@ -231,7 +231,7 @@ def compound(
         case 8:  # what the first block of a loop computes is used after it
             counter, first = f"n{depth}", draw(numbers(names, 2, more))
             lines = [f"{counter} = 0", "while True:", f"    {counter} += 1", f"    w = {first}"]
-            lines += [f"    if {counter} > 2 or {test}:", "        break", *body(True)]
+            lines += [f"    if {counter} > 2 or ({test}):", "        break", *body(True)]
             return [*lines, f"{draw(st.sampled_from(NAMES))} = math.sin(w) + {counter}"]
         case 9:
             counter, first = f"n{depth}", draw(numbers(names, 2, more))
