@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Self, TypeAlias
+from typing import Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -22,22 +22,30 @@ Scalar: TypeAlias = bool | int | float | complex
 Block: TypeAlias = Callable[[list[Value]], Sequence[Value]]
 
 
-def _unary(name: str) -> Callable[[Builder, Value], Value]:
-    def write(self: Builder, x: Value) -> Value:
+class _Writer(Protocol):
+    """What the methods below need of the builder, whose class is made of them."""
+
+    def op(
+        self, name: str, *operands: Value, result: TensorType | None = None, **attributes: str
+    ) -> Value: ...
+
+
+def _unary(name: str) -> Callable[[_Writer, Value], Value]:
+    def write(self: _Writer, x: Value) -> Value:
         return self.op(name, x)
 
     return write
 
 
-def _binary(name: str) -> Callable[[Builder, Value, Value], Value]:
-    def write(self: Builder, x: Value, y: Value) -> Value:
+def _binary(name: str) -> Callable[[_Writer, Value, Value], Value]:
+    def write(self: _Writer, x: Value, y: Value) -> Value:
         return self.op(name, x, y)
 
     return write
 
 
-def _part(name: str) -> Callable[[Builder, Value], Value]:
-    def write(self: Builder, x: Value) -> Value:
+def _part(name: str) -> Callable[[_Writer, Value], Value]:
+    def write(self: _Writer, x: Value) -> Value:
         return self.op(name, x, result=tensor(x.shape, dtypes.real_part(x.dtype)))
 
     return write
