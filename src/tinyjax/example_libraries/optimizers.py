@@ -92,10 +92,10 @@ def optimizer(
 
         def tree_init(params: PyTree) -> OptimizerState:
             leaves, treedef = tree.flatten(params)
-            return OptimizerState([init(x) for x in leaves], treedef)
+            return OptimizerState([init(jnp.asarray(x)) for x in leaves], treedef)
 
         def tree_update(i: Any, gradient: PyTree, state: OptimizerState) -> OptimizerState:
-            gradients = state.treedef.flatten_up_to(gradient, "gradient")
+            gradients = map(jnp.asarray, state.treedef.flatten_up_to(gradient, "gradient"))
             pairs = zip(gradients, state.states, strict=True)
             return OptimizerState([update(i, g, s) for g, s in pairs], state.treedef)
 
@@ -114,7 +114,7 @@ def _keeping(
     """An optimizer that keeps so many arrays beside each array of parameters."""
 
     def init(x: Array) -> tuple[Array, ...]:
-        return (jnp.asarray(x), *[jnp.zeros_like(x) for _ in range(moments)])
+        return (x, *[jnp.zeros_like(x) for _ in range(moments)])
 
     return init, lambda i, g, state: update(i, g, *state), lambda state: state[0]
 
@@ -227,7 +227,6 @@ def sm3(
     size = make_schedule(step_size)
 
     def init(x: Array) -> Any:
-        x = jnp.asarray(x)
         return x, jnp.zeros_like(x), [jnp.zeros(n, x.dtype) for n in x.shape or (1,)]
 
     def update(i: Any, g: Array, state: Any) -> Any:
