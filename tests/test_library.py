@@ -8,8 +8,9 @@ from typing import Final
 import pytest
 
 from fuzz.library.differences import DIFFERENCES, explanation
+from fuzz.library.drawing import Draw
 from fuzz.library.libraries import JAX, TINYJAX
-from fuzz.library.signatures import Function, functions
+from fuzz.library.signatures import Function, draw_call, functions
 from fuzz.library.survey import compare, plan
 
 FUNCTIONS: Final = functions(TINYJAX, JAX)
@@ -40,6 +41,12 @@ def test_calls_are_those_of_jax(part: int) -> None:
         text for function, seed in planned[part::PARTS] for text in unexplained(function, seed)
     ]
     assert not found, "\n".join(found)
+
+
+def test_calls_of_all_functions_are_drawn() -> None:
+    for function in FUNCTIONS:
+        for turn in range(3):
+            assert draw_call(function, Draw(f"{turn}", wide=True, smooth=False)).path
 
 
 def test_differences_are_documented() -> None:

@@ -67,6 +67,7 @@ NOT_CALLED: Final[dict[str, str]] = {
     "numpy.empty": "its elements are not defined",
     "numpy.empty_like": "its elements are not defined",
     "lax.empty": "its elements are not defined",
+    "lax.platform_dependent": "what it gives depends on where it runs",
 }
 
 
