@@ -3,6 +3,7 @@
 import collections
 import functools
 import logging
+import math
 import operator
 import random
 import re
@@ -347,3 +348,22 @@ def test_what_only_computes_may_be_called_anywhere(fun: Function) -> None:
     compiled = tinyjax.jit(program, control_flow="source")
     for x in (-0.5, 1.5, 20.0):
         assert float(compiled(x)) == pytest.approx(float(program(x)), rel=1e-12)
+
+
+def test_a_list_that_a_function_appends_to_is_the_same_after_a_traced_condition() -> None:
+    def program(x: Any) -> Any:
+        log: list[Any] = []
+
+        def note(v: Any) -> Any:
+            log.append(v)
+            return v * 0.5
+
+        for _ in range(3):
+            x = note(x)
+            if x > 0:
+                x = x + math.sin(len(log))
+        return x
+
+    for point in (0.3, -0.3):
+        found = tinyjax.jit(program, control_flow="source")(point)
+        assert float(found) == pytest.approx(program(point), rel=1e-6)

@@ -123,6 +123,8 @@ class Piece:
         structures: how the values are put together.
         lines: where they come from.
         exit_part: the block it is.
+        wholes: the values themselves, where nothing in them is computed: functions that are not
+            read may hold the same lists.
     """
 
     staged: Staged
@@ -130,6 +132,7 @@ class Piece:
     structures: dict[int, list[PyTreeDef]]
     lines: dict[int, tuple[int, ...]]
     exit_part: Any
+    wholes: dict[tuple[int, int], Any]
 
     @property
     def exit_slot(self) -> int | None:
@@ -145,8 +148,12 @@ class Piece:
         arrivals = {}
         for key, values in self.parts.items():
             found = [
-                tree.unflatten(structure, list(map(resolve, value)))
-                for structure, value in zip(self.structures[key], values, strict=True)
+                self.wholes[key, i]
+                if (key, i) in self.wholes
+                else tree.unflatten(structure, list(map(resolve, value)))
+                for i, (structure, value) in enumerate(
+                    zip(self.structures[key], values, strict=True)
+                )
             ]
             arrivals[key] = Arrival(tuple(found), self.lines[key])
         place = self.exit_slot
@@ -218,8 +225,14 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[Staged], P
         taken = [take_apart(value) for value in arrival.values]
         parts[key] = [[hold(part) for part in found] for found, _ in taken]
         structures[key] = [structure for _, structure in taken]
+    wholes = {
+        (key, i): value
+        for key, arrival in outcome.arrivals.items()
+        for i, value in enumerate(arrival.values)
+        if not any(isinstance(part, Slot) for part in parts[key][i])
+    }
     exit_part = hold(outcome.exit_part())
-    return arrays, lambda staged: Piece(staged, parts, structures, lines, exit_part)
+    return arrays, lambda staged: Piece(staged, parts, structures, lines, exit_part, wholes)
 
 
 def stage_piece(
@@ -292,7 +305,17 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
     if aliases is not None:
         for array, part in zip(arrays, wanted, strict=False):
             aliases.follow(array, _roots(aliases, part.first) | _roots(aliases, part.second))
-    return Piece(first.staged, parts, structures, lines, exit_part).outcome(arrays)
+    missing = object()
+    wholes = {
+        place: value
+        for place, value in {**second.wholes, **first.wholes}.items()
+        if all(
+            piece.wholes.get(place, missing) is value
+            for piece in (first, second)
+            if place[0] in piece.parts
+        )
+    }
+    return Piece(first.staged, parts, structures, lines, exit_part, wholes).outcome(arrays)
 
 
 def _roots(aliases: Aliases, part: Any) -> Roots:
