@@ -2,7 +2,6 @@
 
 import gc
 import os
-import sys
 from collections.abc import Iterator
 from itertools import count
 from zlib import crc32
@@ -10,6 +9,7 @@ from zlib import crc32
 import hypothesis
 import pytest
 
+from fuzz.forgetting import forget
 from tinyjax import default_dtypes
 
 # LLVM's optimisation, and the lowering by way of MLIR of what XLA fuses, are two thirds of the time
@@ -84,17 +84,10 @@ _PROGRAMS_KEPT_FOR = 200
 
 
 def pytest_runtest_teardown() -> None:
-    """Drop compiled programs now and then: Linux gives a process 65,530 mappings of memory.
-
-    A program takes about ten, and half a megabyte; the reference programs that jax compiles are
-    never dropped by themselves, and LLVM aborts the process when it gets no more.
-    """
-    if next(_tests_run) % _PROGRAMS_KEPT_FOR:
-        return
-    for name, clear in (("jax", "clear_caches"), ("tinyjax.xla", "cache_clear")):
-        if name in sys.modules:
-            getattr(sys.modules[name], clear)()
-    _set_aside()
+    """Drop compiled programs now and then."""
+    if not next(_tests_run) % _PROGRAMS_KEPT_FOR:
+        forget()
+        _set_aside()
 
 
 def _set_aside() -> None:

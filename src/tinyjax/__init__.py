@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tinyjax import config
-from tinyjax.lazy import unknown
+from tinyjax.lazy import loader
 
 if config.settings().typecheck:
     # Before any other module is loaded, so that all of them are instrumented.
@@ -169,7 +169,7 @@ _ROOMS: Final = frozenset(
 )
 _HOMES: Final = {
     "jacobian": "autodiff",
-    "Device": "core.devices",
+    "Device": "tinyjax.core.devices",
     **dict.fromkeys(("error_if", "io_callback", "pure_callback"), "callbacks"),
     **dict.fromkeys(
         (
@@ -320,18 +320,13 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+def _why_missing(name: str) -> str:
+    why = import_module("tinyjax.absent").ABSENT.get(name)
+    return f" It is JAX's, and not here: {why}. docs/jax_api.md lists all." if why else ""
 
-    def __getattr__(name: str) -> Any:
-        if name in _ROOMS:
-            return import_module(f"tinyjax.{name}")
-        home = _HOMES.get(name)
-        if home is None:
-            why = import_module("tinyjax.absent").ABSENT.get(name)
-            known = f" It is JAX's, and not here: {why}. docs/jax_api.md lists all." if why else ""
-            raise unknown("tinyjax", name, known)
-        found = globals()[name] = getattr(import_module(f"tinyjax.{home}"), name)
-        return found
+
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+    __getattr__ = loader(__name__, {**dict.fromkeys(_ROOMS, ""), **_HOMES}, _why_missing)
 
 
 def __dir__() -> list[str]:

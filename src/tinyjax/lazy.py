@@ -23,13 +23,16 @@ def unknown(module: str, name: str, why: str = "") -> AttributeError:
     return AttributeError(f"module '{module}' has no attribute '{name}'.{why}{hint}")
 
 
-def loader(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+def loader(
+    module: str, homes: Mapping[str, str], why: Callable[[str], str] = lambda name: ""
+) -> Callable[[str], Any]:
     """Make a module's ``__getattr__``, which imports a name from its home and keeps it.
 
     Args:
         module: the module's name.
         homes: for each name the module that holds it: by its name within ``module``, or by its
             whole name, which has a dot; nothing where the name is that of a module within it.
+        why: says why another name is missing, or nothing.
 
     Example:
         >>> from tinyjax.lazy import loader
@@ -41,7 +44,7 @@ def loader(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     def load(name: str) -> Any:
         home = homes.get(name)
         if home is None:
-            raise unknown(module, name)
+            raise unknown(module, name, why(name))
         if not home:
             return import_module(f"{module}.{name}")
         found = getattr(import_module(home if "." in home else f"{module}.{home}"), name)

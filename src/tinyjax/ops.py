@@ -52,9 +52,7 @@ def segment_sum(
         >>> ops.segment_sum(jnp.arange(5.0), jnp.array([0, 0, 1, 1, 3]))
         Array([1., 5., 0., 4.], dtype=float32)
     """
-    options = UpdateOptions(
-        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode
-    )
+    options = _options(indices_are_sorted, unique_indices, mode)
     kind = _Kind("add", lambda dtype: 0, jnp.sum)
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
 
@@ -69,9 +67,7 @@ def segment_prod(
     mode: Any = None,
 ) -> Array:
     """Multiply the rows that belong to the same segment: as ``segment_sum``, and 1 for no rows."""
-    options = UpdateOptions(
-        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode
-    )
+    options = _options(indices_are_sorted, unique_indices, mode)
     kind = _Kind("multiply", lambda dtype: 1, jnp.prod)
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
 
@@ -86,9 +82,7 @@ def segment_max(
     mode: Any = None,
 ) -> Array:
     """Take the largest of each segment: as ``segment_sum``, and the least value for no rows."""
-    options = UpdateOptions(
-        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode
-    )
+    options = _options(indices_are_sorted, unique_indices, mode)
     kind = _Kind("max", lowest, jnp.max)
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
 
@@ -103,11 +97,15 @@ def segment_min(
     mode: Any = None,
 ) -> Array:
     """Take the least of each segment: as ``segment_sum``, and the largest value for no rows."""
-    options = UpdateOptions(
-        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode
-    )
+    options = _options(indices_are_sorted, unique_indices, mode)
     kind = _Kind("min", highest, jnp.min)
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
+
+
+def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any) -> UpdateOptions:
+    return UpdateOptions(
+        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode
+    )
 
 
 @attrs.frozen
