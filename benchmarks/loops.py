@@ -2,8 +2,8 @@
 
 Four tables, each with a bar, and whether it is met:
 
-- the peak of temporary memory of a gradient, from a hundred turns to a hundred thousand;
-- how many turns reverse mode runs, beside the fewest it could run if it knew their number;
+- the peak of temporary memory of a gradient, from a hundred iterations to a hundred thousand;
+- how many iterations reverse mode runs, beside the fewest it could run if it knew their number;
 - how much longer it takes to transform, and to compile, a program nested twice as deep.
 
 And one without: how long nests take from the call of ``jit`` to the compiled program, beside jax.
@@ -40,7 +40,8 @@ from tinyjax import lax
 Function = Callable[[Any], Any]
 Nest = Callable[[Function, float], Function]
 Transformation = Callable[[Function], Function]
-#: Runs a body for a state and the number of a turn, some turns long, with so many states kept.
+#: Runs a body for a state and the number of an iteration, some iterations long, with so many states
+#: kept.
 Loop = Callable[[Callable[[Any, Any], Any], Any, int, int], Any]
 
 
@@ -57,18 +58,20 @@ class Findings:
         return any_missed(self.rows)
 
 
-def _scan(turn: Callable[[Any, Any], Any], start: Any, turns: int, slots: int) -> Any:
+def _scan(iteration: Callable[[Any, Any], Any], start: Any, iterations: int, slots: int) -> Any:
     def step(carry: Any, _: None) -> Any:
         state, i = carry
-        return (turn(state, i), i + 1), None
+        return (iteration(state, i), i + 1), None
 
-    return lax.scan(step, (start, 0), None, turns, checkpoints=slots)[0][0]
+    return lax.scan(step, (start, 0), None, iterations, checkpoints=slots)[0][0]
 
 
-def _while_loop(turn: Callable[[Any, Any], Any], start: Any, turns: int, slots: int) -> Any:
+def _while_loop(
+    iteration: Callable[[Any, Any], Any], start: Any, iterations: int, slots: int
+) -> Any:
     return lax.while_loop(
-        lambda state: state[1] < turns,
-        lambda state: (turn(*state), state[1] + 1),
+        lambda state: state[1] < iterations,
+        lambda state: (iteration(*state), state[1] + 1),
         (start, 0),
         checkpoints=slots,
     )[0]
@@ -79,13 +82,13 @@ LOOPS: Final[dict[str, Loop]] = {"scan": _scan, "while_loop": _while_loop}
 
 # Memory
 
-TURNS: Final = (100, 1_000, 10_000, 100_000)
+ITERATIONS: Final = (100, 1_000, 10_000, 100_000)
 MEMORY_BAR: Final = 1.05
 
 
-def _temporary_bytes(loop: Loop, turns: int, slots: int) -> int:
+def _temporary_bytes(loop: Loop, iterations: int, slots: int) -> int:
     def fun(x: Any) -> Any:
-        return loop(lambda state, _: jnp.sin(1.01 * state), x, turns, slots).sum()
+        return loop(lambda state, _: jnp.sin(1.01 * state), x, iterations, slots).sum()
 
     compiled = tinyjax.jit(tinyjax.grad(fun)).lower(np.ones(1000)).compile()
     found: int = compiled.memory_analysis().temp_size_in_bytes
@@ -96,73 +99,75 @@ def memory() -> Findings:
     """Measure the memory of gradients."""
     rows = []
     for (name, loop), slots in itertools.product(LOOPS.items(), (4, 32)):
-        found = [_temporary_bytes(loop, turns, slots) for turns in TURNS]
+        found = [_temporary_bytes(loop, iterations, slots) for iterations in ITERATIONS]
         ratio = max(found) / min(found)
         said = f"{ratio:.3f} {verdict(ratio <= MEMORY_BAR)}"
         rows.append([f"{name}, {slots} states kept", *(f"{n:,}" for n in found), said])
     return Findings(
-        "Peak temporary bytes of a gradient, by the number of turns; a state has 8,000.",
-        ("", *(f"{n:,}" for n in TURNS), f"largest over smallest at most {MEMORY_BAR}"),
+        "Peak temporary bytes of a gradient, by the number of iterations; a state has 8,000.",
+        ("", *(f"{n:,}" for n in ITERATIONS), f"largest over smallest at most {MEMORY_BAR}"),
         rows,
     )
 
 
-# Turns that are run again
+# Iterations that are run again
 
-#: Turns and slots. Every turn is a callback to Python, so what takes millions is left out.
+#: Iterations and slots. Every iteration is a callback to Python, so what takes millions is left
+#: out.
 SCHEDULES: Final = (
     *((10, 2), (100, 2), (10, 3), (100, 3), (10, 4), (16, 4), (100, 4), (1_000, 4)),
     *((100, 8), (1_000, 8), (10_000, 8), (100, 16), (1_000, 16)),
     *((100, 32), (1_000, 32), (10_000, 32)),
 )
-#: Beside the fewest turns possible where their number is known, as it is to a scan.
+#: Beside the fewest iterations possible where their number is known, as it is to a scan.
 SCHEDULE_BARS: Final = {"scan": 1.0, "while_loop": 1.1}
-#: What not knowing it costs at least, at the worst end of a loop of up to 30 turns, by the number
-#: of states kept: found by trying all that can be kept (tests/test_checkpointed_loops.py).
+#: What not knowing it costs at least, at the worst end of a loop of up to 30 iterations, by the
+#: number of states kept: found by trying all that can be kept (tests/test_checkpointed_loops.py).
 PRICES: Final = {2: 1.27, 3: 1.15, 4: 1.12, 5: 1.11, 6: 1.09}
 SHORT: Final = 30
 
 
-def fewest(turns: int, slots: int) -> int:
-    """The fewest turns to run, forward and again, to go back through a loop of known length."""
+def fewest(iterations: int, slots: int) -> int:
+    """The fewest iterations to run, forward and again, to reverse a loop of known length."""
     r = 0
-    while comb(slots + r, r) < turns:
+    while comb(slots + r, r) < iterations:
         r += 1
-    return r * turns - comb(slots + r, r - 1) if r else 0
+    return r * iterations - comb(slots + r, r - 1) if r else 0
 
 
-def _runs(loop: Loop, turns: int, slots: int) -> int:
-    """How many turns are run without being differentiated; of the forward ones all but the last."""
+def _runs(loop: Loop, iterations: int, slots: int) -> int:
+    """How many iterations are run and not differentiated; of the forward ones all but the last."""
     calls = 0
 
     def called(_: Any) -> None:
         nonlocal calls
         calls += 1
 
-    def turn(state: Any, i: Any) -> Any:
+    def iteration(state: Any, i: Any) -> Any:
         tinyjax.debug.callback(called, i)
         return jnp.sin(state)
 
-    tinyjax.grad(lambda x: loop(turn, x, turns, slots))(1.0).block_until_ready()
-    return calls - turns - 1
+    tinyjax.grad(lambda x: loop(iteration, x, iterations, slots))(1.0).block_until_ready()
+    return calls - iterations - 1
 
 
 def schedules() -> Findings:
-    """Count how often turns are run."""
+    """Count how often iterations are run."""
     rows = []
-    for turns, slots in SCHEDULES:
-        best = fewest(turns, slots)
+    for iterations, slots in SCHEDULES:
+        best = fewest(iterations, slots)
         cells = []
         for name, loop in LOOPS.items():
-            ratio = _runs(loop, turns, slots) / best
-            price = PRICES.get(slots, 1.0) if name == "while_loop" and turns <= SHORT else 1.0
+            ratio = _runs(loop, iterations, slots) / best
+            price = PRICES.get(slots, 1.0) if name == "while_loop" and iterations <= SHORT else 1.0
             unknown = f"of {price} at least, " if price > 1 else ""
             met = ratio <= SCHEDULE_BARS[name] * price
             cells.append(f"{ratio:.3f} {unknown}{verdict(met)}")
-        rows.append([f"{turns:,} turns, {slots} states kept", f"{best:,}", *cells])
+        rows.append([f"{iterations:,} iterations, {slots} states kept", f"{best:,}", *cells])
     return Findings(
-        "Turns run before they are differentiated, over the fewest possible where their number is "
-        "known. Of a short while_loop: also what not knowing it costs at least, at the worst end.",
+        "Iterations run before they are differentiated, over the fewest possible where their "
+        "number is known. Of a short while_loop: also what not knowing it costs at least, at the "
+        "worst end.",
         ("", "fewest", *(f"{name}, at most {bar}" for name, bar in SCHEDULE_BARS.items())),
         rows,
     )
@@ -181,7 +186,8 @@ def _nest_cond(inner: Function, c: float) -> Function:
 
 
 def _nest_scan(inner: Function, c: float) -> Function:
-    # One turn: with two, the innermost residuals would have an element for each of 2**depth turns.
+    # One iteration: with two, the innermost residuals would have an element for each of 2**depth
+    # iterations.
     return lambda x: lax.scan(lambda s, _: (jnp.sin(inner(s) * c), None), x, None, 1)[0]
 
 

@@ -457,8 +457,8 @@ def cosine(a: Any) -> Interval:
 def _holds(x: Interval, point: float, period: float) -> Any:
     """Whether an interval holds a point, or one that is periods away, as far as can be told."""
     slack = 1e-15 * (1 + np.maximum(np.abs(x.lower), np.abs(x.upper)))
-    turns = np.ceil((x.lower - slack - point) / period)
-    return (point + turns * period <= x.upper + slack) | ~np.isfinite(x.width)
+    iterations = np.ceil((x.lower - slack - point) / period)
+    return (point + iterations * period <= x.upper + slack) | ~np.isfinite(x.width)
 
 
 def _wave(function: Callable[..., Any], x: Interval, top: float) -> Interval:

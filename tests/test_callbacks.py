@@ -572,7 +572,7 @@ def around_branches(log: Log, n: Any) -> Any:
 
     def looping(i: Any) -> Any:
         log("loop", i)
-        return lax.fori_loop(0, 2, lambda j, i: log.io("turn", i + j), i)
+        return lax.fori_loop(0, 2, lambda j, i: log.io("iteration", i + j), i)
 
     for i in range(3):
         log("before", i)
@@ -611,8 +611,8 @@ def in_python(monkeypatch: pytest.MonkeyPatch, program: Any) -> list[tuple[str, 
     """The order in which Python comes to the calls, with Python's loops for ours."""
 
     def scan(f: Any, c: Any, xs: Any, length: int = 0, reverse: bool = False, **_: Any) -> Any:
-        turns = range(length) if xs is None else xs.tolist()
-        for x in reversed(turns) if reverse else turns:
+        iterations = range(length) if xs is None else xs.tolist()
+        for x in reversed(iterations) if reverse else iterations:
             c, _ = f(c, x)
         return c, None
 
@@ -663,12 +663,12 @@ def test_a_region_that_loses_the_order_is_an_error() -> None:
 
         return b.emit("stablehlo.case", operands, b.results, {}, [b.region((), body)])
 
-    with pytest.raises(EffectOrderError, match=r"Return lowering\.turn from the region"):
+    with pytest.raises(EffectOrderError, match=r"Return lowering\.token from the region"):
         jit(lambda x: bind1(quiet_p, (x,), NO_PARAMS))(jnp.array(0))
 
 
 def test_ordered_results_feed_what_follows() -> None:
-    """A counter on the host, read and written by each turn."""
+    """A counter on the host, read and written by each iteration."""
     count = [0]
 
     def tick(by: Any) -> Any:
@@ -684,7 +684,7 @@ def test_ordered_results_feed_what_follows() -> None:
         )
         return last, seen, io_callback(tick, struct, n, ordered=True)
 
-    # each turn adds what the last one returned: a count that doubles
+    # each iteration adds what the last one returned: a count that doubles
     for expected in (1, 2):
         count[0] = 0
         last, seen, after = jit(f)(expected)
@@ -693,19 +693,19 @@ def test_ordered_results_feed_what_follows() -> None:
 
 
 def test_prints_under_grad_of_a_scan_of_vmap(capsys: pytest.CaptureFixture[str]) -> None:
-    """Once for each turn and example, with primals, in order of the turns."""
+    """Once for each iteration and example, with primals, in order of the iterations."""
 
-    def turn(xs: Any, i: Any) -> Any:
+    def iteration(xs: Any, i: Any) -> Any:
         def one(x: Any) -> Any:
-            debug.print("turn {}: {:.0f}", i, x)
+            debug.print("iteration {}: {:.0f}", i, x)
             return 2 * x
 
         return vmap(one)(xs), None
 
     def f(xs: Any) -> Any:
-        return lax.scan(turn, xs, jnp.arange(2))[0].sum()
+        return lax.scan(iteration, xs, jnp.arange(2))[0].sum()
 
-    expected = "turn 0: 1\nturn 0: 2\nturn 1: 2\nturn 1: 4\n"
+    expected = "iteration 0: 1\niteration 0: 2\niteration 1: 2\niteration 1: 4\n"
     transforms: list[Callable[..., Any]] = [
         grad,
         lambda f: jit(grad(f)),
@@ -735,7 +735,7 @@ def test_an_exception_inside_a_scan_under_vmap(transform: Any, kind: str) -> Non
             raise HostError(float(x))
         return x
 
-    def turn(c: Any, _: Any) -> Any:
+    def iteration(c: Any, _: Any) -> Any:
         match kind:
             case "pure":
                 c = pure_callback(
@@ -748,7 +748,7 @@ def test_an_exception_inside_a_scan_under_vmap(transform: Any, kind: str) -> Non
         return c + 1, None
 
     def f(x: Any) -> Any:
-        return lax.scan(turn, x, None, 3)[0] ** 2  # a derivative needs the value
+        return lax.scan(iteration, x, None, 3)[0] ** 2  # a derivative needs the value
 
     with pytest.raises(HostError) as caught:
         transform(f)(jnp.array([0.0, 0.5]))

@@ -248,13 +248,13 @@ def test_residuals_agree_with_jax_and_with_xla(policy: str) -> None:
 
 
 def recurrent(w: Any, xs: Any) -> Any:
-    """A loop: what each turn keeps is stacked."""
+    """A loop: what each iteration keeps is stacked."""
 
-    def turn(h: Any, x: Any) -> Any:
+    def iteration(h: Any, x: Any) -> Any:
         h = jnp.tanh(h @ w + x)
         return h, jnp.exp(h).sum()
 
-    last, outs = tinyjax.lax.scan(turn, jnp.zeros(8), xs)
+    last, outs = tinyjax.lax.scan(iteration, jnp.zeros(8), xs)
     return last.sum() * outs.sum()
 
 
@@ -680,18 +680,18 @@ def inside(lib: Any, np_: Any, name: Function) -> dict[str, Function]:
         return np_.cos(name(np_.sin(x) @ w, "dot"))
 
     def recurrent(w: Any, xs: Any) -> Any:
-        def turn(h: Any, x: Any) -> Any:
+        def iteration(h: Any, x: Any) -> Any:
             h = name(np_.tanh(name(h @ w, "dot") + x), "act")
             return h, np_.exp(h).sum()
 
-        last, outs = lax.scan(turn, np_.zeros_like(xs[0]), xs, reverse=True)
+        last, outs = lax.scan(iteration, np_.zeros_like(xs[0]), xs, reverse=True)
         return np_.sin(last).sum() * outs.sum()
 
     def invariant(w: Any, xs: Any) -> Any:
-        def turn(h: Any, x: Any) -> Any:
+        def iteration(h: Any, x: Any) -> Any:
             return np_.tanh(h @ name(np_.sin(w), "act") + x), np_.exp(h).sum()
 
-        last, outs = lax.scan(turn, np_.zeros_like(xs[0]), xs)
+        last, outs = lax.scan(iteration, np_.zeros_like(xs[0]), xs)
         return last.sum() * outs.sum()
 
     def total(w: Any, xs: Any) -> Any:
@@ -699,7 +699,7 @@ def inside(lib: Any, np_: Any, name: Function) -> dict[str, Function]:
         return np_.sin(last).sum()
 
     def nested(w: Any, xs: Any) -> Any:
-        def turn(h: Any, x: Any) -> Any:
+        def iteration(h: Any, x: Any) -> Any:
             def inner(g: Any, v: Any) -> Any:
                 g = name(np_.sin(np_.exp(name(np_.sin(g * v), "dot"))), "act")
                 return g, g
@@ -707,7 +707,7 @@ def inside(lib: Any, np_: Any, name: Function) -> dict[str, Function]:
             h, ys = lax.scan(inner, h, np_.stack([x, x * x]))
             return np_.cos(h), ys.sum()
 
-        last, outs = lax.scan(turn, w[0], xs)
+        last, outs = lax.scan(iteration, w[0], xs)
         return last.sum() + outs.sum()
 
     def conditional(w: Any, xs: Any) -> Any:
@@ -717,11 +717,11 @@ def inside(lib: Any, np_: Any, name: Function) -> dict[str, Function]:
         return np_.sin(lib.jit(f)(np_.sin(xs @ w), w)).sum()
 
     def switched(w: Any, xs: Any) -> Any:
-        def turn(h: Any, ix: Any) -> Any:
+        def iteration(h: Any, ix: Any) -> Any:
             i, x = ix
             return lax.switch(i % 3, [step, lambda h: product(h, w), lambda h: h], h + x), None
 
-        return lax.scan(turn, np_.zeros_like(xs[0]), (np_.arange(len(xs)), xs))[0].sum()
+        return lax.scan(iteration, np_.zeros_like(xs[0]), (np_.arange(len(xs)), xs))[0].sum()
 
     def called(w: Any, xs: Any) -> Any:
         return lax.fori_loop(0, 4, lambda i, c: lib.jit(step)(c * xs[0]), w[0]).sum()
@@ -816,7 +816,7 @@ def check_all(jaxpr: Jaxpr) -> None:
             check_all(inner)
 
 
-def test_what_is_kept_of_a_turn_is_not_computed_again() -> None:
+def test_what_is_kept_of_an_iteration_is_not_computed_again() -> None:
     names = policies.save_only_these_names
 
     def products(policy: Any) -> int:
@@ -837,28 +837,28 @@ def test_values_kept_inside_are_those_that_xla_returns() -> None:
 
 
 def test_residuals_inside_tell_their_names_and_lines() -> None:
-    def turn(c: Any, _: Any) -> Any:
-        return jnp.sin(tinyjax.checkpoint_name(jnp.exp(c), "inner")), None  # the turn
+    def iteration(c: Any, _: Any) -> Any:
+        return jnp.sin(tinyjax.checkpoint_name(jnp.exp(c), "inner")), None  # the iteration
 
     def f(x: Any) -> Any:
-        return tinyjax.lax.scan(turn, x, None, 3)[0]
+        return tinyjax.lax.scan(iteration, x, None, 3)[0]
 
     g = tinyjax.checkpoint(f, policy=policies.save_only_these_names("inner"))
     given, kept = tinyjax.saved_residuals(g, 0.5)
     assert given.argument == "x"
     assert (kept.shape, kept.name) == ((3,), "inner")
     assert kept.location is not None
-    assert kept.location.text.endswith("# the turn")
+    assert kept.location.text.endswith("# the iteration")
 
 
-def test_effects_in_a_turn_are_not_done_again() -> None:
+def test_effects_in_an_iteration_are_not_done_again() -> None:
     called: list[float] = []
 
     def host(x: HostArray) -> HostArray:
         called.append(float(x))
         return x * 2
 
-    def turn(c: Any, _: Any) -> Any:
+    def iteration(c: Any, _: Any) -> Any:
         y = tinyjax.io_callback(
             host, tinyjax.ShapeDtypeStruct((), np.float64), tinyjax.lax.stop_gradient(c)
         )
@@ -866,7 +866,7 @@ def test_effects_in_a_turn_are_not_done_again() -> None:
 
     @tinyjax.checkpoint
     def f(x: Any) -> Any:
-        return tinyjax.lax.scan(turn, x, None, 3)[0]
+        return tinyjax.lax.scan(iteration, x, None, 3)[0]
 
     def plain(x: Any) -> Any:
         for _ in range(3):
@@ -886,10 +886,10 @@ def test_a_while_loop_is_computed_again_as_a_whole() -> None:
         return jnp.sin(tinyjax.checkpoint_name(jnp.exp(jnp.sin(x)), "kept"))
 
     def program(x: Any) -> Any:
-        def turn(s: Any) -> Any:
+        def iteration(s: Any) -> Any:
             return s[0] + 1, step(s[1])
 
-        return tinyjax.lax.while_loop(lambda s: s[0] < 3, turn, (0, x))[1].sum()
+        return tinyjax.lax.while_loop(lambda s: s[0] < 3, iteration, (0, x))[1].sum()
 
     x = np.array([0.5, -0.2, 0.9])
     f = tinyjax.checkpoint(program, policy=policies.save_only_these_names("kept"))

@@ -25,17 +25,17 @@ WS = np.array([[0.5, -0.2], [0.4, 0.3]])
 
 
 def root(power: int, a: Any) -> Any:
-    """Newton's iteration for a root; the number of turns depends on the argument."""
+    """Newton's iteration for a root; the number of iterations depends on the argument."""
 
     def goes_on(state: Any) -> Any:
         y, n = state
         return (jnp.abs(y**power - a) > 1e-13 * a) & (n < 100)
 
-    def turn(state: Any) -> Any:
+    def iteration(state: Any) -> Any:
         y, n = state
         return y - (y**power - a) / (power * y ** (power - 1)), n + 1
 
-    return lax.while_loop(goes_on, turn, (a, 0))[0]
+    return lax.while_loop(goes_on, iteration, (a, 0))[0]
 
 
 @pytest.mark.slow
@@ -65,31 +65,31 @@ def test_newtons_iteration(power: int) -> None:
 def chaotic(m: Any, loop: Callable[..., Any], x: Any, w: Any, n: Any) -> Any:
     """A recurrence in which every state matters, with constants, integers and a pair."""
 
-    def turn(state: Any) -> Any:
+    def iteration(state: Any) -> Any:
         i, (a, v) = state
         v = m.sin(w @ v + a)
         return i + 1, (a * 1.01 + 0.1 * v[0] * x, v)
 
-    a, v = loop(turn, (0, (x, x * m.ones(2, "float64"))), n)[1]
+    a, v = loop(iteration, (0, (x, x * m.ones(2, "float64"))), n)[1]
     return a + v.sum()
 
 
 def ours(checkpoints: int) -> Callable[[Any, Any, Any], Any]:
-    def loop(turn: Any, start: Any, n: Any) -> Any:
-        return lax.while_loop(lambda s: s[0] < n, turn, start, checkpoints=checkpoints)
+    def loop(iteration: Any, start: Any, n: Any) -> Any:
+        return lax.while_loop(lambda s: s[0] < n, iteration, start, checkpoints=checkpoints)
 
     return lambda x, w, n: chaotic(jnp, loop, x, w, n)
 
 
 def theirs(x: Any, w: Any, n: int) -> Any:
-    def loop(turn: Any, start: Any, n: int) -> Any:
-        return jax.lax.fori_loop(0, n, lambda _, s: turn(s), start)
+    def loop(iteration: Any, start: Any, n: int) -> Any:
+        return jax.lax.fori_loop(0, n, lambda _, s: iteration(s), start)
 
     return chaotic(jax.numpy, loop, x, w, n)
 
 
 @pytest.mark.parametrize("checkpoints", [1, 2, 3, 4, 32])
-def test_fewer_checkpoints_than_turns(checkpoints: int) -> None:
+def test_fewer_checkpoints_than_iterations(checkpoints: int) -> None:
     both = tinyjax.jit(tinyjax.grad(ours(checkpoints), (0, 1)))
     for n in (0, 1, 2, 3, 5, 17, 60):
         with jax.enable_x64(True):
@@ -98,13 +98,15 @@ def test_fewer_checkpoints_than_turns(checkpoints: int) -> None:
             np.testing.assert_allclose(a, b, 1e-10, 1e-12)
 
 
-def test_every_example_has_its_own_number_of_turns() -> None:
-    fun, turns = ours(3), np.array([0, 7, 1, 12], np.int32)
+def test_every_example_has_its_own_number_of_iterations() -> None:
+    fun, iterations = ours(3), np.array([0, 7, 1, 12], np.int32)
     xs = np.array([0.1, 0.4, 0.7, -0.3])
     alone = tinyjax.jit(tinyjax.grad(fun, (0, 1)))
-    together = tinyjax.jit(tinyjax.vmap(tinyjax.grad(fun, (0, 1)), (0, None, 0)))(xs, WS, turns)
-    summed = tinyjax.grad(lambda xs: tinyjax.vmap(fun, (0, None, 0))(xs, WS, turns).sum())(xs)
-    for i, (x, n) in enumerate(zip(xs, turns, strict=True)):
+    together = tinyjax.jit(tinyjax.vmap(tinyjax.grad(fun, (0, 1)), (0, None, 0)))(
+        xs, WS, iterations
+    )
+    summed = tinyjax.grad(lambda xs: tinyjax.vmap(fun, (0, None, 0))(xs, WS, iterations).sum())(xs)
+    for i, (x, n) in enumerate(zip(xs, iterations, strict=True)):
         in_x, in_w = alone(x, WS, n)
         np.testing.assert_allclose(together[0][i], in_x, 1e-12)
         np.testing.assert_allclose(together[1][i], in_w, 1e-12)
@@ -131,10 +133,10 @@ def test_in_other_programs() -> None:
     """Inside a scan, a conditional, another loop, and a checkpointed function."""
 
     def power(x: Any, n: Any) -> Any:
-        def turn(state: Any) -> Any:
+        def iteration(state: Any) -> Any:
             return state[0] * x, state[1] + 1
 
-        return lax.while_loop(lambda s: s[1] < n, turn, (x * 0 + 1, 0), checkpoints=2)[0]
+        return lax.while_loop(lambda s: s[1] < n, iteration, (x * 0 + 1, 0), checkpoints=2)[0]
 
     def scanned(x: Any) -> Any:
         return lax.scan(lambda c, n: (c + power(x, n), None), 0.0 * x, jnp.arange(4))[0]
@@ -143,10 +145,10 @@ def test_in_other_programs() -> None:
         return lax.cond(x > 0, lambda x: power(x, 3), lambda x: power(x, 2), x)
 
     def nested(x: Any) -> Any:
-        def turn(state: Any) -> Any:
+        def iteration(state: Any) -> Any:
             return state[0] * power(x, 2), state[1] + 1
 
-        return lax.while_loop(lambda s: s[1] < 3, turn, (x, 0))[0]
+        return lax.while_loop(lambda s: s[1] < 3, iteration, (x, 0))[0]
 
     def traced_bounds(x: Any) -> Any:
         return tinyjax.jit(lambda n: lax.fori_loop(0, n, lambda _, c: c * x, x))(4)
@@ -198,7 +200,7 @@ def test_the_tangent_map_under_every_transformation() -> None:
 
 def test_keys_and_complex_numbers_are_kept_too() -> None:
     def noisy(z: Any, m: Any = jnp) -> Any:
-        def turn(state: Any) -> Any:
+        def iteration(state: Any) -> Any:
             z, key, n = state
             key, sub = tinyjax.random.split(key)
             return z * z * tinyjax.random.uniform(sub, (), "float64") + 0.3j, key, n + 1
@@ -207,9 +209,9 @@ def test_keys_and_complex_numbers_are_kept_too() -> None:
         if m is None:
             state = start
             for _ in range(6):
-                state = turn(state)
+                state = iteration(state)
         else:
-            state = lax.while_loop(lambda s: s[2] < 6, turn, start, checkpoints=3)
+            state = lax.while_loop(lambda s: s[2] < 6, iteration, start, checkpoints=3)
         return jnp.abs(state[0])
 
     z = np.complex128(0.8 + 0.6j)
@@ -223,34 +225,34 @@ def recurrence(m: Any, scan: Callable[..., Any]) -> Callable[..., Any]:
     """A carry with an integer, constants, inputs in a pair, and an output that is not used."""
 
     def fun(x: Any, w: Any, xs: Any, reverse: bool = False) -> Any:
-        def turn(carry: Any, inputs: Any) -> Any:
+        def iteration(carry: Any, inputs: Any) -> Any:
             (i, v), (a, b) = carry, inputs
             after = m.sin(w @ v + x) + a * b
             return (i + 1, after * 1.01), (after.sum() * x * i, {"v": v, "i": i})
 
         start = 0, x * m.ones(2, "float64")
-        (n, v), (ys, more) = scan(turn, start, xs, reverse=reverse)
+        (n, v), (ys, more) = scan(iteration, start, xs, reverse=reverse)
         return v[0] * v[1] * n + (ys * m.arange(len(xs[0]))).sum() + more["v"][:, 0].sum()
 
     return fun
 
 
 def with_checkpoints(checkpoints: int | None, **options: Any) -> Callable[..., Any]:
-    def scan(turn: Any, start: Any, xs: Any, reverse: bool) -> Any:
-        return lax.scan(turn, start, xs, reverse=reverse, checkpoints=checkpoints, **options)
+    def scan(iteration: Any, start: Any, xs: Any, reverse: bool) -> Any:
+        return lax.scan(iteration, start, xs, reverse=reverse, checkpoints=checkpoints, **options)
 
     return recurrence(jnp, scan)
 
 
-def inputs(turns: int) -> tuple[Any, Any]:
-    rng = np.random.default_rng(turns)
-    return rng.normal(size=turns), rng.normal(size=(turns, 2))
+def inputs(iterations: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(iterations)
+    return rng.normal(size=iterations), rng.normal(size=(iterations, 2))
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize(("turns", "checkpoints"), [(1, 1), (6, 1), (9, 2), (17, 3), (17, 40)])
-def test_scan_agrees_with_jax(turns: int, checkpoints: int, reverse: bool) -> None:
-    given = X, WS, inputs(turns)
+@pytest.mark.parametrize(("iterations", "checkpoints"), [(1, 1), (6, 1), (9, 2), (17, 3), (17, 40)])
+def test_scan_agrees_with_jax(iterations: int, checkpoints: int, reverse: bool) -> None:
+    given = X, WS, inputs(iterations)
     fun = with_checkpoints(checkpoints)
     with jax.enable_x64(True):
         theirs = jax.value_and_grad(recurrence(jax.numpy, jax.lax.scan), (0, 1, 2))
@@ -261,7 +263,7 @@ def test_scan_agrees_with_jax(turns: int, checkpoints: int, reverse: bool) -> No
             np.testing.assert_allclose(a, b, 1e-11, 1e-12)
 
 
-def test_scan_without_turns() -> None:
+def test_scan_without_iterations() -> None:
     fun = with_checkpoints(3)
     found = tinyjax.grad(fun, (0, 2))(X, WS, inputs(0))
     np.testing.assert_array_equal(found[0], 0.0)
@@ -270,7 +272,7 @@ def test_scan_without_turns() -> None:
 
 @pytest.mark.slow
 def test_scan_under_every_transformation() -> None:
-    """Against the loop that keeps every turn's residuals, which jax and NumPy have been held to."""
+    """Against the loop that keeps all residuals, which jax and NumPy have been held to."""
     xs = inputs(7)
     plain, fun = with_checkpoints(None), with_checkpoints(2)
     points = np.array([0.1, 0.4, -0.7])
@@ -315,11 +317,11 @@ def test_scan_of_tracers_from_outside_and_unrolled() -> None:
         options: dict[str, Any] = {} if checkpoints is None else {"unroll": 3}
 
         def fun(x: Any) -> Any:
-            def turn(carry: Any, a: Any) -> Any:
+            def iteration(carry: Any, a: Any) -> Any:
                 return carry * jnp.cos(x * a) + w, carry
 
             w = jnp.sin(x)
-            last, ys = lax.scan(turn, w, xs[0], checkpoints=checkpoints, **options)
+            last, ys = lax.scan(iteration, w, xs[0], checkpoints=checkpoints, **options)
             return last * ys.sum()
 
         return fun
@@ -351,14 +353,14 @@ def test_fori_loop_takes_checkpoints() -> None:
 def test_scan_keeps_keys_and_stacks_complex_numbers() -> None:
     def noisy(checkpoints: int | None) -> Callable[[Any], Any]:
         def fun(z: Any) -> Any:
-            def turn(carry: Any, _: Any) -> Any:
+            def iteration(carry: Any, _: Any) -> Any:
                 z, key = carry
                 key, sub = tinyjax.random.split(key)
                 after = z * z * tinyjax.random.uniform(sub, (), "float64") + 0.3j
                 return (after, key), after
 
             start = z, tinyjax.random.key(3)
-            (last, _), ys = lax.scan(turn, start, None, 6, checkpoints=checkpoints)
+            (last, _), ys = lax.scan(iteration, start, None, 6, checkpoints=checkpoints)
             return jnp.abs(last + ys.sum())
 
         return fun
@@ -371,31 +373,33 @@ def test_scan_keeps_keys_and_stacks_complex_numbers() -> None:
 
 
 @functools.cache
-def fewest(turns: int, slots: int) -> int:
-    """The fewest turns that are run again to go back through some, by dynamic programming.
+def fewest(iterations: int, slots: int) -> int:
+    """The fewest iterations that are run again to go back through some, by dynamic programming.
 
     The state before the first is kept, and takes one of the slots. To get at the last, either all
-    turns but the last are run and nothing is kept, or a state on the way is.
+    iterations but the last are run and nothing is kept, or a state on the way is.
     """
-    if turns <= 1:
+    if iterations <= 1:
         return 0
     if slots == 1:
-        return turns - 1 + fewest(turns - 1, 1)
-    return min(k + fewest(turns - k, slots - 1) + fewest(k, slots) for k in range(1, turns))
+        return iterations - 1 + fewest(iterations - 1, 1)
+    return min(
+        k + fewest(iterations - k, slots - 1) + fewest(k, slots) for k in range(1, iterations)
+    )
 
 
-def closed_form(turns: int, slots: int) -> int:
+def closed_form(iterations: int, slots: int) -> int:
     """The same (Griewank and Walther, 2000)."""
     r = 0
-    while comb(slots + r, r) < turns:
+    while comb(slots + r, r) < iterations:
         r += 1
-    return r * turns - comb(slots + r, r - 1) if r else 0
+    return r * iterations - comb(slots + r, r - 1) if r else 0
 
 
-def online(turns: int, slots: int) -> list[int]:
-    """After each turn, how many are run again if the loop ends there; where that is not known."""
+def online(iterations: int, slots: int) -> list[int]:
+    """How many iterations are run again if the loop ends after each, where that is not known."""
     kept, found, cost = [0], [0], functools.cache(closed_form)
-    for i in range(1, turns + 1):
+    for i in range(1, iterations + 1):
         lengths = [b - a for a, b in pairwise([*kept, i - 1])]  # the last state is there
         found.append(sum(cost(n, slots - j) for j, n in enumerate(lengths)))
         choices = [[*kept[:j], *kept[j + 1 :], i] for j in range(1, len(kept))]
@@ -404,53 +408,57 @@ def online(turns: int, slots: int) -> list[int]:
             continue
 
         def price(kept: list[int], end: int = i + 1) -> int:
-            """Of the way back if the loop ends after the turn that follows the next."""
+            """Of the way back if the loop ends after the iteration that follows the next."""
             ends = pairwise([*kept, end])
             return sum(cost(b - a, slots - j) for j, (a, b) in enumerate(ends))
 
         kept = min([kept, *choices], key=price)
-    return found[: turns + 1]
+    return found[: iterations + 1]
 
 
-def count(turns: int, loop: Callable[[Any, Any], Any]) -> int:
-    """How many turns of a loop are run again."""
+def count(iterations: int, loop: Callable[[Any, Any], Any]) -> int:
+    """How many iterations of a loop are run again."""
     calls = []
 
-    def turn(state: Any) -> Any:
+    def iteration(state: Any) -> Any:
         tinyjax.debug.callback(lambda i: calls.append(int(i)), state[1])
         return jnp.sin(state[0]), state[1] + 1
 
-    tinyjax.grad(lambda x: loop(turn, (x, 0))[0])(1.0).block_until_ready()
+    tinyjax.grad(lambda x: loop(iteration, (x, 0))[0])(1.0).block_until_ready()
     # once forward, and once where it is differentiated
-    return len(calls) - 2 * turns
+    return len(calls) - 2 * iterations
 
 
 SIZES = [(1, 2), (6, 1), (9, 2), (25, 3), (40, 5), (70, 16), (12, 20)]
 
 
-@pytest.mark.parametrize(("turns", "slots"), SIZES)
-def test_scan_runs_no_turn_more_than_it_must(turns: int, slots: int) -> None:
-    def loop(turn: Any, start: Any) -> Any:
-        return lax.scan(lambda c, _: (turn(c), None), start, None, turns, checkpoints=slots)[0]
+@pytest.mark.parametrize(("iterations", "slots"), SIZES)
+def test_scan_runs_no_iteration_more_than_it_must(iterations: int, slots: int) -> None:
+    def loop(iteration: Any, start: Any) -> Any:
+        return lax.scan(
+            lambda c, _: (iteration(c), None), start, None, iterations, checkpoints=slots
+        )[0]
 
-    # The first run, which passes all turns but the last, is the forward one.
-    assert fewest(turns, slots) == closed_form(turns, slots)
-    assert count(turns, loop) == fewest(turns, slots) - (turns - 1)
+    # The first run, which passes all iterations but the last, is the forward one.
+    assert fewest(iterations, slots) == closed_form(iterations, slots)
+    assert count(iterations, loop) == fewest(iterations, slots) - (iterations - 1)
 
 
-@pytest.mark.parametrize(("turns", "slots"), SIZES)
-def test_while_loop_runs_as_many_turns_as_the_algorithm_says(turns: int, slots: int) -> None:
-    def loop(turn: Any, start: Any) -> Any:
-        return lax.while_loop(lambda s: s[1] < turns, turn, start, checkpoints=slots)
+@pytest.mark.parametrize(("iterations", "slots"), SIZES)
+def test_while_loop_runs_as_many_iterations_as_the_algorithm_says(
+    iterations: int, slots: int
+) -> None:
+    def loop(iteration: Any, start: Any) -> Any:
+        return lax.while_loop(lambda s: s[1] < iterations, iteration, start, checkpoints=slots)
 
-    assert count(turns, loop) == online(turns, slots)[turns]
+    assert count(iterations, loop) == online(iterations, slots)[iterations]
 
 
 def test_where_states_are_kept_is_the_best_there_is() -> None:
     """For all small segments at once: by the first way to go, the fewest evaluations."""
     pairs = [(n, s) for n in range(2, 120) for s in range(1, 12)]
-    turns, slots = (jnp.asarray(np.array(x, np.int64)) for x in zip(*pairs, strict=True))
-    ways, prices = np.asarray(advance(turns, slots)), np.asarray(cost(turns, slots))
+    iterations, slots = (jnp.asarray(np.array(x, np.int64)) for x in zip(*pairs, strict=True))
+    ways, prices = np.asarray(advance(iterations, slots)), np.asarray(cost(iterations, slots))
     for (n, s), way, price in zip(pairs, ways.tolist(), prices.tolist(), strict=True):
         assert price == fewest(n, s) == closed_form(n, s)
         if s == 1:
@@ -461,19 +469,19 @@ def test_where_states_are_kept_is_the_best_there_is() -> None:
 
 @pytest.mark.parametrize("slots", [5, 6, 8, 9, 12, 16, 24, 32])
 def test_not_to_know_the_end_costs_a_tenth_at_most(slots: int) -> None:
-    for turns, again in enumerate(online(2000, slots)):
-        if turns >= 10:
-            assert turns - 1 + again <= 1.1 * closed_form(turns, slots)
+    for iterations, again in enumerate(online(2000, slots)):
+        if iterations >= 10:
+            assert iterations - 1 + again <= 1.1 * closed_form(iterations, slots)
 
 
-def within_reach(ratio: float, slots: int, turns: int) -> bool:
+def within_reach(ratio: float, slots: int, iterations: int) -> bool:
     """Whether some way of keeping states stays within a ratio, wherever up to there the loop ends.
 
     Everything that can be kept is tried, as the states pass.
     """
     cost = functools.cache(closed_form)
     reached: set[tuple[int, ...]] = {(0,)}
-    for i in range(1, turns + 1):
+    for i in range(1, iterations + 1):
         found: set[tuple[int, ...]] = set()
         for kept in reached:
             lengths = [b - a for a, b in pairwise([*kept, i - 1])]
@@ -494,9 +502,9 @@ def within_reach(ratio: float, slots: int, turns: int) -> bool:
 def test_in_short_loops_no_way_to_choose_is_much_better(slots: int, out_of_reach: float) -> None:
     """Not knowing the end has a price, which ours is within a twentieth of."""
     ratios = [
-        (turns - 1 + again) / closed_form(turns, slots)
-        for turns, again in enumerate(online(100, slots))
-        if turns > 1
+        (iterations - 1 + again) / closed_form(iterations, slots)
+        for iterations, again in enumerate(online(100, slots))
+        if iterations > 1
     ]
     assert not within_reach(out_of_reach, slots, 30)
     assert max(ratios) <= 1.05 * out_of_reach
@@ -505,12 +513,12 @@ def test_in_short_loops_no_way_to_choose_is_much_better(slots: int, out_of_reach
 @pytest.mark.parametrize(("slots", "bound"), [(2, 1.25), (3, 1.2), (4, 1.125)])
 def test_not_to_know_the_end_costs_more_with_few_slots(slots: int, bound: float) -> None:
     ratios = {
-        turns: (turns - 1 + again) / closed_form(turns, slots)
-        for turns, again in enumerate(online(2000, slots))
-        if turns >= 10
+        iterations: (iterations - 1 + again) / closed_form(iterations, slots)
+        for iterations, again in enumerate(online(2000, slots))
+        if iterations >= 10
     }
     assert max(ratios.values()) == pytest.approx(bound)
-    assert max(ratio for turns, ratio in ratios.items() if turns >= 100) < 1.1
+    assert max(ratio for iterations, ratio in ratios.items() if iterations >= 100) < 1.1
 
 
 # Memory
@@ -523,29 +531,32 @@ def temporaries(fun: Callable[..., Any], *args: Any) -> int:
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_number_of_turns() -> None:
+def test_memory_does_not_grow_with_the_number_of_iterations() -> None:
     fun = ours(4)
     assert 0 < temporaries(lambda x: fun(x, WS, 3), X) < 10_000
     v = np.ones(500)
 
-    def many(turns: int, loop: str) -> int:
-        def turn(c: Any) -> Any:
+    def many(iterations: int, loop: str) -> int:
+        def iteration(c: Any) -> Any:
             return jnp.sin(1.01 * c)
 
         def scanned(x: Any) -> Any:
-            step = lambda c, _: (turn(c), None)  # noqa: E731
-            return lax.scan(step, x, None, turns, checkpoints=8)[0].sum()
+            step = lambda c, _: (iteration(c), None)  # noqa: E731
+            return lax.scan(step, x, None, iterations, checkpoints=8)[0].sum()
 
         def repeated(x: Any) -> Any:
             state = lax.while_loop(
-                lambda s: s[1] < turns, lambda s: (turn(s[0]), s[1] + 1), (x, 0), checkpoints=8
+                lambda s: s[1] < iterations,
+                lambda s: (iteration(s[0]), s[1] + 1),
+                (x, 0),
+                checkpoints=8,
             )
             return state[0].sum()
 
         return temporaries({"scan": scanned, "while": repeated}[loop], v)
 
     for loop in ("scan", "while"):
-        found = [many(turns, loop) for turns in (100, 1000, 10_000, 100_000)]
+        found = [many(iterations, loop) for iterations in (100, 1000, 10_000, 100_000)]
         assert max(found) <= 1.05 * min(found)
         assert min(found) >= 8 * v.nbytes  # the states are among it
 
@@ -554,24 +565,24 @@ def test_a_long_scan_with_inputs_needs_little_more_than_those() -> None:
     xs = np.linspace(0.0, 1.0, 100_000)
 
     def fun(checkpoints: int | None) -> Callable[[Any, Any], Any]:
-        def turn(v: Any, x: Any) -> Any:
+        def iteration(v: Any, x: Any) -> Any:
             return jnp.sin(v * x) * 1.01 + 0.1, None
 
-        return lambda v, xs: lax.scan(turn, v, xs, checkpoints=checkpoints)[0].sum()
+        return lambda v, xs: lax.scan(iteration, v, xs, checkpoints=checkpoints)[0].sum()
 
     v = np.linspace(0.5, 1.5, 20)
     assert temporaries(fun(32), v, xs) < 0.02 * temporaries(fun(None), v, xs)
 
 
 def test_the_gradient_of_a_long_scan() -> None:
-    turns = 100_000
+    iterations = 100_000
 
     def fun(x: Any) -> Any:
         # a product that stays near one, whose logarithm's derivative is the sum of all steps
-        def turn(c: Any, _: Any) -> Any:
+        def iteration(c: Any, _: Any) -> Any:
             return c * (1 + x * 1e-5), None
 
-        return jnp.log(lax.scan(turn, x * 0 + 1, None, turns, checkpoints=32)[0])
+        return jnp.log(lax.scan(iteration, x * 0 + 1, None, iterations, checkpoints=32)[0])
 
     found = tinyjax.jit(tinyjax.grad(fun))(X)
     np.testing.assert_allclose(found, 1 / (1 + X * 1e-5), 1e-9)

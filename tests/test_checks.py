@@ -16,7 +16,7 @@ def positive(x: Any) -> Any:
     return error_if(x, x < 0, "negative")
 
 
-#: What a branch or a turn may do with a check inside; each is the identity where it succeeds.
+#: What a branch or an iteration may do with a check inside; each is the identity where it succeeds.
 BODIES: Final[dict[str, Callable[[Any], Any]]] = {
     "plain": positive,
     "jit": jit(positive),

@@ -35,7 +35,7 @@ def host_sin(x: Any) -> Any:
 
 
 def in_condition(x: Any, c: Any) -> Any:
-    """One turn, as the condition says with the help of c."""
+    """One iteration, as the condition says with the help of c."""
     return (
         c
         * lax.while_loop(
@@ -44,7 +44,7 @@ def in_condition(x: Any, c: Any) -> Any:
     )
 
 
-def one_turn(x: Any, c: Any) -> Any:
+def one_iteration(x: Any, c: Any) -> Any:
     return lax.while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, times(c)(s[1])), (0, x))[1]
 
 
@@ -99,7 +99,7 @@ POSITIONS: dict[str, Fun] = {
     "cond, false": lambda x, c: lax.cond(c < 0, other, times(c), x),
     "switch": lambda x, c: lax.switch(jnp.asarray(c > 0).astype(int), [other, times(c)], x),
     "while_loop, condition": in_condition,
-    "while_loop, body": one_turn,
+    "while_loop, body": one_iteration,
     "fori_loop": lambda x, c: lax.fori_loop(0, 1, lambda _, y: times(c)(y), x),
     "fori_loop, traced bounds": lambda x, c: jit(
         lambda n: lax.fori_loop(0, n, lambda _, y: times(c)(y), x)

@@ -52,11 +52,11 @@ def same(ours: Any, theirs: Any, tol: float = 1e-12) -> None:
 
 def scanned_backwards(m: Any) -> Any:
     def fun(x: Any, ws: Any) -> Any:
-        def turn(c: Any, w: Any) -> Any:
+        def iteration(c: Any, w: Any) -> Any:
             i, total = c
             return (i + 1, total * w + m.np.cos(x * i)), {"y": total * w, "z": (w, x)}
 
-        (_, last), outs = m.lax.scan(turn, (0, x), ws, reverse=True, unroll=2)
+        (_, last), outs = m.lax.scan(iteration, (0, x), ws, reverse=True, unroll=2)
         return last * outs["y"].sum() * outs["z"][0].sum()
 
     return fun
@@ -104,11 +104,11 @@ def chosen_of_several(m: Any) -> Any:
 
 def cond_in_scan(m: Any) -> Any:
     def fun(x: Any, ws: Any) -> Any:
-        def turn(c: Any, w: Any) -> Any:
+        def iteration(c: Any, w: Any) -> Any:
             c = m.lax.cond(c * w > 0.1, lambda c: m.np.sin(c) * x, lambda c: c * c + w, c)
             return c, c * w
 
-        last, ys = m.lax.scan(turn, x, ws)
+        last, ys = m.lax.scan(iteration, x, ws)
         return last + ys.sum()
 
     return fun
@@ -213,17 +213,17 @@ def test_every_stack_gives_what_jax_gives(program: Callable[[Any], Any], eager: 
 
 
 def newton(m: Any) -> Any:
-    """A square root by Newton's iteration; the number of turns differs from example to example."""
+    """A square root by Newton's method; each example has its own number of iterations."""
 
     def fun(x: Any, start: Any) -> Any:
         def goes_on(state: Any) -> Any:
             return m.np.abs(state[0] * state[0] - x) > 1e-9
 
-        def turn(state: Any) -> Any:
+        def iteration(state: Any) -> Any:
             y, n = state
             return 0.5 * (y + x / y), n + 1
 
-        return m.lax.while_loop(goes_on, turn, (start, 0))
+        return m.lax.while_loop(goes_on, iteration, (start, 0))
 
     return fun
 
@@ -279,7 +279,7 @@ def test_while_loop_through_forward_transformations() -> None:
 
 
 @pytest.mark.parametrize("jit", [tinyjax.jit, lambda fun: fun])
-def test_lanes_that_end_at_different_times_nested_twice(jit: Any) -> None:
+def test_examples_that_end_at_different_times_nested_twice(jit: Any) -> None:
     n, x = np.array([3, 0, 5, 1]), np.array([0.5, 2.0, -0.25])
     f = nested_while(OURS)
     expected = np.array([[summed(i, y) for y in x] for i in n])
@@ -444,10 +444,10 @@ def test_a_closed_over_tracer_in_every_position(place: str) -> None:
 
 def test_collectives_in_bodies() -> None:
     def fun(x: Any) -> Any:
-        def turn(c: Any, _: Any) -> Any:
+        def iteration(c: Any, _: Any) -> Any:
             return c + lax.psum(c, "i"), lax.axis_index("i")
 
-        total, places = lax.scan(turn, x, None, 2)
+        total, places = lax.scan(iteration, x, None, 2)
         return lax.cond(lax.psum(x, "i") > 0, lambda: total, lambda: -total), places
 
     total, places = tinyjax.vmap(fun, axis_name="i")(jnp.array([1.0, 2.0]))
@@ -530,15 +530,15 @@ def test_joined_branches_under_transformations(transposed: bool) -> None:
 
 
 def test_lengths_and_empty_loops() -> None:
-    def turn(c: Any, x: Any) -> Any:
+    def iteration(c: Any, x: Any) -> Any:
         return c + x, x
 
-    total, ys = lax.scan(turn, 0.0, jnp.zeros((0,)))
+    total, ys = lax.scan(iteration, 0.0, jnp.zeros((0,)))
     assert float(total) == 0.0
     assert ys.shape == (0,)
     assert float(lax.fori_loop(5, 2, lambda i, c: c + 1, 7.0)) == 7.0
     assert lax.scan(lambda c, _: (c, ()), (), None, 3) == ((), ())
-    assert float(lax.scan(turn, 0.0, jnp.arange(4.0), length=4)[0]) == 6.0
+    assert float(lax.scan(iteration, 0.0, jnp.arange(4.0), length=4)[0]) == 6.0
     assert lax.map(lambda x: x, jnp.zeros((0, 2)), batch_size=3).shape == (0, 2)
 
 
@@ -761,7 +761,7 @@ MISTAKES = {
     "no length": Mistake(
         lambda: lax.scan(cut, 1.0),
         ArgumentError,
-        "scan of cut (HERE) has no inputs, so it does not know how many turns to make. Give "
+        "scan of cut (HERE) has no inputs, so it does not know how many iterations to run. Give "
         "length.",
     ),
     "inputs of different lengths": Mistake(

@@ -254,7 +254,7 @@ LAYERS = [(jnp.ones((64, 64)), jnp.ones(64)) for _ in range(3)]
         pytest.param(repeated(jnp.sin, 7), X, 7 * 40, id="chain: one an operation"),
         pytest.param(nn.relu, ROWS, 40, id="relu: bools"),
         pytest.param(nn.log_softmax, ROWS, 160 + 16, id="log_softmax: terms and their sums"),
-        pytest.param(scanned, X, 50 * 40, id="scan: one a turn"),
+        pytest.param(scanned, X, 50 * 40, id="scan: one an iteration"),
         # of each layer 1 - y^2 and, for the next one or the mean, y
         pytest.param(mlp_loss, LAYERS, 6 * ONE, id="MLP"),
         pytest.param(tinyjax.checkpoint(repeated(jnp.sin, 7)), X, 0, id="checkpoint: nothing"),

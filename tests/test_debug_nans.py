@@ -1,8 +1,8 @@
 """The setting ``debug_nans``: each birth of a NaN, and the many NaNs that are none.
 
 The line where a NaN is born ends with ``# born``; an error must name that line, whichever way the
-function is transformed. What is expected of turns and lanes follows from how each function is
-written.
+function is transformed. What is expected of iterations and examples follows from how each function
+is written.
 """
 
 import contextlib
@@ -110,7 +110,7 @@ FORWARD: dict[str, Fun] = {
 def test_forward(way: str) -> None:
     error = caught(FORWARD[way], jnp.asarray(BAD))
     assert (error.primitive, error.direction) == ("log", "forward")
-    assert error.lanes == error.turns == ()
+    assert error.examples == error.iterations == ()
     assert "log(-2.0)" in error.message
 
 
@@ -133,7 +133,7 @@ BACKWARD: dict[str, Fun] = {
 def test_backward(way: str) -> None:
     error = caught(BACKWARD[way], jnp.asarray(ZERO))
     assert error.direction == "backward"
-    assert error.lanes == error.turns == ()
+    assert error.examples == error.iterations == ()
     assert "in the backward pass of this line" in error.message
     assert "where(ok, f(where(ok, x, 1.0)), y)" in error.message
 
@@ -164,7 +164,9 @@ TANGENT: dict[str, Fun] = {
 def test_tangent(way: str) -> None:
     error = caught(TANGENT[way], jnp.asarray(ZERO))
     assert error.direction == "tangent"
-    assert error.lanes == error.turns == ()  # the directions of a Jacobian are no user's lanes
+    assert (
+        error.examples == error.iterations == ()
+    )  # the directions of a Jacobian are no user's examples
 
 
 def test_gradient_that_needs_no_value() -> None:
@@ -173,10 +175,10 @@ def test_gradient_that_needs_no_value() -> None:
     np.testing.assert_allclose(jacrev(total)(jnp.asarray(BAD)), 1 / BAD)
 
 
-# Lanes
+# Examples
 
 
-LANES: dict[str, Fun] = {
+EXAMPLES: dict[str, Fun] = {
     "vmap": vmap(total),
     "jit of vmap": jit(vmap(total)),
     "vmap of jit": vmap(jit(total)),
@@ -187,16 +189,16 @@ LANES: dict[str, Fun] = {
 }
 
 
-@pytest.mark.parametrize("way", LANES)
-def test_lane(way: str) -> None:
+@pytest.mark.parametrize("way", EXAMPLES)
+def test_example(way: str) -> None:
     x = np.ones((4, 3), np.float32)
     x[2, 1] = -1.0
-    error = caught(LANES[way], jnp.asarray(x))
-    assert (error.lanes, error.direction) == ((2,), "forward")
-    assert "in lane 2 of a vmap over 4" in error.message
+    error = caught(EXAMPLES[way], jnp.asarray(x))
+    assert (error.examples, error.direction) == ((2,), "forward")
+    assert "in example 2 of a vmap over 4" in error.message
 
 
-BACKWARD_LANES: dict[str, Fun] = {
+BACKWARD_EXAMPLES: dict[str, Fun] = {
     "vmap of grad": vmap(grad(masked_root)),
     "jit of vmap of grad": jit(vmap(grad(masked_root))),
     "vmap of jit of grad": vmap(jit(grad(masked_root))),
@@ -208,25 +210,25 @@ BACKWARD_LANES: dict[str, Fun] = {
 }
 
 
-@pytest.mark.parametrize("way", BACKWARD_LANES)
-def test_backward_lane(way: str) -> None:
+@pytest.mark.parametrize("way", BACKWARD_EXAMPLES)
+def test_backward_example(way: str) -> None:
     x = np.ones((4, 3), np.float32)
     x[2, 1] = 0.0
-    error = caught(BACKWARD_LANES[way], jnp.asarray(x))
-    assert (error.lanes, error.direction) == ((2,), "backward")
+    error = caught(BACKWARD_EXAMPLES[way], jnp.asarray(x))
+    assert (error.examples, error.direction) == ((2,), "backward")
 
 
 @pytest.mark.parametrize("compiled", ["no", "outside", "between", "inside"])
-def test_nested_lanes(compiled: str) -> None:
+def test_nested_examples(compiled: str) -> None:
     x = np.ones((4, 5, 4), np.float32)  # the axes are mapped last first
     x[1, 3, 2] = -1.0
     inner = vmap(jit(total) if compiled == "inside" else total, in_axes=1)
     outer = vmap(jit(inner) if compiled == "between" else inner, in_axes=2)
     error = caught(jit(outer) if compiled == "outside" else outer, jnp.asarray(x))
-    assert error.lanes == (2, 3)
+    assert error.examples == (2, 3)
 
 
-def test_lane_of_a_product() -> None:
+def test_example_of_a_product() -> None:
     def product(a: Any, b: Any) -> Any:
         return a @ b  # born
 
@@ -235,10 +237,10 @@ def test_lane_of_a_product() -> None:
     b = np.ones((3, 3), np.float32)
     b[0] = 0.0
     for fun in (vmap(product, in_axes=(0, None)), jit(vmap(product, in_axes=(0, None)))):
-        assert caught(fun, jnp.asarray(a), jnp.asarray(b)).lanes == (1,)
+        assert caught(fun, jnp.asarray(a), jnp.asarray(b)).examples == (1,)
     swapped = jnp.asarray(a.transpose(1, 2, 0))
     for fun in (vmap(product, in_axes=(2, None)), jit(vmap(product, in_axes=(2, None)))):
-        assert caught(fun, swapped, jnp.asarray(b)).lanes == (1,)
+        assert caught(fun, swapped, jnp.asarray(b)).examples == (1,)
 
 
 # Loops
@@ -283,29 +285,29 @@ LOOPS: dict[str, Fun] = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_turn(name: str) -> None:
+def test_iteration(name: str) -> None:
     fun = LOOPS[name]
     for run in (read(fun), jit(fun), lambda x: jvp(fun, (x,), (x,)), lambda x: vjp(fun, x)):
         error = caught(run, jnp.asarray(2.5))
-        assert (error.turns, error.lanes, error.direction) == ((3,), (), "forward")
+        assert (error.iterations, error.examples, error.direction) == ((3,), (), "forward")
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_turn_and_lane(name: str) -> None:
+def test_iteration_and_example(name: str) -> None:
     fun = LOOPS[name]
     x = np.full(3, 9.0, np.float32)
     x[1] = 2.5
     for run in (vmap(fun), jit(vmap(fun)), vmap(jit(fun)), jit(vmap(jit(fun)))):
         error = caught(run, jnp.asarray(x))
-        assert (error.turns, error.lanes) == ((3,), (1,))
+        assert (error.iterations, error.examples) == ((3,), (1,))
     x = np.stack([np.full(3, 9.0, np.float32), x])
     for run in (vmap(vmap(fun)), jit(vmap(vmap(fun))), vmap(jit(vmap(fun)))):
         error = caught(run, jnp.asarray(x))
-        assert (error.turns, error.lanes) == ((3,), (1, 1))
+        assert (error.iterations, error.examples) == ((3,), (1, 1))
 
 
 def roots_in_scan(reverse: bool) -> Fun:
-    """Its derivative has a NaN in turn 2, where the carry is fine and its root's slope is not."""
+    """Its derivative has a NaN in iteration 2: the carry is fine and its root's slope is not."""
 
     def fun(x: Any) -> Any:
         def body(carry: Any, t: Any) -> Any:
@@ -329,17 +331,17 @@ def roots_in_while(x: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("fun", "turn"),
+    ("fun", "iteration"),
     [(roots_in_scan(False), 2), (roots_in_scan(True), 2), (roots_in_while, 1)],
     ids=["scan", "reversed scan", "while"],
 )
-def test_backward_turn(fun: Fun, turn: int) -> None:
+def test_backward_iteration(fun: Fun, iteration: int) -> None:
     for run in (grad(fun), jit(grad(fun)), grad(jit(fun)), grad(checkpoint(fun))):
         error = caught(run, jnp.asarray(3.0))
-        assert (error.turns, error.direction) == ((turn,), "backward")
+        assert (error.iterations, error.direction) == ((iteration,), "backward")
 
 
-def test_backward_turn_and_lane() -> None:
+def test_backward_iteration_and_example() -> None:
     fun = roots_in_scan(False)
 
     def chosen(x: Any) -> Any:
@@ -354,7 +356,7 @@ def test_backward_turn_and_lane() -> None:
         jit(grad(lambda x: jnp.sum(vmap(chosen)(x)))),
     ):
         error = caught(run, x)
-        assert (error.turns, error.lanes, error.direction) == ((2,), (2,), "backward")
+        assert (error.iterations, error.examples, error.direction) == ((2,), (2,), "backward")
 
 
 def test_nested_loops() -> None:
@@ -369,9 +371,9 @@ def test_nested_loops() -> None:
         return lax.scan(outer, x, None, length=4)[1]
 
     for run in (read(fun), jit(fun)):
-        assert caught(run, jnp.asarray(7.5)).turns == (2, 2)
+        assert caught(run, jnp.asarray(7.5)).iterations == (2, 2)
     error = caught(vmap(fun), jnp.array([99.0, 99.0, 7.5]))
-    assert (error.turns, error.lanes) == ((2, 2), (2,))
+    assert (error.iterations, error.examples) == ((2, 2), (2,))
 
 
 def test_checkpointed_scan() -> None:
@@ -383,7 +385,7 @@ def test_checkpointed_scan() -> None:
 
         return lax.scan(checkpoint(body), x, jnp.arange(5))[0]
 
-    assert caught(grad(fun), jnp.asarray(3.0)).turns == (2,)
+    assert caught(grad(fun), jnp.asarray(3.0)).iterations == (2,)
 
 
 # Branches and calls
@@ -407,7 +409,7 @@ def test_branch() -> None:
         caught(run, jnp.asarray(-1.0))
         run(jnp.asarray(1.0))
     for run in (vmap(fun), jit(vmap(fun))):
-        assert caught(run, jnp.array([1.0, 2.0, -1.0])).lanes == (2,)
+        assert caught(run, jnp.array([1.0, 2.0, -1.0])).examples == (2,)
         run(jnp.array([1.0, 2.0]))
 
 
@@ -437,7 +439,7 @@ def test_custom_vjp() -> None:
         assert (error.primitive, error.direction) == ("log", "backward")
     for run in (vmap(grad(twice)), jit(vmap(grad(twice)))):
         error = caught(run, jnp.array([1.0, -1.0]))
-        assert (error.direction, error.lanes) == ("backward", (1,))
+        assert (error.direction, error.examples) == ("backward", (1,))
 
 
 @custom_jvp
@@ -468,7 +470,7 @@ def test_complex() -> None:
     z = jnp.array([1j, 0j])
     for run in (read(fun), jit(fun)):
         assert caught(run, z).primitive == "mul"
-    assert caught(vmap(fun), z).lanes == (1,)
+    assert caught(vmap(fun), z).examples == (1,)
 
 
 # What raises nothing
@@ -676,7 +678,7 @@ def test_effects_happen_once() -> None:
         debug.callback(lambda v: seen.append(float(v)), x)
         return lax.fori_loop(0, 2, lambda i, x: jnp.log(x), x)  # born
 
-    assert caught(fun, 0.5).turns == (1,)
+    assert caught(fun, 0.5).iterations == (1,)
     assert seen == [0.5]
     fun(3.0)
     assert seen == [0.5, 3.0]
@@ -802,7 +804,9 @@ FOLLOWED: dict[str, Fun] = {
     "largest": lambda x: jnp.max(jnp.stack([x, x, 1.0])),
     "closed over by a program": lambda x: jit(lambda y: x + y)(1.0),
     "an example of its own": lambda x: vmap(lambda y: x, axis_size=2, in_axes=None)(1.0),
-    "summed over lanes": lambda x: vmap(lambda y: lax.psum(x * y, "i"), axis_name="i")(jnp.ones(2)),
+    "summed over examples": lambda x: vmap(lambda y: lax.psum(x * y, "i"), axis_name="i")(
+        jnp.ones(2)
+    ),
 }
 
 

@@ -1156,15 +1156,15 @@ def a_vmap_rule_that_closes_over_an_argument_of_jit() -> object:
 
 @case(
     NanError,
-    "a NaN was born in log, in turn 2 of the scan at HERE in run, in lane 1 of a vmap "
+    "a NaN was born in log, in iteration 2 of the scan at HERE in run, in example 1 of a vmap "
     "over 2: log(-1.0). It is in result['logs'] of run (HERE).",
 )
 def nan_in_a_loop() -> object:
-    def turn(x: Any, _: Any) -> Any:
+    def iteration(x: Any, _: Any) -> Any:
         return x - 1.0, jnp.log(x)  # here
 
     def run(x: Any) -> Any:
-        last, logs = lax.scan(turn, x, None, length=3)
+        last, logs = lax.scan(iteration, x, None, length=3)
         return {"last": last, "logs": logs}
 
     with config.scoped(debug_nans=True):

@@ -457,8 +457,8 @@ def test_the_second_derivative_through_all_of_them() -> None:
             x = x - f(x) / grad(f)(x)
         return x
 
-    def iterate(f: Fun, x: Array, turns: int = 60) -> Array:
-        for _ in range(turns):
+    def iterate(f: Fun, x: Array, iterations: int = 60) -> Array:
+        for _ in range(iterations):
             x = f(x)
         return x
 

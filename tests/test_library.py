@@ -45,8 +45,8 @@ def test_calls_are_those_of_jax(part: int) -> None:
 
 def test_calls_of_all_functions_are_drawn() -> None:
     for function in FUNCTIONS:
-        for turn in range(3):
-            assert draw_call(function, Draw(f"{turn}", wide=True, smooth=False)).path
+        for iteration in range(3):
+            assert draw_call(function, Draw(f"{iteration}", wide=True, smooth=False)).path
 
 
 def test_differences_are_documented() -> None:

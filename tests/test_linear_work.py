@@ -26,10 +26,10 @@ Transformation = Callable[[Function], Any]
 
 
 def _while(f: Function) -> Function:
-    def turn(state: tuple[Any, Any]) -> tuple[Any, Any]:
+    def iteration(state: tuple[Any, Any]) -> tuple[Any, Any]:
         return state[0] + 1, f(state[1])
 
-    return lambda x: jnp.sin(lax.while_loop(lambda state: state[0] < 2, turn, (0, x))[1])
+    return lambda x: jnp.sin(lax.while_loop(lambda state: state[0] < 2, iteration, (0, x))[1])
 
 
 def _weak(f: Function) -> Function:
@@ -239,7 +239,9 @@ def test_what_stands_in_for_a_loop_is_not_kept() -> None:
 
         return lax.scan(body, 0, None, length=2)
 
-    def turns(start: float, step: Callable[[float], float], n: int) -> tuple[float, list[float]]:
+    def iterations(
+        start: float, step: Callable[[float], float], n: int
+    ) -> tuple[float, list[float]]:
         seen = []
         for _ in range(n):
             seen.append(start)
@@ -247,9 +249,9 @@ def test_what_stands_in_for_a_loop_is_not_kept() -> None:
         return start, seen
 
     x = 1.5
-    last, before = turns(0.0, lambda c: c + x * 0.5, 3)
+    last, before = iterations(0.0, lambda c: c + x * 0.5, 3)
     count = 1 + 3 * last + 3
-    expected, partial = turns(0.0, lambda c: c + last + count + sum(before), 2)
+    expected, partial = iterations(0.0, lambda c: c + last + count + sum(before), 2)
     for fun in (outer, tinyjax.jit(outer)):
         total, ys = fun(x)
         np.testing.assert_allclose(total, expected, rtol=1e-6)

@@ -774,13 +774,13 @@ def test_no_rule_is_asked_where_everything_is_zero(monkeypatch: pytest.MonkeyPat
                 primitive.rules, name, watched(name, getattr(primitive.rules, name))
             )
 
-    def turn(carry: Any, x: Any) -> Any:
+    def iteration(carry: Any, x: Any) -> Any:
         a, b, n = carry
         y = lax.cond(n > 1, lambda: jnp.sin(a) * x, lambda: lax.stop_gradient(a))
         return (jnp.where(x > 0, y, 1.0), jnp.concatenate([b[1:], y[None]]), n + 1), b * 2.0
 
     def fun(x: Any) -> Any:
-        last, ys = lax.scan(turn, (x, jnp.zeros(3), 0), jnp.arange(4.0) - 1.0)
+        last, ys = lax.scan(iteration, (x, jnp.zeros(3), 0), jnp.arange(4.0) - 1.0)
         values, _ = lax.top_k(jnp.split(ys.reshape(-1), 2)[0] * x, 2)
         return last[0] + values.sum() + jnp.sort(ys[-1])[0]
 

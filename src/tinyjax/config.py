@@ -70,7 +70,7 @@ class Settings:
         check_leaks: look for tracers that outlive their transformation as soon as it ends.
         check_jaxprs: typecheck every jaxpr that is staged.
         debug_nans: raise ``NanError`` where a NaN that an operation gave birth to reaches a result,
-            naming the line, the direction, the turns of loops and the lanes of ``vmap``.
+            naming the line, the direction, the iterations of loops and the examples of ``vmap``.
         explain: tell the logger ``tinyjax`` why a call of a jitted function traces or compiles.
         cache_dir: the folder in which compiled programs are kept for other processes; ``""`` where
             they are not.

@@ -163,8 +163,8 @@ class NanError(TinyjaxError, FloatingPointError):
     Attributes:
         primitive: the operation.
         direction: "forward", "tangent" or "backward": which computation of the line it belongs to.
-        turns: in which turn of each loop around it, the outermost first, counted from 0.
-        lanes: in which lane of each ``vmap`` around it, the outermost first.
+        iterations: in which iteration of each loop around it, the outermost first, counted from 0.
+        examples: in which example of each ``vmap`` around it, the outermost first.
     """
 
     def __init__(
@@ -173,18 +173,18 @@ class NanError(TinyjaxError, FloatingPointError):
         location: Location | None,
         primitive: str,
         direction: Direction,
-        turns: tuple[int, ...],
-        lanes: tuple[int, ...],
+        iterations: tuple[int, ...],
+        examples: tuple[int, ...],
     ) -> None:
         super().__init__(message)
         self.location = location
         self.primitive = primitive
         self.direction: Direction = direction
-        self.turns = turns
-        self.lanes = lanes
+        self.iterations = iterations
+        self.examples = examples
 
     def __reduce__(self) -> tuple[type[NanError], tuple[object, ...]]:
-        rest = (self.location, self.primitive, self.direction, self.turns, self.lanes)
+        rest = (self.location, self.primitive, self.direction, self.iterations, self.examples)
         return type(self), (self.message, *rest)
 
 

@@ -106,7 +106,7 @@ Direction = Literal["forward", "tangent", "backward"]
 
 
 @attrs.frozen(eq=False)
-class LaneAxis:
+class ExampleAxis:
     """Which axis of a result is the batch of a ``vmap``.
 
     Attributes:
@@ -119,7 +119,7 @@ class LaneAxis:
     size: int
     of: object
 
-    def shifted(self, axis: int) -> LaneAxis:
+    def shifted(self, axis: int) -> ExampleAxis:
         """The same where the result has one more axis."""
         return attrs.evolve(self, axis=self.axis + 1) if self.axis >= axis else self
 
@@ -130,12 +130,12 @@ class TracedSource(Source):
 
     Attributes:
         direction: which computation of the line the equation is.
-        lanes: the batch axes of its results, the outermost ``vmap`` first.
+        examples: the batch axes of its results, the outermost ``vmap`` first.
         transposed: whether the loops of the line are gone through from their ends.
     """
 
     direction: Direction = "forward"
-    lanes: tuple[LaneAxis, ...] = ()
+    examples: tuple[ExampleAxis, ...] = ()
     transposed: bool = False
 
 

@@ -128,7 +128,7 @@ def eliminated(a: Array, b: Array) -> Array:
 
 
 def nested_custom_linear_solve(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
-    """By Richardson's iteration, whose error is halved in every turn."""
+    """By Richardson's iteration, whose error is halved in every iteration."""
     positive = k % 2 == 1
     a, b = system(body, x, c, positive, ours)
     if not ours:

@@ -132,8 +132,8 @@ def nested_converted(body: Body, x: Array, c: Array, k: int, ours: bool) -> Arra
     return as_array(converted(x, *closed_over))
 
 
-# Control flow. The other side has none: it computes every branch and as many turns as there may be,
-# and selects.
+# Control flow. The other side has none: it computes every branch and as many iterations as there
+# may be, and selects.
 
 
 def nested_cond(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
@@ -169,7 +169,9 @@ def nested_scan(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
     xs = c if c.ndim and k % 3 else None
     length, reverse, one = k % 4 if xs is None else c.shape[0], k % 2 == 1, full((), 1, I32)
 
-    def turn(carry: tuple[Array, Array], part: Array | None) -> tuple[tuple[Array, Array], Array]:
+    def iteration(
+        carry: tuple[Array, Array], part: Array | None
+    ) -> tuple[tuple[Array, Array], Array]:
         i, z = carry
         scale = broadcast_in_dim(ew.convert_element_type(i, F64), x.shape, ())
         out = body(z, c if part is None else part)
@@ -178,13 +180,13 @@ def nested_scan(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
 
     start = (full((), 0, I32), ew.cos(x))
     if ours:
-        (_, last), ys = lax.scan(turn, start, xs, length, reverse, 1 + k // 4)
+        (_, last), ys = lax.scan(iteration, start, xs, length, reverse, 1 + k // 4)
         return ew.add(last, fitted(ew.mul(ys, ramp(ys)), x.shape))
     parts = [None] * length if xs is None else slices(xs)
     outs = []
     carry = start
     for part in parts[::-1] if reverse else parts:
-        carry, y = turn(carry, part)
+        carry, y = iteration(carry, part)
         outs.append(y)
     if not outs:
         return carry[1]
@@ -193,14 +195,14 @@ def nested_scan(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
 
 
 def nested_fori(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
-    def turn(i: Array, z: Array) -> Array:
+    def iteration(i: Array, z: Array) -> Array:
         shifted = ew.add(c, broadcast_in_dim(ew.convert_element_type(i, F64), c.shape, ()))
         return ew.sin(fitted(body(z, shifted), x.shape))
 
     if ours:
-        return lax.fori_loop(k % 2, k % 4, turn, x)
+        return lax.fori_loop(k % 2, k % 4, iteration, x)
     for i in range(k % 2, k % 4):
-        x = turn(full((), i, I32), x)
+        x = iteration(full((), i, I32), x)
     return x
 
 
@@ -208,19 +210,19 @@ def nested_while(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:
     """A loop whose length is data; written twice."""
     n, one = number(c, k, 2), full((), 1, I32)
 
-    def turn(i: Array, z: Array) -> Array:
+    def iteration(i: Array, z: Array) -> Array:
         return ew.sin(fitted(body(z, c), x.shape))
 
     def both(state: tuple[Array, Array]) -> tuple[Array, Array]:
-        return ew.add(state[0], one), turn(*state)
+        return ew.add(state[0], one), iteration(*state)
 
     start = full((), 0, I32)
     if not ours:
         for i in range(2):
-            x = choose(ew.lt(full((), i, I32), n), turn(start, x), x)
+            x = choose(ew.lt(full((), i, I32), n), iteration(start, x), x)
         return x
     if k % 2:
-        return lax.fori_loop(start, n, turn, x)
+        return lax.fori_loop(start, n, iteration, x)
     return lax.while_loop(lambda state: ew.lt(state[0], n), both, (start, x))[1]
 
 
@@ -233,7 +235,7 @@ def nested_promoted(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array
     bound = k % 4
     widens = isinstance(start, (bool, int, float)) and not isinstance(start, np.generic)
 
-    def turn(s: Any) -> Any:
+    def iteration(s: Any) -> Any:
         return jnp.sin(total(fitted(body(x, c), x.shape))) + s * 0.5
 
     def other(s: Any) -> Any:
@@ -242,20 +244,22 @@ def nested_promoted(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array
     if not ours:
         s: Any = start
         for _ in range(bound if widens else 1):
-            s = turn(s)
+            s = iteration(s)
     elif not widens:  # what has a dtype of its own keeps it in a carry
-        s = turn(jnp.asarray(start))
+        s = iteration(jnp.asarray(start))
     elif k % 3 == 0:
-        s = lax.fori_loop(0, bound, lambda i, s: turn(s), start)
+        s = lax.fori_loop(0, bound, lambda i, s: iteration(s), start)
     elif k % 3 == 1:
-        s = lax.scan(lambda s, _: (turn(s), None), start, None, length=bound)[0]
+        s = lax.scan(lambda s, _: (iteration(s), None), start, None, length=bound)[0]
     else:
-        s = lax.while_loop(lambda s: s[0] < bound, lambda s: (s[0] + 1, turn(s[1])), (0, start))[1]
+        s = lax.while_loop(
+            lambda s: s[0] < bound, lambda s: (s[0] + 1, iteration(s[1])), (0, start)
+        )[1]
     predicate = ew.gt(number(c, k, 1), full((), 0, I32))
     if ours:
-        chosen = lax.cond(predicate, turn, other, s)
+        chosen = lax.cond(predicate, iteration, other, s)
     else:
-        chosen = jnp.where(predicate, turn(s), other(s))
+        chosen = jnp.where(predicate, iteration(s), other(s))
     return ew.add(x, constant(x, 1.0) * jnp.sin(jnp.asarray(chosen).astype(F64)))
 
 

@@ -79,11 +79,11 @@ def newton(a: Any) -> Any:
 
 
 def smoothed(xs: Any) -> Any:
-    def turn(carry: Any, x: Any) -> Any:
+    def iteration(carry: Any, x: Any) -> Any:
         carry = lax.cond(x > carry, lambda: 0.9 * carry + 0.1 * x, lambda: carry)
         return carry, carry**2
 
-    return lax.scan(turn, 0.0, xs)
+    return lax.scan(iteration, 0.0, xs)
 
 
 def last_smoothed(xs: Any) -> Any:

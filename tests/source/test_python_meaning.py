@@ -282,11 +282,11 @@ def test_expressions_are_compiled_and_mapped_alike() -> None:
         columns = [jnp.array(column) for column in zip(*POINTS, strict=True)]
         mapped = tinyjax.vmap(compiled)(*columns)
         for i, point in enumerate(POINTS):
-            for (expression, found), one, lane in zip(
+            for (expression, found), one, example in zip(
                 chosen, compiled(*point), mapped, strict=True
             ):
                 np.testing.assert_allclose(one, found[i], 1e-12, 1e-12, err_msg=expression)
-                np.testing.assert_allclose(lane[i], found[i], 1e-12, 1e-12, err_msg=expression)
+                np.testing.assert_allclose(example[i], found[i], 1e-12, 1e-12, err_msg=expression)
 
 
 @pytest.mark.parametrize(

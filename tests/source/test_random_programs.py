@@ -98,9 +98,9 @@ def compare_compiled(text: str, point: tuple[float, float]) -> None:
             return
         raise
     assert float(value) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    lanes = [p for p in POINTS if not isinstance(outcome(fun, *p), type)]
-    mapped = tinyjax.vmap(staged)(*map(jnp.array, zip(*lanes, strict=True)))
-    np.testing.assert_allclose(mapped, [fun(*p) for p in lanes], rtol=1e-9, atol=1e-9)
+    examples = [p for p in POINTS if not isinstance(outcome(fun, *p), type)]
+    mapped = tinyjax.vmap(staged)(*map(jnp.array, zip(*examples, strict=True)))
+    np.testing.assert_allclose(mapped, [fun(*p) for p in examples], rtol=1e-9, atol=1e-9)
     try:
         ours = source.grad(fun, (0, 1))(*point)
     except SourceError:  # of effects

@@ -101,7 +101,7 @@ def traced_items(x: Any) -> Any:
 
 
 @rolled
-def what_is_decided_for_some_turns(x: Any) -> Any:
+def what_is_decided_for_some_iterations(x: Any) -> Any:
     first, last, y = True, -1, x
     for k in range(45):
         if k == 0:
@@ -133,7 +133,7 @@ def loops_in_loops(x: Any) -> Any:
 
 
 @rolled
-def functions_of_the_turn(x: Any) -> Any:
+def functions_of_the_iteration(x: Any) -> Any:
     def bent(v: Any, k: int) -> Any:
         return v * k if v > k else v + 1 / (k + 1)
 
@@ -217,7 +217,7 @@ def a_list_that_grows(x: Any) -> Any:
 
 
 @in_python
-def keys_made_of_the_turn(x: Any) -> Any:
+def keys_made_of_the_iteration(x: Any) -> Any:
     table = {f"w{k}": x * k for k in range(20)}
     total = 0.0
     for k in range(20):
@@ -234,7 +234,7 @@ def items_of_several_kinds(x: Any) -> Any:
 
 
 @in_python
-def shapes_of_the_turn(x: Any) -> Any:
+def shapes_of_the_iteration(x: Any) -> Any:
     total: Any = 0.0
     for k in range(20):
         total = total + jnp.ones(k + 1).sum() if x > k * 0.1 else total
@@ -247,7 +247,7 @@ def helper_with_an_effect(seen: list[int], k: int) -> int:
 
 
 @in_python
-def effects_of_each_turn(x: Any) -> Any:
+def effects_of_each_iteration(x: Any) -> Any:
     seen: list[int] = []
     for k in range(20):
         shown = helper_with_an_effect(seen, k)
@@ -312,10 +312,10 @@ def test_others_are_not(fun: Function) -> None:
     assert not count(tinyjax.make_jaxpr(source.stage(fun))(0.35).jaxpr, "scan")
 
 
-def test_the_program_does_not_grow_with_the_turns() -> None:
-    def size(turns: int) -> int:
+def test_the_program_does_not_grow_with_the_iterations() -> None:
+    def size(iterations: int) -> int:
         def program(x: Any) -> Any:
-            for k in range(turns):
+            for k in range(iterations):
                 x = x * 0.99 if x > k else x + 1 / (k + 1)
             return x
 
@@ -325,28 +325,28 @@ def test_the_program_does_not_grow_with_the_turns() -> None:
     assert size(5) == 5
 
 
-def test_reverse_mode_has_a_known_number_of_turns() -> None:
+def test_reverse_mode_has_a_known_number_of_iterations() -> None:
     gradient = tinyjax.make_jaxpr(tinyjax.grad(source.stage(choices)))(0.35).jaxpr
     assert count(gradient, "scan") > 1
     assert not count(gradient, "while")
 
 
-def test_exceptions_and_prints_of_turns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_exceptions_and_prints_of_iterations(capsys: pytest.CaptureFixture[str]) -> None:
     def program(x: Any) -> Any:
         for k in range(30):
             x = x * 1.5 if x > k * 0.1 else x + 0.1
             if k % 10 == 9:
-                print(f"turn {k}: {x:.3f}")
+                print(f"iteration {k}: {x:.3f}")
             if x > 100:
-                raise ValueError(f"too big in turn {k}")
+                raise ValueError(f"too big in iteration {k}")
         return x
 
     with tinyjax.default_dtypes("float64"):
         compiled = tinyjax.jit(program, control_flow="source")
         assert float(compiled(0.01)) == pytest.approx(program(0.01))
         lines = capsys.readouterr().out.splitlines()
-        assert lines == ["turn 9: 0.910"] or lines[:3] == lines[3:]
-        with pytest.raises(CheckFailedError, match="ValueError: too big in turn <int64"):
+        assert lines == ["iteration 9: 0.910"] or lines[:3] == lines[3:]
+        with pytest.raises(CheckFailedError, match="ValueError: too big in iteration <int64"):
             compiled(2.0)
 
 

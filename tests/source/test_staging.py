@@ -50,7 +50,7 @@ def values_of_and_and_or(x: Any) -> Any:
 
 
 def newton(x: Any) -> Any:
-    """Newton's iteration, with every way of leaving a turn, and functions inside."""
+    """Newton's iteration, with every way of leaving an iteration, and functions inside."""
 
     def value(y: Any) -> Any:
         return y**3 - x * y - 1
@@ -58,10 +58,10 @@ def newton(x: Any) -> Any:
     def slope(y: Any) -> Any:
         return 3 * y * y - x
 
-    y, turns = 2.0, 0
+    y, iterations = 2.0, 0
     while True:
-        turns += 1
-        if turns > 60:
+        iterations += 1
+        if iterations > 60:
             break
         below = slope(y)
         if abs(below) < 1e-8:
@@ -97,11 +97,11 @@ def nested_loops(x: Any) -> Any:
 
 
 def collatz(x: Any) -> Any:
-    n, turns = 27, 0
+    n, iterations = 27, 0
     while n * x > x:
         n = n // 2 if n % 2 == 0 else 3 * n + 1
-        turns += 1
-    return turns * x
+        iterations += 1
+    return iterations * x
 
 
 def static_for_with_a_traced_end(x: Any) -> Any:
@@ -122,7 +122,7 @@ def static_items_of_many_kinds(x: Any) -> Any:
     return x
 
 
-def first_turns_in_python(x: Any) -> Any:
+def first_iterations_in_python(x: Any) -> Any:
     error, best = 1.0, None
     while error > 1e-6:
         x = math.cos(x)
@@ -290,7 +290,7 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
     (collatz, (0.5,)),
     (static_for_with_a_traced_end, (0.3, -2.0, -9.0)),
     (static_items_of_many_kinds, (0.1, 0.5, 1.5)),
-    (first_turns_in_python, (0.4,)),
+    (first_iterations_in_python, (0.4,)),
     (a_loop_after_a_loop, (-0.7, 0.3, 2.0)),
     (while_with_two_conditions, (0.3, 20.0)),
     (counted_before_the_test, (0.3, 9.0)),

@@ -130,7 +130,7 @@ def filtered(x: Any) -> Any:
 @told(
     CarryTypeError,
     f"x changes in the loop of line N, {CHANGES} float32[3] before (line N), and float32[6] after "
-    "a turn (line N). Start with an array of the shape that it has later.",
+    "an iteration (line N). Start with an array of the shape that it has later.",
     (1.0, 2.0, 3.0),
 )
 def growing(xs: Any) -> Any:
@@ -142,8 +142,8 @@ def growing(xs: Any) -> Any:
 
 @told(
     CarryTypeError,
-    f"k changes in the loop of line N, {CHANGES} int32[] before (line N), and float32[] after a "
-    "turn (line N). Start with a value of dtype float32, or convert what is computed: "
+    f"k changes in the loop of line N, {CHANGES} int32[] before (line N), and float32[] after an "
+    "iteration (line N). Start with a value of dtype float32, or convert what is computed: "
     ".astype('int32').",
 )
 def an_integer_array_that_becomes_a_float(x: Any) -> Any:
@@ -155,8 +155,8 @@ def an_integer_array_that_becomes_a_float(x: Any) -> Any:
 
 @told(
     CarryTypeError,
-    f"best changes in the loop of line N, {CHANGES} None before (line N), and float32[] after a "
-    f"turn (line N). {ONLY}",
+    f"best changes in the loop of line N, {CHANGES} None before (line N), and float32[] after an "
+    f"iteration (line N). {ONLY}",
 )
 def none_before_a_loop(x: Any) -> Any:
     best = None
@@ -169,7 +169,7 @@ def none_before_a_loop(x: Any) -> Any:
 @told(
     CarryTypeError,
     f"found changes in the loop of line N, {CHANGES} a list of length 0 before (line N), and a "
-    f"list of length 1 after a turn (line N). {ONLY}",
+    f"list of length 1 after an iteration (line N). {ONLY}",
 )
 def a_list_that_grows(x: Any) -> Any:
     found: list[Any] = []
@@ -316,9 +316,9 @@ def program(x):
 """)
 told(
     CarryTypeError,
-    "y has no value before the loop of line N, which may make no turn since its end depends on a "
-    "traced value, and is used in the next turn or afterwards. Give it a value of the same type "
-    "before the loop.",
+    "y has no value before the loop of line N, which may run no iteration since its end depends on "
+    "a traced value, and is used in the next iteration or afterwards. Give it a value of the "
+    "same type before the loop.",
 )(defined_in_a_loop)
 
 unbound_on_one_side = compiled("""

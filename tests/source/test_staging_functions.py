@@ -194,7 +194,7 @@ def test_what_a_program_comes_to_is_printed_when_it_runs(
     def halved(x: Any) -> Any:
         while x > 1:
             x = x / 2
-            print("turn", x, sep=": ")
+            print("iteration", x, sep=": ")
             print(f"x = {x:.3f}" + percent % (x > 2), [x, {"k": (x > 2, 1)}], str(x), end=";\n")
         if x < 0:
             print("negative", "{:6.2f} {}".format(x, "<- here"), f"{x!r:>8}", ("a", x))

@@ -29,7 +29,7 @@ REFUSED: dict[str, tuple[type[TinyjaxError], str]] = {
     "gram_schmidt": (BranchTypeError, "a list of length 0"),
     "inherited": (BranchTypeError, "of type Disc"),
     "insertion_sort": (ConcretizationError, "a Python index was wanted"),
-    "merge_sort": (CarryTypeError, "a list of length 2 after a turn"),
+    "merge_sort": (CarryTypeError, "a list of length 2 after an iteration"),
     "quickselect": (BranchTypeError, "the number of a comprehension's items"),
     "quicksort": (BranchTypeError, "the number of a comprehension's items"),
     "romberg": (BranchTypeError, "a list of length 6"),
@@ -101,8 +101,8 @@ def test_differentiated_and_mapped_from_outside(program: Program) -> None:
     moved = [x * (1 + 1e-3) if k == place else x for k, x in enumerate(given)]
     found = tinyjax.vmap(compiled)(*[np.stack([x, y]) for x, y in zip(given, moved, strict=True)])
     expected = []
-    for lane in (given, moved):
-        values = dict(zip(traced, lane, strict=True))
+    for example in (given, moved):
+        values = dict(zip(traced, example, strict=True))
         expected.append(float(program.fun(*[values.get(i, x) for i, x in enumerate(args)])))
     np.testing.assert_allclose(found, expected, 1e-9, 1e-11)
 

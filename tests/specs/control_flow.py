@@ -72,11 +72,11 @@ def recurrence(mul: Any, sin: Any, add: Any, scan: Any, reverse: bool, **options
     """A carry that meets a constant and the input; an output, and one that is an input's."""
 
     def fun(a: Any, start: Any, xs: Any) -> Any:
-        def turn(carry: Any, x: Any) -> Any:
+        def iteration(carry: Any, x: Any) -> Any:
             after = add(mul(a, sin(carry)), x)
             return after, (mul(carry, x), x)
 
-        return scan(turn, start, xs, reverse=reverse, **options)
+        return scan(iteration, start, xs, reverse=reverse, **options)
 
     return fun
 
@@ -93,12 +93,12 @@ def recur(reverse: bool, unroll: int = 1, **own: int) -> tuple[Any, Any]:
 def linear_loop(x: Array, xs: Array) -> Array:
     """Linear in both: a counter goes along, and weights that are known."""
 
-    def turn(carry: tuple[Array, Array], x: Array) -> tuple[tuple[Array, Array], Array]:
+    def iteration(carry: tuple[Array, Array], x: Array) -> tuple[tuple[Array, Array], Array]:
         i, total = carry
         after = add(mul(total, full_like(total, 0.5)), x)
         return (add(i, full_like(i, 1)), after), sub(after, total)
 
-    (_, total), ys = scan(turn, (full_like(reduce_sum(xs, (0, 1)), 0), x), xs)
+    (_, total), ys = scan(iteration, (full_like(reduce_sum(xs, (0, 1)), 0), x), xs)
     return add(total, reduce_sum(ys, (0,)))
 
 
@@ -126,19 +126,19 @@ def doubling_by_hand(x: Any, limit: Any) -> Any:
     return x, np.int32(n)
 
 
-def three_turns(x: Array) -> tuple[Array, Array]:
+def three_iterations(x: Array) -> tuple[Array, Array]:
     """A condition that all examples agree on."""
 
-    def turn(state: tuple[Array, Array]) -> tuple[Array, Array]:
+    def iteration(state: tuple[Array, Array]) -> tuple[Array, Array]:
         x, n = state
         return sin(x), add(n, full_like(n, 1))
 
     start = x, full((), 0, dtypes.int32)
-    return while_loop(lambda state: lt(state[1], full_like(state[1], 3)), turn, start)
+    return while_loop(lambda state: lt(state[1], full_like(state[1], 3)), iteration, start)
 
 
-def tangent_of_three_turns(x: Array, t: Array) -> Array:
-    return linearize(lambda x: three_turns(x)[0], x)[1](t)
+def tangent_of_three_iterations(x: Array, t: Array) -> Array:
+    return linearize(lambda x: three_iterations(x)[0], x)[1](t)
 
 
 SCAN = [
@@ -218,7 +218,7 @@ SPECS = [
     Spec(
         "while, as often for all",
         while_p,
-        three_turns,
+        three_iterations,
         [Case(V)],
         dtypes=("float64",),
         grad=2,
@@ -226,7 +226,7 @@ SPECS = [
     Spec(
         "loop_tangent",
         loop_tangent_p,
-        tangent_of_three_turns,
+        tangent_of_three_iterations,
         [Case(V, V), Case(S, S)],
         numpy=lambda x, t: np.cos(np.sin(np.sin(x))) * np.cos(np.sin(x)) * np.cos(x) * t,
         dtypes=("float64",),

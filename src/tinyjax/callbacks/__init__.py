@@ -5,9 +5,9 @@ primitives differ in what may be done with a call: ``pure_callback`` may be drop
 ``io_callback`` and ``debug_callback`` may not; and a debug callback, having no results, is in
 nobody's way when a derivative is taken.
 
-Under ``vmap`` the parameters say over which leading axes of the operands a call runs (``Lanes``),
-and the call itself deals with them on the host. So no loop is compiled, and every transformation of
-a batched callback is the one of the plain callback.
+Under ``vmap`` the parameters say over which leading axes of the operands a call runs
+(``LeadingAxis``), and the call itself deals with them on the host. So no loop is compiled, and
+every transformation of a batched callback is the one of the plain callback.
 """
 
 from __future__ import annotations

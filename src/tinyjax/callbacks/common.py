@@ -78,7 +78,7 @@ class VmapMethod(Enum):
 
 
 @attrs.frozen
-class Lanes:
+class LeadingAxis:
     """A mapped axis: its size, and which operands have it in front."""
 
     size: int
@@ -96,7 +96,7 @@ class CallbackParams(Params):
         out_tree: the structure of its result.
         out_avals: the types of that result's leaves, without the mapped axes; None where the
             result is thrown away.
-        lanes: the mapped axes, the outermost first; they lead the operands' axes.
+        leading_axes: the mapped axes, the outermost first; they lead the operands' axes.
         method: how they are dealt with; None where there may be none.
         ordered: whether calls keep the order of the program.
         derivative: the function that was declared as its derivative; what it closes over is among
@@ -109,7 +109,7 @@ class CallbackParams(Params):
     static: tuple[tuple[int, Identity], ...] = ()
     out_tree: PyTreeDef | None = None
     out_avals: tuple[ShapedArray, ...] = ()
-    lanes: tuple[Lanes, ...] = ()
+    leading_axes: tuple[LeadingAxis, ...] = ()
     method: VmapMethod | None = VmapMethod.SEQUENTIAL
     ordered: bool = False
     derivative: Identity | None = None
@@ -118,36 +118,38 @@ class CallbackParams(Params):
     @property
     def sizes(self) -> tuple[int, ...]:
         """The lengths of the mapped axes."""
-        return tuple(lane.size for lane in self.lanes)
+        return tuple(axis.size for axis in self.leading_axes)
 
 
 # Calling
 
 
 def call_host(params: CallbackParams, operands: Sequence[HostArray]) -> Sequence[HostArray]:
-    """Call the function, for every lane, and return arrays of exactly the types declared."""
+    """Call the function, for every example, and return arrays of exactly the types declared."""
     sizes = params.sizes
     operands = operands[: params.in_tree.num_leaves - len(params.static)]
     if params.method is not VmapMethod.SEQUENTIAL or not sizes:
         return _call_once(params, [_widened(params, x, i) for i, x in enumerate(operands)], sizes)
     outs = [np.empty((*sizes, *a.shape), a.dtype) for a in params.out_avals]
-    for lane in np.ndindex(*sizes):
+    for example in np.ndindex(*sizes):
         args = []
         for i, x in enumerate(operands):
-            where = tuple(k for k, axis in zip(lane, params.lanes, strict=True) if axis.mapped[i])
+            where = tuple(
+                k for k, axis in zip(example, params.leading_axes, strict=True) if axis.mapped[i]
+            )
             args.append(np.asarray(x[where]) if where else x)
         for out, value in zip(outs, _call_once(params, args, ()), strict=True):
-            out[lane] = value
+            out[example] = value
     return outs
 
 
 def _widened(params: CallbackParams, x: HostArray, position: int) -> HostArray:
     """Give an operand every mapped axis, of length one or repeated where it had none."""
-    for i, lane in enumerate(params.lanes):
-        if not lane.mapped[position]:
+    for i, axis in enumerate(params.leading_axes):
+        if not axis.mapped[position]:
             x = np.expand_dims(x, i)
             if params.method is VmapMethod.BROADCAST_ALL:
-                x = np.broadcast_to(x, (*x.shape[:i], lane.size, *x.shape[i + 1 :]))
+                x = np.broadcast_to(x, (*x.shape[:i], axis.size, *x.shape[i + 1 :]))
     return x
 
 
@@ -238,8 +240,8 @@ def batched_call(
         x if axis is None else move_batch_axis(x, axis, 0, mapped.size)
         for x, axis in zip(values, axes, strict=True)
     ]
-    lanes = Lanes(mapped.size, tuple(axis is not None for axis in axes))
-    return operands, attrs.evolve(params, lanes=(lanes, *params.lanes))
+    own = LeadingAxis(mapped.size, tuple(axis is not None for axis in axes))
+    return operands, attrs.evolve(params, leading_axes=(own, *params.leading_axes))
 
 
 def declare(primitive: Primitive[CallbackParams]) -> None:

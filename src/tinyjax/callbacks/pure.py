@@ -11,7 +11,7 @@ from tinyjax import tree
 from tinyjax.callbacks.common import (
     CallbackParams,
     Identity,
-    Lanes,
+    LeadingAxis,
     VmapMethod,
     batched_call,
     check_callable,
@@ -60,8 +60,8 @@ def _pure_callback_jvp(primals: Arrays, tangents: Tangents, params: CallbackPara
         raise not_differentiable("pure_callback", params)
     filled = [zeros_like(x) if t is ZERO else t for x, t in zip(primals, tangents, strict=True)]
     derivative = _declared_derivative(params, params.derivative)
-    for lane in reversed(params.lanes):
-        derivative = _over_lane(derivative, lane)
+    for axis in reversed(params.leading_axes):
+        derivative = _over_axis(derivative, axis)
     found = derivative(*primals, *filled)
     return outs, [t if is_inexact(t.dtype) else ZERO for t in found]
 
@@ -91,14 +91,16 @@ def _declared_derivative(
     return fun
 
 
-def _over_lane(fun: Callable[..., Sequence[Array]], lane: Lanes) -> Callable[..., Sequence[Array]]:
-    axes = [0 if mapped else None for mapped in lane.mapped] * 2
+def _over_axis(
+    fun: Callable[..., Sequence[Array]], leading: LeadingAxis
+) -> Callable[..., Sequence[Array]]:
+    axes = [0 if mapped else None for mapped in leading.mapped] * 2
     # the tangent of an operand that is not mapped is not mapped either
 
     def batched(*args: Array) -> Sequence[Array]:
-        outs, out_axes = batch_flat(fun, MappedAxis(lane.size), args, axes)
+        outs, out_axes = batch_flat(fun, MappedAxis(leading.size), args, axes)
         return [
-            move_batch_axis(out, axis, 0, lane.size)
+            move_batch_axis(out, axis, 0, leading.size)
             for out, axis in zip(outs, out_axes, strict=True)
         ]
 
@@ -141,7 +143,7 @@ def pure_callback(
         result_shape_dtypes: what it returns: arrays or ``ShapeDtypeStruct`` in any containers.
         args: what it is called with: arrays in any containers.
         vmap_method: what is done under ``vmap``: ``"sequential"`` calls it for each example in
-            turn; ``"expand_dims"`` calls it once with one axis more in front of everything, of
+            iteration; ``"expand_dims"`` calls it once with one axis more in front of everything, of
             length one where an argument is not mapped; ``"broadcast_all"`` does so with every
             argument repeated to full length. By default ``vmap`` is an error.
         derivative: takes the tuple of ``args`` and the tuple of their tangents, as arrays, and

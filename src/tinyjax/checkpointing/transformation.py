@@ -59,9 +59,9 @@ def checkpoint(
         policy: says what may be kept, as ``policy(primitive, *avals, **params) -> bool``; see
             ``checkpoint_policies``. By default nothing but the arguments. It is asked about the
             operations inside ``jit``, ``scan``, ``cond`` and ``switch`` too: what it keeps of a
-            scan's body is stacked, turn by turn. A ``while_loop`` it is asked about as a whole,
-            since the number of turns is not known: where it says no, the loop is run again, and
-            the loop's own ``checkpoints`` say what is kept then.
+            scan's body is stacked, iteration by iteration. A ``while_loop`` it is asked about as a
+            whole, since the number of iterations is not known: where it says no, the loop is run
+            again, and the loop's own ``checkpoints`` say what is kept then.
         static_argnums: positional arguments that are not arrays, or whose data the function's
             control flow needs.
 

@@ -1,8 +1,8 @@
-"""Reverse mode through loops, in memory that does not grow with the number of turns.
+"""Reverse mode through loops, in memory that does not grow with the number of iterations.
 
-A loop is run once, and a fixed number of its states are kept. The way back starts every turn from
-the nearest state kept before it, runs the body from there, and keeps further states in the places
-that have become free. ``schedule`` says which.
+A loop is run once, and a fixed number of its states are kept. The way back starts every iteration
+from the nearest state kept before it, runs the body from there, and keeps further states in the
+places that have become free. ``schedule`` says which.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from tinyjax.primitives.shape import full, zeros_like
 from tinyjax.transforms.calls import LinearMapParams
 from tinyjax.transforms.linearize import linearize_flat
 
-#: Makes one turn: takes its number and the state; returns the next state.
+#: Makes one iteration: takes its number and the state; returns the next state.
 Step = Callable[[Array, Sequence[Array]], Sequence[Array]]
-#: Pulls cotangents back through a turn: takes its number, the state before it, what has been summed
-#: or collected so far, and the cotangents of the state after it; returns the latter two.
+#: Pulls cotangents back through an iteration: takes its number, the state before it, what has been
+#: summed or collected so far, and the cotangents of the state after it; returns the latter two.
 Pull = Callable[
     [Array, Sequence[Array], Sequence[Array], Sequence[Array]],
     tuple[Sequence[Array], Sequence[Array]],
@@ -72,7 +72,7 @@ class _Programs:
 
 
 def _go_back(
-    turns: Array,
+    iterations: Array,
     kept: Kept,
     init: Sequence[Array],
     step: Step,
@@ -80,13 +80,13 @@ def _go_back(
     sums: Sequence[Array],
     cotangents: Sequence[Array],
 ) -> Sequence[Array]:
-    """Pull cotangents back through the turns of a loop, the last one first.
+    """Pull cotangents back through the iterations of a loop, the last one first.
 
     Args:
-        turns: how many there were.
+        iterations: how many there were.
         kept: the states kept when the loop had ended.
         init: the first state.
-        step: makes a turn.
+        step: makes an iteration.
         pull: goes back through one.
         sums: what ``pull`` sums up or collects, at the start.
         cotangents: of the last state.
@@ -97,9 +97,9 @@ def _go_back(
     m, size = len(init), kept.size
     width = len(kept.arrays)
 
-    def turn(end: Array, *args: Array) -> list[Array]:
+    def iteration(end: Array, *args: Array) -> list[Array]:
         arrays, sums_, cts = split_list(args, width, len(sums))
-        position, state = Kept.of(arrays).load(init, turns, end)
+        position, state = Kept.of(arrays).load(init, iterations, end)
         target = plus(end, -1)
 
         def segment(start: Array, *args: Array) -> list[Array]:
@@ -118,8 +118,8 @@ def _go_back(
         sums_, cts = map(list, pull(target, state, sums_, cts))
         return [target, *Kept.of(arrays).pop(target).arrays, *sums_, *cts]
 
-    start = [turns, *kept.arrays, *sums, *cotangents]
-    return run_while(lambda end, *_: gt(end, integer(0)), turn, start, size)[1 + width :]
+    start = [iterations, *kept.arrays, *sums, *cotangents]
+    return run_while(lambda end, *_: gt(end, integer(0)), iteration, start, size)[1 + width :]
 
 
 def _pull_through(
@@ -181,7 +181,7 @@ def linearize_while(
 def _first_tangents(
     tangents: Sequence[Array], init: Sequence[Array], given: Sequence[bool], nonzero: Sequence[bool]
 ) -> list[Array]:
-    """The tangents of a first state, zeros where only later turns have one."""
+    """The tangents of a first state, zeros where only later iterations have one."""
     rest = iter(tangents)
     return [
         next(rest) if there else zeros_like(x)
@@ -214,20 +214,20 @@ def _tangents(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[Sha
 
 
 def _record_while(args: Arrays, params: WhileParams) -> Arrays:
-    """Run a loop; return the last state, the number of turns, and the states kept."""
+    """Run a loop; return the last state, the number of iterations, and the states kept."""
     fixed, other, init = split_list(args, params.num_condition, params.num_body)
     m, size = len(init), params.checkpoints
 
     def goes_on(*args: Array) -> Array:
         return eval_jaxpr(params.condition, [*fixed, *args[:m]])[0]
 
-    def turn(*args: Array) -> list[Array]:
+    def iteration(*args: Array) -> list[Array]:
         state, (n,), online = split_list(args, m, 1)
         after = eval_jaxpr(params.body, [*other, *state])
         return [*after, plus(n, 1), *Online.of(online).offer(n, state).arrays]
 
     start = [*init, integer(0), *Online.start(init, size).arrays]
-    state, (n,), online = split_list(run_while(goes_on, turn, start, size), m, 1)
+    state, (n,), online = split_list(run_while(goes_on, iteration, start, size), m, 1)
     return [*state, n, *Online.of(online).kept.arrays]
 
 
@@ -242,13 +242,13 @@ def _push_while(
     nonzero = [False] * params.num_condition + [*nz_other, *nz_state]
     _, _, staged = while_body_jvp(params, nonzero)
 
-    def turn(i: Array, *args: Array) -> list[Array]:
+    def iteration(i: Array, *args: Array) -> list[Array]:
         state, tangents = split_list(args, m)
         operands = [*staged.consts, *other, *state, *t_other, *tangents]
         return [plus(i, 1), *eval_jaxpr(staged.jaxpr, operands)]
 
     start = [integer(0), *init, *t_init]
-    return run_while(lambda i, *_: lt(i, n), turn, start, params.checkpoints)[1 + m :]
+    return run_while(lambda i, *_: lt(i, n), iteration, start, params.checkpoints)[1 + m :]
 
 
 def _pull_while(
@@ -274,11 +274,12 @@ def _pull_while(
     return _go_back(n, Kept.of(kept), init, step, pull, sums, ct_last)
 
 
-# scan: the number of turns is known, so states are kept where the schedule is the best there is
+# scan: the number of iterations is known, so states are kept where the schedule is the best there
+# is
 
 
 def linearize_scan(primals: Arrays, nonzero: Sequence[bool], params: ScanParams) -> LinearizeResult:
-    """Run a loop that keeps some states, for a way back that runs turns again."""
+    """Run a loop that keeps some states, for a way back that runs iterations again."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     nz_consts, nz_init, _ = split_list(nonzero, k, m)
     nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
@@ -320,7 +321,7 @@ def _scan_programs(params: ScanParams, nonzero: Sequence[bool]) -> _Programs:
 
 
 def _place(i: Array, params: ScanParams) -> Array:
-    """The slice that belongs to a turn."""
+    """The slice that belongs to an iteration."""
     return sub(integer(params.length - 1), i) if params.reverse else i
 
 
@@ -339,14 +340,16 @@ def _write(stacked: Sequence[Array], parts: Sequence[Array], place: Array) -> li
 
 def _record_scan(args: Arrays, params: ScanParams) -> Arrays:
     """Run a loop; return the last carry, the outputs, and the states kept."""
-    assert params.checkpoints is not None, "without checkpoints every turn's residuals are kept"
+    assert params.checkpoints is not None, (
+        "without checkpoints every iteration's residuals are kept"
+    )
     jaxpr, m, length = params.jaxpr, params.num_carry, params.length
     consts, init, xs = split_list(args, params.num_consts, m)
     num_ys = len(jaxpr.outs) - m
     size = min(params.checkpoints, length)
     last = integer(length - 1)
 
-    def turn(i: Array, *args: Array) -> list[Array]:
+    def iteration(i: Array, *args: Array) -> list[Array]:
         carry, ys = split_list(args, m)
         place = _place(i, params)
         carry, parts = split_list(eval_jaxpr(jaxpr, [*consts, *carry, *_slices(xs, place)]), m)
@@ -357,7 +360,7 @@ def _record_scan(args: Arrays, params: ScanParams) -> Arrays:
         inside = and_(gt(start, integer(0)), lt(start, last))
         kept = Kept.of(arrays).push(start, carry, inside)
         stop = add(start, advance(sub(integer(length), start), kept.free))
-        outs = run_while(lambda i, *_: lt(i, stop), turn, [start, *carry, *ys], size)
+        outs = run_while(lambda i, *_: lt(i, stop), iteration, [start, *carry, *ys], size)
         return [*outs, *kept.arrays]
 
     ys = [full((length, *aval.shape), 0, aval.dtype) for aval in jaxpr.out_avals[m:]]
@@ -416,7 +419,7 @@ def _pull_scan(
         )
 
     sums = [_zeros(x) for x, has in zip([*consts, *xs], [*nz_consts, *nz_xs], strict=True) if has]
-    turns = integer(params.length)
-    outs = _go_back(turns, Kept.of(kept), init, step, pull, sums, ct_carry)
+    iterations = integer(params.length)
+    outs = _go_back(iterations, Kept.of(kept), init, step, pull, sums, ct_carry)
     into_consts, into_xs, into_init = split_list(outs, sum(nz_consts), sum(nz_xs))
     return [*into_consts, *into_init, *into_xs]

@@ -119,16 +119,16 @@ def contains(jaxpr: Jaxpr, primitive: Primitive[Any]) -> bool:
 
 
 def fixed_point(
-    start: Sequence[bool], turn: Callable[[tuple[bool, ...]], Sequence[bool]]
+    start: Sequence[bool], iteration: Callable[[tuple[bool, ...]], Sequence[bool]]
 ) -> tuple[bool, ...]:
-    """Grow a set of carried values until a turn of the loop adds none.
+    """Grow a set of carried values until an iteration of the loop adds none.
 
-    What has a tangent, or a batch axis, after one turn has it in the next. Every round but the last
-    adds a value, and usually the first finds all.
+    What has a tangent, or a batch axis, after one iteration has it in the next. Every round but the
+    last adds a value, and usually the first finds all.
     """
     current = tuple(start)
     while True:
-        after = turn(current)
+        after = iteration(current)
         grown = tuple([a or b for a, b in zip(current, after, strict=True)])
         if grown == current:
             return current

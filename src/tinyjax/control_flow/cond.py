@@ -17,7 +17,7 @@ from tinyjax.control_flow.common import (
 )
 from tinyjax.control_flow.declared import CondParams, cond_p, while_p
 from tinyjax.control_flow.rematerialized import prune_cond, share_slots, split_cond
-from tinyjax.control_flow.while_loop import first_lane
+from tinyjax.control_flow.while_loop import first_example
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import as_arrays
@@ -95,14 +95,14 @@ def _cond_choice(branches: tuple[Jaxpr, ...]) -> CondParams:
 def _cond_lowering(b: Lowering, operands: Values, params: CondParams) -> Values:
     index, *rest = operands
     ordered = any(effects(branch).ordered for branch in params.branches)
-    before = b.turn if ordered else None
+    before = b.token if ordered else None
 
     def region(branch: Jaxpr) -> str:
         def body(_: list[Value]) -> Values:
             if before is None:
                 return lower_jaxpr(b, branch, rest)
-            b.turn = before
-            return [*lower_jaxpr(b, branch, rest), b.turn]
+            b.token = before
+            return [*lower_jaxpr(b, branch, rest), b.token]
 
         return b.region((), body)
 
@@ -110,7 +110,7 @@ def _cond_lowering(b: Lowering, operands: Values, params: CondParams) -> Values:
     results = [*b.results, *([before.type] if before else [])]
     outs = b.emit("stablehlo.case", (index,), results, {}, regions)
     if ordered:
-        *outs, b.turn = outs
+        *outs, b.token = outs
     return outs
 
 
@@ -302,7 +302,7 @@ def _of_those_who_take(
     if not matters or not mapped.size:
         return of_many(here, operands)
     avals = [x.aval for x in (here, *operands)]
-    run = stage(lambda here, *operands: of_many(here, first_lane(here, operands, marks)), avals)
+    run = stage(lambda here, *operands: of_many(here, first_example(here, operands, marks)), avals)
     zeros = tuple([zero_literal(aval) for aval in run.jaxpr.out_avals])
     nothing = Staged(Jaxpr(tuple(map(Var, avals)), (), zeros), ())
     anyone = convert_element_type(reduce_or(here, (0,)), dtypes.int32)

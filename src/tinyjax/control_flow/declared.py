@@ -42,12 +42,12 @@ class ScanParams(Params):
     Attributes:
         jaxpr: takes the constants, the carry and one slice of each input; returns the new carry and
             one slice of each output.
-        num_consts: how many operands are the same in every turn.
-        num_carry: how many are carried from turn to turn.
-        length: the number of turns.
-        reverse: whether the turns go from the last slice to the first.
-        unroll: how many turns the compiled loop does at a time.
-        checkpoints: how many carries reverse mode keeps; None for the residuals of every turn.
+        num_consts: how many operands are the same in every iteration.
+        num_carry: how many are carried from iteration to iteration.
+        length: the number of iterations.
+        reverse: whether the iterations go from the last slice to the first.
+        unroll: how many iterations the compiled loop does at a time.
+        checkpoints: how many carries reverse mode keeps; None for the residuals of every iteration.
     """
 
     jaxpr: Jaxpr
@@ -146,14 +146,14 @@ def while_body_jvp(
 
 def run_while(
     goes_on: Callable[..., Array],
-    turn: Callable[..., Sequence[Array]],
+    iteration: Callable[..., Sequence[Array]],
     state: Sequence[Array],
     checkpoints: int,
 ) -> Sequence[Array]:
     """Bind a loop of functions, which may close over tracers."""
     avals = [x.aval for x in state]
     condition = stage(lambda *args: [goes_on(*args)], avals)
-    body = stage(turn, avals)
+    body = stage(iteration, avals)
     return bind_while(
         condition.jaxpr, condition.consts, body.jaxpr, body.consts, state, checkpoints
     )

@@ -1,7 +1,7 @@
 """The tangent of a loop whose way back is not the transpose of its way forward.
 
-Reverse mode that runs turns again is no transposition of a recorded program. So the tangent map is
-one equation, which holds both directions.
+Reverse mode that runs iterations again is no transposition of a recorded program. So the tangent
+map is one equation, which holds both directions.
 """
 
 from collections.abc import Sequence

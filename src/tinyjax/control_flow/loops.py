@@ -36,8 +36,8 @@ def fori_loop(
     """Run ``state = body_fun(i, state)`` for every integer from ``lower`` to below ``upper``.
 
     With bounds whose values are at hand it is a ``scan``, of which reverse mode keeps the residuals
-    of every turn, or ``checkpoints`` states; with traced bounds it is a ``while_loop``, of which it
-    keeps 32 states if nothing else is said.
+    of every iteration, or ``checkpoints`` states; with traced bounds it is a ``while_loop``, of
+    which it keeps 32 states if nothing else is said.
 
     Args:
         lower: an integer scalar.
@@ -45,7 +45,7 @@ def fori_loop(
         body_fun: takes the index and the state; returns the new state: the same tree, of the same
             shapes and dtypes.
         init_val: the first state, a tree of arrays.
-        unroll: how many turns the compiled loop does at a time, where the bounds are at hand.
+        unroll: how many iterations the compiled loop does at a time, where the bounds are at hand.
         checkpoints: how many states reverse mode keeps at a time, at least one.
 
     Raises:
@@ -71,14 +71,14 @@ def fori_loop(
     if all(isinstance(x, ConcreteArray) for x in bounds):
         first, length = int(bounds[0]), int(bounds[1]) - int(bounds[0])
 
-        def turn(carry: tuple[Array, S], _: None) -> tuple[tuple[Array, S], None]:
+        def iteration(carry: tuple[Array, S], _: None) -> tuple[tuple[Array, S], None]:
             i, state = carry
             return (add(i, one), body_fun(i, state)), None
 
         start: tuple[Array, S] = (full((), first, dtype), init_val)
         steps = 1 if unroll is None else unroll
         length = max(length, 0)
-        named = Body(turn, body_fun, "fori_loop", 1)
+        named = Body(iteration, body_fun, "fori_loop", 1)
         return scan(named, start, None, length, unroll=steps, checkpoints=checkpoints)[0][1]
     if unroll is not None:
         raise ArgumentError(
@@ -123,12 +123,12 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
         Array([0, 1, 4, 9], dtype=int32)
     """
 
-    def turn(_: None, x: Any) -> tuple[None, Y]:
+    def iteration(_: None, x: Any) -> tuple[None, Y]:
         return None, f(x)
 
     result: Y
     if batch_size is None:
-        _, result = scan(Body(turn, f, "map"), None, xs)
+        _, result = scan(Body(iteration, f, "map"), None, xs)
         return result
     batch_size = integer(batch_size, "batch_size of map")
     if batch_size < 0:
@@ -137,7 +137,7 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
     arrays = as_arrays(leaves, f, in_tree)
     lengths = {x.shape[0] if x.shape else None for x in arrays}
     if len(lengths) != 1 or None in lengths:
-        _, result = scan(Body(turn, f, "map"), None, xs)  # which says what is wrong
+        _, result = scan(Body(iteration, f, "map"), None, xs)  # which says what is wrong
         return result
     length = arrays[0].shape[0]
     batch_size = batch_size or length

@@ -1,13 +1,13 @@
 """What a checkpoint's policy keeps inside loops and conditionals.
 
 The policy is asked about every equation of a scan's body and of a conditional's branches. What it
-keeps of a turn is stacked, and the loop that recomputes takes it as an input; a carry is recomputed
-from turn to turn, which costs nothing where the new one is kept. What is the same in every turn is
-computed, and kept, once. The branches of a conditional share the places of what they keep, as only
-one of them runs.
+keeps of an iteration is stacked, and the loop that recomputes takes it as an input; a carry is
+recomputed from iteration to iteration, which costs nothing where the new one is kept. What is the
+same in every iteration is computed, and kept, once. The branches of a conditional share the places
+of what they keep, as only one of them runs.
 
-A ``while`` does not appear here: the number of its turns is not known, so nothing can be stacked.
-It is computed again as a whole, and its reverse mode has checkpoints of its own.
+A ``while`` does not appear here: the number of its iterations is not known, so nothing can be
+stacked. It is computed again as a whole, and its reverse mode has checkpoints of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tinyjax.transforms.rematerialize import Saveable, Split, SplitEqn, split_re
 
 
 def varying(jaxpr: Jaxpr, num_consts: int) -> set[Atom]:
-    """What may differ from turn to turn: whatever depends on the carry or on a slice.
+    """What may differ from iteration to iteration: whatever depends on the carry or on a slice.
 
     The results of nested programs count as such, since computing those outside as well would make
     nested loops twice as long at every level.
@@ -47,9 +47,9 @@ class _SplitLoop:
     Attributes:
         forward: the body, with more outputs where something is kept.
         saved: the results of the loop that are kept.
-        fixed: computes from the constants what is kept and the same in every turn.
-        again: takes that, some constants, a carry, some slices, and what is kept of the turn; None
-            for no loop.
+        fixed: computes from the constants what is kept and the same in every iteration.
+        again: takes that, some constants, a carry, some slices, and what is kept of the iteration;
+            None for no loop.
         consts: those constants.
         carried: the carries that ``again`` has.
         slices: the inputs that it takes slices of.
@@ -77,27 +77,28 @@ def _split_body(params: ScanParams, places: tuple[int, ...], saveable: Saveable)
 
     def make() -> _SplitLoop:
         found = of(places)
-        # The last of a carry that is kept in every turn is kept, and no loop is made to find it.
+        # The last of a carry that is kept in every iteration is kept, and no loop is made to find
+        # it.
         kept_last = {i for i in places if i < m and body.outs[i] in found.saved}
         ys = [i for i in places if i >= m and body.outs[i] not in found.saved]
 
-        def turn(carried: tuple[bool, ...]) -> list[bool]:
+        def iteration(carried: tuple[bool, ...]) -> list[bool]:
             kept = of((*_places(carried), *ys)).kept
             return [k + i in kept for i in range(m)]
 
         start = [i in places and i not in kept_last for i in range(m)]
-        carried = _places(fixed_point(start, turn))
+        carried = _places(fixed_point(start, iteration))
         found = of((*carried, *ys))
         saved = tuple([i for i in places if i not in carried and i not in ys])
 
         split_body = Jaxpr(body.in_binders, found.forward, body.outs)
         varies = varying(split_body, k)
         fixed_vars = tuple([v for v in found.saved if v not in varies])
-        turn_vars = tuple([v for v in found.saved if v in varies])
+        iteration_vars = tuple([v for v in found.saved if v in varies])
         fixed = dce(Jaxpr(body.in_binders[:k], _invariant(split_body, varies), fixed_vars))
 
         place = {x: i for i, x in enumerate(body.outs) if i >= m}
-        more = tuple([v for v in turn_vars if v not in place])
+        more = tuple([v for v in iteration_vars if v not in place])
         place.update((v, len(body.outs) + i) for i, v in enumerate(more))
         forward = body
         if more or not same_eqns(found.forward, body.eqns):
@@ -112,7 +113,7 @@ def _split_body(params: ScanParams, places: tuple[int, ...], saveable: Saveable)
                 *(body.in_binders[i] for i in consts),
                 *(body.in_binders[k + i] for i in carried),
                 *(body.in_binders[k + m + i] for i in slices),
-                *turn_vars,
+                *iteration_vars,
             )
             again = body
             if not (
@@ -122,7 +123,7 @@ def _split_body(params: ScanParams, places: tuple[int, ...], saveable: Saveable)
             ):
                 outs = tuple([body.outs[i] for i in results])
                 again = Jaxpr(binders, found.recomputed, outs)
-        stacked = tuple([place[v] for v in turn_vars])
+        stacked = tuple([place[v] for v in iteration_vars])
         return _SplitLoop(forward, saved, fixed, again, consts, carried, slices, stacked, tuple(ys))
 
     return body.derive(("split scan", k, m, places, saveable), make)

@@ -1,4 +1,4 @@
-"""``scan``: a loop of known length with a state, an input and an output for every turn."""
+"""``scan``: a loop of known length with a state, an input and an output for every iteration."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -77,9 +77,9 @@ def _scan_stepwise(args: Arrays, params: ScanParams) -> Arrays:
     m, length = params.num_carry, params.length
     consts, carry, xs = split_list(args, params.num_consts, m)
     parts: list[list[Array]] = []
-    with base_trace().iterate("scan", length) as turn:
+    with base_trace().iterate("scan", length) as iteration:
         for i in range(length):
-            turn(i)
+            iteration(i)
             place = length - 1 - i if params.reverse else i
             slices = [sh.squeeze(slice_in_dim(x, place, place + 1), (0,)) for x in xs]
             carry, ys = split_list(eval_jaxpr(params.jaxpr, [*consts, *carry, *slices]), m)
@@ -104,7 +104,7 @@ def _scan_type(avals: Avals, params: ScanParams) -> Avals:
         for x in avals[n:]:
             if not x.shape or x.shape[0] != params.length:
                 raise ArgumentError(
-                    f"scan over {params.length} turns was given an input of type {x}."
+                    f"scan over {params.length} iterations was given an input of type {x}."
                 )
         given = [*avals[:n], *rows(avals[n:])]
         raise ArgumentError(
@@ -115,7 +115,7 @@ def _scan_type(avals: Avals, params: ScanParams) -> Avals:
 
 @scan_p.def_rule(INLINED)
 def _scan_inlined(params: ScanParams) -> Jaxpr | None:
-    """A loop of one turn is its body."""
+    """A loop of one iteration is its body."""
     if params.length != 1:
         return None
     body, first, m = params.jaxpr, params.num_consts + params.num_carry, params.num_carry
@@ -132,7 +132,7 @@ def _reshaped(x: Atom, to: Var) -> JaxprEqn:
 
 @scan_p.def_lowering
 def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
-    """A ``while`` whose state is the turn, the operands, and the outputs so far."""
+    """A ``while`` whose state is the iteration, the operands, and the outputs so far."""
     num_consts, num_carry, length = params.num_consts, params.num_carry, params.length
     num_xs = len(operands) - num_consts - num_carry
     counter = dtypes.int32 if length < 2**31 else dtypes.int64
@@ -143,7 +143,7 @@ def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
     def condition(state: list[Value]) -> Values:
         return [b.compare(state[0], index(length - length % params.unroll), "LT")]
 
-    def turn(state: list[Value]) -> list[Value]:
+    def iteration(state: list[Value]) -> list[Value]:
         (i,), consts, carry, xs, ys = split_list(state, 1, num_consts, num_carry, num_xs)
         place = b.sub(index(length - 1), i) if params.reverse else i
 
@@ -164,26 +164,26 @@ def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
 
     def body(state: list[Value]) -> list[Value]:
         for _ in range(params.unroll):
-            state = turn(state)
+            state = iteration(state)
         return state
 
     state = [index(0), *operands, *(b.full(0, of) for of in b.results[num_carry:])]
     if length >= params.unroll and length > 0:
         state = b.loop(state, condition, body, effects(params.jaxpr).ordered)
     for _ in range(length % params.unroll):
-        state = turn(state)
+        state = iteration(state)
     _, _, carry, _, ys = split_list(state, 1, num_consts, num_carry, num_xs)
     return [*carry, *ys]
 
 
 # Transformations. In each the set of carried values that take part grows until it no longer does:
-# what has a tangent, or a batch axis, after one turn has it in the next.
+# what has a tangent, or a batch axis, after one iteration has it in the next.
 
 
 def _start(
     carry: Sequence[Array], tangents: Sequence[Tangent], nonzero: Sequence[bool]
 ) -> list[Array]:
-    """The tangents of the first carry, zeros where only later turns have one."""
+    """The tangents of the first carry, zeros where only later iterations have one."""
     return [
         sh.zeros_like(x) if t is ZERO else t
         for x, t, has in zip(carry, tangents, nonzero, strict=True)
@@ -223,7 +223,7 @@ def _scan_jvp(primals: Arrays, tangents: Tangents, params: ScanParams) -> JvpRes
 def _linearize_stacking(
     primals: Arrays, nonzero: Sequence[bool], params: ScanParams
 ) -> LinearizeResult:
-    """Run a loop that stacks the residuals of every turn, for a loop over those."""
+    """Run a loop that stacks the residuals of every iteration, for a loop over those."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     nz_consts, nz_init, nz_xs = split_list(nonzero, k, m)
     num_ys = len(jaxpr.outs) - m
@@ -239,9 +239,9 @@ def _linearize_stacking(
     all_consts = [*lin.primal.consts, *consts]
     new = len(lin.primal.consts)
 
-    # Residuals. What is the same in every turn (a constant, or computed from constants alone) is a
-    # constant of the tangent loop; a slice of an input is the input; the carry, and what a turn
-    # computes, are stacked.
+    # Residuals. What is the same in every iteration (a constant, or computed from constants alone)
+    # is a constant of the tangent loop; a slice of an input is the input; the carry, and what an
+    # iteration computes, are stacked.
     computed = primal.outs[len(jaxpr.outs) :]
     atoms: Sequence[Atom] = computed
     if len(computed) < len(lin.forwarded):
@@ -270,7 +270,7 @@ def _linearize_stacking(
         tuple([atoms[i] for i in fixed_places]),
     )
     fixed = eval_jaxpr(dce(invariant), all_consts)
-    # The turns are given what has been computed outside.
+    # The iterations are given what has been computed outside.
     own = {*primal.in_binders}
     given = {
         x: (Var(x.aval), value)
@@ -314,7 +314,7 @@ def _linearize_stacking(
 def _scan_linearize(
     primals: Arrays, nonzero: Sequence[bool], params: ScanParams
 ) -> LinearizeResult:
-    # a loop that is run again in pieces has no turns that debug_nans could name
+    # a loop that is run again in pieces has no iterations that debug_nans could name
     if params.checkpoints is None or not params.length or settings().debug_nans:
         return _linearize_stacking(primals, nonzero, params)
     return linearize_scan(primals, nonzero, params)
@@ -363,7 +363,7 @@ def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams
     ct_carry, ct_ys = split_list(cotangents, m)
     given_ys = [ct is not ZERO for ct in ct_ys]
 
-    def turn(*args: Array) -> list[Array]:
+    def iteration(*args: Array) -> list[Array]:
         fixed, sums, state, slices, parts = split_list(
             args, len(known), len(unknown_c), len(unknown_m), len(known_xs)
         )
@@ -378,7 +378,7 @@ def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams
 
     y_avals = [a for a, has in zip(jaxpr.out_avals[m:], given_ys, strict=True) if has]
     staged = stage(
-        turn,
+        iteration,
         [
             *[x.aval for x in known],
             *[v.aval for v in (*unknown_c, *unknown_m)],
@@ -406,7 +406,7 @@ def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams
 def _known_operands(
     operands: Operands, lin_carry: Sequence[bool], params: ScanParams
 ) -> tuple[list[Array], list[Array]]:
-    """The values that a transposed body reads: constants, and slices by turn.
+    """The values that a transposed body reads: constants, and slices by iteration.
 
     A carry that is not linear (a counter) is computed first, by a loop that stacks its values.
     """
@@ -489,24 +489,25 @@ def scan(
     """Run ``carry, y = f(carry, x)`` for every slice ``x`` of ``xs``, and stack the ``y``.
 
     The loop is one equation, compiled once whatever its length. In reverse mode the residuals of
-    every turn are kept, unless ``checkpoints`` says how many carries to keep instead, of which the
-    first is one. The body is then run again from those, one turn at a time, as seldom as is
-    possible with so many (Griewank and Walther, "Algorithm 799: revolve", ACM Transactions on
+    every iteration are kept, unless ``checkpoints`` says how many carries to keep instead, of which
+    the first is one. The body is then run again from those, one iteration at a time, as seldom as
+    is possible with so many (Griewank and Walther, "Algorithm 799: revolve", ACM Transactions on
     Mathematical Software 26(1), 2000): with ``s`` of them, a loop of up to ``(s + r)! / (s! r!)``
-    turns runs each turn at most ``r`` times, the first included, and once more to differentiate
-    it. A callback in the body is called every time. Forward mode keeps nothing in any case.
+    iterations runs each iteration at most ``r`` times, the first included, and once more to
+    differentiate it. A callback in the body is called every time. Forward mode keeps nothing in any
+    case.
 
     Args:
         f: takes the carry and one slice of ``xs`` along its first axis; returns the new carry, a
             tree of arrays of the same shapes and dtypes, and an output.
         init: the first carry.
         xs: a tree of arrays whose first axes have one size; None where there is no input.
-        length: the number of turns; needed only where ``xs`` is None.
+        length: the number of iterations; needed only where ``xs`` is None.
         reverse: whether to go from the last slice to the first; outputs stay with their slices.
-        unroll: how many turns the compiled loop does at a time; True or 0 for all, False
+        unroll: how many iterations the compiled loop does at a time; True or 0 for all, False
             for one.
         checkpoints: how many carries reverse mode keeps at a time, at least one; None for all that
-            every turn computes and the derivative needs.
+            every iteration computes and the derivative needs.
 
     Returns:
         The last carry, and the outputs stacked along a new first axis.
@@ -525,7 +526,7 @@ def scan(
     if checkpoints is not None:
         check_checkpoints("scan", checkpoints)
     inputs = [as_array(x) for x in tree.leaves(xs)]
-    turns = _length(f, inputs, xs, length)
+    iterations = _length(f, inputs, xs, length)
     init_leaves, carry_tree = tree.flatten(init)
     carry = as_arrays(init_leaves, f, tree.structure(((init,), {})))
     slices = rows([x.aval for x in inputs])
@@ -547,9 +548,9 @@ def scan(
             staged.jaxpr,
             len(staged.consts),
             len(carry),
-            turns,
+            iterations,
             bool(reverse),
-            _unrolled(unroll, turns),
+            _unrolled(unroll, iterations),
             checkpoints,
         ),
     )
@@ -558,7 +559,7 @@ def scan(
 
 
 def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int | None) -> int:
-    """The number of turns, which the inputs and ``length`` must agree on."""
+    """The number of iterations, which the inputs and ``length`` must agree on."""
     found: dict[int, str] = {}
     if length is not None:
         found[int(length)] = "length"
@@ -571,8 +572,8 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
         found.setdefault(x.shape[0], path)
     if not found:
         raise ArgumentError(
-            f"scan of {describe_function(f)} has no inputs, so it does not know how many turns to "
-            "make. Give length."
+            f"scan of {describe_function(f)} has no inputs, so it does not know how many "
+            "iterations to run. Give length."
         )
     if len(found) > 1:
         sizes = ", ".join(f"{path} has {n}" for n, path in found.items())
@@ -582,14 +583,14 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
     return next(iter(found))
 
 
-def _unrolled(unroll: int | bool, turns: int) -> int:
+def _unrolled(unroll: int | bool, iterations: int) -> int:
     if isinstance(unroll, bool):
-        return max(turns, 1) if unroll else 1
+        return max(iterations, 1) if unroll else 1
     if unroll < 0:
         raise ArgumentError(
             f"unroll of scan must be a bool or an int that is not negative, but it is {unroll}."
         )
-    return min(unroll or turns, turns) or 1
+    return min(unroll or iterations, iterations) or 1
 
 
 def _pair(f: Callable[..., Any], out_tree: PyTreeDef) -> tuple[PyTreeDef, PyTreeDef]:

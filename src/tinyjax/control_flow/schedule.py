@@ -1,15 +1,17 @@
-"""Which states of a loop reverse mode keeps, and how many turns it runs again.
+"""Which states of a loop reverse mode keeps, and how many iterations it runs again.
 
-With ``s`` states kept at a time, the one at the start of a segment of ``n`` turns among them, the
-turns can be gone through backwards by ``t(n, s) = r n - C(s + r, r - 1)`` further evaluations at
-least, where ``r`` is the least number with ``C(s + r, r) >= n`` (Griewank and Walther, "Algorithm
+With ``s`` states kept at a time, the one at the start of a segment of ``n`` iterations among them,
+the iterations can be gone through backwards by ``t(n, s) = r n - C(s + r, r - 1)`` further
+evaluations at least, where ``r`` is the least number with ``C(s + r, r) >= n`` (Griewank and
+Walther, "Algorithm
 799: revolve", ACM Transactions on Mathematical Software 26(1), 2000). ``advance`` places states so
 that it takes no more, wherever the end of a segment is known.
 
 Where it is not known, ``Online`` places states as they pass. When all places are taken it keeps
-those states that would make the way back cheapest if the loop ended after one turn more.
+those states that would make the way back cheapest if the loop ended after one iteration more.
 
-The arithmetic is part of the compiled program, whose size does not depend on the number of turns.
+The arithmetic is part of the compiled program, whose size does not depend on the number of
+iterations.
 """
 
 from __future__ import annotations
@@ -32,12 +34,12 @@ from tinyjax.primitives.reduce import argmin, reduce_min, reduce_or
 from tinyjax.primitives.shape import full, full_like, iota
 from tinyjax.primitives.slicing import concatenate, slice_
 
-#: Turns are counted, and the cost of a schedule is, in this dtype.
+#: Iterations are counted, and the cost of a schedule is, in this dtype.
 INT: Final = dtypes.int64
 
 
 def integer(value: int) -> Array:
-    """A number of turns, or of places."""
+    """A number of iterations, or of places."""
     return full((), value, INT)
 
 
@@ -49,54 +51,59 @@ def plus(x: Array, value: int) -> Array:
 # The binomial schedule
 
 
-def _repetitions(turns: Array, slots: Array) -> tuple[Array, Array]:
-    """The least ``r`` with ``C(s + r, r)`` no less than the number of turns, and that coefficient.
+def _repetitions(iterations: Array, slots: Array) -> tuple[Array, Array]:
+    """The least ``r`` with ``C(s + r, r)`` no less than the iterations, and that coefficient.
 
-    With one slot it is the number of turns less one, which the loop need not find.
+    With one slot it is the number of iterations less one, which the loop need not find.
     """
     one, ones = ew.eq(slots, full_like(slots, 1)), full_like(slots, 1)
-    start = [ew.select(one, plus(turns, -1), full_like(turns, 0)), ew.select(one, turns, ones)]
-    axes = tuple(range(len(turns.shape)))
+    start = [
+        ew.select(one, plus(iterations, -1), full_like(iterations, 0)),
+        ew.select(one, iterations, ones),
+    ]
+    axes = tuple(range(len(iterations.shape)))
 
-    def turn(r: Array, coefficient: Array) -> list[Array]:
-        short, following = ew.lt(coefficient, turns), plus(r, 1)
+    def iteration(r: Array, coefficient: Array) -> list[Array]:
+        short, following = ew.lt(coefficient, iterations), plus(r, 1)
         larger = ew.div(ew.mul(coefficient, ew.add(slots, following)), following)
         return [ew.select(short, following, r), ew.select(short, larger, coefficient)]
 
-    r, coefficient = run_while(lambda _, c: reduce_or(ew.lt(c, turns), axes), turn, start, 1)
+    r, coefficient = run_while(
+        lambda _, c: reduce_or(ew.lt(c, iterations), axes), iteration, start, 1
+    )
     return r, coefficient
 
 
-def cost(turns: Array, slots: Array) -> Array:
+def cost(iterations: Array, slots: Array) -> Array:
     """How many evaluations it takes at least to go back through a segment, elementwise."""
-    r, coefficient = _repetitions(turns, slots)
+    r, coefficient = _repetitions(iterations, slots)
     # C(s + r, r - 1) is C(s + r, r) times r over s + 1
-    return ew.sub(ew.mul(r, turns), ew.div(ew.mul(coefficient, r), plus(slots, 1)))
+    return ew.sub(ew.mul(r, iterations), ew.div(ew.mul(coefficient, r), plus(slots, 1)))
 
 
-def _cost_with_two(turns: Array) -> Array:
-    """``cost`` where there are two slots, in closed form: it is needed in every turn."""
-    x = ew.convert_element_type(turns, dtypes.float64)
+def _cost_with_two(iterations: Array) -> Array:
+    """``cost`` where there are two slots, in closed form: it is needed in every iteration."""
+    x = ew.convert_element_type(iterations, dtypes.float64)
     root = ew.sqrt(ew.add(ew.mul(x, full_like(x, 8)), full_like(x, 1)))
     # At C(r + 2, 2), where r jumps, both values of it give the same.
     r = ew.ceil(ew.div(ew.sub(root, full_like(x, 3)), full_like(x, 2)))
     r = ew.convert_element_type(r, INT)
     product = ew.mul(ew.mul(r, plus(r, 1)), plus(r, 2))
-    return ew.sub(ew.mul(r, turns), ew.div(product, full_like(r, 6)))
+    return ew.sub(ew.mul(r, iterations), ew.div(product, full_like(r, 6)))
 
 
-def advance(turns: Array, slots: Array) -> Array:
+def advance(iterations: Array, slots: Array) -> Array:
     """How far to go from the start of a segment to the next state that is kept.
 
-    The way back through both parts then costs ``r`` and ``r - 1`` evaluations per turn at the most,
-    as in the whole. A distance that ends before the last turn of the segment is that of a state to
-    keep; it takes a slot more than one. A single turn is gone as a whole.
+    The way back through both parts then costs ``r`` and ``r - 1`` evaluations per iteration at the
+    most, as in the whole. A distance that ends before the last iteration of the segment is that of
+    a state to keep; it takes a slot more than one. A single iteration is gone as a whole.
     """
-    turns = ew.max_(turns, full_like(turns, 2))
-    r, coefficient = _repetitions(turns, slots)
+    iterations = ew.max_(iterations, full_like(iterations, 2))
+    r, coefficient = _repetitions(iterations, slots)
     fewer = ew.div(ew.mul(coefficient, r), ew.add(slots, r))  # C(s + r - 1, r - 1)
     rest = ew.div(ew.mul(fewer, slots), plus(ew.add(slots, r), -1))  # C(s + r - 2, r - 1)
-    return ew.min_(fewer, ew.sub(turns, rest))
+    return ew.min_(fewer, ew.sub(iterations, rest))
 
 
 # The states kept
@@ -104,13 +111,13 @@ def advance(turns: Array, slots: Array) -> Array:
 
 @attrs.frozen(eq=False)
 class Kept:
-    """The states of a loop that are kept, in the order of their turns.
+    """The states of a loop that are kept, in the order of their iterations.
 
-    The state before the first turn is always known, so the place that is its own, the first, holds
-    the state before the last turn once the loop has ended, and nothing of use later.
+    The state before the first iteration is always known, so the place that is its own, the first,
+    holds the state before the last iteration once the loop has ended, and nothing of use later.
 
     Attributes:
-        positions: before which turn each state lies, in ascending order.
+        positions: before which iteration each state lies, in ascending order.
         places: where in ``slots`` it lies; a permutation.
         depth: how many are kept, the first included. What comes after is free.
         slots: an array of states for every part of the state.
@@ -171,16 +178,18 @@ class Kept:
         depth = ew.add(self.depth, ew.convert_element_type(wanted, INT))
         return Kept(positions, self.places, depth, self.write(place, state))
 
-    def load(self, init: Sequence[Array], turns: Array, end: Array) -> tuple[Array, list[Array]]:
-        """The position of the state nearest before a turn, and the state.
+    def load(
+        self, init: Sequence[Array], iterations: Array, end: Array
+    ) -> tuple[Array, list[Array]]:
+        """The position of the state nearest before an iteration, and the state.
 
         Args:
             init: the first state.
-            turns: how many the loop made.
+            iterations: how many the loop made.
             end: how many are still to be gone back through.
         """
         latest, target = self.latest, plus(end, -1)
-        last = ew.and_(ew.eq(end, turns), ew.lt(latest, target))
+        last = ew.and_(ew.eq(end, iterations), ew.lt(latest, target))
         place = _element(self.places, plus(self.depth, -1))
         place = ew.select(last, full_like(place, 0), place)
         first = ew.eq(place, full_like(place, 0))
@@ -209,7 +218,7 @@ def _strong(x: Array) -> Array:
     return ew.convert_element_type(x, x.dtype)
 
 
-# Loops whose number of turns is not known
+# Loops whose number of iterations is not known
 
 
 @attrs.frozen(eq=False)
@@ -284,7 +293,7 @@ class Online:
             ew.sub(position, before),
             ew.sub(latest, before),
         )
-        # The loop is taken to end after the turn that follows this position's.
+        # The loop is taken to end after the iteration that follows this position's.
         earlier = ew.add(self.loss, _cost_with_two(new))
         later = ew.sub(_cost_with_two(joined), _cost_with_two(old))
         none = ew.div(ew.mul(new, plus(new, 1)), full_like(new, 2))
@@ -326,6 +335,7 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
             reduce_min(losses, (0,)),
         ]
 
-    # A loop of one turn or none, so that batching it computes nothing where no example needs it.
+    # A loop of one iteration or none, so that batching it computes nothing where no example needs
+    # it.
     _, victim, loss = run_while(lambda wanted, *_: wanted, search, [changed, victim, loss], 1)
     return victim, loss

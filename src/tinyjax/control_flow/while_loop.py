@@ -64,9 +64,9 @@ def _while_evaluate(args: Arrays, params: WhileParams) -> Arrays:
 @while_p.def_rule(STEPWISE)
 def _while_stepwise(args: Arrays, params: WhileParams) -> Arrays:
     fixed, other, state = split_list(args, params.num_condition, params.num_body)
-    with base_trace().iterate("while") as turn:
+    with base_trace().iterate("while") as iteration:
         for i in count():
-            turn(i)
+            iteration(i)
             (goes_on,) = eval_jaxpr(params.condition, [*fixed, *state])
             if not bool(goes_on):
                 break
@@ -109,13 +109,13 @@ def _while_lowering(b: Lowering, operands: Values, params: WhileParams) -> Value
     if not effects(params.condition).ordered:
         return b.loop(operands, condition, body, ordered)[n + m :]
 
-    # A condition cannot return the turn that its callbacks leave: it becomes part of the state.
-    def turn(values: list[Value]) -> Values:
+    # A condition cannot return the token that its callbacks leave: it becomes part of the state.
+    def iteration(values: list[Value]) -> Values:
         after = body(values[1:])
         return [*condition(after), *after]
 
     first = [*condition(operands), *operands]
-    return b.loop(first, lambda values: values[:1], turn, True)[1 + n + m :]
+    return b.loop(first, lambda values: values[:1], iteration, True)[1 + n + m :]
 
 
 @while_p.def_jvp
@@ -175,12 +175,12 @@ def _while_batch(
         given = (*in_other, *at_front(batched))
         return batch_jaxpr(params.body, mapped, given, batched)
 
-    def turn(batched: tuple[bool, ...]) -> Sequence[bool]:
+    def iteration(batched: tuple[bool, ...]) -> Sequence[bool]:
         if of_condition(batched)[1] != (None,):
             return [True] * len(batched)  # who ends early keeps what the others go on changing
         return [axis is not None for axis in of_body(batched)[1]]
 
-    batched = fixed_point([axis is not None for axis in axes[n + m :]], turn)
+    batched = fixed_point([axis is not None for axis in axes[n + m :]], iteration)
     condition, found = of_condition(batched)
     body, _ = of_body(batched)
     state = [
@@ -194,10 +194,10 @@ def _while_batch(
         return outs, at_front(batched)
 
     # Examples end at different times. Whether each goes on is part of the state, so that the
-    # condition is computed once a turn however deeply loops and vmaps are nested.
+    # condition is computed once an iteration however deeply loops and vmaps are nested.
     differentiable = any(dtypes.is_inexact(aval.dtype) for aval in params.body.out_avals)
 
-    def frozen_turn(*args: Array) -> list[Array]:
+    def frozen_iteration(*args: Array) -> list[Array]:
         fixed_, other_, (going,), before = split_list(args, len(fixed), len(other), 1)
         operands = [*other_, *before]
         # A loop inside would not end for examples that are done, and the derivative of a step that
@@ -205,12 +205,12 @@ def _while_batch(
         if (contains(params.body, while_p) or differentiable) and mapped.size:
             shared = (False,) * len(body.consts)
             marks = (*shared, *(axis is not None for axis in in_other), *batched)
-            operands = first_lane(going, operands, marks)
-        turn, _ = of_body(batched, of_those(mapped, going, params.body))
-        given = [*turn.consts, *operands[len(body.consts) :]]
+            operands = first_example(going, operands, marks)
+        iteration, _ = of_body(batched, of_those(mapped, going, params.body))
+        given = [*iteration.consts, *operands[len(body.consts) :]]
         after = [
             select(broadcast_in_dim(going, x.shape, (0,)), x, y)
-            for x, y in zip(eval_jaxpr(turn.jaxpr, given), before, strict=True)
+            for x, y in zip(eval_jaxpr(iteration.jaxpr, given), before, strict=True)
         ]
         return [*eval_jaxpr(condition.jaxpr, [*fixed_, *after]), *after]
 
@@ -218,7 +218,7 @@ def _while_batch(
     carried = [going, *state]
     avals = [going.aval, *body.jaxpr.in_avals[len(other) :]]
     both = [*fixed, *other]
-    staged = stage(frozen_turn, [*(x.aval for x in both), *avals])
+    staged = stage(frozen_iteration, [*(x.aval for x in both), *avals])
     anyone = stage(lambda going, *_: [reduce_or(going, (0,))], avals)
     outs = bind_while(
         anyone.jaxpr, (), staged.jaxpr, [*staged.consts, *both], carried, params.checkpoints
@@ -226,7 +226,7 @@ def _while_batch(
     return outs[1:], [0] * len(state)
 
 
-def first_lane(here: Array, operands: Sequence[Array], batched: Sequence[bool]) -> list[Array]:
+def first_example(here: Array, operands: Sequence[Array], batched: Sequence[bool]) -> list[Array]:
     """Give the examples that take no part the operands of the first that does.
 
     A loop among what is computed then ends for all, since it does for those who take part.
@@ -263,11 +263,11 @@ def while_loop(
     states at a time, however long the loop is, of which the first is one, and runs the body again
     from them. Once the loop has ended its length is known, and what is run again is placed as well
     as it can be. Which states to keep before that is decided on the way, by what would be cheapest
-    if the loop ended after one turn more. From a hundred turns on (tried up to 100,000, with 2 to
-    32 states) the turns run are at most a tenth more than a ``scan`` with as many checkpoints runs.
-    In shorter loops, of ten turns or more, that holds with 5 to 32 states; with 4, 3 and 2 they are
-    at most 1.125, 1.2 and 1.25 times as many, and no way to choose on the way has a worst case that
-    is a twentieth better. A callback in the body is called every time.
+    if the loop ended after one iteration more. From a hundred iterations on (tried up to 100,000,
+    with 2 to 32 states) at most a tenth more are run than by a ``scan`` with as many checkpoints.
+    In shorter loops, of ten iterations or more, that holds with 5 to 32 states; with 4, 3 and 2
+    at most 1.125, 1.2 and 1.25 times as many are run, and no way to choose on the way has a worst
+    case that is a twentieth better. A callback in the body is called every time.
 
     Args:
         cond_fun: takes the state; returns a bool scalar.

@@ -38,7 +38,7 @@ Tangent: TypeAlias = Array | Literal[Zero.ZERO]
 
 @attrs.frozen(eq=False)
 class Participation:
-    """Which examples take part in a branch or turn that is computed for all of them.
+    """Which examples take part in a branch or iteration that is computed for all of them.
 
     Attributes:
         mask: a bool for each example.

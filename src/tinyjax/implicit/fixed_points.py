@@ -108,7 +108,7 @@ class _State(NamedTuple):
     value: Array
     steps: Array
     changes: Array
-    turns: Array
+    iterations: Array
 
 
 def _iterate(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> tuple[Array, Info]:
@@ -121,7 +121,7 @@ def _iterate(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> 
         return ~(error(s) <= tol * (1.0 + norm(s.x)))
 
     def going(s: _State) -> Array:
-        return far(s) & numpy.isfinite(error(s)) & (s.turns < maxiter)
+        return far(s) & numpy.isfinite(error(s)) & (s.iterations < maxiter)
 
     def step(s: _State) -> _State:
         residual = s.value - s.x
@@ -136,13 +136,13 @@ def _iterate(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> 
         value = fun(x)
         steps, changes = s.steps, s.changes
         if depth:
-            row = s.turns % depth
+            row = s.iterations % depth
             steps = steps.at[row].set(x - s.x)
             changes = changes.at[row].set(value - x - residual)
-        return _State(x, value, steps, changes, s.turns + 1)
+        return _State(x, value, steps, changes, s.iterations + 1)
 
     zeros = numpy.zeros((depth, x0.shape[0]), x0.dtype)
     first = _State(x0, fun(x0), zeros, zeros, numpy.zeros((), dtypes.int32))
     last = while_loop(going, step, first)
     # the value is one application nearer than its argument
-    return last.value, Info(~far(last), last.turns, error(last))
+    return last.value, Info(~far(last), last.iterations, error(last))

@@ -34,10 +34,12 @@ def _ratio(a: Array, b: Array) -> Array:
     return numpy.where(dead, 0, a / numpy.where(dead, 1, b))
 
 
-def _finish(matvec: Operator, b: Array, x: Array, turns: Array, least: Array) -> tuple[Array, Info]:
+def _finish(
+    matvec: Operator, b: Array, x: Array, iterations: Array, least: Array
+) -> tuple[Array, Info]:
     residual = norm(b - matvec(x))
     # what recurrences say of the residual, and what it is, may differ by rounding
-    return x, Info(residual <= 2.0 * least, turns, residual)
+    return x, Info(residual <= 2.0 * least, iterations, residual)
 
 
 def _start(dtype: dtypes.DType) -> tuple[Array, Array]:
@@ -50,7 +52,7 @@ class _CG(NamedTuple):
     r: Array
     p: Array
     gamma: Array
-    turns: Array
+    iterations: Array
 
 
 def cg(
@@ -59,10 +61,10 @@ def cg(
     """Solve a Hermitian positive definite system (Hestenes and Stiefel, 1952)."""
     r = b - matvec(x0)
     z = precondition(r)
-    _, turns = _start(b.dtype)
+    _, iterations = _start(b.dtype)
 
     def going(s: _CG) -> Array:
-        return (norm(s.r) > least) & (s.turns < maxiter)
+        return (norm(s.r) > least) & (s.iterations < maxiter)
 
     def step(s: _CG) -> _CG:
         q = matvec(s.p)
@@ -70,10 +72,10 @@ def cg(
         r = s.r - alpha * q
         z = precondition(r)
         gamma = numpy.vdot(r, z)
-        return _CG(s.x + alpha * s.p, r, z + _ratio(gamma, s.gamma) * s.p, gamma, s.turns + 1)
+        return _CG(s.x + alpha * s.p, r, z + _ratio(gamma, s.gamma) * s.p, gamma, s.iterations + 1)
 
-    last = while_loop(going, step, _CG(x0, r, z, numpy.vdot(r, z), turns))
-    return _finish(matvec, b, last.x, last.turns, least)
+    last = while_loop(going, step, _CG(x0, r, z, numpy.vdot(r, z), iterations))
+    return _finish(matvec, b, last.x, last.iterations, least)
 
 
 class _BiCGSTAB(NamedTuple):
@@ -84,7 +86,7 @@ class _BiCGSTAB(NamedTuple):
     rho: Array
     alpha: Array
     omega: Array
-    turns: Array
+    iterations: Array
 
 
 def bicgstab(
@@ -92,14 +94,14 @@ def bicgstab(
 ) -> tuple[Array, Info]:
     """Solve a system (van der Vorst, SIAM J. Sci. Stat. Comput. 13(2), 1992)."""
     shadow = b - matvec(x0)
-    one, turns = _start(b.dtype)
+    one, iterations = _start(b.dtype)
     zeros = numpy.zeros_like(shadow)
 
     def going(s: _BiCGSTAB) -> Array:
         # a product that is zero ends the recurrence
         return (
             (norm(s.r) > least)
-            & (s.turns < maxiter)
+            & (s.iterations < maxiter)
             & (numpy.abs(s.rho) > 0)
             & (numpy.abs(s.omega) > 0)
         )
@@ -116,17 +118,17 @@ def bicgstab(
         t = matvec(across)
         omega = _ratio(numpy.vdot(t, half), numpy.vdot(t, t))
         x = s.x + alpha * ahead + omega * across
-        return _BiCGSTAB(x, half - omega * t, p, v, rho, alpha, omega, s.turns + 1)
+        return _BiCGSTAB(x, half - omega * t, p, v, rho, alpha, omega, s.iterations + 1)
 
-    first = _BiCGSTAB(x0, shadow, zeros, zeros, one, one, one, turns)
+    first = _BiCGSTAB(x0, shadow, zeros, zeros, one, one, one, iterations)
     last = while_loop(going, step, first)
-    return _finish(matvec, b, last.x, last.turns, least)
+    return _finish(matvec, b, last.x, last.iterations, least)
 
 
 class _GMRES(NamedTuple):
     x: Array
     residual: Array
-    turns: Array
+    iterations: Array
     progress: Array
 
 
@@ -146,7 +148,7 @@ def gmres(
     size = min(restart, b.shape[0])
     eps = float(np.finfo(b.dtype).eps)
 
-    def turn(x: Array) -> tuple[Array, Array]:
+    def iteration(x: Array) -> tuple[Array, Array]:
         r = b - matvec(x)
         beta = norm(r).astype(b.dtype)
         basis = numpy.zeros((size + 1, b.shape[0]), b.dtype).at[0].set(_ratio(r, beta))
@@ -178,19 +180,19 @@ def gmres(
         return x, norm(b - matvec(x))
 
     def going(s: _GMRES) -> Array:
-        return (s.residual > least) & (s.turns < maxiter) & s.progress
+        return (s.residual > least) & (s.iterations < maxiter) & s.progress
 
     def step(s: _GMRES) -> _GMRES:
-        x, residual = turn(s.x)
+        x, residual = iteration(s.x)
         better = residual < 0.999 * s.residual
         return _GMRES(
             numpy.where(residual < s.residual, x, s.x),
             numpy.minimum(residual, s.residual),
-            s.turns + 1,
+            s.iterations + 1,
             better,
         )
 
     residual = norm(b - matvec(x0))
     first = _GMRES(x0, residual, numpy.zeros((), dtypes.int32), numpy.ones((), dtypes.bool_))
     last = while_loop(going, step, first)
-    return _finish(matvec, b, last.x, last.turns, least)
+    return _finish(matvec, b, last.x, last.iterations, least)

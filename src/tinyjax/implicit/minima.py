@@ -108,7 +108,7 @@ class _State(NamedTuple):
     steps: Array
     changes: Array
     scale: Array
-    turns: Array
+    iterations: Array
     stuck: Array
 
 
@@ -130,12 +130,12 @@ def _descend(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> 
     eps = float(np.finfo(x0.dtype).eps)
 
     def going(s: _State) -> Array:
-        return (norm(s.slope) > tol) & ~s.stuck & (s.turns < maxiter)
+        return (norm(s.slope) > tol) & ~s.stuck & (s.iterations < maxiter)
 
     def step(s: _State) -> _State:
         direction = -s.slope
         if depth:
-            direction = -_product(s.slope, s.steps, s.changes, s.turns, depth)
+            direction = -_product(s.slope, s.steps, s.changes, s.iterations, depth)
         fall = s.slope @ direction
         direction = numpy.where(fall < 0, direction, -s.slope)
         fall = numpy.where(fall < 0, fall, -(s.slope @ s.slope))
@@ -154,7 +154,7 @@ def _descend(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> 
         stuck = (found.scale <= eps * eps) | ~numpy.isfinite(found.value)
         steps, changes = s.steps, s.changes
         if depth:
-            row = s.turns % depth
+            row = s.iterations % depth
             steps = steps.at[row].set(found.x - s.x)
             changes = changes.at[row].set(found.slope - s.slope)
             scale = numpy.ones_like(s.scale)
@@ -167,7 +167,7 @@ def _descend(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> 
             steps,
             changes,
             scale,
-            s.turns + 1,
+            s.iterations + 1,
             stuck,
         )
 
@@ -178,10 +178,10 @@ def _descend(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> 
     first = _State(x0, value, slope, zeros, zeros, scale, numpy.zeros((), dtypes.int32), no)
     last = while_loop(going, step, first)
     length = norm(last.slope)
-    return last.x, Info(length <= tol, last.turns, length)
+    return last.x, Info(length <= tol, last.iterations, length)
 
 
-def _product(slope: Array, steps: Array, changes: Array, turns: Array, depth: int) -> Array:
+def _product(slope: Array, steps: Array, changes: Array, iterations: Array, depth: int) -> Array:
     """The slope times the inverse Hessian that the last steps tell of, by two loops.
 
     Steps along which the slope does not rise are left out; so are the rows not filled yet.
@@ -194,19 +194,19 @@ def _product(slope: Array, steps: Array, changes: Array, turns: Array, depth: in
 
     def first(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         q, weights = state
-        row = (turns - 1 - k) % depth
+        row = (iterations - 1 - k) % depth
         weight = inverse[row] * (steps[row] @ q)
         return q - weight * changes[row], weights.at[row].set(weight)
 
     zeros = numpy.zeros((depth,), slope.dtype)
     q, weights = fori_loop(0, depth, first, (slope, zeros))
-    newest = (turns - 1) % depth
+    newest = (iterations - 1) % depth
     usable = good[newest]
     scale = curvature[newest] / numpy.where(usable, lengths[newest], 1)
     r = numpy.where(usable, scale, 1) * q
 
     def second(k: Array, r: Array) -> Array:
-        row = (turns + k) % depth
+        row = (iterations + k) % depth
         correction = weights[row] - inverse[row] * (changes[row] @ r)
         return r + numpy.where(good[row], correction, 0) * steps[row]
 

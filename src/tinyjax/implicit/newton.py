@@ -18,7 +18,7 @@ from tinyjax.implicit.krylov import Operator, norm
 class _State(NamedTuple):
     x: Array
     value: Array
-    turns: Array
+    iterations: Array
     converged: Array
     stuck: Array
 
@@ -45,7 +45,7 @@ def newton(
     """
 
     def going(s: _State) -> Array:
-        return ~(s.converged | s.stuck) & (s.turns < maxiter)
+        return ~(s.converged | s.stuck) & (s.iterations < maxiter)
 
     def step(s: _State) -> _State:
         _, slope = linearize(fun, s.x)
@@ -70,7 +70,7 @@ def newton(
         return _State(
             numpy.where(done, s.x, x),
             numpy.where(done, s.value, value),
-            s.turns + 1,
+            s.iterations + 1,
             done | short,
             ~numpy.isfinite(length) | (scale <= 1e-9),
         )
@@ -78,14 +78,14 @@ def newton(
     no = numpy.zeros((), dtypes.bool_)
     first = _State(x0, fun(x0), numpy.zeros((), dtypes.int32), no, no)
     last = while_loop(going, step, first)
-    return last.x, Info(last.converged, last.turns, norm(last.value))
+    return last.x, Info(last.converged, last.iterations, norm(last.value))
 
 
 class _Bracket(NamedTuple):
     low: Array
     high: Array
     sign: Array
-    turns: Array
+    iterations: Array
 
 
 def bisection(
@@ -97,7 +97,7 @@ def bisection(
 
     def going(s: _Bracket) -> Array:
         size = numpy.maximum(numpy.abs(s.low), numpy.abs(s.high))
-        return (numpy.abs(s.high - s.low) > least * size) & (s.turns < maxiter)
+        return (numpy.abs(s.high - s.low) > least * size) & (s.iterations < maxiter)
 
     def step(s: _Bracket) -> _Bracket:
         middle = s.low + (s.high - s.low) / 2
@@ -106,7 +106,7 @@ def bisection(
             numpy.where(same, middle, s.low),
             numpy.where(same, s.high, middle),
             s.sign,
-            s.turns + 1,
+            s.iterations + 1,
         )
 
     first = _Bracket(low, high, numpy.sign(at_low), numpy.zeros((), dtypes.int32))
@@ -114,5 +114,7 @@ def bisection(
     x = numpy.where(at_low == 0, low, numpy.where(at_high == 0, high, last.high))
     valid = numpy.sign(at_low) * numpy.sign(at_high) <= 0
     x = numpy.where(valid, x, float("nan"))
-    short = ~going(last._replace(turns=numpy.zeros_like(last.turns)))
-    return x, Info(valid & (short | (at_low == 0) | (at_high == 0)), last.turns, numpy.abs(fun(x)))
+    short = ~going(last._replace(iterations=numpy.zeros_like(last.iterations)))
+    return x, Info(
+        valid & (short | (at_low == 0) | (at_high == 0)), last.iterations, numpy.abs(fun(x))
+    )

@@ -95,7 +95,7 @@ class _State(NamedTuple):
     begin: Array
     length: Array
     stages: Array
-    turns: Array
+    iterations: Array
     failed: Array
 
 
@@ -115,16 +115,16 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
 
     def target(state: _State, time: Array) -> tuple[_State, Array]:
         def going(s: _State) -> Array:
-            return (s.time < time) & (s.turns < steps.mxstep) & ~s.failed
+            return (s.time < time) & (s.iterations < steps.mxstep) & ~s.failed
 
         def step(s: _State) -> _State:
             return _step(field, s, steps, shortest)
 
-        fresh = state._replace(turns=numpy.zeros_like(state.turns))
+        fresh = state._replace(iterations=numpy.zeros_like(state.iterations))
         last = while_loop(going, step, fresh, checkpoints=steps.checkpoints)
         # so that a time that is NaN is not reached either
         y = numpy.where(last.time >= time, _interpolate(last, time), float("nan"))
-        return last._replace(turns=state.turns + last.turns), y
+        return last._replace(iterations=state.iterations + last.iterations), y
 
     state = _State(
         y0,
@@ -142,7 +142,7 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
     converged = numpy.all(numpy.isfinite(stop_gradient(ys)))
     residual = numpy.zeros((), real)
     states = numpy.concatenate([y0[None], ys])
-    return states, Info(converged, last.turns, residual)
+    return states, Info(converged, last.iterations, residual)
 
 
 def _step(field: Field, s: _State, steps: Steps, shortest: float) -> _State:
@@ -181,7 +181,7 @@ def _step(field: Field, s: _State, steps: Steps, shortest: float) -> _State:
         numpy.where(good, s.time, s.begin),
         numpy.where(good, h, s.length),
         numpy.where(good, stages, s.stages),
-        s.turns + 1,
+        s.iterations + 1,
         # not `following <= smallest`, which is false of NaN
         ~good & ~(following > smallest),
     )

@@ -65,11 +65,11 @@ _PASSES: Final[dict[Direction, str]] = {
 def _error(birth: Birth, end: str) -> NanError:
     birth.reported = True
     parts = [f"a NaN was born in {birth.primitive}{_PASSES[birth.direction]}"]
-    for turn in birth.turns:
-        place = "" if turn.location is None else f" at {turn.location}"
-        parts.append(f", in turn {turn.index} of the {turn.loop}{place}")
-    for lane in birth.lanes:
-        parts.append(f", in lane {lane.index} of a vmap over {lane.size}")  # noqa: PERF401
+    for iteration in birth.iterations:
+        place = "" if iteration.location is None else f" at {iteration.location}"
+        parts.append(f", in iteration {iteration.index} of the {iteration.loop}{place}")
+    for example in birth.examples:
+        parts.append(f", in example {example.index} of a vmap over {example.size}")  # noqa: PERF401
     if birth.values:
         parts.append(f": {birth.values}")
     parts.append(f". {end}")
@@ -83,6 +83,6 @@ def _error(birth: Birth, end: str) -> NanError:
         birth.location,
         birth.primitive,
         birth.direction,
-        tuple(turn.index for turn in birth.turns),
-        tuple(lane.index for lane in birth.lanes),
+        tuple(iteration.index for iteration in birth.iterations),
+        tuple(example.index for example in birth.examples),
     )

@@ -15,17 +15,17 @@ import numpy as np
 
 from tinyjax.core.array import Array, ConcreteArray, followed
 from tinyjax.dtypes import HostArray, is_inexact
-from tinyjax.frames import Direction, LaneAxis, Location
+from tinyjax.frames import Direction, ExampleAxis, Location
 
 
 @attrs.define(eq=False)
-class Turn:
-    """One turn of a loop.
+class Iteration:
+    """One iteration of a loop.
 
     Attributes:
         loop: what the loop is called.
         location: the user's line.
-        index: which turn, counted from 0; in a backward pass, which of the forward ones.
+        index: which iteration, counted from 0; in a backward pass, which of the forward ones.
     """
 
     loop: str
@@ -34,7 +34,7 @@ class Turn:
 
 
 @attrs.frozen(eq=False)
-class Lane:
+class Example:
     """One example of a ``vmap``.
 
     Attributes:
@@ -60,10 +60,10 @@ class Birth:
         primitive: the operation's name.
         location: the user's line.
         direction: which computation of the line.
-        turns: the turns of the loops around it, the outermost first.
+        iterations: the iterations of the loops around it, the outermost first.
         values: the operands at the place of the first NaN, as text.
         zero: whether one of these is zero.
-        lanes: its place in each ``vmap``, the outermost first; traces add theirs on the way out.
+        examples: its place in each ``vmap``, the outermost first; traces add theirs on the way out.
         closed: whether they have.
         reported: whether an error has named it.
         serial: counts births.
@@ -72,10 +72,10 @@ class Birth:
     primitive: str
     location: Location | None
     direction: Direction
-    turns: tuple[Turn, ...] = ()
+    iterations: tuple[Iteration, ...] = ()
     values: str = ""
     zero: bool = False
-    lanes: list[Lane] = attrs.field(factory=list)
+    examples: list[Example] = attrs.field(factory=list)
     closed: bool = False
     reported: bool = False
     serial: int = attrs.field(init=False, factory=count(1).__next__)
@@ -148,17 +148,17 @@ def _serial(birth: Birth) -> int:
     return birth.serial
 
 
-# Lanes
+# Examples
 
 
-def add_lanes(
-    array: ConcreteArray, lanes: Sequence[LaneAxis], below: Sequence[LaneAxis], start: int
+def add_examples(
+    array: ConcreteArray, examples: Sequence[ExampleAxis], below: Sequence[ExampleAxis], start: int
 ) -> None:
-    """Say in which lanes the births of an array's NaNs lie.
+    """Say in which examples the births of an array's NaNs lie.
 
     Args:
         array: a result of a batched operation.
-        lanes: which of its axes are batches, the outermost first.
+        examples: which of its axes are batches, the outermost first.
         below: the batch axes that were said before.
         start: the births from this number on are the operation's.
     """
@@ -166,20 +166,24 @@ def add_lanes(
     if found is None:
         return
     for number, birth in enumerate(found.births, start=1):
-        if birth.serial <= start or (birth.closed and birth.lanes):
+        if birth.serial <= start or (birth.closed and birth.examples):
             continue
         places = np.argwhere(found.where == number)
         for pin in below:
-            index = next((lane.index for lane in birth.lanes if lane.of is pin.of), None)
+            index = next(
+                (example.index for example in birth.examples if example.of is pin.of), None
+            )
             if index is not None and fits(pin, array.shape):
                 places = places[places[:, pin.axis] == index]
-        for lane in lanes:
-            if len(places) and fits(lane, array.shape):
-                if any(known.of is lane.of for known in birth.lanes):
+        for example in examples:
+            if len(places) and fits(example, array.shape):
+                if any(known.of is example.of for known in birth.examples):
                     continue
-                index = int(places[0, lane.axis])
-                birth.lanes.append(Lane(index, lane.size, lane.of, lane.axis, array.shape))
-                places = places[places[:, lane.axis] == index]
+                index = int(places[0, example.axis])
+                birth.examples.append(
+                    Example(index, example.size, example.of, example.axis, array.shape)
+                )
+                places = places[places[:, example.axis] == index]
 
 
 def belong_to_tangents(primals: Sequence[Array], tangents: Sequence[Array], start: int) -> None:
@@ -197,22 +201,22 @@ def births_in(array: Array) -> Sequence[Birth]:
     return () if found is None else found.births
 
 
-def choose_lanes(birth: Birth, before: Sequence[HostArray | None], after: HostArray) -> None:
-    """Keep to a lane that a choice has left over.
+def choose_examples(birth: Birth, before: Sequence[HostArray | None], after: HostArray) -> None:
+    """Keep to an example that a choice has left over.
 
-    Under ``vmap`` a branch is computed for all lanes, those that do not take it with copies of one
-    that does. So a birth may be in the copies too, which the choice then drops.
+    Under ``vmap`` a branch is computed for all examples, those that do not take it with copies of
+    one that does. So a birth may be in the copies too, which the choice then drops.
     """
-    for i, lane in enumerate(birth.lanes):
-        if lane.shape != after.shape or not after.any():
+    for i, example in enumerate(birth.examples):
+        if example.shape != after.shape or not after.any():
             continue
-        there = (slice(None),) * lane.axis + (lane.index,)
-        was = any(x is not None and x.shape == lane.shape and x[there].any() for x in before)
+        there = (slice(None),) * example.axis + (example.index,)
+        was = any(x is not None and x.shape == example.shape and x[there].any() for x in before)
         if was and not after[there].any():
-            index = int(np.argwhere(after)[0][lane.axis])
-            birth.lanes[i] = attrs.evolve(lane, index=index)
+            index = int(np.argwhere(after)[0][example.axis])
+            birth.examples[i] = attrs.evolve(example, index=index)
 
 
-def fits(lane: LaneAxis, shape: tuple[int, ...]) -> bool:
+def fits(example: ExampleAxis, shape: tuple[int, ...]) -> bool:
     """Whether an array of this shape can have the batch axis."""
-    return lane.axis < len(shape) and shape[lane.axis] == lane.size
+    return example.axis < len(shape) and shape[example.axis] == example.size

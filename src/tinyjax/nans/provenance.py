@@ -1,4 +1,4 @@
-"""What the transformations note for the setting ``debug_nans``: lines, directions and lanes.
+"""What the transformations note for the setting ``debug_nans``: lines, directions and examples.
 
 With the setting on, ``vmap`` runs a ``LaneTrace`` and says of every result which of its axes is
 the batch; a linearization records the user's lines; and a transposition says of each equation it
@@ -18,8 +18,8 @@ from tinyjax.core.jaxpr import JaxprEqn, Var
 from tinyjax.core.primitive import ZERO, Cotangents, Operands, Primitive, Tangents
 from tinyjax.core.staging import Recorder, StagingTracer
 from tinyjax.core.trace import Trace, current_trace, evaluated_source, set_evaluated_source
-from tinyjax.frames import LaneAxis, TracedSource, traced_source
-from tinyjax.nans.births import add_lanes, belong_to_tangents, next_serial
+from tinyjax.frames import ExampleAxis, TracedSource, traced_source
+from tinyjax.nans.births import add_examples, belong_to_tangents, next_serial
 from tinyjax.nans.trace import backward_pass, direction_here
 from tinyjax.transforms.batching import BatchTrace, BatchTracer
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer
@@ -47,66 +47,68 @@ def _now(trace: Trace) -> _Moment:
         trace = trace.parent
 
 
-def _add_lanes(
-    value: Array, lanes: tuple[LaneAxis, ...], below: tuple[LaneAxis, ...], since: _Moment
+def _add_examples(
+    value: Array, examples: tuple[ExampleAxis, ...], below: tuple[ExampleAxis, ...], since: _Moment
 ) -> None:
-    """Say of a rule's result, in what has been computed or recorded for it, where its lanes are."""
+    """Note on what a rule has computed or recorded along which axes its examples lie."""
     match value:
         case BatchTracer():
             trace, axis = value._trace, value.axis
-            deeper = [lane.shifted(axis) for lane in below]
+            deeper = [example.shifted(axis) for example in below]
             if isinstance(trace, LaneTrace):
-                deeper.append(LaneAxis(axis, trace.mapped.size, trace.mapped))
-            shifted = tuple([lane.shifted(axis) for lane in lanes])
-            _add_lanes(value.value, shifted, tuple(deeper), since)
+                deeper.append(ExampleAxis(axis, trace.mapped.size, trace.mapped))
+            shifted = tuple([example.shifted(axis) for example in examples])
+            _add_examples(value.value, shifted, tuple(deeper), since)
         case JVPTracer():
-            _add_lanes(value.primal, lanes, below, since)
-            _add_lanes(value.tangent, lanes, below, since)
+            _add_examples(value.primal, examples, below, since)
+            _add_examples(value.tangent, examples, below, since)
         case StagingTracer():
             if isinstance(value._trace, Recorder):
-                _annotate(value._trace, value.binder, lanes, since)
+                _annotate(value._trace, value.binder, examples, since)
         case ConcreteArray():
-            add_lanes(value, lanes, below, since.serial)
+            add_examples(value, examples, below, since.serial)
         case _:
             pass
 
 
-def _annotate(recorder: Recorder, binder: Var, lanes: tuple[LaneAxis, ...], since: _Moment) -> None:
+def _annotate(
+    recorder: Recorder, binder: Var, examples: tuple[ExampleAxis, ...], since: _Moment
+) -> None:
     eqns = recorder.eqns
     for i in range(since.recorded.get(recorder, len(eqns)), len(eqns)):
         eqn = eqns[i]
         if any(var is binder for var in eqn.out_binders):
             source = None if eqn.source is None else traced_source(eqn.source, direction_here())
             if source is not None:
-                known = source.lanes
-                more = [x for x in lanes if all(x.of is not y.of for y in known)]
-                eqns[i] = attrs.evolve(eqn, source=attrs.evolve(source, lanes=(*known, *more)))
+                known = source.examples
+                more = [x for x in examples if all(x.of is not y.of for y in known)]
+                eqns[i] = attrs.evolve(eqn, source=attrs.evolve(source, examples=(*known, *more)))
 
 
 class LaneTrace(BatchTrace):
-    """A ``BatchTrace`` that says where its lanes are."""
+    """A ``BatchTrace`` that says where its examples are."""
 
     __slots__ = ()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         source = evaluated_source()
         # of the axes of the operation as it was before it is batched
-        old = source.lanes if isinstance(source, TracedSource) else ()
+        old = source.examples if isinstance(source, TracedSource) else ()
         since = _now(self)
         if isinstance(source, TracedSource):
-            set_evaluated_source(attrs.evolve(source, lanes=()))
+            set_evaluated_source(attrs.evolve(source, examples=()))
         try:
             outs = super().process(primitive, args, params)
         finally:
             set_evaluated_source(source)
         for out in outs:
             if type(out) is BatchTracer and out._trace is self:
-                own = LaneAxis(out.axis, self.mapped.size, self.mapped)
-                shifted = [lane.shifted(out.axis) for lane in old]
-                lanes = tuple(shifted) if self.mapped.of_basis else (own, *shifted)
-                _add_lanes(out.value, lanes, (), since)
+                own = ExampleAxis(out.axis, self.mapped.size, self.mapped)
+                shifted = [example.shifted(out.axis) for example in old]
+                examples = tuple(shifted) if self.mapped.of_basis else (own, *shifted)
+                _add_examples(out.value, examples, (), since)
             elif old:
-                _add_lanes(out, old, (), since)
+                _add_examples(out, old, (), since)
         return outs
 
 
@@ -169,10 +171,10 @@ class SourcedTransposer(Transposer):
 
     def __init__(self, eqns: Sequence[JaxprEqn]) -> None:
         super().__init__(eqns)
-        self._lanes_of: dict[Var, tuple[LaneAxis, ...]] = {}
+        self._examples_of: dict[Var, tuple[ExampleAxis, ...]] = {}
         for eqn in eqns:
             if isinstance(eqn.source, TracedSource):
-                self._lanes_of.update((var, eqn.source.lanes) for var in eqn.out_binders)
+                self._examples_of.update((var, eqn.source.examples) for var in eqn.out_binders)
 
     def __enter__(self) -> Self:
         self._before = evaluated_source()
@@ -183,7 +185,7 @@ class SourcedTransposer(Transposer):
 
     def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         source = traced_source(eqn.source, "tangent") if eqn.source is not None else None
-        lanes = () if source is None else source.lanes
+        examples = () if source is None else source.examples
         if source is not None:
             shapes = {x.aval.shape for x in (*eqn.inputs, *eqn.out_binders) if x.aval.shape}
             set_evaluated_source(
@@ -192,7 +194,7 @@ class SourcedTransposer(Transposer):
                     direction="backward",
                     transposed=not source.transposed,
                     # elsewhere they are those of other axes
-                    lanes=lanes if len(shapes) <= 1 else (),
+                    examples=examples if len(shapes) <= 1 else (),
                 )
             )
         since = _now(current_trace())
@@ -206,7 +208,7 @@ class SourcedTransposer(Transposer):
                     recorder.eqns[i] = attrs.evolve(made, source=own)
         for x, result in zip(eqn.inputs, results, strict=True):
             if isinstance(x, Var) and result is not None and result is not ZERO:
-                found = self._lanes_of.get(x, ())
+                found = self._examples_of.get(x, ())
                 if found:
-                    _add_lanes(result, found, (), since)
+                    _add_examples(result, found, (), since)
         return results

@@ -38,10 +38,10 @@ from tinyjax.frames import Direction, Location, TracedSource, traced_source
 from tinyjax.nans.alarms import check_result
 from tinyjax.nans.births import (
     Birth,
-    Lane,
-    Turn,
+    Example,
+    Iteration,
     births_in,
-    choose_lanes,
+    choose_examples,
     fits,
     mark,
     marks_of,
@@ -53,7 +53,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-_turns: ContextVar[tuple[Turn, ...]] = ContextVar("tinyjax_turns", default=())
+_iterations: ContextVar[tuple[Iteration, ...]] = ContextVar("tinyjax_iterations", default=())
 _watching: ContextVar[bool] = ContextVar("tinyjax_watching_nans", default=False)
 _backward: ContextVar[bool] = ContextVar("tinyjax_backward", default=False)
 _recomputed: ContextVar[Location | None] = ContextVar("tinyjax_recomputed_loop", default=None)
@@ -134,33 +134,33 @@ class NanTrace(EvalTrace):
         backward = source is not None and source.transposed
         if length is None:
             backward = _reversed.get()
-        outer = _turns.get()
-        made: list[Turn] = []
-        # A way back runs turns again, from states that were kept: those of loops that it is made
-        # of are not the user's.
+        outer = _iterations.get()
+        made: list[Iteration] = []
+        # A way back runs iterations again, from states that were kept: those of loops that it is
+        # made of are not the user's.
         recomputed = _recomputed.get()
         hidden = location is not None and location == recomputed
         if hidden and outer and outer[-1].location == location:
             outer = outer[:-1]
         if backward and length is None:
             recomputed = location
-        tokens = _turns.set(outer), _reversed.set(False), _recomputed.set(recomputed)
+        tokens = _iterations.set(outer), _reversed.set(False), _recomputed.set(recomputed)
 
-        def turn(index: int) -> None:
+        def iteration(index: int) -> None:
             if hidden:
                 return
-            made.append(Turn(name, location, index))
-            _turns.set((*outer, made[-1]))
+            made.append(Iteration(name, location, index))
+            _iterations.set((*outer, made[-1]))
 
         try:
-            yield turn
+            yield iteration
         finally:
-            if backward:  # it goes through the turns of the forward loop, the last one first
+            if backward:  # it goes through the iterations of the forward loop, the last one first
                 # where the length is not known, the condition has been asked once more
                 total = len(made) - 1 if length is None else length
                 for one in made:
                     one.index = total - 1 - one.index
-            _turns.reset(tokens[0])
+            _iterations.reset(tokens[0])
             _reversed.reset(tokens[1])
             _recomputed.reset(tokens[2])
 
@@ -260,7 +260,7 @@ def _track(
         if primitive.chooses:
             for k, birth in enumerate(births, start=1):
                 before = [_of_birth(given, found, birth) for given, found in known]
-                choose_lanes(birth, before, np.asarray(where == k))
+                choose_examples(birth, before, np.asarray(where == k))
 
 
 _Known = tuple[HostArray | None, tuple[Birth, ...]]
@@ -331,15 +331,15 @@ def _birth(
         name,
         None if source is None else source.location,
         direction_here() if source is None else source.direction,
-        _turns.get(),
+        _iterations.get(),
     )
     if out is not None:
         _describe_operands(birth, args, out.shape, place)
         if source is not None:
-            birth.lanes = [
-                Lane(place[lane.axis], lane.size, lane.of, lane.axis, out.shape)
-                for lane in source.lanes
-                if fits(lane, out.shape)
+            birth.examples = [
+                Example(place[example.axis], example.size, example.of, example.axis, out.shape)
+                for example in source.examples
+                if fits(example, out.shape)
             ]
     return birth
 

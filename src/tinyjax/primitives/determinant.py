@@ -132,9 +132,9 @@ def _slogdet_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpRe
     relative = ma.trace_of(bind1(solve_p, (a, ta), SolveParams(False)))
     if not dtypes.is_complex(a.dtype):
         return (signs, logarithms), (ZERO, relative)
-    turn = ew.imag(relative)
+    iteration = ew.imag(relative)
     return (signs, logarithms), (
-        ew.mul(signs, ew.complex_(zeros_like(turn), turn)),
+        ew.mul(signs, ew.complex_(zeros_like(iteration), iteration)),
         ma.real_part(relative),
     )
 

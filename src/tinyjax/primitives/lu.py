@@ -241,7 +241,7 @@ def _permutation_lowering(b: Lowering, operands: Values, params: PermutationPara
 
 
 def _exchange(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
-    """A turn of the loop: exchange the rows in places ``i`` and ``pivots[i]``."""
+    """An iteration of the loop: exchange the rows in places ``i`` and ``pivots[i]``."""
     batch = tuple(range(order.ndim - 1))
     places = sh.iota(order.shape, order.dtype, order.ndim - 1)
 

@@ -232,7 +232,7 @@ def _pad_batch(
     config = ((0, 0, 0), *params.config)
     if value_axis is None:
         return (pad(x, value, config),), (0,)
-    # a value of its own for every lane: pad a mask as well, and select
+    # a value of its own for every example: pad a mask as well, and select
     padded = pad(x, full((), 0, x.dtype), config)
     inside = _inside(x.shape, config)
     return (select(inside, padded, broadcast_in_dim(value, padded.shape, (0,))),), (0,)

@@ -28,39 +28,39 @@ class Lowering(Builder):
         self.platform = platform
         self.results: Sequence[TensorType] = ()
         # What the ordered callbacks written so far in this block leave to the next one.
-        self._turn: Value | None = None
+        self._token: Value | None = None
 
     # Ordered callbacks. Each hands data to the next, the one order that XLA keeps: what it is, only
     # the call knows, so that nothing can be simplified. Loops carry it, and branches return it.
 
     @property
-    def turn(self) -> Value:
+    def token(self) -> Value:
         """What the last ordered callback before this place left; an int32."""
-        return self._turn or self.scalar(0, dtypes.int32)
+        return self._token or self.scalar(0, dtypes.int32)
 
-    @turn.setter
-    def turn(self, value: Value) -> None:
-        self._turn = value
+    @token.setter
+    def token(self, value: Value) -> None:
+        self._token = value
 
     def region(self, parameters: Sequence[TensorType], body: Block) -> str:
         """Write a region: one block with parameters of the given types.
 
         Raises:
             EffectOrderError: ordered callbacks are called inside, and the block does not return the
-                turn (``turn``), so that nothing says which callbacks outside come after.
+                token (``token``), so that nothing says which callbacks outside come after.
         """
 
         def ordered(values: list[Value]) -> Sequence[Value]:
             outs = body(values)
-            if self._turn is not None and self._turn not in outs:
+            if self._token is not None and self._token not in outs:
                 raise EffectOrderError(_ORDER_LOST)
             return outs
 
-        outer, self._turn = self._turn, None
+        outer, self._token = self._token, None
         try:
             return super().region(parameters, ordered)
         finally:
-            self._turn = outer
+            self._token = outer
 
     def loop(
         self, state: Sequence[Value], condition: Block, body: Block, ordered: bool
@@ -70,7 +70,7 @@ class Lowering(Builder):
         Args:
             state: the first state.
             condition: writes the condition, given the state; a bool.
-            body: writes a turn of the loop, given the state; the new state.
+            body: writes a token of the loop, given the state; the new state.
             ordered: whether the body makes ordered callbacks; the condition must not.
 
         Returns:
@@ -80,11 +80,11 @@ class Lowering(Builder):
             return self.while_(state, condition, body)
 
         def ordered_body(values: list[Value]) -> list[Value]:
-            *state, self.turn = values
-            return [*body(state), self.turn]
+            *state, self.token = values
+            return [*body(state), self.token]
 
-        given = (*state, self.turn)
-        *last, self.turn = self.while_(given, lambda values: condition(values[:-1]), ordered_body)
+        given = (*state, self.token)
+        *last, self.token = self.while_(given, lambda values: condition(values[:-1]), ordered_body)
         return last
 
     def host_call(
@@ -104,7 +104,7 @@ class Lowering(Builder):
         """
         results = [*self.results]
         if ordered:
-            fun, operands = _passing_turn(fun), (self.turn, *operands)
+            fun, operands = _passing_token(fun), (self.token, *operands)
             results = [tensor((), dtypes.int32), *results]
         self.module.host_functions.append(fun)
         outs = self.custom_call(
@@ -116,7 +116,7 @@ class Lowering(Builder):
         )
         if not ordered:
             return outs
-        self.turn = outs[0]
+        self.token = outs[0]
         return outs[1:]
 
     def custom_call(
@@ -153,15 +153,15 @@ class Lowering(Builder):
 
 _ORDER_LOST: Final = (
     "a primitive's lowering rule writes a region that makes ordered callbacks and does not return "
-    "the turn, so that their order among others would be lost. Return lowering.turn from the "
+    "the token, so that their order among others would be lost. Return lowering.token from the "
     "region and set it from the operation's result, as cond does, or write a loop with "
     "lowering.loop."
 )
 
 
-def _passing_turn(fun: HostFunction) -> HostFunction:
-    def call(turn: HostArray, *args: HostArray) -> Sequence[HostArray]:
-        return (turn, *fun(*args))
+def _passing_token(fun: HostFunction) -> HostFunction:
+    def call(token: HostArray, *args: HostArray) -> Sequence[HostArray]:
+        return (token, *fun(*args))
 
     return call
 

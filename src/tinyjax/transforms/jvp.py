@@ -275,7 +275,7 @@ def jvp_jaxpr(
         jaxpr: the program.
         nonzero: which parameters have tangents.
         wanted: which results must have one even where it is zero. Loops and conditionals need it:
-            what has a tangent in one branch or turn has one in all.
+            what has a tangent in one branch or iteration has one in all.
 
     Returns:
         A jaxpr that takes the parameters and then the tangents there are, and returns the results

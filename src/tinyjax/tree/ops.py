@@ -66,7 +66,7 @@ def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], Py
             except UnsortableKeysError as error:
                 path = _path_of((*stack, (node, kind, metadata, children, done)))
                 raise UnsortableKeysError(path_str("tree", path), error.keys) from None
-            # One C call asks of all the children, which is faster than a turn of the loop for each.
+            # One C call asks of all the children, which is faster than a Python loop.
             if is_leaf is None and LEAF_TYPES.issuperset(map(type, parts)):
                 leaves.extend(parts)
                 done.append(flat_treedef(child_kind, child_metadata, len(parts)))

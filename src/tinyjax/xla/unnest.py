@@ -303,16 +303,16 @@ def _list_choice(choice: _Choice, index: Atom, within: bool, steps: list[JaxprEq
     rounds = max(len(arm.choices) for arm in arms)
     nothing: list[list[JaxprEqn]] = [[]] * within
     with LEVEL:
-        for turn in range(rounds):
+        for position in range(rounds):
             segments: list[list[JaxprEqn]] = []
             inner: list[tuple[_Choice, Var]] = []
             chosen: list[tuple[Var, list[Atom]]] = []
             for i, arm in enumerate(arms):
-                if turn >= len(arm.choices):
+                if position >= len(arm.choices):
                     segments.append([])
                     continue
-                segments.append(arm.segments[turn])
-                other = arm.choices[turn]
+                segments.append(arm.segments[position])
+                other = arm.choices[position]
                 aval = other.index.aval
                 column: list[Atom] = [Lit(splat(len(other.arms), aval), aval)]
                 column *= len(arms) + within

@@ -113,7 +113,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Difference("`clamp` of complex numbers", r"lax\.clamp", "reference", TAKEN, has("c")),
     Difference(
-        "`ppermute` of some lanes only", r"lax\.ppermute", "reference", TAKEN + ".*axis size"
+        "`ppermute` of some examples only", r"lax\.ppermute", "reference", TAKEN + ".*axis size"
     ),
     Difference(
         "a start below zero with", r"lax\.dynamic_.*", "reference", TAKEN + ".*out of bounds"

@@ -275,7 +275,7 @@ def tax(income: float) -> float:
 
 
 def greatest_common_divisor(x: float) -> float:
-    """Euclid's algorithm, and a weight for each of its turns."""
+    """Euclid's algorithm, and a weight for each of its iterations."""
     a, b, weight = 252, 105, x
     while b:
         a, b, weight = b, a % b, weight * (x + a // b)

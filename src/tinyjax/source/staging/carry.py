@@ -251,8 +251,8 @@ class Carry:
         where = [f" (line {n})" if n else "" for n in known]
         return self._at_loop(
             f"{name} changes in the loop of line {self.loop.line}, whose end depends on a traced "
-            f"value: it is {shown[0]} before{where[0]}, and {shown[1]} after a turn{where[1]}. "
-            f"{advice}"
+            f"value: it is {shown[0]} before{where[0]}, and {shown[1]} after an "
+            f"iteration{where[1]}. {advice}"
         )
 
     def _at_loop(self, message: str) -> CarryTypeError:
@@ -276,8 +276,8 @@ class Carry:
         if not self.iterates:
             return self._at_loop(
                 f"{self.name_of(i)} has no value before the loop of line {self.loop.line}, which "
-                "may make no turn since its end depends on a traced value, and is used in the next "
-                "turn or afterwards. Give it a value of the same type before the loop."
+                "may run no iteration since its end depends on a traced value, and is used in the "
+                "next iteration or afterwards. Give it a value of the same type before the loop."
             )
         parts = [
             splat(0, part.aval) if isinstance(part, Tracer) else part for part in after.parts[i]

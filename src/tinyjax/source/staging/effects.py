@@ -102,8 +102,8 @@ def check_effects(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
         raise SourceError(
             f"{_name_of(fun)} depends on a traced condition, and {reason}: "
             "it would do so once, when the program is staged, whatever the condition says and "
-            "however many turns the loop makes. Return what changes, or let the program do it when "
-            "it runs (tinyjax.debug.callback)."
+            "however many iterations the loop runs. Return what changes, or let the program do it "
+            "when it runs (tinyjax.debug.callback)."
         )
 
 
