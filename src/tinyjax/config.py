@@ -16,6 +16,9 @@ import attrs
 
 from tinyjax.errors import ArgumentError
 
+#: The generators of ``tinyjax.random``.
+_GENERATORS: Final = ("threefry2x32", "rbg", "unsafe_rbg")
+
 DefaultDtypes = Literal["float32", "float64"]
 
 
@@ -49,6 +52,14 @@ def _folder(value: object) -> str:
     return os.path.abspath(path) if path else ""
 
 
+def _generator(value: object) -> str:
+    if value not in _GENERATORS:
+        raise ArgumentError(
+            f"default_prng_impl is one of {', '.join(map(repr, _GENERATORS))}, but got {value!r}."
+        )
+    return str(value)
+
+
 def _size(value: object) -> int:
     try:
         size = int(str(value))
@@ -67,6 +78,7 @@ class Settings:
         default_dtypes: ``"float32"`` (with int32 and complex64) or ``"float64"`` (with int64 and
             complex128): the types of Python scalars and of constructors without a dtype.
         threefry_partitionable: which of JAX's two random streams ``tinyjax.random`` draws.
+        default_prng_impl: the generator of raw keys, and of keys that are made without naming one.
         check_leaks: look for tracers that outlive their transformation as soon as it ends.
         check_jaxprs: typecheck every jaxpr that is staged.
         debug_nans: raise ``NanError`` where a NaN that an operation gave birth to reaches a result,
@@ -82,6 +94,7 @@ class Settings:
 
     default_dtypes: DefaultDtypes = attrs.field(default="float32", converter=_default_dtypes)
     threefry_partitionable: bool = attrs.field(default=True, converter=_boolean)
+    default_prng_impl: str = attrs.field(default="threefry2x32", converter=_generator)
     check_leaks: bool = attrs.field(default=False, converter=_boolean)
     check_jaxprs: bool = attrs.field(default=False, converter=_boolean)
     debug_nans: bool = attrs.field(default=False, converter=_boolean)
@@ -133,6 +146,7 @@ _OF_JAX: Final = {
     "jax_log_compiles": "explain",
     "jax_compilation_cache_dir": "cache_dir",
     "jax_compilation_cache_max_size": "cache_max_bytes",
+    "jax_default_prng_impl": "default_prng_impl",
     "jax_disable_jit": "disable_jit",
 }
 
@@ -143,7 +157,6 @@ _FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
     "jax_default_device": (("cpu", None), "programs run on the CPU"),
     "jax_numpy_rank_promotion": (("allow",), "shapes always broadcast as in NumPy"),
     "jax_numpy_dtype_promotion": (("standard",), "dtypes are always promoted"),
-    "jax_default_prng_impl": (("threefry2x32",), "keys are those of threefry"),
     "jax_debug_infs": ((False,), "debug_nans follows NaNs alone"),
     "jax_traceback_filtering": (
         ("auto", "off", "remove_frames", "tracebackhide", "quiet_remove_frames", None),
@@ -369,7 +382,7 @@ def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
 
 
 def default_prng_impl(new_val: str) -> AbstractContextManager[None]:
-    """Choose the generator of keys: "threefry2x32" is the only one."""
+    """Choose the generator of raw keys, and of keys that are made without naming one."""
     return _named("jax_default_prng_impl", new_val)
 
 

@@ -43,6 +43,32 @@ _finfo: Final[Callable[[DType], np.finfo[Any]]] = ml_dtypes.finfo
 #: The type of the tangent of an integer or a boolean: there is only one, and it holds nothing.
 float0: Final = np.dtype([("float0", np.void, 0)])
 
+
+def _abstract(name: str, base: type[np.generic], doc: str) -> type[np.generic]:
+    # NumPy's stubs say that no class may inherit from its record type, which its own does
+    return type(name, (base,), {"__doc__": doc, "__module__": __name__, "__slots__": ()})
+
+
+extended: Final = _abstract(
+    "extended", np.void, "The abstract type of elements that are no numbers, such as keys."
+)
+prng_key: Final = _abstract(
+    "prng_key",
+    extended,
+    "The abstract type of the keys of random numbers, whatever generates them.",
+)
+
+
+def _key(tag: str, words: int) -> DType:
+    return np.dtype((prng_key, [(tag, np.uint32, (words,))]))
+
+
+# To NumPy a key is one element: a record of words. So whatever moves elements, moves keys.
+key_threefry: Final = _key("fry", 2)
+key_rbg: Final = _key("rbg", 4)
+key_unsafe_rbg: Final = _key("urbg", 4)
+
+KEYS = (key_threefry, key_rbg, key_unsafe_rbg)
 FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz)
 SIGNED = (int8, int16, int32, int64)
 UNSIGNED = (uint8, uint16, uint32, uint64)
@@ -51,6 +77,9 @@ FLOATS = (*FLOAT8, bfloat16, float16, float32, float64)
 COMPLEXES = (complex64, complex128)
 INEXACT = FLOATS + COMPLEXES
 ALL = (bool_, *INTEGERS, *INEXACT)
+
+#: How XLA holds the elements that it has no type for: in one of as many bytes, which it only moves.
+PHYSICAL: Final = {key_threefry: uint64, key_rbg: complex128, key_unsafe_rbg: complex128}
 
 _ALL = frozenset(ALL)
 _INEXACT = frozenset(INEXACT)
@@ -81,6 +110,22 @@ def is_integer(dtype: DType) -> bool:
     return dtype in _INTEGERS
 
 
+def is_key(dtype: DType) -> bool:
+    """Say whether a type is one of the keys of random numbers."""
+    return dtype.type is prng_key
+
+
+def dtype_name(dtype: DType) -> str:
+    """Return the name of a type, as types of arrays are printed: ``float32``, ``key<fry>``."""
+    return f"key<{key_tag(dtype)}>" if is_key(dtype) else dtype.name
+
+
+def key_tag(dtype: DType) -> str:
+    """Return the short name of the generator that keys of a type are for."""
+    (tag,) = dtype.names or ()
+    return tag
+
+
 def is_narrow_float(dtype: DType) -> bool:
     """Say whether a type is a float of at most 16 bits, whose sums are kept in float32."""
     return dtype in _NARROW_FLOATS
@@ -95,8 +140,11 @@ def is_extended(dtype: DType) -> bool:
 
 
 def kind(dtype: DType) -> str:
-    """Return NumPy's kind, one of ``b i u f c``, with bfloat16 and float8 as floats."""
-    return "f" if dtype in _FLOATS else dtype.kind
+    """Return NumPy's kind, one of ``b i u f c``; bfloat16 and float8 are floats, keys are ``k``."""
+    found = dtype.kind
+    if found != "V":
+        return found
+    return "f" if dtype in _FLOATS else "k" if is_key(dtype) else found
 
 
 def check(dtype: DTypeLike) -> DType:
@@ -117,7 +165,7 @@ def check(dtype: DTypeLike) -> DType:
         found = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError):  # of texts and tuples that describe no type
         raise DtypeError(f"{dtype!r} is not a dtype.") from None
-    if found not in _ALL and found != float0:
+    if found not in _ALL and not is_key(found) and found != float0:
         raise DtypeError(
             f"arrays cannot have dtype {found}. The types are: {', '.join(d.name for d in ALL)}."
         )
@@ -209,6 +257,7 @@ _ABOVE: dict[_Node, tuple[_Node, ...]] = {
     "c*": (complex64,),
     complex64: (complex128,),
     complex128: (),
+    **dict.fromkeys(KEYS, ()),
 }
 
 
@@ -223,7 +272,7 @@ def _join(nodes: frozenset[_Node]) -> _Node:
     for node in common:
         if _at_or_above(node) == common:
             return node
-    names = sorted(str(node) for node in nodes)
+    names = sorted(node if isinstance(node, str) else dtype_name(node) for node in nodes)
     raise PromotionError(
         f"dtypes {' and '.join(names)} have no common type to promote to. "
         "Convert one of them with .astype(...)."

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 from jax.extend.random import threefry2x32_p
 
 from specs import ArraySpec, Case, Spec
+from tinyjax import dtypes
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import random_bits as rb
+from tinyjax.primitives.keys import random_unwrap, random_unwrap_p, random_wrap, random_wrap_p
 
 
 def words(*shape: int) -> Case:
@@ -38,7 +41,35 @@ def jax_threefry(*operands: HostArray) -> Any:
     return tuple(threefry2x32_p.bind(*operands))
 
 
+def rewrapped(words: Any) -> Any:
+    """The words of the keys of words; keys themselves are no numbers to compare."""
+    return random_unwrap(random_wrap(words, dtypes.KEYS[words.shape[-1] // 4]))
+
+
+def jax_rewrapped(words: HostArray) -> Any:
+    impl = "rbg" if words.shape[-1] == 4 else "threefry2x32"
+    return jax.random.key_data(jax.random.wrap_key_data(words, impl=impl))
+
+
+KEY_WORDS = [Case(ArraySpec(shape, np.uint32, 0, 2**32 - 1)) for shape in ((2,), (3, 4), (0, 2))]
+
 SPECS = [
+    Spec(
+        "random_wrap",
+        random_wrap_p,
+        rewrapped,
+        KEY_WORDS,
+        numpy=lambda words: words,
+        jax=jax_rewrapped,
+    ),
+    Spec(
+        "random_unwrap",
+        random_unwrap_p,
+        rewrapped,
+        KEY_WORDS,
+        numpy=lambda words: words,
+        jax=jax_rewrapped,
+    ),
     Spec(
         "threefry2x32",
         rb.threefry2x32_p,

@@ -19,6 +19,7 @@ import numpy as np
 
 from tinyjax.core.array import ConcreteArray, first_element, is_splat
 from tinyjax.core.avals import ShapedArray
+from tinyjax.dtypes import dtype_name
 from tinyjax.errors import ArgumentError
 from tinyjax.tree import PyTreeDef
 
@@ -43,7 +44,7 @@ def encode_aval(aval: ShapedArray) -> bytes:
     """Encode a type."""
     found = _aval_encodings.get(aval)
     if found is None:
-        text = f"{aval.dtype.name}{list(aval.shape)}{'w' if aval.weak_type else ''}".encode()
+        text = f"{dtype_name(aval.dtype)}{list(aval.shape)}{'w' if aval.weak_type else ''}".encode()
         found = _aval_encodings[aval] = b"A%d:%s" % (len(text), text)
     return found
 
@@ -72,7 +73,7 @@ def encode(value: object) -> bytes:
         case ShapedArray():
             return encode_aval(value)
         case np.dtype():
-            return _text(b"d", value.name)
+            return _text(b"d", dtype_name(value))
         case Digested():
             return b"J" + value.digest
         case ConcreteArray():

@@ -25,6 +25,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias, TypeVar, final
 
 import attrs
+import numpy as np
 
 from tinyjax.core.array import Array, ConcreteArray, first_element, splat
 from tinyjax.core.avals import ShapedArray
@@ -76,7 +77,8 @@ class Lit:
 
     def __str__(self) -> str:
         host = self.value.host
-        return str((first_element(host) if host.size else host.dtype.type(0)).tolist())
+        found = first_element(host) if host.size else np.zeros((), host.dtype)[()]
+        return str(found.tolist())
 
 
 Atom: TypeAlias = Var | Lit

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 from jaxlib._jax import collect_garbage
-from jaxlib.xla_client import ArrayImpl, CompileOptions, LoadedExecutable, array_result_handler
+from jaxlib.xla_client import ArrayImpl, CompileOptions, LoadedExecutable
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray
@@ -50,7 +50,7 @@ gc.callbacks.append(_release)
 def executor(loaded: LoadedExecutable, on: Backend, out_avals: Sequence[ShapedArray]) -> Execute:
     """Return the function that runs a program and makes device arrays of its results."""
     run = loaded.execute_sharded
-    handlers = [array_result_handler(a, on.placement, True, True) for a in out_avals]
+    handlers = on.handlers(out_avals)
 
     def execute(buffers: list[Any]) -> list[ArrayImpl]:
         if not next(_executions) % _RELEASE_EVERY:
