@@ -72,7 +72,6 @@ DIFFERS: Final = {
     "numpy_dtype_promotion": "'standard' only",
     "numpy_rank_promotion": "'allow' only",
     "vmap": "has `chunk_size=`; takes no `spmd_axis_name`",
-    "disable_jit": "loops of `lax` stay programs",
     "core.Tracer": "made by its trace alone",
     "core.eval_jaxpr": "`eval_jaxpr(jaxpr, [*consts, *args])`",
     "custom_batching.custom_vmap": "also `tinyjax.custom_batch`",

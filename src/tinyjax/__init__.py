@@ -42,6 +42,7 @@ from tinyjax.api import (
 from tinyjax.config import (
     check_tracer_leaks,
     checking_leaks,
+    debug_infs,
     debug_nans,
     default_dtypes,
     default_matmul_precision,
@@ -130,7 +131,7 @@ install_staging(lambda fun: import_module("tinyjax.source").stage(fun))
 
 def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
     """Load the debugger when the settings first ask for it, and choose the trace that evaluates."""
-    if current.debug_nans:
+    if current.debugging:
         import_module("tinyjax.nans")
     return choose_base(current)
 
@@ -243,6 +244,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "debug",
+    "debug_infs",
     "debug_nans",
     "default_backend",
     "default_device",

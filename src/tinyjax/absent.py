@@ -47,7 +47,6 @@ ABSENT: Final[dict[str, str]] = {
     "allow_f16_reductions": "sums of 16-bit floats are kept in 32 bits",
     "array_garbage_collection_guard": "arrays hold no cycles",
     "copy_to_host_async": "on the CPU nothing is copied",
-    "debug_infs": "the setting debug_nans follows NaNs alone",
     "debug_key_reuse": "whether a key is used twice is not checked",
     "ds": "it is for kernels of Pallas",
     "enable_custom_prng": "PRNGKey makes raw keys, and key typed ones",

@@ -17,7 +17,7 @@ import attrs
 from tinyjax.errors import ArgumentError
 
 #: The generators of ``tinyjax.random``.
-_GENERATORS: Final = ("threefry2x32", "rbg", "unsafe_rbg")
+_GENERATORS: Final = ("threefry2x32",)
 
 DefaultDtypes = Literal["float32", "float64"]
 
@@ -83,6 +83,7 @@ class Settings:
         check_jaxprs: typecheck every jaxpr that is staged.
         debug_nans: raise ``NanError`` where a NaN that an operation gave birth to reaches a result,
             naming the line, the direction, the turns of loops and the lanes of ``vmap``.
+        debug_infs: the same of infinities.
         explain: tell the logger ``tinyjax`` why a call of a jitted function traces or compiles.
         cache_dir: the folder in which compiled programs are kept for other processes; ``""`` where
             they are not.
@@ -98,11 +99,17 @@ class Settings:
     check_leaks: bool = attrs.field(default=False, converter=_boolean)
     check_jaxprs: bool = attrs.field(default=False, converter=_boolean)
     debug_nans: bool = attrs.field(default=False, converter=_boolean)
+    debug_infs: bool = attrs.field(default=False, converter=_boolean)
     explain: bool = attrs.field(default=False, converter=_boolean)
     cache_dir: str = attrs.field(default="", converter=_folder)
     cache_max_bytes: int = attrs.field(default=1 << 29, converter=_size)
     disable_jit: bool = attrs.field(default=False, converter=_boolean)
     typecheck: bool = attrs.field(default=False, converter=_boolean)
+
+    @property
+    def debugging(self) -> bool:
+        """Whether NaNs or infinities are followed."""
+        return self.debug_nans or self.debug_infs
 
 
 _NAMES = tuple(field.name for field in attrs.fields(Settings))
@@ -139,6 +146,7 @@ _records: dict[Settings, Settings] = {_Process.settings: _Process.settings}
 _OF_JAX: Final = {
     "jax_enable_x64": "default_dtypes",
     "jax_debug_nans": "debug_nans",
+    "jax_debug_infs": "debug_infs",
     "jax_check_tracer_leaks": "check_leaks",
     "jax_enable_checks": "check_jaxprs",
     "jax_threefry_partitionable": "threefry_partitionable",
@@ -157,7 +165,6 @@ _FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
     "jax_default_device": (("cpu", None), "programs run on the CPU"),
     "jax_numpy_rank_promotion": (("allow",), "shapes always broadcast as in NumPy"),
     "jax_numpy_dtype_promotion": (("standard",), "dtypes are always promoted"),
-    "jax_debug_infs": ((False,), "debug_nans follows NaNs alone"),
     "jax_traceback_filtering": (
         ("auto", "off", "remove_frames", "tracebackhide", "quiet_remove_frames", None),
         "tracebacks are whole, and errors name the user's line",
@@ -318,6 +325,11 @@ def enable_x64(new_val: bool = True) -> AbstractContextManager[None]:
 def debug_nans(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``debug_nans`` for a block."""
     return _named("jax_debug_nans", new_val)
+
+
+def debug_infs(new_val: bool = True) -> AbstractContextManager[None]:
+    """Set ``debug_infs`` for a block."""
+    return _named("jax_debug_infs", new_val)
 
 
 def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:

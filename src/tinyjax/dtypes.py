@@ -78,8 +78,14 @@ COMPLEXES = (complex64, complex128)
 INEXACT = FLOATS + COMPLEXES
 ALL = (bool_, *INTEGERS, *INEXACT)
 
-#: How XLA holds the elements that it has no type for: in one of as many bytes, which it only moves.
-PHYSICAL: Final = {key_threefry: uint64, key_rbg: complex128, key_unsafe_rbg: complex128}
+#: How XLA holds the elements that it has no type for: keys in a number of as many bytes, which it
+#: only moves; and tangents that hold nothing in bools.
+PHYSICAL: Final = {
+    key_threefry: uint64,
+    key_rbg: complex128,
+    key_unsafe_rbg: complex128,
+    float0: bool_,
+}
 
 _ALL = frozenset(ALL)
 _INEXACT = frozenset(INEXACT)
@@ -124,6 +130,18 @@ def key_tag(dtype: DType) -> str:
     """Return the short name of the generator that keys of a type are for."""
     (tag,) = dtype.names or ()
     return tag
+
+
+def to_physical(host: HostArray) -> HostArray:
+    """Return data of a dtype in ``PHYSICAL`` as XLA holds it."""
+    if host.dtype == float0:
+        return np.zeros(host.shape, bool_)
+    return host.view(PHYSICAL[host.dtype])
+
+
+def of_physical(host: HostArray, dtype: DType) -> HostArray:
+    """Return data as XLA holds it in its own dtype."""
+    return np.zeros(host.shape, float0) if dtype == float0 else host.view(dtype)
 
 
 def is_narrow_float(dtype: DType) -> bool:

@@ -386,7 +386,7 @@ class JitFunction(Generic[P, R]):
         before = stand_ins.get()
         staged = stage(flat, signature.avals, self._fun)
         donated: list[int] = []
-        if not signature.settings.debug_nans:  # which may have to run the program again
+        if not signature.settings.debugging:  # which may have to run the program again
             donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]
         params = JitParams(staged.jaxpr, self._name, tuple(donated))
         # A closed-over tracer is good for this call only: the next call must trace again.

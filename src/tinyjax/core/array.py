@@ -37,6 +37,7 @@ from tinyjax.core.integers import described, integer, one_or_more, shortened
 from tinyjax.dtypes import (
     ALL,
     FLOAT8,
+    KEYS,
     PHYSICAL,
     DType,
     DTypeLike,
@@ -46,8 +47,10 @@ from tinyjax.dtypes import (
     default_float,
     default_int,
     dtype_name,
+    float0,
     is_key,
     key_tag,
+    of_physical,
 )
 from tinyjax.errors import (
     ArgumentError,
@@ -1182,7 +1185,7 @@ class ConcreteArray(Array):
         try:
             host = np.asarray(memoryview(buffer))
             dtype = self.aval.dtype
-            return host if host.dtype == dtype else host.view(dtype)  # for keys it is another
+            return host if host.dtype == dtype else of_physical(host, dtype)
         except BufferError:  # a dtype that NumPy's protocol for buffers has no letter for
             # Loads jax where it is installed, which takes longer than to start up without it.
             return buffer._single_device_array_to_np_array_did_copy()[0]
@@ -1318,7 +1321,10 @@ def _sealed(host: HostArray) -> HostArray:
 
 
 #: Dtypes that DLPack does not know, and those of the same size that it knows.
-_SAME_SIZE: Final = {d: np.dtype(f"u{d.itemsize}") for d in (*FLOAT8, bfloat16)} | PHYSICAL
+_SAME_SIZE: Final = {
+    **{d: np.dtype(f"u{d.itemsize}") for d in (*FLOAT8, bfloat16)},
+    **{d: PHYSICAL[d] for d in KEYS},
+}
 
 
 class _WritableAlias:
@@ -1427,7 +1433,7 @@ def as_array(x: object) -> Array:
         return x
     match x:
         case np.ndarray() | np.generic():
-            if x.dtype not in _ALL:
+            if x.dtype not in _ALL and x.dtype != float0:
                 raise DtypeError(
                     f"a NumPy array of dtype {x.dtype} cannot be an array: it must hold numbers "
                     "or bools, in the machine's byte order."

@@ -82,7 +82,7 @@ def encode(value: object) -> bytes:
                 return b"x" + encode_aval(value.aval) + np.asarray(first_element(host)).tobytes()
             return encode_aval(value.aval) + host.tobytes()
         case PyTreeDef():
-            return _text(b"T", repr(value))
+            return b"T" + encode(_structure(value))
         case type():
             return _text(b"q", f"{value.__module__}.{value.__qualname__}")
         case _ if attrs.has(type(value)):
@@ -107,6 +107,15 @@ def _encode_record(value: object) -> bytes:
         kind.__qualname__.encode(),
         b"".join([encode(getattr(value, name)) for name in names]),
     )
+
+
+def _structure(treedef: PyTreeDef) -> object:
+    """What tells a structure from others; metadata is known by its text."""
+    data = treedef.node_data()
+    if data is None:
+        return None
+    node_type, metadata = data
+    return node_type, repr(metadata), tuple(map(_structure, treedef.children()))
 
 
 def _text(tag: bytes, text: str) -> bytes:

@@ -141,9 +141,11 @@ def dense(value: HostArray) -> str:
     dtype = value.dtype
     if value.size == 0:
         return "dense<>"
-    if dtype in dtypes.PHYSICAL:
+    if dtypes.is_key(dtype):
         data = value if any(value.strides) else value[(0,) * value.ndim]
         return f'dense<"0x{data.tobytes().hex().upper()}">'
+    if dtype == dtypes.float0:
+        return "dense<false>"
     if not any(value.strides):  # a scalar, or one repeated
         return f"dense<{_element(value[(0,) * value.ndim], dtype)}>"
     if dtype == dtypes.bool_:

@@ -27,7 +27,7 @@ from jaxlib.xla_client import (
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
-from tinyjax.dtypes import PHYSICAL, HostArray
+from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
 
 
 class _Placement(SingleDeviceSharding):
@@ -85,7 +85,7 @@ class Backend:
         """Send data that nobody will write to; aligned memory is not copied."""
         dtype = PHYSICAL.get(aval.dtype)
         if dtype is not None:
-            host, aval = host.view(dtype), aval.with_dtype(dtype)
+            host, aval = to_physical(host), aval.with_dtype(dtype)
         return batched_device_put(aval, self.placement, [host], [self.device], enable_x64=True)
 
     def handlers(self, avals: Sequence[ShapedArray]) -> list[Any]:
