@@ -30,6 +30,7 @@ MODULES: Final = (
     "errors",
     "example_libraries.optimizers",
     "experimental",
+    "experimental.checkify",
     "export",
     "extend.core",
     "flatten_util",

@@ -153,8 +153,8 @@ class JaxRuntimeError(TinyjaxError, RuntimeError):
     """A program failed while it ran."""
 
 
-class CheckFailedError(JaxRuntimeError):
-    """What ``error_if`` was told to watch for has happened."""
+class CheckFailedError(JaxRuntimeError, ValueError):
+    """What ``error_if`` or ``checkify`` was told to watch for has happened."""
 
 
 class NanError(TinyjaxError, FloatingPointError):
