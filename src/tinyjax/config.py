@@ -165,6 +165,25 @@ _FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
     "jax_default_device": (("cpu", None), "programs run on the CPU"),
     "jax_numpy_rank_promotion": (("allow",), "shapes always broadcast as in NumPy"),
     "jax_numpy_dtype_promotion": (("standard",), "dtypes are always promoted"),
+    "jax_enable_custom_prng": ((False,), "PRNGKey makes raw keys, and key typed ones"),
+    "jax_legacy_prng_key": (("allow",), "raw keys are as good as typed ones"),
+    "jax_debug_key_reuse": ((False,), "whether a key is used twice is not looked for"),
+    "jax_softmax_custom_jvp": ((True,), "the derivative of softmax is always the stable one"),
+    "jax_allow_f16_reductions": ((False,), "sums of 16-bit floats are kept in 32 bits"),
+    "jax_no_tracing": ((False,), "functions are traced when they are called"),
+    "jax_no_execution": ((False,), "programs run when they are called"),
+    "jax_array_garbage_collection_guard": (("allow", None), "arrays hold no cycles"),
+    "jax_thread_guard": ((False,), "arrays may be used from any thread"),
+    "jax2tf_associative_scan_reductions": ((False,), "there is no jax2tf"),
+    **dict.fromkeys(
+        (
+            "jax_transfer_guard",
+            "jax_transfer_guard_host_to_device",
+            "jax_transfer_guard_device_to_device",
+            "jax_transfer_guard_device_to_host",
+        ),
+        (("allow", "log", "log_explicit", None), "on the CPU nothing is copied"),
+    ),
     "jax_traceback_filtering": (
         ("auto", "off", "remove_frames", "tracebackhide", "quiet_remove_frames", None),
         "tracebacks are whole, and errors name the user's line",
@@ -396,6 +415,71 @@ def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
 def default_prng_impl(new_val: str) -> AbstractContextManager[None]:
     """Choose the generator of raw keys, and of keys that are made without naming one."""
     return _named("jax_default_prng_impl", new_val)
+
+
+def enable_custom_prng(new_val: bool = False) -> AbstractContextManager[None]:
+    """Say whether ``PRNGKey`` makes typed keys: it never does, ``random.key`` does."""
+    return _named("jax_enable_custom_prng", new_val)
+
+
+def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
+    """Say what becomes of raw keys: "allow", the only way, takes them."""
+    return _named("jax_legacy_prng_key", new_val)
+
+
+def debug_key_reuse(new_val: bool = False) -> AbstractContextManager[None]:
+    """Say whether to look for keys that are used twice: False is the only way."""
+    return _named("jax_debug_key_reuse", new_val)
+
+
+def softmax_custom_jvp(new_val: bool = True) -> AbstractContextManager[None]:
+    """Say whether the derivative of softmax is the stable one: it always is."""
+    return _named("jax_softmax_custom_jvp", new_val)
+
+
+def allow_f16_reductions(new_val: bool = False) -> AbstractContextManager[None]:
+    """Say whether sums of 16-bit floats are kept in 16 bits: they are kept in 32."""
+    return _named("jax_allow_f16_reductions", new_val)
+
+
+def no_tracing(new_val: bool = False) -> AbstractContextManager[None]:
+    """Say whether tracing is an error: False is the only way."""
+    return _named("jax_no_tracing", new_val)
+
+
+def no_execution(new_val: bool = False) -> AbstractContextManager[None]:
+    """Say whether running a program is an error: False is the only way."""
+    return _named("jax_no_execution", new_val)
+
+
+def array_garbage_collection_guard(new_val: str | None = "allow") -> AbstractContextManager[None]:
+    """Say what becomes of arrays in cycles: "allow" is the only way."""
+    return _named("jax_array_garbage_collection_guard", new_val)
+
+
+def thread_guard(new_val: bool = False) -> AbstractContextManager[None]:
+    """Say whether one thread alone may use arrays: False is the only way."""
+    return _named("jax_thread_guard", new_val)
+
+
+def transfer_guard(new_val: str | None) -> AbstractContextManager[None]:
+    """Say what becomes of transfers between host and device: on the CPU there are none."""
+    return _named("jax_transfer_guard", new_val)
+
+
+def transfer_guard_host_to_device(new_val: str | None) -> AbstractContextManager[None]:
+    """Say what becomes of transfers to the device; see ``transfer_guard``."""
+    return _named("jax_transfer_guard_host_to_device", new_val)
+
+
+def transfer_guard_device_to_device(new_val: str | None) -> AbstractContextManager[None]:
+    """Say what becomes of transfers between devices; see ``transfer_guard``."""
+    return _named("jax_transfer_guard_device_to_device", new_val)
+
+
+def transfer_guard_device_to_host(new_val: str | None) -> AbstractContextManager[None]:
+    """Say what becomes of transfers to the host; see ``transfer_guard``."""
+    return _named("jax_transfer_guard_device_to_host", new_val)
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake

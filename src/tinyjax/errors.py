@@ -204,6 +204,14 @@ class CarryTypeError(TinyjaxError, TypeError):
     """The body of a loop does not return its carry as it was given it."""
 
 
+class KeyReuseError(TinyjaxError, RuntimeError):
+    """A key of random numbers was used twice, which tinyjax does not look for."""
+
+
+class InconclusiveDimensionOperation(TinyjaxError, ValueError):  # noqa: N818 (JAX's name)
+    """Sizes cannot be compared, which cannot happen: they are known when a program is staged."""
+
+
 class ExportError(TinyjaxError, ValueError):
     """A program cannot be exported, or what was exported cannot be read."""
 

@@ -1103,6 +1103,10 @@ class IndexUpdate:
         return self._update(func(there), "set", options)
 
 
+#: What a program computes with, as ``core`` calls it.
+Value = Array
+
+
 class DeviceBuffer(Protocol):
     """Data on a device: what ``tinyjax.xla`` puts behind an array."""
 

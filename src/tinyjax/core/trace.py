@@ -500,6 +500,11 @@ def use_trace(trace: Trace) -> Iterator[None]:
         _current.reset(token)
 
 
+def eval_context() -> AbstractContextManager[None]:
+    """Evaluate, within a block, whatever transformations run around it."""
+    return use_trace(base_trace())
+
+
 @contextmanager
 def on_top(trace: Trace) -> Iterator[None]:
     """Run under a trace, put on top of the current one; it may be one that has ended."""

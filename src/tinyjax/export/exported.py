@@ -482,3 +482,13 @@ def deserialize(data: bytes | bytearray) -> Exported:
         content.module,
         None if derivative is None else lambda: deserialize(derivative),
     )
+
+
+def default_export_platform() -> str:
+    """Return the platform that programs are exported for, unless another is asked for."""
+    return "cpu"
+
+
+def is_symbolic_dim(p: object) -> bool:
+    """Say whether a size is only known by name: none is, since a program has the sizes it has."""
+    return False

@@ -23,6 +23,7 @@ from jaxlib.xla_client import ArrayImpl, CompileOptions, LoadedExecutable
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.xla.backend import Backend, backend, buffer_of
 from tinyjax.xla.host_callbacks import HostProgram
@@ -180,7 +181,8 @@ def executable_for(jaxpr: Jaxpr, name: str, donated: tuple[int, ...] = ()) -> Ex
             _cache.move_to_end(key)
             _info.hits += 1
             return found
-    compiled = compile_jaxpr(on, jaxpr, name, donated)
+    with timed("/jax/core/compile/backend_compile_duration"):
+        compiled = compile_jaxpr(on, jaxpr, name, donated)
     with _lock:
         _info.misses += 1
         _cache[key] = compiled
