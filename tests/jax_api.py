@@ -94,7 +94,6 @@ DIFFERS: Final = {
     "numpy_rank_promotion": "'allow' only",
     "vmap": "has `chunk_size=`; takes no `spmd_axis_name`",
     "core.Tracer": "made by its trace alone",
-    "core.eval_jaxpr": "`eval_jaxpr(jaxpr, [*consts, *args])`",
     "custom_batching.custom_vmap": "also `tinyjax.custom_batch`",
     "dlpack.from_dlpack": "copies, since the owner may write to the data",
     "dtypes.canonicalize_dtype": "leaves 64-bit types as they are",

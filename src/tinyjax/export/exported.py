@@ -282,6 +282,16 @@ class Exported:
             outs = bind(call_exported_p, operands, CallExportedParams(self._program))
         return tree.unflatten(self.out_tree, outs)
 
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The platforms that it can run on: the CPU."""
+        return (default_export_platform(),)
+
+    @property
+    def nr_devices(self) -> int:
+        """The number of devices that it runs on."""
+        return 1
+
     def mlir_module(self) -> str:
         """Return the program as StableHLO's text."""
         return xla.from_portable(self.mlir_module_serialized)
