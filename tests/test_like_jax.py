@@ -202,3 +202,15 @@ def test_does_as_jax_does(name: str) -> None:
     else:
         assert not isinstance(ours, Exception), ours
         np.testing.assert_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", [n for n in dir(jax.errors) if n[0].isupper()])
+def test_error_classes_are_of_the_same_kinds(name: str) -> None:
+    ours, theirs = (getattr(m.errors, name) for m in (tinyjax, jax))
+    for kind in theirs.__mro__:
+        if kind.__module__ == "builtins":
+            assert issubclass(ours, kind)
+    for other in dir(jax.errors):
+        if isinstance(getattr(jax.errors, other), type):
+            is_one = issubclass(theirs, getattr(jax.errors, other))
+            assert not is_one or issubclass(ours, getattr(tinyjax.errors, other))

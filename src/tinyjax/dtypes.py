@@ -126,6 +126,15 @@ def dtype_name(dtype: DType) -> str:
     return f"key<{key_tag(dtype)}>" if is_key(dtype) else dtype.name
 
 
+def named(text: str) -> DType:
+    """Return the type of a name that ``dtype_name`` gave.
+
+    Raises:
+        DtypeError: there is none.
+    """
+    return next((dtype for dtype in KEYS if dtype_name(dtype) == text), None) or check(text)
+
+
 def key_tag(dtype: DType) -> str:
     """Return the short name of the generator that keys of a type are for."""
     (tag,) = dtype.names or ()
@@ -275,7 +284,6 @@ _ABOVE: dict[_Node, tuple[_Node, ...]] = {
     "c*": (complex64,),
     complex64: (complex128,),
     complex128: (),
-    **dict.fromkeys(KEYS, ()),
 }
 
 
@@ -290,7 +298,7 @@ def _join(nodes: frozenset[_Node]) -> _Node:
     for node in common:
         if _at_or_above(node) == common:
             return node
-    names = sorted(node if isinstance(node, str) else dtype_name(node) for node in nodes)
+    names = sorted(str(node) for node in nodes)
     raise PromotionError(
         f"dtypes {' and '.join(names)} have no common type to promote to. "
         "Convert one of them with .astype(...)."
@@ -307,6 +315,12 @@ def _node(dtype: DType, weak: bool) -> _Node:
 
 @cache
 def _promote(types: tuple[tuple[DType, bool], ...], defaults: str) -> tuple[DType, bool]:
+    for dtype, _ in types:
+        if is_key(dtype):
+            raise DtypeError(
+                f"{dtype_name(dtype)} goes together with nothing but itself: keys are no numbers. "
+                "tinyjax.random.key_data gives their words."
+            )
     joined = _join(frozenset(_node(dtype, weak) for dtype, weak in types))
     if not isinstance(joined, str):
         return joined, False
@@ -410,7 +424,10 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
 
 def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
     """Return Python's type for the elements of an array, or for values of a dtype."""
-    return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(_type_of(x)[0])]
+    dtype, _ = _type_of(x)
+    if is_key(dtype):
+        raise DtypeError(f"{dtype_name(dtype)} has no type of Python's: keys are no numbers.")
+    return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(dtype)]
 
 
 def itemsize_bits(dtype: DTypeLike) -> int:
@@ -454,7 +471,9 @@ def finfo(dtype: DTypeLike) -> np.finfo[Any]:
     """
     found = check(getattr(dtype, "dtype", dtype))
     if not is_inexact(found):
-        raise DtypeError(f"finfo describes floats and complex numbers, but got {found.name}.")
+        raise DtypeError(
+            f"finfo describes floats and complex numbers, but got {dtype_name(found)}."
+        )
     return _finfo(found)
 
 
@@ -466,7 +485,7 @@ def iinfo(dtype: DTypeLike) -> np.iinfo[Any]:
     """
     found = check(getattr(dtype, "dtype", dtype))
     if not is_integer(found):
-        raise DtypeError(f"iinfo describes integers, but got {found.name}.")
+        raise DtypeError(f"iinfo describes integers, but got {dtype_name(found)}.")
     return np.iinfo(found)
 
 

@@ -204,7 +204,7 @@ class CarryTypeError(TinyjaxError, TypeError):
     """The body of a loop does not return its carry as it was given it."""
 
 
-class KeyReuseError(TinyjaxError, RuntimeError):
+class KeyReuseError(JAXTypeError):
     """A key of random numbers was used twice, which tinyjax does not look for."""
 
 

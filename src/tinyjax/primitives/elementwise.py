@@ -758,7 +758,13 @@ def convert_element_type(x: Array, dtype: DType, weak_type: bool = False) -> Arr
     aval = x.aval
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
-    if aval.weak_type and type(x) is ConcreteArray and not aval.shape and id(x) not in followed:
+    if (
+        aval.weak_type
+        and type(x) is ConcreteArray
+        and not aval.shape
+        and id(x) not in followed
+        and not dtypes.is_key(dtype)
+    ):
         # a number, converted at once, so that it is rounded once and stays a literal
         host = convert_host(given_number(x), dtype)
         return ConcreteArray(host, ShapedArray((), dtype, weak_type))
