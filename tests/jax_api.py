@@ -64,7 +64,6 @@ NO_EFFECT: Final = "of no effect: equations bear the user's line"
 DIFFERS: Final = {
     "Device": "a record; there is one device, the CPU",
     "default_matmul_precision": FIXED,
-    "default_prng_impl": "threefry2x32 only",
     **dict.fromkeys(
         (
             *("allow_f16_reductions", "array_garbage_collection_guard", "debug_key_reuse"),

@@ -17,7 +17,7 @@ import attrs
 from tinyjax.errors import ArgumentError
 
 #: The generators of ``tinyjax.random``.
-_GENERATORS: Final = ("threefry2x32",)
+_GENERATORS: Final = ("threefry2x32", "rbg", "unsafe_rbg")
 
 DefaultDtypes = Literal["float32", "float64"]
 

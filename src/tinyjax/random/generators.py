@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import attrs
 
 from tinyjax.core.array import Array
-from tinyjax.dtypes import DType, key_threefry
+from tinyjax.dtypes import DType, key_rbg, key_threefry, key_unsafe_rbg
 from tinyjax.errors import ArgumentError
-from tinyjax.random import threefry
-
-
-class Rules(Protocol):
-    """The functions of a generator, on the words of one key: uint32, of shape (n,)."""
-
-    def seed(self, high: Array, low: Array) -> Array:
-        """Return the words of the key for a seed, given as two words."""
-
-    def split(self, words: Array, shape: tuple[int, ...]) -> Array:
-        """Return the words of new keys, of shape (*shape, n)."""
-
-    def fold_in(self, words: Array, number: Array) -> Array:
-        """Return the words of the key for this one and a number, a uint32 scalar."""
-
-    def bits(self, words: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
-        """Return unsigned integers, all of their bits random."""
+from tinyjax.random import rbg, threefry
+from tinyjax.random.rules import Rules
 
 
 @attrs.frozen(eq=False)
@@ -49,7 +34,11 @@ class Generator:
         return self.dtype.itemsize // 4
 
 
-GENERATORS: Final[Sequence[Generator]] = (Generator("threefry2x32", key_threefry, threefry),)
+GENERATORS: Final[Sequence[Generator]] = (
+    Generator("threefry2x32", key_threefry, threefry.RULES),
+    Generator("rbg", key_rbg, rbg.safe),
+    Generator("unsafe_rbg", key_unsafe_rbg, rbg.unsafe),
+)
 
 _by_name: Final = {g.name: g for g in GENERATORS}
 _by_dtype: Final = {g.dtype: g for g in GENERATORS}

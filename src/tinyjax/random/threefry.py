@@ -19,6 +19,7 @@ from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.random_bits import threefry2x32
 from tinyjax.primitives.shape import expand_dims, full, full_like, iota, reshape, squeeze
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
+from tinyjax.random.rules import Rules
 
 _WORD: Final = 0xFFFFFFFF
 
@@ -122,3 +123,6 @@ def _bits_of_old(words: Words, dtype: DType, shape: tuple[int, ...]) -> Array:
         cut = ew.shift_right_logical(broadcast_to_shape(expand_dims(drawn, (1,)), parts), shifts)
         drawn = slice_in_dim(reshape(ew.convert_element_type(cut, dtype), (cut.size,)), 0, size)
     return reshape(drawn, shape)
+
+
+RULES: Final = Rules(seed, split, fold_in, bits)
