@@ -119,7 +119,7 @@ def test_seeds_that_are_none() -> None:
     with pytest.raises(ShapeError, match="vmap"):
         random.key(np.arange(3))
     with pytest.raises(ArgumentError, match="threefry2x32"):
-        random.key(0, impl="rbg")
+        random.key(0, impl="nope")
 
 
 @pytest.mark.parametrize(
