@@ -931,8 +931,8 @@ def hash_of_an_array() -> object:
 @case(
     ArgumentError,
     "there is no setting 'speed'. The settings are: default_dtypes, threefry_partitionable, "
-    "check_leaks, check_jaxprs, debug_nans, explain, cache_dir, cache_max_bytes, disable_jit, "
-    "typecheck.",
+    "default_prng_impl, check_leaks, check_jaxprs, debug_nans, debug_infs, explain, cache_dir, "
+    "cache_max_bytes, disable_jit, typecheck.",
 )
 def unknown_setting() -> object:
     config.update("speed", 11)  # here

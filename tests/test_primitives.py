@@ -200,7 +200,7 @@ def applications(
 ) -> list[tuple[Callable[..., Any], Arrays]]:
     """The primitive as a row's function applies it, and operands of the types that it gets.
 
-    A collective is gone before it is staged.
+    A collective is gone before it is staged, and no NumPy array holds keys.
     """
     rng = row.rng("misfits")
     return [
@@ -210,7 +210,7 @@ def applications(
         )
         for jaxpr in nested(tinyjax.make_jaxpr(fun)(*operands).jaxpr)
         for eqn in jaxpr.eqns
-        if eqn.primitive is row.primitive
+        if eqn.primitive is row.primitive and not any(dtypes.is_key(a.dtype) for a in eqn.in_avals)
     ]
 
 

@@ -40,20 +40,34 @@ from tinyjax.api import (
     vmap,
 )
 from tinyjax.config import (
+    allow_f16_reductions,
+    array_garbage_collection_guard,
     check_tracer_leaks,
     checking_leaks,
+    debug_infs,
+    debug_key_reuse,
     debug_nans,
     default_dtypes,
     default_matmul_precision,
     default_prng_impl,
     disable_jit,
     enable_checks,
+    enable_custom_prng,
     enable_x64,
     explain_cache_misses,
+    legacy_prng_key,
     log_compiles,
+    no_execution,
+    no_tracing,
     numpy_dtype_promotion,
     numpy_rank_promotion,
+    softmax_custom_jvp,
+    thread_guard,
     threefry_partitionable,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
 )
 from tinyjax.core.array import Array, install_namespace
 from tinyjax.core.trace import choose_base
@@ -76,6 +90,7 @@ if TYPE_CHECKING:
     from tinyjax import flatten_util as flatten_util
     from tinyjax import implicit as implicit
     from tinyjax import lax as lax
+    from tinyjax import monitoring as monitoring
     from tinyjax import nn as nn
     from tinyjax import ops as ops
     from tinyjax import random as random
@@ -104,6 +119,7 @@ if TYPE_CHECKING:
     from tinyjax.custom_derivatives import custom_jvp as custom_jvp
     from tinyjax.custom_derivatives import custom_vjp as custom_vjp
     from tinyjax.toplevel import clear_caches as clear_caches
+    from tinyjax.toplevel import copy_to_host_async as copy_to_host_async
     from tinyjax.toplevel import default_backend as default_backend
     from tinyjax.toplevel import default_device as default_device
     from tinyjax.toplevel import device_count as device_count
@@ -111,6 +127,9 @@ if TYPE_CHECKING:
     from tinyjax.toplevel import effects_barrier as effects_barrier
     from tinyjax.toplevel import ensure_compile_time_eval as ensure_compile_time_eval
     from tinyjax.toplevel import fwd_and_bwd as fwd_and_bwd
+    from tinyjax.toplevel import host_count as host_count
+    from tinyjax.toplevel import host_id as host_id
+    from tinyjax.toplevel import host_ids as host_ids
     from tinyjax.toplevel import live_arrays as live_arrays
     from tinyjax.toplevel import local_device_count as local_device_count
     from tinyjax.toplevel import local_devices as local_devices
@@ -130,7 +149,7 @@ install_staging(lambda fun: import_module("tinyjax.source").stage(fun))
 
 def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
     """Load the debugger when the settings first ask for it, and choose the trace that evaluates."""
-    if current.debug_nans:
+    if current.debugging:
         import_module("tinyjax.nans")
     return choose_base(current)
 
@@ -155,6 +174,7 @@ _ROOMS: Final = frozenset(
         "flatten_util",
         "implicit",
         "lax",
+        "monitoring",
         "nn",
         "ops",
         "random",
@@ -196,6 +216,7 @@ _HOMES: Final = {
     **dict.fromkeys(
         (
             "clear_caches",
+            "copy_to_host_async",
             "default_backend",
             "default_device",
             "device_count",
@@ -203,6 +224,9 @@ _HOMES: Final = {
             "effects_barrier",
             "ensure_compile_time_eval",
             "fwd_and_bwd",
+            "host_count",
+            "host_id",
+            "host_ids",
             "live_arrays",
             "local_device_count",
             "local_devices",
@@ -223,6 +247,8 @@ __all__ = [
     "Device",
     "ShapeDtypeStruct",
     "ad_checkpoint",
+    "allow_f16_reductions",
+    "array_garbage_collection_guard",
     "autodiff",
     "block_until_ready",
     "cache",
@@ -234,6 +260,7 @@ __all__ = [
     "clear_caches",
     "closure_convert",
     "config",
+    "copy_to_host_async",
     "core",
     "custom_batch",
     "custom_batching",
@@ -243,6 +270,8 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "debug",
+    "debug_infs",
+    "debug_key_reuse",
     "debug_nans",
     "default_backend",
     "default_device",
@@ -258,6 +287,7 @@ __all__ = [
     "dtypes",
     "effects_barrier",
     "enable_checks",
+    "enable_custom_prng",
     "enable_x64",
     "ensure_compile_time_eval",
     "error_if",
@@ -273,6 +303,9 @@ __all__ = [
     "fwd_and_bwd",
     "grad",
     "hessian",
+    "host_count",
+    "host_id",
+    "host_ids",
     "implicit",
     "io_callback",
     "jacfwd",
@@ -281,6 +314,7 @@ __all__ = [
     "jit",
     "jvp",
     "lax",
+    "legacy_prng_key",
     "linear_transpose",
     "linearize",
     "live_arrays",
@@ -288,9 +322,12 @@ __all__ = [
     "local_devices",
     "log_compiles",
     "make_jaxpr",
+    "monitoring",
     "named_call",
     "named_scope",
     "nn",
+    "no_execution",
+    "no_tracing",
     "numpy",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
@@ -306,10 +343,16 @@ __all__ = [
     "saved_residuals",
     "scipy",
     "sharding",
+    "softmax_custom_jvp",
     "source",
     "stages",
     "test_util",
+    "thread_guard",
     "threefry_partitionable",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
     "tree",
     "tree_util",
     "typeof",

@@ -1,5 +1,7 @@
 """``tinyjax.checkpoint`` and what goes with it, where programs written for JAX look."""
 
+from typing import Final
+
 from tinyjax.checkpointing import (
     checkpoint,
     checkpoint_name,
@@ -9,7 +11,13 @@ from tinyjax.checkpointing import (
     saved_residuals,
 )
 
+#: What a policy may answer for a value: to compute it again, or to save it.
+Recompute: Final = False
+Saveable: Final = True
+
 __all__ = [
+    "Recompute",
+    "Saveable",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",

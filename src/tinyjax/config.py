@@ -16,6 +16,9 @@ import attrs
 
 from tinyjax.errors import ArgumentError
 
+#: The generators of ``tinyjax.random``.
+_GENERATORS: Final = ("threefry2x32", "rbg", "unsafe_rbg")
+
 DefaultDtypes = Literal["float32", "float64"]
 
 
@@ -49,6 +52,14 @@ def _folder(value: object) -> str:
     return os.path.abspath(path) if path else ""
 
 
+def _generator(value: object) -> str:
+    if value not in _GENERATORS:
+        raise ArgumentError(
+            f"default_prng_impl is one of {', '.join(map(repr, _GENERATORS))}, but got {value!r}."
+        )
+    return str(value)
+
+
 def _size(value: object) -> int:
     try:
         size = int(str(value))
@@ -67,10 +78,12 @@ class Settings:
         default_dtypes: ``"float32"`` (with int32 and complex64) or ``"float64"`` (with int64 and
             complex128): the types of Python scalars and of constructors without a dtype.
         threefry_partitionable: which of JAX's two random streams ``tinyjax.random`` draws.
+        default_prng_impl: the generator of raw keys, and of keys that are made without naming one.
         check_leaks: look for tracers that outlive their transformation as soon as it ends.
         check_jaxprs: typecheck every jaxpr that is staged.
         debug_nans: raise ``NanError`` where a NaN that an operation gave birth to reaches a result,
             naming the line, the direction, the iterations of loops and the examples of ``vmap``.
+        debug_infs: the same of infinities.
         explain: tell the logger ``tinyjax`` why a call of a jitted function traces or compiles.
         cache_dir: the folder in which compiled programs are kept for other processes; ``""`` where
             they are not.
@@ -82,14 +95,21 @@ class Settings:
 
     default_dtypes: DefaultDtypes = attrs.field(default="float32", converter=_default_dtypes)
     threefry_partitionable: bool = attrs.field(default=True, converter=_boolean)
+    default_prng_impl: str = attrs.field(default="threefry2x32", converter=_generator)
     check_leaks: bool = attrs.field(default=False, converter=_boolean)
     check_jaxprs: bool = attrs.field(default=False, converter=_boolean)
     debug_nans: bool = attrs.field(default=False, converter=_boolean)
+    debug_infs: bool = attrs.field(default=False, converter=_boolean)
     explain: bool = attrs.field(default=False, converter=_boolean)
     cache_dir: str = attrs.field(default="", converter=_folder)
     cache_max_bytes: int = attrs.field(default=1 << 29, converter=_size)
     disable_jit: bool = attrs.field(default=False, converter=_boolean)
     typecheck: bool = attrs.field(default=False, converter=_boolean)
+
+    @property
+    def debugging(self) -> bool:
+        """Whether NaNs or infinities are followed."""
+        return self.debug_nans or self.debug_infs
 
 
 _NAMES = tuple(field.name for field in attrs.fields(Settings))
@@ -126,6 +146,7 @@ _records: dict[Settings, Settings] = {_Process.settings: _Process.settings}
 _OF_JAX: Final = {
     "jax_enable_x64": "default_dtypes",
     "jax_debug_nans": "debug_nans",
+    "jax_debug_infs": "debug_infs",
     "jax_check_tracer_leaks": "check_leaks",
     "jax_enable_checks": "check_jaxprs",
     "jax_threefry_partitionable": "threefry_partitionable",
@@ -133,6 +154,7 @@ _OF_JAX: Final = {
     "jax_log_compiles": "explain",
     "jax_compilation_cache_dir": "cache_dir",
     "jax_compilation_cache_max_size": "cache_max_bytes",
+    "jax_default_prng_impl": "default_prng_impl",
     "jax_disable_jit": "disable_jit",
 }
 
@@ -143,8 +165,25 @@ _FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
     "jax_default_device": (("cpu", None), "programs run on the CPU"),
     "jax_numpy_rank_promotion": (("allow",), "shapes always broadcast as in NumPy"),
     "jax_numpy_dtype_promotion": (("standard",), "dtypes are always promoted"),
-    "jax_default_prng_impl": (("threefry2x32",), "keys are those of threefry"),
-    "jax_debug_infs": ((False,), "debug_nans follows NaNs alone"),
+    "jax_enable_custom_prng": ((False,), "PRNGKey makes raw keys, and key typed ones"),
+    "jax_legacy_prng_key": (("allow",), "raw keys are as good as typed ones"),
+    "jax_debug_key_reuse": ((False,), "whether a key is used twice is not looked for"),
+    "jax_softmax_custom_jvp": ((True,), "the derivative of softmax is always the stable one"),
+    "jax_allow_f16_reductions": ((False,), "sums of 16-bit floats are kept in 32 bits"),
+    "jax_no_tracing": ((False,), "functions are traced when they are called"),
+    "jax_no_execution": ((False,), "programs run when they are called"),
+    "jax_array_garbage_collection_guard": (("allow", None), "arrays hold no cycles"),
+    "jax_thread_guard": ((False,), "arrays may be used from any thread"),
+    "jax2tf_associative_scan_reductions": ((False,), "there is no jax2tf"),
+    **dict.fromkeys(
+        (
+            "jax_transfer_guard",
+            "jax_transfer_guard_host_to_device",
+            "jax_transfer_guard_device_to_device",
+            "jax_transfer_guard_device_to_host",
+        ),
+        (("allow", "log", "log_explicit", None), "on the CPU nothing is copied"),
+    ),
     "jax_traceback_filtering": (
         ("auto", "off", "remove_frames", "tracebackhide", "quiet_remove_frames", None),
         "tracebacks are whole, and errors name the user's line",
@@ -307,6 +346,11 @@ def debug_nans(new_val: bool = True) -> AbstractContextManager[None]:
     return _named("jax_debug_nans", new_val)
 
 
+def debug_infs(new_val: bool = True) -> AbstractContextManager[None]:
+    """Set ``debug_infs`` for a block."""
+    return _named("jax_debug_infs", new_val)
+
+
 def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``check_leaks`` for a block."""
     return _named("jax_check_tracer_leaks", new_val)
@@ -369,8 +413,73 @@ def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
 
 
 def default_prng_impl(new_val: str) -> AbstractContextManager[None]:
-    """Choose the generator of keys: "threefry2x32" is the only one."""
+    """Choose the generator of raw keys, and of keys that are made without naming one."""
     return _named("jax_default_prng_impl", new_val)
+
+
+def enable_custom_prng(new_val: bool = False) -> AbstractContextManager[None]:
+    """Say whether ``PRNGKey`` makes typed keys: it never does, ``random.key`` does."""
+    return _named("jax_enable_custom_prng", new_val)
+
+
+def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
+    """Say what becomes of raw keys: "allow", the only way, takes them."""
+    return _named("jax_legacy_prng_key", new_val)
+
+
+def debug_key_reuse(new_val: bool = False) -> AbstractContextManager[None]:
+    """Say whether to look for keys that are used twice: False is the only way."""
+    return _named("jax_debug_key_reuse", new_val)
+
+
+def softmax_custom_jvp(new_val: bool = True) -> AbstractContextManager[None]:
+    """Say whether the derivative of softmax is the stable one: it always is."""
+    return _named("jax_softmax_custom_jvp", new_val)
+
+
+def allow_f16_reductions(new_val: bool = False) -> AbstractContextManager[None]:
+    """Say whether sums of 16-bit floats are kept in 16 bits: they are kept in 32."""
+    return _named("jax_allow_f16_reductions", new_val)
+
+
+def no_tracing(new_val: bool = False) -> AbstractContextManager[None]:
+    """Say whether tracing is an error: False is the only way."""
+    return _named("jax_no_tracing", new_val)
+
+
+def no_execution(new_val: bool = False) -> AbstractContextManager[None]:
+    """Say whether running a program is an error: False is the only way."""
+    return _named("jax_no_execution", new_val)
+
+
+def array_garbage_collection_guard(new_val: str | None = "allow") -> AbstractContextManager[None]:
+    """Say what becomes of arrays in cycles: "allow" is the only way."""
+    return _named("jax_array_garbage_collection_guard", new_val)
+
+
+def thread_guard(new_val: bool = False) -> AbstractContextManager[None]:
+    """Say whether one thread alone may use arrays: False is the only way."""
+    return _named("jax_thread_guard", new_val)
+
+
+def transfer_guard(new_val: str | None) -> AbstractContextManager[None]:
+    """Say what becomes of transfers between host and device: on the CPU there are none."""
+    return _named("jax_transfer_guard", new_val)
+
+
+def transfer_guard_host_to_device(new_val: str | None) -> AbstractContextManager[None]:
+    """Say what becomes of transfers to the device; see ``transfer_guard``."""
+    return _named("jax_transfer_guard_host_to_device", new_val)
+
+
+def transfer_guard_device_to_device(new_val: str | None) -> AbstractContextManager[None]:
+    """Say what becomes of transfers between devices; see ``transfer_guard``."""
+    return _named("jax_transfer_guard_device_to_device", new_val)
+
+
+def transfer_guard_device_to_host(new_val: str | None) -> AbstractContextManager[None]:
+    """Say what becomes of transfers to the host; see ``transfer_guard``."""
+    return _named("jax_transfer_guard_device_to_host", new_val)
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake

@@ -6,6 +6,7 @@ call, ``vmap`` makes it once for each example, and a derivative makes it once, w
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable
 from string import Formatter
@@ -17,7 +18,7 @@ from tinyjax.core.array import Array
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import user_frame
 
-__all__ = ["breakpoint", "callback", "print"]
+__all__ = ["breakpoint", "callback", "log", "print"]
 
 
 def callback(
@@ -77,6 +78,41 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
         )
     _check_format(fmt, args, kwargs)
     debug_callback(_write, (fmt, *args), kwargs, ordered)
+
+
+def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """Tell the logger ``tinyjax.debug`` of values of the program when it runs, at the level INFO.
+
+    Args:
+        fmt: a format string, as for ``print``.
+        args: arrays, and other objects as they are.
+        ordered: whether it is told after what ordered calls before it say.
+        kwargs: likewise, by name.
+
+    Raises:
+        ArgumentError: the fields of ``fmt`` are not those of the arguments.
+
+    Example:
+        >>> import logging, sys, tinyjax
+        >>> handler = logging.StreamHandler(sys.stdout)
+        >>> logger = logging.getLogger("tinyjax.debug")
+        >>> logger.addHandler(handler); logger.setLevel("INFO")
+        >>> @tinyjax.jit
+        ... def f(x):
+        ...     tinyjax.debug.log("x = {}", x)
+        ...     return x + 1
+        >>> _ = f(1.0)
+        x = 1.0
+        >>> logger.removeHandler(handler)
+    """
+    if not isinstance(fmt, str):
+        raise ArgumentError(f"debug.log takes a format string first, but got {type(fmt).__name__}.")
+    _check_format(fmt, args, kwargs)
+    debug_callback(_tell, (fmt, *args), kwargs, ordered)
+
+
+def _tell(fmt: str, /, *args: object, **kwargs: object) -> None:
+    logging.getLogger("tinyjax.debug").info("%s", fmt.format(*args, **kwargs))
 
 
 def _write(fmt: str, /, *args: object, **kwargs: object) -> None:

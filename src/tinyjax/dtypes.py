@@ -43,6 +43,32 @@ _finfo: Final[Callable[[DType], np.finfo[Any]]] = ml_dtypes.finfo
 #: The type of the tangent of an integer or a boolean: there is only one, and it holds nothing.
 float0: Final = np.dtype([("float0", np.void, 0)])
 
+
+def _abstract(name: str, base: type[np.generic], doc: str) -> type[np.generic]:
+    # NumPy's stubs say that no class may inherit from its record type, which its own does
+    return type(name, (base,), {"__doc__": doc, "__module__": __name__, "__slots__": ()})
+
+
+extended: Final = _abstract(
+    "extended", np.void, "The abstract type of elements that are no numbers, such as keys."
+)
+prng_key: Final = _abstract(
+    "prng_key",
+    extended,
+    "The abstract type of the keys of random numbers, whatever generates them.",
+)
+
+
+def _key(tag: str, words: int) -> DType:
+    return np.dtype((prng_key, [(tag, np.uint32, (words,))]))
+
+
+# To NumPy a key is one element: a record of words. So whatever moves elements, moves keys.
+key_threefry: Final = _key("fry", 2)
+key_rbg: Final = _key("rbg", 4)
+key_unsafe_rbg: Final = _key("urbg", 4)
+
+KEYS = (key_threefry, key_rbg, key_unsafe_rbg)
 FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz)
 SIGNED = (int8, int16, int32, int64)
 UNSIGNED = (uint8, uint16, uint32, uint64)
@@ -51,6 +77,15 @@ FLOATS = (*FLOAT8, bfloat16, float16, float32, float64)
 COMPLEXES = (complex64, complex128)
 INEXACT = FLOATS + COMPLEXES
 ALL = (bool_, *INTEGERS, *INEXACT)
+
+#: How XLA holds the elements that it has no type for: keys in a number of as many bytes, which it
+#: only moves; and tangents that hold nothing in bools.
+PHYSICAL: Final = {
+    key_threefry: uint64,
+    key_rbg: complex128,
+    key_unsafe_rbg: complex128,
+    float0: bool_,
+}
 
 _ALL = frozenset(ALL)
 _INEXACT = frozenset(INEXACT)
@@ -81,6 +116,43 @@ def is_integer(dtype: DType) -> bool:
     return dtype in _INTEGERS
 
 
+def is_key(dtype: DType) -> bool:
+    """Say whether a type is one of the keys of random numbers."""
+    return dtype.type is prng_key
+
+
+def dtype_name(dtype: DType) -> str:
+    """Return the name of a type, as types of arrays are printed: ``float32``, ``key<fry>``."""
+    return f"key<{key_tag(dtype)}>" if is_key(dtype) else dtype.name
+
+
+def named(text: str) -> DType:
+    """Return the type of a name that ``dtype_name`` gave.
+
+    Raises:
+        DtypeError: there is none.
+    """
+    return next((dtype for dtype in KEYS if dtype_name(dtype) == text), None) or check(text)
+
+
+def key_tag(dtype: DType) -> str:
+    """Return the short name of the generator that keys of a type are for."""
+    (tag,) = dtype.names or ()
+    return tag
+
+
+def to_physical(host: HostArray) -> HostArray:
+    """Return data of a dtype in ``PHYSICAL`` as XLA holds it."""
+    if host.dtype == float0:
+        return np.zeros(host.shape, bool_)
+    return host.view(PHYSICAL[host.dtype])
+
+
+def of_physical(host: HostArray, dtype: DType) -> HostArray:
+    """Return data as XLA holds it in its own dtype."""
+    return np.zeros(host.shape, float0) if dtype == float0 else host.view(dtype)
+
+
 def is_narrow_float(dtype: DType) -> bool:
     """Say whether a type is a float of at most 16 bits, whose sums are kept in float32."""
     return dtype in _NARROW_FLOATS
@@ -95,8 +167,11 @@ def is_extended(dtype: DType) -> bool:
 
 
 def kind(dtype: DType) -> str:
-    """Return NumPy's kind, one of ``b i u f c``, with bfloat16 and float8 as floats."""
-    return "f" if dtype in _FLOATS else dtype.kind
+    """Return NumPy's kind, one of ``b i u f c``; bfloat16 and float8 are floats, keys are ``k``."""
+    found = dtype.kind
+    if found != "V":
+        return found
+    return "f" if dtype in _FLOATS else "k" if is_key(dtype) else found
 
 
 def check(dtype: DTypeLike) -> DType:
@@ -117,7 +192,7 @@ def check(dtype: DTypeLike) -> DType:
         found = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError):  # of texts and tuples that describe no type
         raise DtypeError(f"{dtype!r} is not a dtype.") from None
-    if found not in _ALL and found != float0:
+    if found not in _ALL and not is_key(found) and found != float0:
         raise DtypeError(
             f"arrays cannot have dtype {found}. The types are: {', '.join(d.name for d in ALL)}."
         )
@@ -240,6 +315,12 @@ def _node(dtype: DType, weak: bool) -> _Node:
 
 @cache
 def _promote(types: tuple[tuple[DType, bool], ...], defaults: str) -> tuple[DType, bool]:
+    for dtype, _ in types:
+        if is_key(dtype):
+            raise DtypeError(
+                f"{dtype_name(dtype)} goes together with nothing but itself: keys are no numbers. "
+                "tinyjax.random.key_data gives their words."
+            )
     joined = _join(frozenset(_node(dtype, weak) for dtype, weak in types))
     if not isinstance(joined, str):
         return joined, False
@@ -343,7 +424,10 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
 
 def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
     """Return Python's type for the elements of an array, or for values of a dtype."""
-    return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(_type_of(x)[0])]
+    dtype, _ = _type_of(x)
+    if is_key(dtype):
+        raise DtypeError(f"{dtype_name(dtype)} has no type of Python's: keys are no numbers.")
+    return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(dtype)]
 
 
 def itemsize_bits(dtype: DTypeLike) -> int:
@@ -387,7 +471,9 @@ def finfo(dtype: DTypeLike) -> np.finfo[Any]:
     """
     found = check(getattr(dtype, "dtype", dtype))
     if not is_inexact(found):
-        raise DtypeError(f"finfo describes floats and complex numbers, but got {found.name}.")
+        raise DtypeError(
+            f"finfo describes floats and complex numbers, but got {dtype_name(found)}."
+        )
     return _finfo(found)
 
 
@@ -399,7 +485,7 @@ def iinfo(dtype: DTypeLike) -> np.iinfo[Any]:
     """
     found = check(getattr(dtype, "dtype", dtype))
     if not is_integer(found):
-        raise DtypeError(f"iinfo describes integers, but got {found.name}.")
+        raise DtypeError(f"iinfo describes integers, but got {dtype_name(found)}.")
     return np.iinfo(found)
 
 

@@ -153,8 +153,8 @@ class JaxRuntimeError(TinyjaxError, RuntimeError):
     """A program failed while it ran."""
 
 
-class CheckFailedError(JaxRuntimeError):
-    """What ``error_if`` was told to watch for has happened."""
+class CheckFailedError(JaxRuntimeError, ValueError):
+    """What ``error_if`` or ``checkify`` was told to watch for has happened."""
 
 
 class NanError(TinyjaxError, FloatingPointError):
@@ -202,6 +202,14 @@ class BranchTypeError(TinyjaxError, TypeError):
 
 class CarryTypeError(TinyjaxError, TypeError):
     """The body of a loop does not return its carry as it was given it."""
+
+
+class KeyReuseError(JAXTypeError):
+    """A key of random numbers was used twice, which tinyjax does not look for."""
+
+
+class InconclusiveDimensionOperation(TinyjaxError, ValueError):  # noqa: N818 (JAX's name)
+    """Sizes cannot be compared, which cannot happen: they are known when a program is staged."""
 
 
 class ExportError(TinyjaxError, ValueError):

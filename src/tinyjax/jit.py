@@ -25,6 +25,7 @@ from tinyjax.config import Settings, settings
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
 from tinyjax.core.calling import FlatFunction, as_arrays, as_avals, watched
 from tinyjax.core.checking import checked
+from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import Arrays, LinearizeResult, Params, Primitive
@@ -384,9 +385,10 @@ class JitFunction(Generic[P, R]):
         in_tree, static = signature.in_tree, signature.static
         flat = FlatFunction(static.bind(self._fun), in_tree, user_fun=self._fun)
         before = stand_ins.get()
-        staged = stage(flat, signature.avals, self._fun)
+        with timed("/jax/core/compile/jaxpr_trace_duration"):
+            staged = stage(flat, signature.avals, self._fun)
         donated: list[int] = []
-        if not signature.settings.debug_nans:  # which may have to run the program again
+        if not signature.settings.debugging:  # which may have to run the program again
             donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]
         params = JitParams(staged.jaxpr, self._name, tuple(donated))
         # A closed-over tracer is good for this call only: the next call must trace again.

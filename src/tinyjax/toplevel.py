@@ -25,9 +25,11 @@ from tinyjax.jit import jit
 P = ParamSpec("P")
 Q = TypeVar("Q")
 R = TypeVar("R")
+T = TypeVar("T")
 
 __all__ = [
     "clear_caches",
+    "copy_to_host_async",
     "default_backend",
     "default_device",
     "device_count",
@@ -35,6 +37,9 @@ __all__ = [
     "effects_barrier",
     "ensure_compile_time_eval",
     "fwd_and_bwd",
+    "host_count",
+    "host_id",
+    "host_ids",
     "live_arrays",
     "local_device_count",
     "local_devices",
@@ -82,6 +87,33 @@ def device_count(backend: str | None = None) -> int:
 def local_device_count(backend: str | None = None) -> int:
     """Return the number of devices of this process."""
     return len(devices(backend))
+
+
+def host_count(backend: str | None = None) -> int:
+    """Return the number of processes, by an old name."""
+    return process_count(backend)
+
+
+def host_id(backend: str | None = None) -> int:
+    """Return the number of this process, by an old name."""
+    return process_index(backend)
+
+
+def host_ids(backend: str | None = None) -> list[int]:
+    """Return the numbers of all processes, by an old name."""
+    return process_indices(backend)
+
+
+def copy_to_host_async(x: T) -> T:
+    """Start copying arrays to the host, where they are: on the CPU nothing is copied.
+
+    Args:
+        x: arrays in any containers.
+
+    Returns:
+        The same.
+    """
+    return x
 
 
 def process_index(backend: str | None = None) -> int:

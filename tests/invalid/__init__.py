@@ -25,6 +25,7 @@ REFUSED = [
     *_lines(lax.CONTROL_FLOW),
     *_lines(lax.TRACED_VALUES),
     *_lines(transformations.TRANSFORMATIONS),
+    *_lines(transformations.KEYS),
     *_blocks(blocks.PROGRAMS),
 ]
 

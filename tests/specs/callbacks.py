@@ -8,11 +8,18 @@ import numpy as np
 from specs import ArraySpec, Case, Spec
 from tinyjax import callbacks, debug, error_if, io_callback, pure_callback
 from tinyjax.core.array import Array
-from tinyjax.numpy import cos
+from tinyjax.experimental.checkify import debug_check
+from tinyjax.experimental.checkify.sites import check_p
+from tinyjax.numpy import cos, sum
 
 
 def host_sin(x: Any) -> Any:
     return np.sin(x).astype(x.dtype)
+
+
+def checks(x: Array) -> Array:
+    debug_check(sum(x) < 0, "it is {}", x)
+    return x + 0
 
 
 def nothing(*_: Any) -> None:
@@ -76,6 +83,16 @@ SPECS = [
         dtypes="biufc",
         grad=1,
         linear=(0,),
+    ),
+    Spec(
+        "check",
+        check_p,
+        checks,
+        [Case(ArraySpec((2, 3))), Case(ArraySpec(()))],
+        numpy=lambda x: x,
+        grad=1,
+        linear=(0,),
+        skip={"dtypes": "of its values it depends whether it is refused"},
     ),
     Spec(
         "error_if",

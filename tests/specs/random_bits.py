@@ -2,12 +2,16 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 from jax.extend.random import threefry2x32_p
 
 from specs import ArraySpec, Case, Spec
+from tinyjax import dtypes
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import random_bits as rb
+from tinyjax.primitives.keys import random_unwrap, random_unwrap_p, random_wrap, random_wrap_p
+from tinyjax.primitives.philox import rng_bit_generator, rng_bit_generator_p
 
 
 def words(*shape: int) -> Case:
@@ -38,7 +42,71 @@ def jax_threefry(*operands: HostArray) -> Any:
     return tuple(threefry2x32_p.bind(*operands))
 
 
+def rewrapped(words: Any) -> Any:
+    """The words of the keys of words; keys themselves are no numbers to compare."""
+    return random_unwrap(random_wrap(words, dtypes.KEYS[words.shape[-1] // 4]))
+
+
+def jax_rewrapped(words: HostArray) -> Any:
+    impl = "rbg" if words.shape[-1] == 4 else "threefry2x32"
+    return jax.random.key_data(jax.random.wrap_key_data(words, impl=impl))
+
+
+def philox(state: HostArray, *, shape: tuple[int, ...], dtype: str) -> Any:
+    """The generator by Python's integers, one counter at a time, as the paper has it."""
+    words: list[int] = []
+    k0, k1, low, high = (int(x) for x in state)
+    counter = low | high << 32 | (k0 | k1 << 32) << 64
+    size = int(np.prod(shape)) * (2 if dtype == "uint64" else 1)
+    blocks = -(-size // 4)
+    for n in range(blocks):
+        a, b, c, d = ((counter + n) >> 32 * i & 0xFFFFFFFF for i in range(4))
+        x, y = k0, k1
+        for _ in range(10):
+            p, q = 0xD2511F53 * a, 0xCD9E8D57 * c
+            a, b, c, d = q >> 32 ^ b ^ x, q & 0xFFFFFFFF, p >> 32 ^ d ^ y, p & 0xFFFFFFFF
+            x, y = (x + 0x9E3779B9) & 0xFFFFFFFF, (y + 0xBB67AE85) & 0xFFFFFFFF
+        words += [a, b, c, d]
+    after = ((low | high << 32) + blocks) & 0xFFFFFFFFFFFFFFFF
+    drawn: HostArray = np.array(words, np.uint32)
+    drawn = (drawn.view(np.uint64) if dtype == "uint64" else drawn)[: int(np.prod(shape))]
+    new = np.array([k0, k1, after & 0xFFFFFFFF, after >> 32], np.uint32)
+    return new, drawn.astype(dtype).reshape(shape)
+
+
+STATE = ArraySpec((4,), np.uint32, 0, 2**32 - 1)
+KEY_WORDS = [Case(ArraySpec(shape, np.uint32, 0, 2**32 - 1)) for shape in ((2,), (3, 4), (0, 2))]
+
 SPECS = [
+    Spec(
+        "rng_bit_generator",
+        rng_bit_generator_p,
+        lambda state, shape, dtype: rng_bit_generator(state, shape, np.dtype(dtype)),
+        [
+            Case(STATE, shape=shape, dtype=dtype)
+            for shape in ((), (5,), (2, 3))
+            for dtype in ("uint8", "uint16", "uint32", "uint64")
+        ],
+        numpy=philox,
+        jax=lambda state, shape, dtype: tuple(jax.lax.rng_bit_generator(state, shape, dtype)),
+        skip={"vmap": "as in jax, one draw from the first state serves all examples"},
+    ),
+    Spec(
+        "random_wrap",
+        random_wrap_p,
+        rewrapped,
+        KEY_WORDS,
+        numpy=lambda words: words,
+        jax=jax_rewrapped,
+    ),
+    Spec(
+        "random_unwrap",
+        random_unwrap_p,
+        rewrapped,
+        KEY_WORDS,
+        numpy=lambda words: words,
+        jax=jax_rewrapped,
+    ),
     Spec(
         "threefry2x32",
         rb.threefry2x32_p,

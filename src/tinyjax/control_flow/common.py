@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from types import CellType, FunctionType
+from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
 import attrs
 
 from tinyjax import dtypes, tree, xla
+from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjaxprs, zero_literal
 from tinyjax.core.primitive import MappedAxis, Participation, Primitive
 from tinyjax.core.staging import Staged, extend, stage, stand_ins
+from tinyjax.core.trace import enclosing_axes
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import and_, convert_element_type
@@ -49,9 +53,47 @@ def stage_function(
 ) -> tuple[Staged, PyTreeDef]:
     """Stage a user's function of trees; ``in_tree`` is the structure of ``(args, kwargs)``."""
     user_fun = fun.fun if isinstance(fun, Body) else fun
+    known: dict[Hashable, _Kept] | None = None
+    key: Hashable = None
+    cells: Sequence[object] = ()
+    if type(fun) is FunctionType:  # one that is made for the call dies with it
+        cells = [cell.cell_contents for cell in fun.__closure__ or () if _is_filled(cell)]
+        key = (in_tree, *avals, settings(), enclosing_axes(), *map(id, cells))
+        known = _kept.setdefault(fun, {})
+        found = known.get(key)
+        if found is not None:
+            return found.staged, found.out_tree
+    before = stand_ins.get()
     flat = FlatFunction(fun, in_tree, user_fun=user_fun)
     staged = stage(flat, avals, user_fun)
+    if known is not None and not staged.consts and stand_ins.get() == before:
+        if len(known) >= _MOST_KEPT:
+            known.clear()
+        known[key] = _Kept(staged, flat.out_tree, cells)
     return staged, flat.out_tree
+
+
+@attrs.frozen(eq=False)
+class _Kept:
+    """What a function was staged as, and what it closed over then, whose identities are the key."""
+
+    staged: Staged
+    out_tree: PyTreeDef
+    cells: Sequence[object]
+
+
+#: By function, what it was staged as, where it used no array that it closes over.
+_kept: Final[WeakKeyDictionary[FunctionType, dict[Hashable, _Kept]]] = WeakKeyDictionary()
+_MOST_KEPT: Final = 64
+
+
+def _is_filled(cell: CellType) -> bool:
+    """Whether a variable that a function closes over has a value yet."""
+    try:
+        _ = cell.cell_contents
+    except ValueError:
+        return False
+    return True
 
 
 def evaluate_compiled(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:

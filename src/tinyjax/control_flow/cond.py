@@ -20,7 +20,7 @@ from tinyjax.control_flow.rematerialized import prune_cond, share_slots, split_c
 from tinyjax.control_flow.while_loop import first_example
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray, same_types
-from tinyjax.core.calling import as_arrays
+from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.dependence import depends
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, zero_literal
@@ -348,10 +348,10 @@ def cond(
             "element by element use jnp.where; for one over many examples use vmap."
         )
     if isinstance(predicate, ConcreteArray):
-        return (true_fun if bool(predicate) else false_fun)(*operands)
+        return _call(true_fun if bool(predicate) else false_fun, operands)
     index = convert_element_type(convert_element_type(predicate, dtypes.bool_), dtypes.int32)
     if isinstance(index, ConcreteArray):  # the primal of what is being differentiated
-        return (true_fun if bool(index) else false_fun)(*operands)
+        return _call(true_fun if bool(index) else false_fun, operands)
     result: R = _choose("cond", index, [false_fun, true_fun], operands)
     return result
 
@@ -384,12 +384,21 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: An
         )
     last = len(branches) - 1
     if isinstance(number, ConcreteArray):
-        return branches[min(max(int(number), 0), last)](*operands)
+        return _call(branches[min(max(int(number), 0), last)], operands)
     # clamped in its own dtype, of which int32 need not hold all values
     most = min(last, int(np.iinfo(number.dtype).max))
     low, high = full((), 0, number.dtype), full((), most, number.dtype)
     number = convert_element_type(clamp(low, number, high), dtypes.int32)
     result: R = _choose("switch", number, branches, operands)
+    return result
+
+
+def _call(branch: Callable[..., R], operands: tuple[Any, ...]) -> R:
+    """Call a branch with arrays, and make arrays of what it returns, as if it were staged."""
+    leaves, in_tree = tree.flatten_arguments(operands, {})
+    flat = FlatFunction(branch, in_tree)
+    outs = flat(*as_arrays(leaves, branch, in_tree))
+    result: R = tree.unflatten(flat.out_tree, outs)
     return result
 
 

@@ -22,7 +22,7 @@ from tinyjax.control_flow.declared import ScanParams, bind_scan, scan_body_jvp, 
 from tinyjax.control_flow.rematerialized import prune_scan, split_scan, varying
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray, rows, same_types, stacked
-from tinyjax.core.calling import as_arrays
+from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.dependence import dce, dependents, depends, independent_part
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
@@ -52,6 +52,7 @@ from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
 from tinyjax.primitives import shape as sh
 from tinyjax.primitives.rules import add_arrays
+from tinyjax.primitives.shape import expand_dims, squeeze
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
@@ -315,7 +316,7 @@ def _scan_linearize(
     primals: Arrays, nonzero: Sequence[bool], params: ScanParams
 ) -> LinearizeResult:
     # a loop that is run again in pieces has no iterations that debug_nans could name
-    if params.checkpoints is None or not params.length or settings().debug_nans:
+    if params.checkpoints is None or not params.length or settings().debugging:
         return _linearize_stacking(primals, nonzero, params)
     return linearize_scan(primals, nonzero, params)
 
@@ -529,6 +530,8 @@ def scan(
     iterations = _length(f, inputs, xs, length)
     init_leaves, carry_tree = tree.flatten(init)
     carry = as_arrays(init_leaves, f, tree.structure(((init,), {})))
+    if settings().disable_jit and iterations:
+        return _by_python(f, tree.unflatten(carry_tree, carry), inputs, xs, iterations, reverse)
     slices = rows([x.aval for x in inputs])
     in_tree = tree.structure(((init, xs), {}))
 
@@ -556,6 +559,34 @@ def scan(
     )
     last = tree.unflatten(carry_tree, outs[: len(carry)])
     return last, tree.unflatten(y_trees[-1], outs[len(carry) :])
+
+
+def _by_python(
+    f: Callable[[C, X], tuple[C, Y]],
+    carry: C,
+    inputs: Sequence[Array],
+    xs: X | None,
+    iterations: int,
+    reverse: bool,
+) -> tuple[C, Y]:
+    """Run the iterations one by one, as the setting ``disable_jit`` asks for."""
+    treedef = tree.structure(xs)
+    found: list[list[Array]] = []
+    y_tree = treedef
+    for i in reversed(range(iterations)) if reverse else range(iterations):
+        x = treedef.unflatten([squeeze(slice_in_dim(a, i, i + 1), (0,)) for a in inputs])
+        flat = FlatFunction(f, tree.structure(((carry, x), {})))
+        outs = flat(*tree.leaves((carry, x)))
+        carry_tree, y_tree = _pair(f, flat.out_tree)
+        carry = tree.unflatten(carry_tree, outs[: carry_tree.num_leaves])
+        found.append(outs[carry_tree.num_leaves :])
+    if reverse:
+        found.reverse()
+    stacked = [
+        concatenate([expand_dims(y, (0,)) for y in column], 0)
+        for column in zip(*found, strict=True)
+    ]
+    return carry, tree.unflatten(y_tree, stacked)
 
 
 def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int | None) -> int:

@@ -1,10 +1,12 @@
 """``while_loop``: a loop that runs until a condition on its state no longer holds."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import Any, TypeVar
 
 from tinyjax import dtypes, tree
+from tinyjax.config import settings
 from tinyjax.control_flow.checkpointed import linearize_while
 from tinyjax.control_flow.common import (
     at_front,
@@ -20,7 +22,7 @@ from tinyjax.control_flow.common import (
 from tinyjax.control_flow.declared import WhileParams, bind_while, while_body_jvp, while_p
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, same_types
-from tinyjax.core.calling import as_arrays
+from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
 from tinyjax.core.lists import split_list
@@ -39,7 +41,7 @@ from tinyjax.core.primitive import (
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, TracerBoolConversionError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
@@ -293,6 +295,10 @@ def while_loop(
     in_tree = tree.structure(((init_val,), {}))
     state = as_arrays(leaves, body_fun, in_tree)
 
+    if settings().disable_jit:
+        with suppress(TracerBoolConversionError):
+            return _by_python(cond_fun, body_fun, state, in_tree)
+
     def stage_body(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
         return stage_function(body_fun, in_tree, avals)
 
@@ -316,3 +322,25 @@ def while_loop(
     )
     result: S = tree.unflatten(state_tree, outs)
     return result
+
+
+def _by_python(
+    cond_fun: Callable[[S], Any],
+    body_fun: Callable[[S], S],
+    state: Sequence[Array],
+    in_tree: PyTreeDef,
+) -> S:
+    """Make the turns one by one, as the setting ``disable_jit`` asks for.
+
+    Raises:
+        TracerBoolConversionError: whether to go on is not known.
+    """
+    while True:
+        condition = FlatFunction(cond_fun, in_tree)
+        (going,) = condition(*state)
+        if not bool(going):
+            (result,), _ = tree.unflatten(in_tree, state)
+            found: S = result
+            return found
+        flat = FlatFunction(body_fun, in_tree)
+        state = flat(*state)

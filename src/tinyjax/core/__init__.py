@@ -2,33 +2,56 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tinyjax.core.avals import ShapedArray
 from tinyjax.lazy import loader
 
 if TYPE_CHECKING:
+    from tinyjax.core.array import Value
     from tinyjax.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr
     from tinyjax.core.primitive import Primitive
-    from tinyjax.core.trace import Trace, Tracer
+    from tinyjax.core.trace import Trace, Tracer, eval_context
 
 _HOMES: Final = {
     **dict.fromkeys(("Atom", "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Var", "eval_jaxpr"), "jaxpr"),
     "Primitive": "primitive",
-    **dict.fromkeys(("Trace", "Tracer"), "trace"),
+    "Value": "array",
+    **dict.fromkeys(("Trace", "Tracer", "eval_context"), "trace"),
 }
 
+#: All types are of arrays.
+AbstractValue = ShapedArray
+ParamDict: TypeAlias = dict[str, Any]
+
+
+def max_dim(d1: int, d2: int) -> int:
+    """Return the greater of two sizes."""
+    return max(d1, d2)
+
+
+def min_dim(d1: int, d2: int) -> int:
+    """Return the lesser of two sizes."""
+    return min(d1, d2)
+
+
 __all__ = [
+    "AbstractValue",
     "Atom",
     "ClosedJaxpr",
     "Jaxpr",
     "JaxprEqn",
+    "ParamDict",
     "Primitive",
     "ShapedArray",
     "Trace",
     "Tracer",
+    "Value",
     "Var",
+    "eval_context",
     "eval_jaxpr",
+    "max_dim",
+    "min_dim",
 ]
 
 

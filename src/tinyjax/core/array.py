@@ -37,6 +37,8 @@ from tinyjax.core.integers import described, integer, one_or_more, shortened
 from tinyjax.dtypes import (
     ALL,
     FLOAT8,
+    KEYS,
+    PHYSICAL,
     DType,
     DTypeLike,
     HostArray,
@@ -44,6 +46,11 @@ from tinyjax.dtypes import (
     default_complex,
     default_float,
     default_int,
+    dtype_name,
+    float0,
+    is_key,
+    key_tag,
+    of_physical,
 )
 from tinyjax.errors import (
     ArgumentError,
@@ -506,7 +513,7 @@ class Array:
         return int(self.concrete("a Python index"))
 
     def _scalar(self, kind: str, advice: str) -> Any:
-        if self.size != 1:
+        if self.size != 1 or is_key(self.dtype):
             raise ArgumentError(f"an array of type {self.aval} is not {kind}: {advice}.")
         return self.concrete(kind).reshape(())[()]
 
@@ -1096,6 +1103,10 @@ class IndexUpdate:
         return self._update(func(there), "set", options)
 
 
+#: What a program computes with, as ``core`` calls it.
+Value = Array
+
+
 class DeviceBuffer(Protocol):
     """Data on a device: what ``tinyjax.xla`` puts behind an array."""
 
@@ -1176,7 +1187,9 @@ class ConcreteArray(Array):
                 "its memory. Use the function's result, or do not donate the argument."
             )
         try:
-            return np.asarray(memoryview(buffer))
+            host = np.asarray(memoryview(buffer))
+            dtype = self.aval.dtype
+            return host if host.dtype == dtype else of_physical(host, dtype)
         except BufferError:  # a dtype that NumPy's protocol for buffers has no letter for
             # Loads jax where it is installed, which takes longer than to start up without it.
             return buffer._single_device_array_to_np_array_did_copy()[0]
@@ -1209,6 +1222,11 @@ class ConcreteArray(Array):
         for look in on_read:
             look(self)
         host = self.host
+        if is_key(host.dtype):
+            raise ArgumentError(
+                f"keys ({self.aval}) are no numbers for a NumPy array. Use "
+                "tinyjax.random.key_data(keys), which gives their words."
+            )
         if (dtype is not None and np.dtype(dtype) != host.dtype) or copy:
             return np.array(host, dtype=dtype, copy=True if copy is None else copy)
         return host.view()
@@ -1262,16 +1280,24 @@ class ConcreteArray(Array):
     def __repr__(self) -> str:
         for look in on_read:
             look(self)
-        text = np.array2string(self.host, separator=", ", prefix="Array(")
+        host = self.host
+        if is_key(host.dtype):
+            words = host[key_tag(host.dtype)]
+            return f"Array({host.shape}, dtype={dtype_name(host.dtype)}) overlaying:\n{words}"
+        text = np.array2string(host, separator=", ", prefix="Array(")
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"Array({text}, dtype={self.dtype.name}{weak})"
+        return f"Array({text}, dtype={host.dtype.name}{weak})"
 
     def __str__(self) -> str:
+        if is_key(self.dtype):
+            return repr(self)
         for look in on_read:
             look(self)
         return str(self.host)
 
     def __format__(self, spec: str) -> str:
+        if is_key(self.dtype):
+            return format(repr(self), spec)
         for look in on_read:
             look(self)
         return format(self.host[()] if not self.shape else self.host, spec)
@@ -1289,16 +1315,20 @@ class ConcreteArray(Array):
 def _sealed(host: HostArray) -> HostArray:
     """Return a read-only view that nothing makes writable: its base is no array, but a capsule."""
     dtype = host.dtype
-    is_unknown = dtype in _UNKNOWN_TO_DLPACK
+    is_unknown = dtype in _SAME_SIZE
     try:
-        view = np.from_dlpack(host.view(f"u{dtype.itemsize}") if is_unknown else host)
+        view = np.from_dlpack(host.view(_SAME_SIZE[dtype]) if is_unknown else host)
     except BufferError:  # what holds no data, such as the tangents of integers
         view = host
     view.flags.writeable = False
     return view.view(dtype) if is_unknown else view
 
 
-_UNKNOWN_TO_DLPACK = frozenset((*FLOAT8, bfloat16))
+#: Dtypes that DLPack does not know, and those of the same size that it knows.
+_SAME_SIZE: Final = {
+    **{d: np.dtype(f"u{d.itemsize}") for d in (*FLOAT8, bfloat16)},
+    **{d: PHYSICAL[d] for d in KEYS},
+}
 
 
 class _WritableAlias:
@@ -1407,7 +1437,7 @@ def as_array(x: object) -> Array:
         return x
     match x:
         case np.ndarray() | np.generic():
-            if x.dtype not in _ALL:
+            if x.dtype not in _ALL and x.dtype != float0:
                 raise DtypeError(
                     f"a NumPy array of dtype {x.dtype} cannot be an array: it must hold numbers "
                     "or bools, in the machine's byte order."

@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from tinyjax.core.integers import integers
-from tinyjax.dtypes import DType, DTypeLike, check, float0, is_inexact
+from tinyjax.dtypes import DType, DTypeLike, check, dtype_name, float0, is_inexact
 from tinyjax.errors import ArgumentError
 
 _Key = tuple[tuple[int, ...], DType, bool]
@@ -86,11 +86,11 @@ class ShapedArray:
         return (ShapedArray, (self.shape, self.dtype, self.weak_type))
 
     def __str__(self) -> str:
-        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+        return f"{dtype_name(self.dtype)}[{','.join(map(str, self.shape))}]"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray(shape={self.shape}, dtype={self.dtype.name}{weak})"
+        return f"ShapedArray(shape={self.shape}, dtype={dtype_name(self.dtype)}{weak})"
 
 
 # Loops ask for these again and again, and arrays in nests of loops have many axes.

@@ -35,7 +35,7 @@ def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Ca
 
     @wraps(shown)
     def watch(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not settings().debug_nans:
+        if not settings().debugging:
             return call(*args, **kwargs)
         return base_trace().watch(call, shown, args, kwargs)
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from tinyjax.core.array import ConcreteArray, first_element, is_splat
 from tinyjax.core.avals import ShapedArray
+from tinyjax.dtypes import dtype_name
 from tinyjax.errors import ArgumentError
 from tinyjax.tree import PyTreeDef
 
@@ -43,7 +44,7 @@ def encode_aval(aval: ShapedArray) -> bytes:
     """Encode a type."""
     found = _aval_encodings.get(aval)
     if found is None:
-        text = f"{aval.dtype.name}{list(aval.shape)}{'w' if aval.weak_type else ''}".encode()
+        text = f"{dtype_name(aval.dtype)}{list(aval.shape)}{'w' if aval.weak_type else ''}".encode()
         found = _aval_encodings[aval] = b"A%d:%s" % (len(text), text)
     return found
 
@@ -72,7 +73,7 @@ def encode(value: object) -> bytes:
         case ShapedArray():
             return encode_aval(value)
         case np.dtype():
-            return _text(b"d", value.name)
+            return _text(b"d", dtype_name(value))
         case Digested():
             return b"J" + value.digest
         case ConcreteArray():
@@ -81,7 +82,7 @@ def encode(value: object) -> bytes:
                 return b"x" + encode_aval(value.aval) + np.asarray(first_element(host)).tobytes()
             return encode_aval(value.aval) + host.tobytes()
         case PyTreeDef():
-            return _text(b"T", repr(value))
+            return b"T" + encode(_structure(value))
         case type():
             return _text(b"q", f"{value.__module__}.{value.__qualname__}")
         case _ if attrs.has(type(value)):
@@ -106,6 +107,15 @@ def _encode_record(value: object) -> bytes:
         kind.__qualname__.encode(),
         b"".join([encode(getattr(value, name)) for name in names]),
     )
+
+
+def _structure(treedef: PyTreeDef) -> object:
+    """What tells a structure from others; metadata is known by its text."""
+    data = treedef.node_data()
+    if data is None:
+        return None
+    node_type, metadata = data
+    return node_type, repr(metadata), tuple(map(_structure, treedef.children()))
 
 
 def _text(tag: bytes, text: str) -> bytes:

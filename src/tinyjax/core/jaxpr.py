@@ -25,8 +25,9 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias, TypeVar, final
 
 import attrs
+import numpy as np
 
-from tinyjax.core.array import Array, ConcreteArray, first_element, splat
+from tinyjax.core.array import Array, ConcreteArray, as_array, first_element, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.encoding import Digested, encode, encode_aval
 from tinyjax.core.nesting import LEVEL
@@ -76,7 +77,8 @@ class Lit:
 
     def __str__(self) -> str:
         host = self.value.host
-        return str((first_element(host) if host.size else host.dtype.type(0)).tolist())
+        found = first_element(host) if host.size else np.zeros((), host.dtype)[()]
+        return str(found.tolist())
 
 
 Atom: TypeAlias = Var | Lit
@@ -270,7 +272,7 @@ def close(jaxpr: Jaxpr, consts: tuple[Array, ...]) -> ClosedJaxpr:
     return ClosedJaxpr(attrs.evolve(jaxpr, num_consts=len(consts)), consts)
 
 
-def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
+def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array], *more: object) -> list[Array]:
     """Evaluate a jaxpr by binding its equations under the current trace, one by one.
 
     Whatever the current trace does with primitives it does with the jaxpr's: an evaluated jaxpr can
@@ -278,11 +280,14 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
 
     Args:
         jaxpr: the program.
-        args: one array per parameter.
+        args: one array per parameter; or the constants only, as of a ``ClosedJaxpr``.
+        more: in that case the arguments: arrays or numbers.
 
     Returns:
         One array per result.
     """
+    if more:
+        args = [*args, *map(as_array, more)]
     if len(args) != len(jaxpr.in_binders):
         raise ArgumentError(
             f"this jaxpr takes {len(jaxpr.in_binders)} arguments, but got {len(args)}: its type is "

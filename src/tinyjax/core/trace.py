@@ -500,6 +500,11 @@ def use_trace(trace: Trace) -> Iterator[None]:
         _current.reset(token)
 
 
+def eval_context() -> AbstractContextManager[None]:
+    """Evaluate, within a block, whatever transformations run around it."""
+    return use_trace(base_trace())
+
+
 @contextmanager
 def on_top(trace: Trace) -> Iterator[None]:
     """Run under a trace, put on top of the current one; it may be one that has ended."""
@@ -536,22 +541,22 @@ def attach_debugger(debugger: Debugger) -> None:
 
 def stand_in(kind: type[R]) -> type[R]:
     """Return the class to use in place of this one, which is itself unless debugging is on."""
-    if not settings().debug_nans:
+    if not settings().debugging:
         return kind
     return _attached[0].stand_ins.get(kind, kind)
 
 
 def base_trace() -> EvalTrace:
     """Return the trace that evaluates, as the settings are here."""
-    return _attached[0].base if settings().debug_nans else EVAL
+    return _attached[0].base if settings().debugging else EVAL
 
 
 def choose_base(current: Settings) -> Callable[[], None]:
     """Make the trace that evaluates here the one that the settings ask for; return the undoing."""
     trace = _current.get()
-    if not isinstance(trace, EvalTrace) or current.debug_nans == (trace is not EVAL):
+    if not isinstance(trace, EvalTrace) or current.debugging == (trace is not EVAL):
         return lambda: None
-    token = _current.set(_attached[0].base if current.debug_nans else EVAL)
+    token = _current.set(_attached[0].base if current.debugging else EVAL)
     return lambda: _current.reset(token)
 
 

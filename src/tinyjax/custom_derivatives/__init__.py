@@ -1,5 +1,6 @@
 """Functions that bring rules of their own: for derivatives, and for ``vmap``."""
 
+from tinyjax.custom_derivatives.calls import custom_call_p
 from tinyjax.custom_derivatives.closures import closure_convert
 from tinyjax.custom_derivatives.linear_call import linear_call
 from tinyjax.custom_derivatives.rules import (
@@ -16,6 +17,9 @@ from tinyjax.custom_derivatives.zeros import (
     zero_from_primal,
 )
 
+# One primitive stands for both: a call says itself which rules it has.
+custom_jvp_call_p = custom_vjp_call_p = custom_call_p
+
 __all__ = [
     "CustomVJPPrimal",
     "SymbolicZero",
@@ -24,7 +28,9 @@ __all__ = [
     "custom_derivative",
     "custom_gradient",
     "custom_jvp",
+    "custom_jvp_call_p",
     "custom_vjp",
+    "custom_vjp_call_p",
     "custom_vjp_primal_tree_values",
     "linear_call",
     "zero_from_primal",

@@ -9,9 +9,11 @@ can load it and call it, also from within its own compiled functions.
 from tinyjax.export.exported import (
     Exported,
     call_exported_p,
+    default_export_platform,
     deserialize,
     export,
     exported_tangent_p,
+    is_symbolic_dim,
 )
 from tinyjax.export.trees import (
     register_namedtuple_serialization,
@@ -21,9 +23,11 @@ from tinyjax.export.trees import (
 __all__ = [
     "Exported",
     "call_exported_p",
+    "default_export_platform",
     "deserialize",
     "export",
     "exported_tangent_p",
+    "is_symbolic_dim",
     "register_namedtuple_serialization",
     "register_pytree_node_serialization",
 ]

@@ -282,6 +282,16 @@ class Exported:
             outs = bind(call_exported_p, operands, CallExportedParams(self._program))
         return tree.unflatten(self.out_tree, outs)
 
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The platforms that it can run on: the CPU."""
+        return (default_export_platform(),)
+
+    @property
+    def nr_devices(self) -> int:
+        """The number of devices that it runs on."""
+        return 1
+
     def mlir_module(self) -> str:
         """Return the program as StableHLO's text."""
         return xla.from_portable(self.mlir_module_serialized)
@@ -482,3 +492,13 @@ def deserialize(data: bytes | bytearray) -> Exported:
         content.module,
         None if derivative is None else lambda: deserialize(derivative),
     )
+
+
+def default_export_platform() -> str:
+    """Return the platform that programs are exported for, unless another is asked for."""
+    return "cpu"
+
+
+def is_symbolic_dim(p: object) -> bool:
+    """Say whether a size is only known by name: none is, since a program has the sizes it has."""
+    return False

@@ -156,9 +156,9 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
 
 
 def _encode_aval(aval: ShapedArray) -> list[Any]:
-    return [aval.dtype.name, list(aval.shape), aval.weak_type]
+    return [dtypes.dtype_name(aval.dtype), list(aval.shape), aval.weak_type]
 
 
 def _decode_aval(given: Any) -> ShapedArray:
     dtype, shape, weak_type = given
-    return ShapedArray(tuple(shape), dtypes.check(dtype), weak_type)
+    return ShapedArray(tuple(shape), dtypes.named(dtype), weak_type)

@@ -133,7 +133,7 @@ def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str
         >>> double = tinyjax.jit(lambda i: Interval(2 * i.low, 2 * i.high))
         >>> exported = tinyjax.export.export(double)(Interval(1, 2))
         >>> tinyjax.export.deserialize(exported.serialize()).out_tree
-        PyTreeDef(Interval(low=*, high=*))
+        PyTreeDef(CustomNode(namedtuple[Interval], [*, *]))
     """
     check_class("register_namedtuple_serialization", nodetype)
     if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):

@@ -45,7 +45,7 @@ def _users_function(*candidates: object) -> str | None:
 
 def _check_read(array: ConcreteArray) -> None:
     """Raise where a NaN that was born is read; once, so that it can be looked at afterwards."""
-    if not followed or not settings().debug_nans or current_trace() is EVAL:
+    if not followed or not settings().debugging or current_trace() is EVAL:
         return
     birth = first_birth(array)
     if birth is not None and not birth.reported:
@@ -64,7 +64,7 @@ _PASSES: Final[dict[Direction, str]] = {
 
 def _error(birth: Birth, end: str) -> NanError:
     birth.reported = True
-    parts = [f"a NaN was born in {birth.primitive}{_PASSES[birth.direction]}"]
+    parts = [f"{birth.what} was born in {birth.primitive}{_PASSES[birth.direction]}"]
     for iteration in birth.iterations:
         place = "" if iteration.location is None else f" at {iteration.location}"
         parts.append(f", in iteration {iteration.index} of the {iteration.loop}{place}")
@@ -73,7 +73,7 @@ def _error(birth: Birth, end: str) -> NanError:
     if birth.values:
         parts.append(f": {birth.values}")
     parts.append(f". {end}")
-    if birth.zero and birth.direction != "forward":
+    if birth.zero and birth.direction != "forward" and birth.what == "a NaN":
         parts.append(
             " Zero times an infinite derivative is NaN. If a where hides the value that this is "
             "the derivative of, choose the argument as well: where(ok, f(where(ok, x, 1.0)), y)."

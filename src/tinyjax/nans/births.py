@@ -13,6 +13,7 @@ from weakref import ref
 import attrs
 import numpy as np
 
+from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray, followed
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, ExampleAxis, Location
@@ -63,6 +64,7 @@ class Birth:
         iterations: the iterations of the loops around it, the outermost first.
         values: the operands at the place of the first NaN, as text.
         zero: whether one of these is zero.
+        what: what was born.
         examples: its place in each ``vmap``, the outermost first; traces add theirs on the way out.
         closed: whether they have.
         reported: whether an error has named it.
@@ -75,6 +77,7 @@ class Birth:
     iterations: tuple[Iteration, ...] = ()
     values: str = ""
     zero: bool = False
+    what: str = "a NaN"
     examples: list[Example] = attrs.field(factory=list)
     closed: bool = False
     reported: bool = False
@@ -132,6 +135,20 @@ def nans_in(array: Array) -> HostArray | None:
         return None
     assert isinstance(array, ConcreteArray), "evaluation gives arrays with data"
     mask = np.asarray(np.isnan(array.host))
+    return mask if mask.any() else None
+
+
+def wanted_in(array: Array) -> HostArray | None:
+    """Where an array has what the settings follow: NaNs, infinities; None where it has none."""
+    current = settings()
+    if not current.debug_infs:
+        return nans_in(array)
+    if not is_inexact(array.dtype):
+        return None
+    assert isinstance(array, ConcreteArray), "evaluation gives arrays with data"
+    find = np.isfinite if current.debug_nans else np.isinf
+    mask = np.asarray(find(array.host))
+    mask = ~mask if current.debug_nans else mask
     return mask if mask.any() else None
 
 

@@ -47,6 +47,7 @@ from tinyjax.nans.births import (
     marks_of,
     nans_in,
     next_serial,
+    wanted_in,
 )
 
 P = TypeVar("P")
@@ -92,7 +93,7 @@ class NanTrace(EvalTrace):
             return _replay(stepwise, args, params)
         with use_trace(EVAL):
             outs = EVAL.process(primitive, args, params)
-        if all(nans_in(out) is None for out in outs):
+        if all(wanted_in(out) is None for out in outs):
             return outs
         if stepwise is None:
             _track(primitive, args, params, outs)
@@ -122,7 +123,7 @@ class NanTrace(EvalTrace):
         self, run: EvaluateProgram, evaluate: EvaluateProgram, args: Sequence[Array]
     ) -> Sequence[Array]:
         outs = run(args)
-        if any(nans_in(out) is not None for out in outs):
+        if any(wanted_in(out) is not None for out in outs):
             replayed = _replay(lambda args, _: evaluate(args), args, None)
             _compare("a compiled program", args, outs, replayed)
         return outs
@@ -203,12 +204,12 @@ def _compare(
     replayed: Sequence[Array],
 ) -> None:
     """Give a compiled program's results the births that a replay of it found."""
-    dirty = any(nans_in(x) is not None for x in args)
+    dirty = any(wanted_in(x) is not None for x in args)
     for out, again in zip(outs, replayed, strict=True):
-        mask = nans_in(out)
+        mask = wanted_in(out)
         if mask is None or out is again or not isinstance(out, ConcreteArray):
             continue
-        found, known = marks_of(again), nans_in(again)
+        found, known = marks_of(again), wanted_in(again)
         births = [] if found is None else list(found.births)
         where = np.zeros(mask.shape, np.int64) if found is None else np.where(mask, found.where, 0)
         if not dirty:
@@ -225,7 +226,7 @@ def _track(
     primitive: Primitive[P], args: Sequence[Array], params: P, outs: Sequence[Array]
 ) -> None:
     """Remember the births of the NaNs in an operation's results."""
-    masks = [nans_in(x) for x in args]
+    masks = [wanted_in(x) for x in args]
     known = [_known(x, mask) for x, mask in zip(args, masks, strict=True)]
     births = list(dict.fromkeys(b for _, found in known for b in found))
     dirty = any(mask is not None for mask in masks)
@@ -235,7 +236,7 @@ def _track(
     # numbers made of none, or of integers' bits, are data
     computes = primitive.rules.evaluate is not None or any(is_inexact(x.dtype) for x in args)
     for i, out in enumerate(outs):
-        mask = nans_in(out)
+        mask = wanted_in(out)
         if mask is None or not isinstance(out, ConcreteArray) or any(out is x for x in args):
             continue
         dependent = np.zeros(mask.shape, bool)
@@ -335,6 +336,8 @@ def _birth(
     )
     if out is not None:
         _describe_operands(birth, args, out.shape, place)
+        if isinstance(out, ConcreteArray) and not np.isnan(out.host[place]):
+            birth.what = "an infinity"
         if source is not None:
             birth.examples = [
                 Example(place[example.axis], example.size, example.of, example.axis, out.shape)

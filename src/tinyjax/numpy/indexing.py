@@ -344,6 +344,8 @@ def _converted(x: Array, value: ArrayLike) -> Array:
     update = array_of("the value of an update", value)
     if update.dtype == dtype:
         return update
+    if dtypes.is_key(dtype) or dtypes.is_key(update.dtype):
+        return convert(update, dtype)  # which says why not
     if _RANK[dtypes.kind(update.dtype)] > _RANK[dtypes.kind(dtype)]:
         raise DtypeError(
             f"an array of {dtype.name} cannot hold an update of {update.dtype.name} without loss. "

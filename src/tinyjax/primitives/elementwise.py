@@ -6,6 +6,7 @@ Formulas are the textbook ones; where a form is chosen for accuracy a comment sa
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -38,6 +39,7 @@ from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.families import (
     Elementwise,
     HloFormula,
+    HostFunction,
     def_elementwise_batch,
     def_elementwise_lowering,
     elementwise,
@@ -543,14 +545,19 @@ nextafter = elementwise("nextafter", np.nextafter, "chlo.next_after", "f")
 # Comparison
 
 
-def _comparison(name: str, impl: np.ufunc, kinds: str) -> Elementwise:
+def _comparison(name: str, impl: HostFunction, kinds: str) -> Elementwise:
     return elementwise(
-        name, impl, lambda b, x, y: b.compare(x, y, name.upper()), type_rule(name, kinds, _bool)
+        name,
+        impl,
+        lambda b, x, y: b.compare(x, y, name.upper()),
+        type_rule(name, kinds, _bool),
+        broadcasts=True,
     )
 
 
-eq: Elementwise = _comparison("eq", np.equal, "biufc")
-ne = _comparison("ne", np.not_equal, "biufc")
+# Python's operators, since NumPy's functions do not compare keys.
+eq: Elementwise = _comparison("eq", operator.eq, "biufck")
+ne = _comparison("ne", operator.ne, "biufck")
 lt = _comparison("lt", np.less, "biuf")
 le = _comparison("le", np.less_equal, "biuf")
 gt = _comparison("gt", np.greater, "biuf")
@@ -577,7 +584,7 @@ def _select_type(avals: Avals, params: NoParams) -> Avals:
         raise ShapeError(
             f"select needs a predicate of the cases' shape, but got {predicate} for {on_true}."
         )
-    return (elementwise_type("select", (on_true, on_false), "biufc"),)
+    return (elementwise_type("select", (on_true, on_false), "biufck"),)
 
 
 def_elementwise_lowering(select_p, "stablehlo.select")
@@ -713,11 +720,22 @@ def _convert_derivative(t: Array, z: Array, x: Array, params: ConvertParams) -> 
     return bind1(convert_element_type_p, (t,), params) if inexact else ZERO
 
 
+def _convert_type(avals: Avals, params: ConvertParams) -> Avals:
+    (x,), dtype = avals, params.dtype
+    if x.dtype != dtype and (dtypes.is_key(x.dtype) or dtypes.is_key(dtype)):
+        raise DtypeError(
+            f"{dtypes.dtype_name(x.dtype)} cannot be converted to {dtypes.dtype_name(dtype)}: keys "
+            "are no numbers. tinyjax.random.key_data gives their words, and wrap_key_data makes "
+            "keys of words."
+        )
+    return (ShapedArray(x.shape, dtype, params.weak_type),)
+
+
 convert_element_type_p = elementwise(
     "convert_element_type",
     _convert,
     _lower_convert,
-    lambda avals, p: (ShapedArray(avals[0].shape, p.dtype, p.weak_type),),
+    _convert_type,
     _convert_derivative,
     transposes=[lambda ct, x, p: convert_element_type(ct, x.aval.dtype, x.aval.weak_type)],
     params=ConvertParams,
@@ -740,7 +758,13 @@ def convert_element_type(x: Array, dtype: DType, weak_type: bool = False) -> Arr
     aval = x.aval
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
-    if aval.weak_type and type(x) is ConcreteArray and not aval.shape and id(x) not in followed:
+    if (
+        aval.weak_type
+        and type(x) is ConcreteArray
+        and not aval.shape
+        and id(x) not in followed
+        and not dtypes.is_key(dtype)
+    ):
         # a number, converted at once, so that it is rounded once and stays a literal
         host = convert_host(given_number(x), dtype)
         return ConcreteArray(host, ShapedArray((), dtype, weak_type))

@@ -559,7 +559,7 @@ def_transposes(
 
 # scatter: the update replaces what is there
 
-scatter_p = _declare("scatter", None, lambda b, x, update: update, "biufc")
+scatter_p = _declare("scatter", None, lambda b, x, update: update, "biufck")
 
 
 def_linear(scatter_p, 0, 2)  # with the same indices the same update wins

@@ -26,7 +26,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.tangents import present
 from tinyjax.core.trace import bind, bind1
-from tinyjax.dtypes import kind
+from tinyjax.dtypes import dtype_name, kind
 from tinyjax.errors import DifferentiationError, DtypeError
 
 P = TypeVar("P")
@@ -43,6 +43,7 @@ _KIND_NAMES = {
     "u": "unsigned integer",
     "f": "float",
     "c": "complex",
+    "k": "keys",
 }
 
 
@@ -50,7 +51,7 @@ def check_kind(name: str, aval: ShapedArray, kinds: str) -> None:
     """Raise unless the dtype's kind is one of ``kinds``."""
     if kind(aval.dtype) not in kinds:
         raise DtypeError(
-            f"{name} does not take {aval.dtype.name}: it takes "
+            f"{name} does not take {dtype_name(aval.dtype)}: it takes "
             f"{', '.join(_KIND_NAMES[k] for k in kinds)}. Convert the operand with .astype(...)."
         )
 

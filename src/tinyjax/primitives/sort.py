@@ -148,6 +148,8 @@ def _sort_type(avals: Avals, params: SortParams) -> Avals:
             f"sort of {len(avals)} operands needs from 1 to {len(avals)} keys, but got "
             f"num_keys={params.num_keys}."
         )
+    for key in avals[: params.num_keys]:
+        check_kind("sort", key, "biufc")
     return list(avals)
 
 

@@ -1,4 +1,4 @@
-"""SciPy's functions on tinyjax arrays: ``linalg``, ``special`` and ``stats``."""
+"""SciPy's functions on tinyjax arrays: ``linalg``, ``optimize``, ``special``, ``stats``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from tinyjax.scipy import special, stats
 
 if TYPE_CHECKING:
     from tinyjax.scipy import linalg as linalg
+    from tinyjax.scipy import optimize as optimize
 
-__all__ = ["linalg", "special", "stats"]
+__all__ = ["linalg", "optimize", "special", "stats"]
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, {"linalg": ""})
+    __getattr__ = loader(__name__, {"linalg": "", "optimize": ""})

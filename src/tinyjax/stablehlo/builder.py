@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol, Self, TypeAlias
+from typing import Final, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from tinyjax.stablehlo.types import TensorType, Value, dense, int_array, integer
 Scalar: TypeAlias = bool | int | float | complex
 #: Writes a block: takes its parameters, returns what the block returns.
 Block: TypeAlias = Callable[[list[Value]], Sequence[Value]]
+
+
+_WORD: Final = dtypes.uint32
+_HALVED: Final = frozenset(d for d, held in dtypes.PHYSICAL.items() if held == dtypes.complex128)
 
 
 class _Writer(Protocol):
@@ -111,6 +115,10 @@ class Builder:
 
     def compare(self, x: Value, y: Value, direction: str) -> Value:
         """Write a comparison: ``EQ``, ``NE``, ``LT``, ``LE``, ``GT`` or ``GE``."""
+        if x.dtype in _HALVED:  # the halves of a number that is only moved are no floats
+            same, both = ("NE", self.or_) if direction == "NE" else ("EQ", self.and_)
+            halves = zip(self._halves(x), self._halves(y), strict=True)
+            return both(*[self.compare(a, b, same) for a, b in halves])
         order = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}.get(dtypes.kind(x.dtype), "UNSIGNED")
         return self.op(
             "stablehlo.compare",
@@ -134,6 +142,52 @@ class Builder:
     def bitcast(self, x: Value, dtype: DType) -> Value:
         """Write the reading of the bits as another type of the same size."""
         return self.op("stablehlo.bitcast_convert", x, result=tensor(x.shape, dtype))
+
+    # Keys of random numbers, which are held in one number each (``dtypes.PHYSICAL``)
+
+    def unwrap_key(self, x: Value) -> Value:
+        """Write the words of keys, along a new last axis."""
+        shape = (*x.shape, x.dtype.itemsize // 4)
+        result = tensor(shape, dtypes.uint32)
+        if x.dtype not in _HALVED:
+            return self.op("stablehlo.bitcast_convert", x, result=result)
+        halves = [self.reshape(half, (*x.shape, 1)) for half in self._halves(x)]
+        words = [
+            self.op("stablehlo.bitcast_convert", half, result=tensor((*half.shape, 2), _WORD))
+            for half in halves
+        ]
+        return self.reshape(
+            self.op(
+                "stablehlo.concatenate",
+                *words,
+                result=tensor((*x.shape, 2, 2), _WORD),
+                dimension=integer(x.ndim),
+            ),
+            shape,
+        )
+
+    def wrap_key(self, words: Value, dtype: DType) -> Value:
+        """Write the keys whose words lie along the last axis."""
+        shape = words.shape[:-1]
+        result = tensor(shape, dtype)
+        if dtype not in _HALVED:
+            return self.op("stablehlo.bitcast_convert", words, result=result)
+        halves = self.reshape(words, (*shape, 2, 2))
+        wide = tensor((*shape, 2), dtypes.float64)
+        floats = self.op("stablehlo.bitcast_convert", halves, result=wide)
+        zeros = (0,) * len(shape)
+        parts = [
+            self.reshape(self.slice(floats, (*zeros, i), (*shape, i + 1)), shape) for i in range(2)
+        ]
+        return self.op("stablehlo.complex", *parts, result=result)
+
+    def _halves(self, x: Value) -> list[Value]:
+        """Write the two halves of keys of 128 bits, as integers."""
+        halves = tensor(x.shape, dtypes.float64)
+        return [
+            self.bitcast(self.op(f"stablehlo.{part}", x, result=halves), dtypes.uint64)
+            for part in ("real", "imag")
+        ]
 
     # Constants
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from tinyjax import dtypes
-from tinyjax.dtypes import HostArray
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import EffectOrderError
 from tinyjax.stablehlo.builder import Block, Builder
 from tinyjax.stablehlo.module import HostFunction, Module
@@ -103,6 +105,8 @@ class Lowering(Builder):
             ordered: whether it must be called after the ordered ones written before it.
         """
         results = [*self.results]
+        if any(of.dtype in dtypes.PHYSICAL for of in (*(x.type for x in operands), *results)):
+            fun = _of_own_types(fun, [x.dtype for x in operands], [of.dtype for of in results])
         if ordered:
             fun, operands = _passing_token(fun), (self.token, *operands)
             results = [tensor((), dtypes.int32), *results]
@@ -162,6 +166,22 @@ _ORDER_LOST: Final = (
 def _passing_token(fun: HostFunction) -> HostFunction:
     def call(token: HostArray, *args: HostArray) -> Sequence[HostArray]:
         return (token, *fun(*args))
+
+    return call
+
+
+def _of_own_types(fun: HostFunction, ins: Sequence[DType], outs: Sequence[DType]) -> HostFunction:
+    """Give a function data of the types it knows, where XLA holds them otherwise."""
+
+    def call(*args: HostArray) -> Sequence[HostArray]:
+        given = [
+            dtypes.of_physical(x, dtype) if dtype in dtypes.PHYSICAL else x
+            for x, dtype in zip(args, ins, strict=True)
+        ]
+        return [
+            dtypes.to_physical(np.asarray(x)) if dtype in dtypes.PHYSICAL else x
+            for x, dtype in zip(fun(*given), outs, strict=True)
+        ]
 
     return call
 

@@ -58,7 +58,8 @@ class TensorType:
 def tensor(shape: tuple[int, ...], dtype: DType) -> TensorType:
     """Return the type of a tensor."""
     dims = "".join([f"{n}x" for n in shape])
-    return TensorType(shape, dtype, f"tensor<{dims}{_ELEMENT_TYPES[dtype]}>")
+    element = _ELEMENT_TYPES[dtypes.PHYSICAL.get(dtype, dtype)]
+    return TensorType(shape, dtype, f"tensor<{dims}{element}>")
 
 
 @attrs.frozen(eq=False, init=False)
@@ -140,6 +141,11 @@ def dense(value: HostArray) -> str:
     dtype = value.dtype
     if value.size == 0:
         return "dense<>"
+    if dtypes.is_key(dtype):
+        data = value if any(value.strides) else value[(0,) * value.ndim]
+        return f'dense<"0x{data.tobytes().hex().upper()}">'
+    if dtype == dtypes.float0:
+        return "dense<false>"
     if not any(value.strides):  # a scalar, or one repeated
         return f"dense<{_element(value[(0,) * value.ndim], dtype)}>"
     if dtype == dtypes.bool_:

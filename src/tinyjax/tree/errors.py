@@ -91,15 +91,15 @@ class RegistrationError(TinyjaxError, ValueError):
 
 
 class MetadataError(TinyjaxError, TypeError):
-    """A node's metadata cannot be compared or hashed, so neither can its treedef.
+    """A node's metadata cannot be compared, so neither can its treedef.
 
     Attributes:
         node_type: the node's class.
     """
 
-    def __init__(self, node_type: type, verb: str, cause: BaseException) -> None:
+    def __init__(self, node_type: type, cause: BaseException) -> None:
         super().__init__(
-            f"the metadata of {node_type.__name__} nodes cannot be {verb} ({cause}). Metadata "
-            "must have == and hash: make arrays and mutable values data (children) instead."
+            f"the metadata of {node_type.__name__} nodes cannot be compared ({cause}). "
+            "Metadata must have ==: make arrays data (children) instead."
         )
         self.node_type = node_type

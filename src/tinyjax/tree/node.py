@@ -30,9 +30,9 @@ _CACHE_BOUND: Final = 4096
 _MOST_SHOWN: Final = 10
 
 
-def show_call(name: str, arguments: Iterable[str]) -> str:
-    """Print a node as the call that would make it."""
-    return f"{name}({', '.join(arguments)})"
+def _show_node(name: str, metadata: object, parts: Iterable[str]) -> str:
+    """Print a node of a type that is none of Python's plain containers, as JAX does."""
+    return f"CustomNode({name}[{metadata}], [{', '.join(parts)}])"
 
 
 def show_keys(keys: Sequence[Any]) -> str:
@@ -55,17 +55,24 @@ class NodeKind:
         node_type: the exact type of the nodes.
         flatten: node -> (children, metadata).
         unflatten: (metadata, children) -> node.
-        show: (metadata, printed children) -> the printed node, for ``repr`` of a treedef.
         describe: (metadata, number of children) -> the node in words, for errors.
         keys: (node, metadata) -> the children's keys; it may go on beyond the last child.
+        shown: (metadata, printed children) -> the printed node, for ``repr`` of a treedef, where it
+            is printed as Python prints it.
     """
 
     node_type: type
     flatten: Callable[[Any], tuple[Sequence[Any], Any]]
     unflatten: Callable[[Any, tuple[Any, ...]], Any]
-    show: Callable[[Any, Sequence[str]], str]
     describe: Callable[[Any, int], str]
     keys: Callable[[Any, Any], Iterable[KeyEntry]] = _keys_by_index
+    shown: Callable[[Any, Sequence[str]], str] | None = None
+
+    def show(self, metadata: Any, parts: Sequence[str]) -> str:
+        """Print a node, from its metadata and its children, printed."""
+        if self.shown is None:
+            return _show_node(self.node_type.__name__, metadata, parts)
+        return self.shown(metadata, parts)
 
 
 class _Kinds(dict[type, NodeKind | None]):
@@ -144,7 +151,7 @@ TUPLE: Final = NodeKind(
     tuple,
     flatten=lambda x: (x, None),
     unflatten=lambda metadata, children: children,
-    show=lambda metadata, parts: f"({', '.join(parts)}{',' if len(parts) == 1 else ''})",
+    shown=lambda metadata, parts: f"({', '.join(parts)}{',' if len(parts) == 1 else ''})",
     describe=_describe_sequence("tuple"),
     keys=_keys_of_sequence,
 )
@@ -152,7 +159,7 @@ _LIST: Final = NodeKind(
     list,
     flatten=lambda x: (x, None),
     unflatten=lambda metadata, children: list(children),
-    show=lambda metadata, parts: f"[{', '.join(parts)}]",
+    shown=lambda metadata, parts: f"[{', '.join(parts)}]",
     describe=_describe_sequence("list"),
     keys=_keys_of_sequence,
 )
@@ -160,7 +167,7 @@ _NONE: Final = NodeKind(
     NoneType,
     flatten=lambda x: ((), None),
     unflatten=lambda metadata, children: None,
-    show=lambda metadata, parts: "None",
+    shown=lambda metadata, parts: "None",
     describe=lambda metadata, size: "None",
 )
 
@@ -234,11 +241,6 @@ def _flatten_defaultdict(x: defaultdict[Any, Any]) -> tuple[tuple[Any, ...], tup
     return tuple(map(x.__getitem__, keys)), (x.default_factory, keys)
 
 
-def _show_defaultdict(metadata: tuple[Any, tuple[Any, ...]], parts: Sequence[str]) -> str:
-    factory, keys = metadata
-    return show_call("defaultdict", [_name(factory), _show_items(keys, parts)])
-
-
 def _name(factory: object) -> str:
     return getattr(factory, "__name__", None) or repr(factory)
 
@@ -248,7 +250,7 @@ _DICTS: Final = (
         dict,
         flatten=_flatten_dict,
         unflatten=_unflatten_dict,
-        show=_show_items,
+        shown=_show_items,
         describe=_describe_dict("dict"),
         keys=_keys_of_dict,
     ),
@@ -256,7 +258,6 @@ _DICTS: Final = (
         OrderedDict,
         flatten=lambda x: (tuple(x.values()), tuple(x)),
         unflatten=lambda keys, children: OrderedDict(zip(keys, children, strict=True)),
-        show=lambda keys, parts: show_call("OrderedDict", [_show_items(keys, parts)]),
         describe=_describe_dict("OrderedDict"),
         keys=_keys_of_dict,
     ),
@@ -266,7 +267,6 @@ _DICTS: Final = (
         unflatten=lambda metadata, children: defaultdict(
             metadata[0], zip(metadata[1], children, strict=True)
         ),
-        show=_show_defaultdict,
         describe=lambda metadata, size: (
             f"defaultdict of {_name(metadata[0])} with keys {show_keys(metadata[1])}"
         ),
@@ -283,9 +283,7 @@ def _namedtuple_kind(cls: type, fields: tuple[str, ...]) -> NodeKind:
         cls,
         flatten=lambda x: (tuple(x), None),
         unflatten=lambda metadata, children: make(children),
-        show=lambda metadata, parts: show_call(
-            cls.__name__, [f"{name}={part}" for name, part in zip(fields, parts, strict=False)]
-        ),
+        shown=lambda metadata, parts: _show_node("namedtuple", cls.__name__, parts),
         describe=lambda metadata, size: cls.__name__,
         keys=lambda x, metadata: keys,
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import attrs
 
 from tinyjax.tree.keys import GetAttrKey
-from tinyjax.tree.node import NodeKind, add_kind, check_callable, show_call
+from tinyjax.tree.node import NodeKind, add_kind, check_callable
 
 R = TypeVar("R")
 
@@ -53,7 +53,7 @@ class Partial(functools.partial[R]):
         >>> tree.map(lambda x: x + 1, scale)(2)
         16
         >>> tree.structure(scale)
-        PyTreeDef(Partial(pow, (*,), {}))
+        PyTreeDef(CustomNode(Partial[<built-in function pow>], [(*,), {}]))
     """
 
     # The underscores leave every keyword to the function, as "/" would; typeguard cannot instrument
@@ -78,16 +78,11 @@ def _unflatten(func: Callable[..., R], children: tuple[Any, ...]) -> Partial[R]:
     return Partial(func, *args, **keywords)
 
 
-def _show(func: object, parts: Sequence[str]) -> str:
-    return show_call("Partial", [_name(func), *parts])
-
-
 add_kind(
     NodeKind(
         Partial,
         flatten=lambda partial: ((partial.args, partial.keywords), partial.func),
         unflatten=_unflatten,
-        show=_show,
         describe=lambda func, size: f"Partial of {_name(func)}",
         keys=lambda partial, func: (GetAttrKey("args"), GetAttrKey("keywords")),
     )

@@ -1,7 +1,7 @@
 """Registration: how a class of one's own becomes a node.
 
 Each function takes a class once; after that every transformation sees through its instances. What
-is not a child is metadata: it is compared with ``==`` and hashed as part of the structure.
+is not a child is metadata: it is compared with ``==`` as part of the structure, and best hashable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import attrs
 from tinyjax.errors import ArgumentError
 from tinyjax.tree.errors import RegistrationError
 from tinyjax.tree.keys import GetAttrKey, KeyEntry
-from tinyjax.tree.node import NodeKind, add_kind, check_callable, check_class, show_call
+from tinyjax.tree.node import NodeKind, add_kind, check_callable, check_class
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Hashable)
@@ -146,17 +146,14 @@ def _add(
     def describe(metadata: A, size: int) -> str:
         return f"{_bracketed(name, metadata)} with {size} children"
 
-    def show(metadata: A, parts: Sequence[str]) -> str:
-        return show_call(_bracketed(name, metadata), parts)
-
     if flatten_with_keys is None:
-        add_kind(NodeKind(cls, flatten, unflatten_func, show, describe))
+        add_kind(NodeKind(cls, flatten, unflatten_func, describe))
         return
 
     def keys(x: T, metadata: A) -> Iterable[KeyEntry]:
         return [key for key, _ in flatten_with_keys(x)[0]]
 
-    add_kind(NodeKind(cls, flatten, unflatten_func, show, describe, keys))
+    add_kind(NodeKind(cls, flatten, unflatten_func, describe, keys))
 
 
 def _bracketed(name: str, metadata: object) -> str:
@@ -295,7 +292,7 @@ def register_dataclass(
         >>> tree.map(lambda x: 2 * x, Layer(1.0, 2.0, "dense"))
         Layer(weight=2.0, bias=4.0, name='dense')
         >>> tree.structure(Layer(1.0, 2.0, "dense"))
-        PyTreeDef(Layer(weight=*, bias=*, name='dense'))
+        PyTreeDef(CustomNode(Layer[('dense',)], [*, *]))
     """
     if nodetype is None:
         return lambda cls: register_dataclass(cls, data_fields, meta_fields, drop_fields)
@@ -396,11 +393,6 @@ def _add_dataclass(
     def unflatten(metadata: tuple[Any, ...], children: tuple[Any, ...]) -> T:
         return cls(**dict(zip(names, children + metadata)))  # noqa: B905 as for dict
 
-    def show(metadata: tuple[Any, ...], parts: Sequence[str]) -> str:
-        values = (*parts, *map(repr, metadata))
-        pairs = zip(data + meta, values, strict=True)
-        return show_call(cls.__name__, [f"{name}={value}" for name, value in pairs])
-
     def describe(metadata: tuple[Any, ...], size: int) -> str:
         statics = [f"{name}={value!r}" for name, value in zip(meta, metadata, strict=True)]
         return f"{cls.__name__} with static {', '.join(statics)}" if meta else cls.__name__
@@ -410,7 +402,6 @@ def _add_dataclass(
             cls,
             flatten=lambda x: (get_data(x), get_meta(x)),
             unflatten=unflatten,
-            show=show,
             describe=describe,
             keys=lambda x, metadata: keys,
         )
@@ -451,7 +442,7 @@ def register_static(cls: type[T]) -> type[T]:
         ... class Mode:
         ...     name: str
         >>> tree.flatten((Mode("train"), 1))
-        ([1], PyTreeDef((Mode(name='train'), *)))
+        ([1], PyTreeDef((CustomNode(Mode[Mode(name='train')], []), *)))
     """
     check_class("register_static", cls)
     if cls.__hash__ is None:
@@ -464,7 +455,6 @@ def register_static(cls: type[T]) -> type[T]:
             cls,
             flatten=lambda x: ((), x),
             unflatten=lambda metadata, children: metadata,
-            show=lambda metadata, parts: repr(metadata),
             describe=lambda metadata, size: repr(metadata),
         )
     )

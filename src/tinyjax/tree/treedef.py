@@ -205,10 +205,10 @@ class PyTreeDef:
         entries: list[int] = []
         for node in self._postorder():
             try:
-                entries.append(hash((node.node_type, node.metadata, len(node._children))))
-            except TypeError as error:
-                assert node.kind is not None, "a leaf's metadata is None, which has a hash"
-                raise MetadataError(node.kind.node_type, "hashed", error) from error
+                metadata = hash(node.metadata)
+            except TypeError:  # it has no hash: equality alone tells such nodes apart
+                metadata = 0
+            entries.append(hash((node.node_type, metadata, len(node._children))))
         return hash(tuple(entries))
 
     def __repr__(self) -> str:
@@ -253,7 +253,7 @@ def _same_metadata(kind: NodeKind, a: Any, b: Any) -> bool:
     try:
         return bool(a == b)
     except (TypeError, ValueError) as error:  # arrays have no one truth value
-        raise MetadataError(kind.node_type, "compared", error) from error
+        raise MetadataError(kind.node_type, error) from error
 
 
 def _build(treedef: PyTreeDef, leaves: tuple[Any, ...]) -> PyTree:

@@ -7,6 +7,7 @@ which is why only memory that nobody writes to may be sent.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -20,12 +21,13 @@ from jaxlib.xla_client import (
     DeviceList,
     HloSharding,
     SingleDeviceSharding,
+    array_result_handler,
     batched_device_put,
 )
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
-from tinyjax.dtypes import HostArray
+from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
 
 
 class _Placement(SingleDeviceSharding):
@@ -81,7 +83,22 @@ class Backend:
 
     def put(self, host: HostArray, aval: ShapedArray) -> ArrayImpl:
         """Send data that nobody will write to; aligned memory is not copied."""
+        dtype = PHYSICAL.get(aval.dtype)
+        if dtype is not None:
+            host, aval = to_physical(host), aval.with_dtype(dtype)
         return batched_device_put(aval, self.placement, [host], [self.device], enable_x64=True)
+
+    def handlers(self, avals: Sequence[ShapedArray]) -> list[Any]:
+        """Return the functions that make device arrays of a program's results."""
+        return [
+            array_result_handler(
+                a.with_dtype(PHYSICAL.get(a.dtype, a.dtype), a.weak_type),
+                self.placement,
+                True,
+                True,
+            )
+            for a in avals
+        ]
 
 
 @lru_cache(maxsize=1)

@@ -18,11 +18,12 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 from jaxlib._jax import collect_garbage
-from jaxlib.xla_client import ArrayImpl, CompileOptions, LoadedExecutable, array_result_handler
+from jaxlib.xla_client import ArrayImpl, CompileOptions, LoadedExecutable
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.xla.backend import Backend, backend, buffer_of
 from tinyjax.xla.host_callbacks import HostProgram
@@ -50,7 +51,7 @@ gc.callbacks.append(_release)
 def executor(loaded: LoadedExecutable, on: Backend, out_avals: Sequence[ShapedArray]) -> Execute:
     """Return the function that runs a program and makes device arrays of its results."""
     run = loaded.execute_sharded
-    handlers = [array_result_handler(a, on.placement, True, True) for a in out_avals]
+    handlers = on.handlers(out_avals)
 
     def execute(buffers: list[Any]) -> list[ArrayImpl]:
         if not next(_executions) % _RELEASE_EVERY:
@@ -180,7 +181,8 @@ def executable_for(jaxpr: Jaxpr, name: str, donated: tuple[int, ...] = ()) -> Ex
             _cache.move_to_end(key)
             _info.hits += 1
             return found
-    compiled = compile_jaxpr(on, jaxpr, name, donated)
+    with timed("/jax/core/compile/backend_compile_duration"):
+        compiled = compile_jaxpr(on, jaxpr, name, donated)
     with _lock:
         _info.misses += 1
         _cache[key] = compiled

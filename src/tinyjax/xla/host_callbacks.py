@@ -24,7 +24,7 @@ from typing import Final, NoReturn
 
 import numpy as np
 from jaxlib._jax import collect_garbage
-from jaxlib.xla_client import CompileOptions, LoadedExecutable, array_result_handler
+from jaxlib.xla_client import CompileOptions, LoadedExecutable
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
@@ -106,7 +106,7 @@ class HostProgram:
             on.put(host if host.flags.c_contiguous else np.ascontiguousarray(host), x.aval)
             for host, x in zip(hosts, args, strict=True)
         ]
-        handlers = [array_result_handler(a, on.placement, True, True) for a in self._out_avals]
+        handlers = on.handlers(self._out_avals)
         try:
             results = loaded.execute_sharded(buffers, with_tokens=True)
             token = results.consume_token()

@@ -196,7 +196,6 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "values.*nan",
     ),
     Difference("`rtol` is relative to the greatest", r".*matrix_rank", "reference", "values"),
-    Difference("**Random keys are raw.**", r"random\.(key|wrap_key_data)", "reference", TAKEN),
     Difference("8-bit floats wherever", r".*", "reference", TAKEN, has(*_TINY_FLOATS)),
     Difference("parameters of random draws in a wider", r"random\..*", "reference", TAKEN),
     Difference("bfloat16 in `ndtr`", r".*(ndtr|norm\..*)", "reference", TAKEN),

@@ -1,0 +1,464 @@
+"""Neural networks as pairs of functions, by the names of ``jax.example_libraries.stax``.
+
+A layer is a pair ``(init_fun, apply_fun)``: ``init_fun(key, input_shape)`` returns the shape of the
+output, in which -1 stands for a size that is not known yet, and the parameters; and
+``apply_fun(parameters, inputs, **kwargs)`` returns the output. Layers that use random numbers take
+``rng``, a key.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import lax, nn, random
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.dtypes import DType
+from tinyjax.errors import ArgumentError
+from tinyjax.nn.initializers import glorot_normal, normal, ones, zeros
+
+Shape: TypeAlias = tuple[int, ...]
+InitFun: TypeAlias = Callable[[ArrayLike, Any], tuple[Any, Any]]
+ApplyFun: TypeAlias = Callable[..., Any]
+Layer: TypeAlias = tuple[InitFun, ApplyFun]
+Initializer: TypeAlias = Callable[..., Array]
+
+__all__ = [
+    "AvgPool",
+    "BatchNorm",
+    "Conv",
+    "Conv1DTranspose",
+    "ConvTranspose",
+    "Dense",
+    "Dropout",
+    "Elu",
+    "Exp",
+    "FanInConcat",
+    "FanInSum",
+    "FanOut",
+    "Flatten",
+    "Gelu",
+    "GeneralConv",
+    "GeneralConvTranspose",
+    "Identity",
+    "LeakyRelu",
+    "LogSoftmax",
+    "MaxPool",
+    "Relu",
+    "Selu",
+    "Sigmoid",
+    "Softmax",
+    "Softplus",
+    "SumPool",
+    "Tanh",
+    "elementwise",
+    "parallel",
+    "serial",
+    "shape_dependent",
+]
+
+
+def Dense(
+    out_dim: int, W_init: Initializer | None = None, b_init: Initializer | None = None
+) -> Layer:
+    """Make a layer that applies a matrix and adds a vector.
+
+    Args:
+        out_dim: the size of the output's last axis.
+        W_init: draws the matrix; ``glorot_normal()`` by default.
+        b_init: draws the vector; ``normal()`` by default.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import stax
+        >>> init, apply = stax.serial(stax.Dense(4), stax.Relu, stax.Dense(2))
+        >>> shape, parameters = init(tinyjax.random.key(0), (-1, 3))
+        >>> shape, apply(parameters, jnp.ones((5, 3))).shape
+        ((-1, 2), (5, 2))
+    """
+    draw_W, draw_b = W_init or glorot_normal(), b_init or normal()
+
+    def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[Array, Array]]:
+        k1, k2 = random.split(rng)
+        parameters = draw_W(k1, (input_shape[-1], out_dim)), draw_b(k2, (out_dim,))
+        return (*input_shape[:-1], out_dim), parameters
+
+    def apply(params: tuple[Array, Array], inputs: Array, **kwargs: Any) -> Array:
+        W, b = params
+        return jnp.dot(inputs, W) + b
+
+    return init, apply
+
+
+def GeneralConv(
+    dimension_numbers: tuple[str, str, str],
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str = "VALID",
+    W_init: Initializer | None = None,
+    b_init: Initializer | None = None,
+) -> Layer:
+    """Make a convolution.
+
+    Args:
+        dimension_numbers: the axes of input, filter and output, such as
+            ``("NHWC", "HWIO", "NHWC")``.
+        out_chan: the number of channels of the output.
+        filter_shape: the spatial sizes of the filter.
+        strides: by default 1.
+        padding: ``"VALID"`` or ``"SAME"``.
+        W_init: draws the filter; Glorot's by default.
+        b_init: draws the offset of each channel; normal by default.
+    """
+    return _convolution(
+        dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init, False
+    )
+
+
+def GeneralConvTranspose(
+    dimension_numbers: tuple[str, str, str],
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str = "VALID",
+    W_init: Initializer | None = None,
+    b_init: Initializer | None = None,
+) -> Layer:
+    """Make a transposed convolution; see ``GeneralConv``."""
+    return _convolution(
+        dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init, True
+    )
+
+
+def _convolution(
+    numbers: tuple[str, str, str],
+    channels: int,
+    sizes: Sequence[int],
+    strides: Sequence[int] | None,
+    padding: str,
+    W_init: Initializer | None,
+    b_init: Initializer | None,
+    transposed: bool,
+) -> Layer:
+    lhs, rhs, out = numbers
+    steps = tuple(strides or (1,) * len(sizes))
+    draw_W = W_init or glorot_normal(rhs.index("I"), rhs.index("O"))
+    draw_b = b_init or normal(1e-6)
+
+    def run(x: Array, W: Array) -> Array:
+        if transposed:
+            return lax.conv_transpose(x, W, steps, padding, dimension_numbers=numbers)
+        return lax.conv_general_dilated(x, W, steps, padding, dimension_numbers=numbers)
+
+    def size(n: int, k: int, step: int) -> int:
+        if n < 0:
+            return n
+        if transposed:
+            return n * step if padding == "SAME" else n * step + max(k - step, 0)
+        return -(-n // step) if padding == "SAME" else -(-(n - k + 1) // step)
+
+    def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[Array, Array]]:
+        spatial = iter(sizes)
+        kernel = tuple(
+            channels if c == "O" else input_shape[lhs.index("C")] if c == "I" else next(spatial)
+            for c in rhs
+        )
+        places = [c for c in rhs if c not in "OI"]
+        found = {
+            c: size(input_shape[lhs.index(c)], k, step)
+            for c, k, step in zip(places, sizes, steps, strict=True)
+        }
+        found |= {"N": input_shape[lhs.index("N")], "C": channels}
+        k1, k2 = random.split(rng)
+        bias = tuple(channels if c == "C" else 1 for c in out)
+        return tuple(found[c] for c in out), (draw_W(k1, kernel), draw_b(k2, bias))
+
+    def apply(params: tuple[Array, Array], inputs: Array, **kwargs: Any) -> Array:
+        W, b = params
+        return run(inputs, W) + b
+
+    return init, apply
+
+
+Conv = partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
+Conv1DTranspose = partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+ConvTranspose = partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
+
+
+def BatchNorm(
+    axis: Sequence[int] = (0, 1, 2),
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    beta_init: Initializer = zeros,
+    gamma_init: Initializer = ones,
+) -> Layer:
+    """Make a layer that gives the examples of a batch mean 0 and variance 1, and then its own.
+
+    Args:
+        axis: the axes over which mean and variance are taken.
+        epsilon: is added to the variance.
+        center: whether it has a mean of its own.
+        scale: whether it has a scale of its own.
+        beta_init: draws the mean.
+        gamma_init: draws the scale.
+    """
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+
+    def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[Any, Any]]:
+        shape = tuple(n for i, n in enumerate(input_shape) if i not in axes)
+        k1, k2 = random.split(rng)
+        beta = beta_init(k1, shape) if center else ()
+        gamma = gamma_init(k2, shape) if scale else ()
+        return input_shape, (beta, gamma)
+
+    def apply(params: tuple[Any, Any], x: Array, **kwargs: Any) -> Array:
+        beta, gamma = params
+        wide = tuple(None if i in axes else slice(None) for i in range(x.ndim))
+        z = nn.standardize(x, axes, epsilon=epsilon)
+        if scale:
+            z = gamma[wide] * z
+        return z + beta[wide] if center else z
+
+    return init, apply
+
+
+def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
+    """Make a layer that applies a function to its input.
+
+    Args:
+        fun: the function.
+        fun_kwargs: arguments that it takes besides.
+    """
+
+    def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[()]]:
+        return input_shape, ()
+
+    def apply(params: tuple[()], inputs: Array, **kwargs: Any) -> Any:
+        return fun(inputs, **fun_kwargs)
+
+    return init, apply
+
+
+Tanh = elementwise(jnp.tanh)
+Relu = elementwise(nn.relu)
+Exp = elementwise(jnp.exp)
+LogSoftmax = elementwise(nn.log_softmax, axis=-1)
+Softmax = elementwise(nn.softmax, axis=-1)
+Softplus = elementwise(nn.softplus)
+Sigmoid = elementwise(nn.sigmoid)
+Elu = elementwise(nn.elu)
+LeakyRelu = elementwise(nn.leaky_relu)
+Selu = elementwise(nn.selu)
+Gelu = elementwise(nn.gelu)
+Identity: Final = elementwise(nn.identity)
+
+
+class _Pooling:
+    """Makes layers that reduce windows: by their greatest element, their sum, or their mean."""
+
+    def __init__(
+        self, combine: Callable[[Any, Any], Any], start: Callable[[DType], Any], mean: bool = False
+    ) -> None:
+        self.combine, self.start, self.mean = combine, start, mean
+
+    def __call__(
+        self,
+        window_shape: Sequence[int],
+        strides: Sequence[int] | None = None,
+        padding: str = "VALID",
+        spec: str = "NHWC",
+    ) -> Layer:
+        """Make a layer.
+
+        Args:
+            window_shape: the spatial sizes of a window.
+            strides: by default 1.
+            padding: ``"VALID"`` or ``"SAME"``.
+            spec: the axes of the input.
+        """
+        steps, sizes = list(strides or (1,) * len(window_shape)), list(window_shape)
+        for place in sorted(map(spec.index, "NC")):
+            sizes.insert(place, 1)
+            steps.insert(place, 1)
+        windows = tuple(sizes), tuple(steps), padding
+
+        def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[()]]:
+            same = padding == "SAME"
+            shape = tuple(
+                n if n < 0 else -(-n // s) if same else -(-(n - k + 1) // s)
+                for n, k, s in zip(input_shape, sizes, steps, strict=True)
+            )
+            return shape, ()
+
+        def apply(params: tuple[()], inputs: Array, **kwargs: Any) -> Array:
+            out: Array = lax.reduce_window(inputs, self.start(inputs.dtype), self.combine, *windows)
+            if not self.mean:
+                return out
+            count: Array = lax.reduce_window(jnp.ones_like(inputs), 0.0, lax.add, *windows)
+            return out / count
+
+        return init, apply
+
+
+MaxPool: Final = _Pooling(lax.max, lambda dtype: np.array(-math.inf, dtype))
+SumPool: Final = _Pooling(lax.add, lambda dtype: np.array(0, dtype))
+AvgPool: Final = _Pooling(lax.add, lambda dtype: np.array(0, dtype), mean=True)
+
+
+def _init_flatten(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[()]]:
+    return (input_shape[0], math.prod(input_shape[1:])), ()
+
+
+def _apply_flatten(params: tuple[()], inputs: Array, **kwargs: Any) -> Array:
+    return jnp.reshape(inputs, (inputs.shape[0], -1))
+
+
+Flatten: Final[Layer] = (_init_flatten, _apply_flatten)
+
+
+def FanOut(num: int) -> Layer:
+    """Make a layer that hands its input on so many times, to ``parallel`` layers."""
+
+    def init(rng: ArrayLike, input_shape: Shape) -> tuple[list[Shape], tuple[()]]:
+        return [input_shape] * num, ()
+
+    def apply(params: tuple[()], inputs: Array, **kwargs: Any) -> list[Array]:
+        return [inputs] * num
+
+    return init, apply
+
+
+def _init_sum(rng: ArrayLike, input_shape: Sequence[Shape]) -> tuple[Shape, tuple[()]]:
+    return input_shape[0], ()
+
+
+def _apply_sum(params: tuple[()], inputs: Sequence[Array], **kwargs: Any) -> Array:
+    total, *rest = inputs
+    for x in rest:
+        total = total + x
+    return total
+
+
+FanInSum: Final[Layer] = (_init_sum, _apply_sum)
+
+
+def FanInConcat(axis: int = -1) -> Layer:
+    """Make a layer that joins its inputs along an axis."""
+
+    def init(rng: ArrayLike, input_shape: Sequence[Shape]) -> tuple[Shape, tuple[()]]:
+        place = axis % len(input_shape[0])
+        shape = list(input_shape[0])
+        shape[place] = sum(each[place] for each in input_shape)
+        return tuple(shape), ()
+
+    def apply(params: tuple[()], inputs: Sequence[Array], **kwargs: Any) -> Array:
+        return jnp.concatenate(inputs, axis)
+
+    return init, apply
+
+
+def Dropout(rate: float, mode: str = "train") -> Layer:
+    """Make a layer that sets elements to zero at random, and scales the others up.
+
+    Args:
+        rate: the probability that an element is kept.
+        mode: ``"train"``; in any other it hands its input on.
+    """
+
+    def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[()]]:
+        return input_shape, ()
+
+    def apply(params: tuple[()], inputs: Array, **kwargs: Any) -> Array:
+        rng = kwargs.get("rng")
+        if rng is None:
+            raise ArgumentError(
+                "Dropout needs a key: call apply_fun(parameters, inputs, rng=key), also where it "
+                "is not trained."
+            )
+        if mode != "train":
+            return inputs
+        keep = random.bernoulli(rng, rate, inputs.shape)
+        return jnp.where(keep, inputs / rate, 0)
+
+    return init, apply
+
+
+def serial(*layers: Layer) -> Layer:
+    """Put layers one after the other.
+
+    Args:
+        layers: the layers.
+
+    Returns:
+        A layer whose parameters are the list of theirs.
+    """
+    inits = [init for init, _ in layers]
+    applies = [apply for _, apply in layers]
+
+    def init(rng: ArrayLike, input_shape: Any) -> tuple[Any, list[Any]]:
+        params = []
+        for init_fun in inits:
+            rng, own = random.split(rng)
+            input_shape, param = init_fun(own, input_shape)
+            params.append(param)
+        return input_shape, params
+
+    def apply(params: Sequence[Any], inputs: Any, **kwargs: Any) -> Any:
+        for fun, param, rng in zip(applies, params, _keys(kwargs, len(layers)), strict=True):
+            inputs = fun(param, inputs, rng=rng, **kwargs)
+        return inputs
+
+    return init, apply
+
+
+def _keys(kwargs: dict[str, Any], count: int) -> Sequence[Any]:
+    """Take a key for each layer out of the arguments."""
+    rng = kwargs.pop("rng", None)
+    return [None] * count if rng is None else list(random.split(rng, count))
+
+
+def parallel(*layers: Layer) -> Layer:
+    """Put layers beside each other: each takes one of the inputs and gives one of the outputs.
+
+    Args:
+        layers: the layers.
+    """
+    inits = [init for init, _ in layers]
+    applies = [apply for _, apply in layers]
+
+    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
+        keys = random.split(rng, len(layers))
+        made = [f(key, shape) for f, key, shape in zip(inits, keys, input_shape, strict=True)]
+        return [shape for shape, _ in made], tuple(params for _, params in made)
+
+    def apply(params: Sequence[Any], inputs: Sequence[Any], **kwargs: Any) -> list[Any]:
+        keys = _keys(kwargs, len(layers))
+        return [
+            f(param, x, rng=rng, **kwargs)
+            for f, param, x, rng in zip(applies, params, inputs, keys, strict=True)
+        ]
+
+    return init, apply
+
+
+def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
+    """Make a layer once the shape of its input is known.
+
+    Args:
+        make_layer: takes that shape, and returns the layer.
+    """
+
+    def init(rng: ArrayLike, input_shape: Any) -> tuple[Any, Any]:
+        return make_layer(input_shape)[0](rng, input_shape)
+
+    def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return make_layer(inputs.shape)[1](params, inputs, **kwargs)
+
+    return init, apply

@@ -1,0 +1,267 @@
+"""``checkify``, ``check`` and the errors that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes, tree
+from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.calling import FlatFunction, as_arrays
+from tinyjax.core.checking import checked
+from tinyjax.core.jaxpr import eval_jaxpr
+from tinyjax.core.lists import split_list
+from tinyjax.core.staging import stage
+from tinyjax.core.trace import bind
+from tinyjax.errors import ArgumentError, TinyjaxError
+from tinyjax.experimental.checkify.discharge import discharge
+from tinyjax.experimental.checkify.sites import (
+    Category,
+    CheckParams,
+    Site,
+    check_p,
+    failure,
+)
+from tinyjax.frames import user_location
+from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
+from tinyjax.primitives.elementwise import gt, ne
+from tinyjax.primitives.reduce import argmax
+from tinyjax.primitives.shape import full, full_like, reshape
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+user_checks: Final = frozenset({Category.USER})
+nan_checks: Final = frozenset({Category.NAN})
+index_checks: Final = frozenset({Category.INDEX})
+div_checks: Final = frozenset({Category.DIVISION})
+float_checks: Final = nan_checks | div_checks
+automatic_checks: Final = float_checks | index_checks
+all_checks: Final = automatic_checks | user_checks
+
+
+@attrs.frozen(eq=False)
+class Error:
+    """What failed first in a function, if anything did: a tree of arrays.
+
+    Attributes:
+        code: int32; 0, or the number of the site that failed. Under ``vmap`` one for each example.
+        values: the values of the sites' messages.
+        sites: the places that can fail.
+    """
+
+    code: Array
+    values: tuple[Array, ...]
+    sites: tuple[Site, ...]
+
+    def get(self) -> str | None:
+        """Return what failed, or None where nothing did.
+
+        Raises:
+            ConcretizationError: the error is only known as a traced value.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax.experimental import checkify
+            >>> inverse = checkify.checkify(lambda x: 1 / x, errors=checkify.div_checks)
+            >>> error, _ = inverse(tinyjax.numpy.float32(0))
+            >>> error.get()
+            'division by zero'
+        """
+        codes = self.code.concrete("the outcome of a check")
+        if not codes.ndim:
+            return self._text(()) if codes else None
+        lines = [
+            f"at mapped index {', '.join(map(str, place))}: {self._text(place)}"
+            for place in zip(*np.nonzero(codes), strict=True)
+        ]
+        return "\n".join(lines) or None
+
+    def throw(self) -> None:
+        """Raise what failed, if anything did.
+
+        Raises:
+            CheckFailedError: it did; the error names the user's line.
+        """
+        message = self.get()
+        if message is not None:
+            first = next(int(code) for code in self.code.concrete("an outcome").flat if code)
+            raise failure(message, self.sites[first - 1])
+
+    def _text(self, place: tuple[Any, ...]) -> str:
+        number = int(self.code.concrete("the outcome of a check")[place])
+        site = self.sites[number - 1]
+        start = sum(len(s.avals) for s in self.sites[: number - 1])
+        values = self.values[start : start + len(site.avals)]
+        return site.text([np.asarray(x)[place] for x in values])
+
+
+tree.register_pytree_node(
+    Error,
+    lambda error: ((error.code, error.values), error.sites),
+    lambda sites, children: Error(children[0], children[1], sites),
+)
+
+init_error: Final = Error(full((), 0, dtypes.int32), (), ())
+
+
+@checked
+def checkify(
+    f: Callable[P, R], errors: Set[Category] = user_checks
+) -> Callable[P, tuple[Error, R]]:
+    """Make a function return what fails in it, beside its result.
+
+    Args:
+        f: the function. It is traced, as by ``make_jaxpr``.
+        errors: what to look for: ``user_checks``, ``nan_checks``, ``index_checks``,
+            ``div_checks``, or a union of these: ``float_checks``, ``automatic_checks``,
+            ``all_checks``.
+
+    Returns:
+        A function of the same arguments that returns an ``Error`` and the result of ``f``. A
+        function with a derivative rule of its own in which something can fail is differentiated by
+        its operations.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import checkify
+        >>> f = checkify.checkify(lambda x, i: x[i], errors=checkify.index_checks)
+        >>> error, _ = f(jnp.arange(3), 5)
+        >>> print(error.get())
+        out-of-bounds indexing for array of shape (3,): index 5 is out of bounds for axis 0 with...
+    """
+    if not callable(f):
+        raise ArgumentError(f"checkify takes a function, but got {f!r}.")
+    if not errors <= all_checks:
+        raise ArgumentError(
+            f"checkify takes a set of errors, such as checkify.all_checks, but got {errors!r}."
+        )
+
+    @wraps(f)
+    def returning(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
+        leaves, in_tree = tree.flatten_arguments(args, kwargs)
+        arrays = as_arrays(leaves, f, in_tree)
+        flat = FlatFunction(f, in_tree)
+        staged = stage(flat, [x.aval for x in arrays], f)
+        found = discharge(staged.jaxpr, frozenset(errors))
+        outs = eval_jaxpr(found.jaxpr, [*staged.consts, *arrays])
+        results, (code,), values = split_list(outs, flat.out_tree.num_leaves, 1)
+        result: R = tree.unflatten(flat.out_tree, results)
+        return Error(code, tuple(values), found.sites), result
+
+    return returning
+
+
+def check(pred: ArrayLike, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+    """Say that something must hold, else there is an error.
+
+    Within ``checkify`` the error is returned. Without it the error is raised at once; a compiled
+    program cannot do that, and so ``jit`` of what makes checks needs ``checkify`` around or inside.
+
+    Args:
+        pred: a bool scalar, which must be true.
+        msg: a format string.
+        fmt_args: arrays, or trees of them, for the fields of ``msg``.
+        fmt_kwargs: likewise, by name.
+
+    Raises:
+        ArgumentError: ``pred`` is not a bool scalar, or an argument of the message is not an array.
+        CheckFailedError: it does not hold, and the function is not one made by ``checkify``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import checkify
+        >>> def root(x):
+        ...     checkify.check(x >= 0, "negative: {x}", x=x)
+        ...     return jnp.sqrt(x)
+        >>> error, value = checkify.checkify(root)(jnp.float32(4))
+        >>> error.get(), float(value)
+        (None, 2.0)
+    """
+    _check(pred, msg, fmt_args, fmt_kwargs, debug=False)
+
+
+def debug_check(pred: ArrayLike, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+    """Say that something must hold, where the function is one made by ``checkify``.
+
+    Elsewhere the check does nothing, so that it may stay in programs that are compiled.
+
+    Args:
+        pred: a bool scalar, which must be true.
+        msg: a format string.
+        fmt_args: arrays, or trees of them, for the fields of ``msg``.
+        fmt_kwargs: likewise, by name.
+
+    Raises:
+        ArgumentError: ``pred`` is not a bool scalar, or an argument of the message is not an array.
+    """
+    _check(pred, msg, fmt_args, fmt_kwargs, debug=True)
+
+
+def _check(
+    pred: ArrayLike, msg: str, args: tuple[Any, ...], kwargs: dict[str, Any], debug: bool
+) -> None:
+    holds = as_array(pred)
+    if holds.shape or holds.dtype != dtypes.bool_:
+        raise ArgumentError(
+            f"check takes a bool scalar, but got {holds.aval}. Reduce it with jnp.all(...), or "
+            "compare: x != 0."
+        )
+    try:
+        values = [as_array(x) for x in tree.leaves((args, kwargs))]
+    except TinyjaxError as error:
+        raise ArgumentError(
+            f"the arguments of a check's message are arrays: {error.message} Put other values into "
+            "the message itself."
+        ) from None
+    payload = tree.structure((args, kwargs))
+    avals = tuple(x.aval for x in values)
+    site = Site(Category.USER, msg, payload, avals, user_location())
+    bind(check_p, (holds, *values), CheckParams(site, debug))
+
+
+def check_error(error: Error) -> None:
+    """Raise an error, if it is one; within ``checkify`` make it an error of the function.
+
+    Args:
+        error: what a function made by ``checkify`` has returned.
+
+    Raises:
+        ArgumentError: this is no ``Error``.
+        CheckFailedError: something failed, and the function is not one made by ``checkify``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import checkify
+        >>> def f(x):
+        ...     error, y = checkify.checkify(lambda x: 1 / x, errors=checkify.div_checks)(x)
+        ...     checkify.check_error(error)
+        ...     return y
+        >>> checkify.checkify(f, errors=checkify.all_checks)(jnp.float32(0))[0].get()
+        'division by zero'
+    """
+    if not isinstance(error, Error):
+        raise ArgumentError(
+            f"check_error takes an Error of checkify, but got {type(error).__name__}."
+        )
+    code, values = error.code, error.values
+    if code.ndim:  # of mapped examples the first that failed
+        count = code.size
+        codes = reshape(code, (count,))
+        first = argmax(gt(codes, full_like(codes, 0)), 0, dtypes.int32)
+        code = dynamic_index_in_dim(codes, first, 0, keepdims=False)
+        values = tuple(
+            dynamic_index_in_dim(
+                reshape(x, (count, *x.shape[error.code.ndim :])), first, 0, keepdims=False
+            )
+            for x in values
+        )
+    start = 0
+    for number, site in enumerate(error.sites, start=1):
+        own = values[start : start + len(site.avals)]
+        start += len(site.avals)
+        bind(check_p, (ne(code, full_like(code, number)), *own), CheckParams(site))

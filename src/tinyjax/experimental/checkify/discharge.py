@@ -1,0 +1,285 @@
+"""Programs that return what fails in them: the transformation behind ``checkify``.
+
+A program is rewritten, equation by equation. The new one has the same parameters; after the results
+it returns a code, 0 or the number of the first site that failed, and the values of every site's
+message. Programs inside equations are rewritten in iteration: a call returns its code, the branches of
+a ``cond`` share their numbers, and a loop carries the code of the first iteration that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from tinyjax import dtypes
+from tinyjax.control_flow.common import contains
+from tinyjax.control_flow.declared import bind_scan, bind_while, scan_p, while_p
+from tinyjax.core.array import Array
+from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
+from tinyjax.core.lists import split_list
+from tinyjax.core.primitive import Primitive, RuleKey
+from tinyjax.core.programs import CALLED, CHOICE
+from tinyjax.core.staging import stage
+from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
+from tinyjax.custom_derivatives.calls import custom_call_p
+from tinyjax.experimental.checkify.sites import Category, Site, check_p
+from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.primitives.elementwise import add, and_, eq, gt, not_, select
+from tinyjax.primitives.shape import full, full_like
+from tinyjax.primitives.stop_gradient import stop_gradient
+
+#: What can fail in an equation: of the equation, its operands and its results, a site, whether it
+#: failed, and the values of its message.
+Finding = tuple[Site, Array, Sequence[Array]]
+ChecksRule = Callable[[JaxprEqn, Sequence[Array], Sequence[Array]], Sequence[Finding]]
+CHECKS: Final[dict[Category, RuleKey[ChecksRule]]] = {
+    category: RuleKey(f"{category.value} checks") for category in Category
+}
+
+
+@attrs.frozen(eq=False)
+class Discharged:
+    """A program that returns what fails in it, and the sites that its codes number from 1."""
+
+    jaxpr: Jaxpr
+    sites: tuple[Site, ...]
+
+
+@attrs.define(eq=False)
+class Outcome:
+    """The code of the first site that failed so far, and the values of the sites so far."""
+
+    code: Array = attrs.field(factory=lambda: full((), 0, dtypes.int32))
+    sites: list[Site] = attrs.field(factory=list)
+    values: list[Array] = attrs.field(factory=list)
+
+    def add(self, site: Site, failed: Array, values: Sequence[Array]) -> None:
+        """Note one more site."""
+        self.sites.append(site)
+        self.values.extend(map(stop_gradient, values))
+        number = full((), len(self.sites), dtypes.int32)
+        self.code = select(and_(failed, _none(self.code)), number, self.code)
+
+    def extend(self, sites: Sequence[Site], code: Array, values: Sequence[Array]) -> None:
+        """Note the sites of a program that was run."""
+        shifted = _shifted(code, len(self.sites))
+        self.sites.extend(sites)
+        self.values.extend(values)
+        self.code = select(_none(self.code), shifted, self.code)
+
+
+def _none(code: Array) -> Array:
+    return eq(code, full_like(code, 0))
+
+
+def _shifted(code: Array, by: int) -> Array:
+    """Number sites from another one on."""
+    return select(_none(code), code, add(code, full_like(code, by))) if by else code
+
+
+def discharge(jaxpr: Jaxpr, enabled: frozenset[Category]) -> Discharged:
+    """Rewrite a program so that it returns what fails in it.
+
+    Args:
+        jaxpr: the program.
+        enabled: what to look for.
+    """
+    return jaxpr.derive(("checkify", enabled), lambda: _discharge(jaxpr, enabled))
+
+
+def _discharge(jaxpr: Jaxpr, enabled: frozenset[Category]) -> Discharged:
+    sites: list[Site] = []
+
+    def run(*args: Array) -> list[Array]:
+        outcome = Outcome()
+        env: dict[Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
+
+        def read(x: Var | Lit) -> Array:
+            return x.value if isinstance(x, Lit) else env[x]
+
+        before = evaluated_source()
+        try:
+            for eqn in jaxpr.eqns:
+                if eqn.source is not None:
+                    set_evaluated_source(eqn.source)
+                outs = _run(eqn, [read(x) for x in eqn.inputs], enabled, outcome)
+                env.update(zip(eqn.out_binders, outs, strict=True))
+        finally:
+            set_evaluated_source(before)
+        sites.extend(outcome.sites)
+        return [*map(read, jaxpr.outs), outcome.code, *outcome.values]
+
+    staged = stage(run, jaxpr.in_avals)
+    assert not staged.consts, "nothing but the program's own values takes part"
+    return Discharged(staged.jaxpr, tuple(sites))
+
+
+def _run(
+    eqn: JaxprEqn, args: Sequence[Array], enabled: frozenset[Category], outcome: Outcome
+) -> Sequence[Array]:
+    """Run one equation, and note what fails in it."""
+    primitive, params = eqn.primitive, eqn.params
+    if primitive is check_p:
+        if params.site.category in enabled:
+            outcome.add(params.site, not_(args[0]), args[1:])
+        return ()
+    if subjaxprs(params):
+        inner = [discharge(program, enabled) for program in subjaxprs(params)]
+        has_checks = any(contains(program, check_p) for program in subjaxprs(params))
+        if has_checks or any(program.sites for program in inner):
+            held = _holder(primitive)
+            if held is not None:
+                return held(eqn, args, inner, outcome)
+    outs = bind(primitive, args, params)
+    for category in enabled:
+        if CHECKS[category] in primitive.rules.extensions:
+            for finding in primitive.rule(CHECKS[category])(eqn, args, outs):
+                outcome.add(*finding)
+    return outs
+
+
+Holder = Callable[[JaxprEqn, Sequence[Array], Sequence[Discharged], Outcome], Sequence[Array]]
+
+
+def _holder(primitive: Primitive[Any]) -> Holder | None:
+    """How an equation is run that holds programs; None where they are not looked into."""
+    if primitive is scan_p:
+        return _run_scan
+    if primitive is while_p:
+        return _run_while
+    if CALLED in primitive.rules.extensions:
+        return _run_call
+    if CHOICE in primitive.rules.extensions:
+        return _run_choice
+    return _run_inline if primitive is custom_call_p else None
+
+
+def _run_call(
+    eqn: JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+) -> Sequence[Array]:
+    (program,) = inner
+    rebuild = eqn.primitive.rule(CALLED)
+    outs = bind(eqn.primitive, args, rebuild(eqn.params, program.jaxpr))
+    return _take(outs, len(eqn.out_binders), program.sites, outcome)
+
+
+def _run_inline(
+    eqn: JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+) -> Sequence[Array]:
+    # what fails depends on the function's operations, so these are differentiated, not its rule
+    (program,) = inner
+    outs = eval_jaxpr(program.jaxpr, args)
+    return _take(outs, len(eqn.out_binders), program.sites, outcome)
+
+
+def _take(
+    outs: Sequence[Array], count: int, sites: Sequence[Site], outcome: Outcome
+) -> Sequence[Array]:
+    """Note what a program returned besides its results, and return these."""
+    results, (code,), values = split_list(outs, count, 1)
+    outcome.extend(sites, code, values)
+    return results
+
+
+def _run_choice(
+    eqn: JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+) -> Sequence[Array]:
+    sites = [site for program in inner for site in program.sites]
+    count, start = len(eqn.out_binders), 0
+    branches: list[Jaxpr] = []
+    for program in inner:
+        first, before = start, sites[:start]
+        after = sites[start + len(program.sites) :]
+        start += len(program.sites)
+
+        def run(
+            *operands: Array,
+            program: Discharged = program,
+            first: int = first,
+            before: Sequence[Site] = before,
+            after: Sequence[Site] = after,
+        ) -> list[Array]:
+            outs = eval_jaxpr(program.jaxpr, operands)
+            results, (code,), values = split_list(outs, count, 1)
+            return [*results, _shifted(code, first), *_zeros(before), *values, *_zeros(after)]
+
+        branches.append(stage(run, program.jaxpr.in_avals).jaxpr)
+    params = eqn.primitive.rule(CHOICE)(tuple(branches))
+    return _take(bind(eqn.primitive, args, params), count, sites, outcome)
+
+
+def _zeros(sites: Sequence[Site]) -> list[Array]:
+    return [full(aval.shape, 0, aval.dtype) for site in sites for aval in site.avals]
+
+
+def _first(state: Sequence[Array], later: Sequence[Array]) -> list[Array]:
+    """Keep the code and the values of what failed first."""
+    keep = gt(state[0], full_like(state[0], 0))
+    return [
+        select(broadcast_in_dim(keep, x.shape, ()), x, y) for x, y in zip(state, later, strict=True)
+    ]
+
+
+def _start(sites: Sequence[Site]) -> list[Array]:
+    return [full((), 0, dtypes.int32), *_zeros(sites)]
+
+
+def _run_scan(
+    eqn: JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+) -> Sequence[Array]:
+    (program,), params = inner, eqn.params
+    start = _start(program.sites)
+    consts, carry, xs = split_list(args, params.num_consts, params.num_carry)
+    slices = program.jaxpr.in_avals[len(consts) + len(carry) :]
+
+    def iteration(*operands: Array) -> list[Array]:
+        fixed, before, state, x = split_list(operands, len(consts), len(carry), len(start))
+        outs = eval_jaxpr(program.jaxpr, [*fixed, *before, *x])
+        after, ys, later = split_list(outs, len(carry), len(params.jaxpr.outs) - len(carry))
+        return [*after, *_first(state, later), *ys]
+
+    avals = [*program.jaxpr.in_avals[: len(consts) + len(carry)], *(x.aval for x in start), *slices]
+    body = stage(iteration, avals).jaxpr
+    outs = bind_scan(body, consts, [*carry, *start], xs, params)
+    last, state, ys = split_list(outs, len(carry), len(start))
+    outcome.extend(program.sites, state[0], state[1:])
+    return [*last, *ys]
+
+
+def _run_while(
+    eqn: JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+) -> Sequence[Array]:
+    (condition, body), params = inner, eqn.params
+    fixed, other, first = split_list(args, params.num_condition, params.num_body)
+    # the condition is looked at before the loop, and after each iteration
+    _, *at_first = eval_jaxpr(condition.jaxpr, [*fixed, *first])
+    sites = [*condition.sites, *body.sites]
+    state = [*at_first, *_zeros(body.sites)]
+    n, m, k = len(fixed), len(other), len(first)
+
+    def iteration(*operands: Array) -> list[Array]:
+        fixed_, other_, before, failed = split_list(operands, n, m, k)
+        after, (code,), values = split_list(eval_jaxpr(body.jaxpr, [*other_, *before]), k, 1)
+        shifted = _shifted(code, len(condition.sites))
+        failed = _first(failed, [shifted, *_zeros(condition.sites), *values])
+        _, *later = eval_jaxpr(condition.jaxpr, [*fixed_, *after])
+        return [*after, *_first(failed, [*later, *_zeros(body.sites)])]
+
+    def goes_on(*operands: Array) -> list[Array]:
+        return eval_jaxpr(condition.jaxpr, operands[: n + k])[:1]
+
+    carried = [*params.body.in_avals[m:], *(x.aval for x in state)]
+    others = [x.aval for x in (*fixed, *other)]
+    outs = bind_while(
+        stage(goes_on, [*others[:n], *carried]).jaxpr,
+        fixed,
+        stage(iteration, [*others, *carried]).jaxpr,
+        [*fixed, *other],
+        [*first, *state],
+        params.checkpoints,
+    )
+    last, (code,), values = split_list(outs, k, 1)
+    outcome.extend(sites, code, values)
+    return last

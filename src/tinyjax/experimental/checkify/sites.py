@@ -1,0 +1,138 @@
+"""What can fail in a program, and the primitive that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+import attrs
+
+from tinyjax import dtypes, tree
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import (
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    JvpResult,
+    MappedAxis,
+    Params,
+    Primitive,
+    Tangents,
+)
+from tinyjax.core.trace import bind
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import ArgumentError, CheckFailedError
+from tinyjax.frames import Location
+from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
+from tinyjax.primitives.elementwise import not_, or_
+from tinyjax.primitives.reduce import argmax, reduce_and
+from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
+from tinyjax.tree import PyTreeDef
+
+
+class Category(Enum):
+    """A kind of error that ``checkify`` can look for."""
+
+    USER = "user"
+    NAN = "nan"
+    INDEX = "index"
+    DIVISION = "division"
+
+
+@attrs.frozen
+class Site:
+    """A place in a program that can fail.
+
+    Attributes:
+        category: how.
+        message: a format string, with a field for each value.
+        payload: the structure of the values: ``(args, kwargs)`` of the format.
+        avals: their types.
+        location: the user's line.
+    """
+
+    category: Category
+    message: str
+    payload: PyTreeDef
+    avals: tuple[ShapedArray, ...]
+    location: Location | None
+
+    def text(self, values: Sequence[HostArray]) -> str:
+        """Fill in the message."""
+        args, kwargs = tree.unflatten(self.payload, values)
+        end = " (`check` failed)" if self.category is Category.USER else ""
+        return self.message.format(*args, **kwargs) + end
+
+
+@attrs.frozen(repr=False)
+class CheckParams(Params):
+    """A site; ``debug`` says that it counts only where a program is checked by ``checkify``."""
+
+    site: Site
+    debug: bool = False
+
+
+check_p: Primitive[CheckParams] = Primitive("check", CheckParams, effectful=True)
+
+
+@check_p.def_impl
+def _check_impl(operands: Hosts, params: CheckParams) -> Hosts:
+    holds, *values = operands
+    if not holds and not params.debug:
+        raise failure(params.site.text(values), params.site)
+    return ()
+
+
+def failure(message: str, site: Site) -> CheckFailedError:
+    """Make the error of a check that failed."""
+    error = CheckFailedError(message)
+    error.location = site.location
+    return error
+
+
+@check_p.def_abstract_eval
+def _check_type(avals: Avals, params: CheckParams) -> Avals:
+    return ()
+
+
+@check_p.def_lowering
+def _check_lowering(b: Lowering, operands: Values, params: CheckParams) -> Values:
+    if params.debug:
+        return ()
+    error = ArgumentError(
+        f"the check {params.site.message!r} is compiled, but nobody looks at its outcome. Make "
+        "checkify.checkify of the function, inside or outside of jit; or use tinyjax.error_if, "
+        "which raises from compiled programs."
+    )
+    error.location = params.site.location
+    raise error
+
+
+@check_p.def_jvp
+def _check_jvp(primals: Arrays, tangents: Tangents, params: CheckParams) -> JvpResult:
+    return bind(check_p, primals, params), ()
+
+
+@check_p.def_batch
+def _check_batch(
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CheckParams
+) -> BatchResult:
+    moved = [
+        x if axis is None else move_batch_axis(x, axis, 0, mapped.size)
+        for x, axis in zip(values, axes, strict=True)
+    ]
+    holds = move_batch_axis(values[0], axes[0], 0, mapped.size)
+    if mapped.taking_part is not None:  # in a branch that some examples do not take
+        mask = mapped.taking_part.mask
+        holds = or_(holds, not_(broadcast_in_dim(mask, holds.shape, (0,))))
+    first = argmax(not_(holds), 0, dtypes.int32)
+    of_first = [
+        x if axis is None else dynamic_index_in_dim(x, first, 0, keepdims=False)
+        for x, axis in zip(moved[1:], axes[1:], strict=True)
+    ]
+    return bind(check_p, (reduce_and(holds, (0,)), *of_first), params), ()

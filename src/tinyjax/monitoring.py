@@ -1,0 +1,138 @@
+"""Events that programs and tinyjax report, and functions that hear of them: JAX's ``monitoring``.
+
+tinyjax reports how long it traces and compiles, in seconds, as
+``"/jax/core/compile/jaxpr_trace_duration"`` and ``"/jax/core/compile/backend_compile_duration"``.
+What it has compiled so far ``tinyjax.cache.info`` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tinyjax.core.events import durations
+from tinyjax.errors import ArgumentError
+
+__all__ = [
+    "clear_event_listeners",
+    "record_event",
+    "record_event_duration_secs",
+    "record_event_time_span",
+    "record_scalar",
+    "register_event_duration_secs_listener",
+    "register_event_listener",
+    "register_event_time_span_listener",
+    "register_scalar_listener",
+    "unregister_event_duration_listener",
+    "unregister_event_listener",
+    "unregister_event_time_span_listener",
+    "unregister_scalar_listener",
+]
+
+_Listener = Callable[..., Any]
+_events: Final[list[_Listener]] = []
+_spans: Final[list[_Listener]] = []
+_scalars: Final[list[_Listener]] = []
+
+
+def record_event(event: str, **kwargs: str | int) -> None:
+    """Report that something happened.
+
+    Example:
+        >>> from tinyjax import monitoring
+        >>> heard = []
+        >>> monitoring.register_event_listener(lambda event, **also: heard.append((event, also)))
+        >>> monitoring.record_event("/my/event", step=3)
+        >>> heard
+        [('/my/event', {'step': 3})]
+        >>> monitoring.clear_event_listeners()
+    """
+    for listener in tuple(_events):
+        listener(event, **kwargs)
+
+
+def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
+    """Report how long something took, in seconds."""
+    for listener in tuple(durations):
+        listener(event, duration, **kwargs)
+
+
+def record_event_time_span(
+    event: str, start_time: float, end_time: float, **kwargs: str | int
+) -> None:
+    """Report when something began and ended."""
+    for listener in tuple(_spans):
+        listener(event, start_time, end_time, **kwargs)
+
+
+def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
+    """Report a number."""
+    for listener in tuple(_scalars):
+        listener(event, value, **kwargs)
+
+
+def register_event_listener(callback: _Listener) -> None:
+    """Call a function of every ``record_event``, with the same arguments."""
+    _events.append(callback)
+
+
+def register_event_duration_secs_listener(callback: _Listener) -> None:
+    """Call a function of every ``record_event_duration_secs``, with the same arguments.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import monitoring
+        >>> seen = set()
+        >>> monitoring.register_event_duration_secs_listener(lambda event, s, **_: seen.add(event))
+        >>> _ = tinyjax.jit(lambda x: x * 3.25 + 1.75)(2.0)
+        >>> monitoring.clear_event_listeners()
+        >>> sorted(name.rpartition("/")[2] for name in seen)
+        ['backend_compile_duration', 'jaxpr_trace_duration']
+    """
+    durations.append(callback)
+
+
+def register_event_time_span_listener(callback: _Listener) -> None:
+    """Call a function of every ``record_event_time_span``, with the same arguments."""
+    _spans.append(callback)
+
+
+def register_scalar_listener(callback: _Listener) -> None:
+    """Call a function of every ``record_scalar``, with the same arguments."""
+    _scalars.append(callback)
+
+
+def clear_event_listeners() -> None:
+    """Forget all functions that hear of events."""
+    for listeners in (_events, durations, _spans, _scalars):
+        listeners.clear()
+
+
+def _unregister(listeners: list[_Listener], callback: _Listener) -> None:
+    if callback not in listeners:
+        raise ArgumentError(f"{callback!r} hears of no events: register it first.")
+    listeners.remove(callback)
+
+
+def unregister_event_listener(callback: _Listener) -> None:
+    """Forget a function that hears of events.
+
+    Raises:
+        ArgumentError: it was not registered.
+    """
+    _unregister(_events, callback)
+
+
+def unregister_event_duration_listener(callback: _Listener) -> None:
+    """Forget a function that hears of durations; see ``unregister_event_listener``."""
+    _unregister(durations, callback)
+
+
+def unregister_event_time_span_listener(callback: _Listener) -> None:
+    """Forget a function that hears of time spans; see ``unregister_event_listener``."""
+    _unregister(_spans, callback)
+
+
+def unregister_scalar_listener(callback: _Listener) -> None:
+    """Forget a function that hears of numbers; see ``unregister_event_listener``."""
+    _unregister(_scalars, callback)

@@ -1,0 +1,71 @@
+"""Random numbers from explicit keys.
+
+A key is an array of a dtype of its own, made by ``key(seed)``; ``PRNGKey(seed)`` makes a raw one, a
+uint32 array of shape (2,), and all functions take both. There is no hidden state: one key always
+gives the same numbers, so every draw needs a key of its own, made with ``split`` or ``fold_in``.
+
+The bits are JAX's, bit for bit, in both of its streams (setting ``threefry_partitionable``), and so
+are all numbers that need exact arithmetic only: ``bits``, ``uniform`` between 0 and 1, ``randint``,
+``permutation``, ``bernoulli``, ``rademacher``. The others go through rounded arithmetic. Compiled
+alone they are what JAX compiles, to the last bit; within a larger program XLA may fuse and round
+them otherwise, as it may JAX's. Eagerly NumPy has a logarithm of its own, and rounds a product
+before adding to it: a few units in the last place.
+"""
+
+from tinyjax.random.choices import categorical, choice, permutation
+from tinyjax.random.continuous import (
+    cauchy,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    lognormal,
+    normal,
+    pareto,
+    rayleigh,
+    truncated_normal,
+    weibull_min,
+)
+from tinyjax.random.keys import (
+    PRNGKey,
+    clone,
+    fold_in,
+    key,
+    key_data,
+    key_dtype,
+    key_impl,
+    split,
+    wrap_key_data,
+)
+from tinyjax.random.uniform import bernoulli, bits, rademacher, randint, uniform
+
+__all__ = [
+    "PRNGKey",
+    "bernoulli",
+    "bits",
+    "categorical",
+    "cauchy",
+    "choice",
+    "clone",
+    "exponential",
+    "fold_in",
+    "gumbel",
+    "key",
+    "key_data",
+    "key_dtype",
+    "key_impl",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "normal",
+    "pareto",
+    "permutation",
+    "rademacher",
+    "randint",
+    "rayleigh",
+    "split",
+    "truncated_normal",
+    "uniform",
+    "weibull_min",
+    "wrap_key_data",
+]

@@ -1,0 +1,223 @@
+"""Random order, and choices among elements."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
+from tinyjax.core.integers import integer
+from tinyjax.dtypes import default_int
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy.promotion import promote_inexact
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.reduce import argmax
+from tinyjax.primitives.shape import full, iota, moveaxis, reshape, transpose
+from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.primitives.sort import sort, top_k
+from tinyjax.random.arguments import (
+    GumbelMode,
+    Shape,
+    check_broadcast,
+    float_dtype,
+    one_key,
+    sizes_of,
+)
+from tinyjax.random.continuous import gumbel
+from tinyjax.random.generators import Key
+from tinyjax.random.uniform import randint, uniform
+
+_WORD: Final = 0xFFFFFFFF
+
+
+def permutation(
+    key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False
+) -> Array:
+    """Return an array with its elements in random order, or a random order of ``range(x)``.
+
+    Args:
+        key: a key.
+        x: an array of at least one axis, or an integer.
+        axis: along which ``x`` is shuffled.
+        independent: whether each line along the axis is shuffled in its own way, rather than all
+            in the same.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``x`` is a scalar that is not an integer.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.permutation(tinyjax.random.key(0), 6)
+        Array([0, 1, 5, 4, 3, 2], dtype=int32)
+    """
+    own = one_key("permutation", key)
+    array = as_array(x)
+    axis = canonical_axis(axis, array.ndim or 1)
+    if not array.shape:
+        if not dtypes.is_integer(array.dtype):
+            raise ArgumentError(
+                f"permutation takes an array or an integer, but got a scalar of type {array.aval}."
+            )
+        return _shuffle(own, iota((max(int(array), 0),), default_int(), 0), 0)
+    if independent or array.ndim == 1:
+        return _shuffle(own, array, axis)
+    order = _shuffle(own, iota((array.shape[axis],), default_int(), 0), 0)
+    return jnp.take(array, order, axis)
+
+
+def _shuffle(own: Key, x: Array, axis: int) -> Array:
+    # Sorting by random keys of 32 bits; keys collide, so it is repeated until, with probability
+    # 1 - 1/n, no two elements had equal keys every time.
+    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(_WORD))
+    for _ in range(rounds):
+        own, child = own.children()
+        _, x = sort((child.bits(dtypes.uint32, x.shape), x), axis)
+    return x
+
+
+def choice(
+    key: ArrayLike,
+    a: int | ArrayLike,
+    shape: Shape = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    mode: GumbelMode | None = None,
+) -> Array:
+    """Draw elements of an array, or of ``range(a)``.
+
+    Args:
+        key: a key.
+        a: an array of at least one axis, or an integer.
+        shape: how many elements are drawn, in what shape.
+        replace: whether an element can be drawn again.
+        p: the elements' probabilities, of shape (n,), which sum to 1; equal if None.
+        axis: of ``a``, along which is drawn.
+        mode: of the Gumbel numbers by which is drawn with ``p`` and without replacement.
+
+    Returns:
+        ``a.shape`` with ``shape`` in place of the axis.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or there are fewer elements than are to be drawn.
+        ShapeError: ``p`` has not the shape (n,).
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.choice(tinyjax.random.key(0), 10, (3,), replace=False)
+        Array([0, 1, 8], dtype=int32)
+    """
+    one_key("choice", key)
+    array, sizes = as_array(a), sizes_of("choice", shape)
+    drawn = math.prod(sizes)
+    if array.shape:
+        axis = canonical_axis(axis, array.ndim)
+        size = array.shape[axis]
+    else:
+        size = integer(array, "what choice draws from")
+    before, after = array.shape[:axis], array.shape[axis + 1 :]
+    result_shape = (*before, *sizes, *after) if array.shape else sizes
+    if drawn == 0:
+        return full(result_shape, 0, array.dtype)
+    if size <= 0:
+        raise ArgumentError(f"choice draws from at least one element, but a has {max(size, 0)}.")
+    if not replace and drawn > size:
+        raise ArgumentError(f"choice cannot draw {drawn} elements from {size} unless replace=True.")
+    if p is None and not replace:
+        shuffled = permutation(key, array if array.shape else size, axis)
+        return reshape(slice_in_dim(shuffled, 0, drawn, axis=axis), result_shape)
+    chosen = _choose(key, size, sizes, replace, p, mode)
+    if array.shape:
+        return reshape(jnp.take(array, chosen, axis), result_shape)
+    return reshape(chosen, result_shape)
+
+
+def _choose(
+    key: ArrayLike,
+    size: int,
+    shape: tuple[int, ...],
+    replace: bool,
+    p: ArrayLike | None,
+    mode: GumbelMode | None,
+) -> Array:
+    """Draw indices."""
+    if p is None:
+        return randint(key, shape, 0, size)
+    (weights,) = promote_inexact(as_array(p))
+    if weights.shape != (size,):
+        raise ShapeError(
+            f"choice among {size} elements takes p of shape ({size},), but got {weights.aval}."
+        )
+    if replace:
+        cumulative = jnp.cumsum(weights)
+        drawn = uniform(key, shape, cumulative.dtype)
+        level = jnp.multiply(cumulative[-1], jnp.subtract(1, drawn))
+        return jnp.searchsorted(cumulative, level).astype(default_int())
+    # The greatest of log p plus Gumbel noise are a draw without replacement: T. Vieira, "Gumbel-max
+    # trick and weighted reservoir sampling" (2014).
+    noise = gumbel(key, (size,), weights.dtype, mode)
+    _, chosen = top_k(ew.add(noise, ew.log(weights)), math.prod(shape))
+    return ew.convert_element_type(chosen, default_int())
+
+
+def categorical(
+    key: ArrayLike,
+    logits: ArrayLike,
+    axis: int = -1,
+    shape: Shape | None = None,
+    replace: bool = True,
+    mode: GumbelMode | None = None,
+) -> Array:
+    """Draw categories with probabilities ``softmax(logits)``.
+
+    Args:
+        key: a key.
+        logits: unnormalised log probabilities; floats.
+        axis: along which the categories lie.
+        shape: the shape of the result: the shape of ``logits`` without the axis, with axes for
+            further draws in front; no further draws if None.
+        replace: whether the further draws can give the same category again.
+        mode: of the Gumbel numbers by which is drawn.
+
+    Returns:
+        Indices along the axis, of the default int.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or there are fewer categories than are to be drawn.
+        ShapeError: ``shape`` does not end in that of the logits without the axis.
+        AxisError: there is no such axis.
+        DtypeError: the logits are not floats.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> logits = jnp.log(jnp.array([0.2, 0.8]))
+        >>> tinyjax.random.categorical(tinyjax.random.key(0), logits, shape=(5,))
+        Array([1, 1, 1, 1, 0], dtype=int32)
+    """
+    one_key("categorical", key)
+    scores = as_array(logits)
+    dtype = float_dtype("categorical", scores.dtype)
+    axis = canonical_axis(axis, scores.ndim)
+    batch = scores.shape[:axis] + scores.shape[axis + 1 :]
+    sizes = batch if shape is None else sizes_of("categorical", shape)
+    check_broadcast("categorical", sizes, batch)
+    prefix = sizes[: len(sizes) - len(batch)]
+    if replace:
+        rest = list(sizes[len(prefix) :])
+        rest.insert(axis, scores.shape[axis])
+        noisy = jnp.add(gumbel(key, (*prefix, *rest), dtype, mode), scores)
+        return argmax(noisy, len(prefix) + axis, default_int())
+    count = math.prod(prefix)
+    if count > scores.shape[axis]:
+        raise ArgumentError(
+            f"categorical cannot draw {count} of {scores.shape[axis]} categories unless "
+            "replace=True."
+        )
+    noisy = jnp.add(gumbel(key, scores.shape, dtype, mode), scores)
+    _, chosen = top_k(moveaxis(noisy, axis, scores.ndim - 1), count)
+    drawn = transpose(chosen, (chosen.ndim - 1, *range(chosen.ndim - 1)))
+    return ew.convert_element_type(reshape(drawn, sizes), default_int())

@@ -1,0 +1,351 @@
+"""Continuous distributions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.dtypes import DType, DTypeLike, default_float
+from tinyjax.errors import ArgumentError
+from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.shape import full, full_like, squeeze
+from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.primitives.special import erf, erf_inv
+from tinyjax.random.arguments import (
+    GumbelMode,
+    Shape,
+    check_broadcast,
+    converted,
+    float_dtype,
+    one_key,
+    parameters_of,
+    sizes_of,
+)
+from tinyjax.random.generators import Key
+from tinyjax.random.uniform import uniform, uniform_of
+
+
+def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+    """Draw from the standard normal distribution, by the inverse of its distribution function.
+
+    Args:
+        key: a key.
+        shape: the shape of the result.
+        dtype: a float or complex type; the default float if None. Real and imaginary part of a
+            complex number have variance 1/2 each.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        DtypeError: ``dtype`` is neither a float nor a complex type.
+
+    Example:
+        >>> import tinyjax
+        >>> x = tinyjax.random.normal(tinyjax.random.key(0), (10_000,))
+        >>> abs(float(x.mean())) < 0.03, abs(float(x.std()) - 1) < 0.03
+        (True, True)
+    """
+    own, sizes = one_key("normal", key), sizes_of("normal", shape)
+    found = default_float() if dtype is None else dtypes.check(dtype)
+    if not dtypes.is_complex(found):
+        return _normal(own, sizes, float_dtype("normal", found))
+    part = dtypes.real_part(found)
+    real, imag = (_normal(child, sizes, part) for child in own.children())
+    return ew.div(ew.complex_(real, imag), full(sizes, math.sqrt(2), found))
+
+
+def _normal(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
+    # above -1, so that no number is infinite
+    low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
+    drawn = uniform_of("normal", own, shape, dtype, low, 1.0)
+    return ew.mul(full(shape, math.sqrt(2), dtype), erf_inv(drawn))
+
+
+def truncated_normal(
+    key: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+) -> Array:
+    """Draw from the standard normal distribution, conditioned on lying in (lower, upper).
+
+    Args:
+        key: a key.
+        lower: broadcasts to ``shape``; differentiable, as is ``upper``.
+        upper: broadcasts to ``shape``.
+        shape: the shape of the result; what the bounds broadcast to if None.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: the bounds do not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> x = tinyjax.random.truncated_normal(tinyjax.random.key(0), -1.0, 2.0, (1000,))
+        >>> bool((x > -1).all()), bool((x < 2).all())
+        (True, True)
+    """
+    own = one_key("truncated_normal", key)
+    found = float_dtype("truncated_normal", dtype)
+    low, high = converted(lower, found), converted(upper, found)
+    if shape is None:
+        sizes = broadcast_shapes(low.shape, high.shape)
+    else:
+        sizes = sizes_of("truncated_normal", shape)
+        check_broadcast("truncated_normal", sizes, low.shape, high.shape)
+    a, b = (erf(ew.div(x, full_like(x, math.sqrt(2)))) for x in (low, high))
+    drawn = uniform_of("truncated_normal", own, sizes, found, a, b)
+    out = ew.mul(full(sizes, math.sqrt(2), found), erf_inv(drawn))
+    # rounding may have led out of the interval, or onto its ends
+    inside = (ew.nextafter(x, full_like(x, end)) for x, end in ((low, math.inf), (high, -math.inf)))
+    least, most = (broadcast_to_shape(x, sizes) for x in inside)
+    return ew.clamp(least, out, most)
+
+
+def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+    """Draw from the exponential distribution of density ``exp(-x)`` for ``x >= 0``.
+
+    Args:
+        key: a key.
+        shape: the shape of the result.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> bool((tinyjax.random.exponential(tinyjax.random.key(0), (100,)) >= 0).all())
+        True
+    """
+    # the logarithm is taken of numbers in (0, 1]
+    drawn = uniform(key, shape, float_dtype("exponential", dtype))
+    return ew.neg(ew.log1p(ew.neg(drawn)))
+
+
+def gumbel(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+    mode: GumbelMode | None = None,
+) -> Array:
+    """Draw from the Gumbel distribution of density ``exp(-(x + exp(-x)))``.
+
+    Args:
+        key: a key.
+        shape: the shape of the result.
+        dtype: a float type; the default float if None.
+        mode: ``"low"``, which None means, or ``"high"``, which draws twice as many bits: float32
+            then reaches about 32 instead of 16.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, ``shape`` is no shape, or there is no such mode.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.gumbel(tinyjax.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    own, sizes = one_key("gumbel", key), sizes_of("gumbel", shape)
+    found = float_dtype("gumbel", dtype)
+    info = jnp.finfo(found)
+    tiny = float(info.smallest_normal)
+    match mode:
+        case None | "low":
+            drawn = uniform_of("gumbel", own, sizes, found, tiny, 1.0)
+            return ew.neg(ew.log(ew.neg(ew.log(drawn))))
+        case "high":
+            drawn = uniform_of("gumbel", own, (2, *sizes), found)
+            coarse, fine = (squeeze(slice_in_dim(drawn, i, i + 1), (0,)) for i in range(2))
+            fine = ew.mul(full(sizes, 2.0**-info.nmant, found), fine)
+            sum_ = ew.add(ew.add(coarse, fine), full(sizes, tiny, found))
+            large = ew.ge(coarse, full(sizes, 0.5, found))
+            x = ew.select(large, coarse, sum_)
+            return ew.neg(ew.log(ew.neg(ew.log1p(ew.neg(x)))))
+        case _:
+            raise ArgumentError(f"gumbel has the modes 'low' and 'high', but mode is {mode!r}.")
+
+
+def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+    """Draw from the Laplace distribution of density ``exp(-|x|) / 2``.
+
+    Args:
+        key: a key.
+        shape: the shape of the result.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.laplace(tinyjax.random.key(0), (3,)).dtype
+        dtype('float32')
+    """
+    found = float_dtype("laplace", dtype)
+    low = -1.0 + float(jnp.finfo(found).epsneg)
+    drawn = uniform(key, shape, found, low, 1.0)
+    return ew.mul(ew.sign(drawn), ew.log1p(ew.neg(ew.abs_(drawn))))
+
+
+def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+    """Draw from the logistic distribution, whose distribution function is ``1 / (1 + exp(-x))``.
+
+    Args:
+        key: a key.
+        shape: the shape of the result.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.logistic(tinyjax.random.key(0), (3,)).shape
+        (3,)
+    """
+    found = float_dtype("logistic", dtype)
+    tiny = float(jnp.finfo(found).smallest_normal)
+    drawn = uniform(key, shape, found, tiny, 1.0)
+    return ew.sub(ew.log(drawn), ew.log1p(ew.neg(drawn)))
+
+
+def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+    """Draw from the Cauchy distribution of density ``1 / (pi (1 + x^2))``.
+
+    Args:
+        key: a key.
+        shape: the shape of the result.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.cauchy(tinyjax.random.key(0), (3,)).shape
+        (3,)
+    """
+    found = float_dtype("cauchy", dtype)
+    drawn = uniform(key, shape, found, float(jnp.finfo(found).eps), 1.0)
+    centred = ew.sub(drawn, full_like(drawn, 0.5))
+    return ew.tan(ew.mul(full_like(drawn, math.pi), centred))
+
+
+def lognormal(
+    key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None, dtype: DTypeLike = None
+) -> Array:
+    """Draw ``exp(sigma x)`` for standard normal ``x``.
+
+    Args:
+        key: a key.
+        sigma: broadcasts to ``shape``; differentiable.
+        shape: the shape of the result; that of ``sigma`` if None.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: ``sigma`` does not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> bool((tinyjax.random.lognormal(tinyjax.random.key(0), 0.5, (9,)) > 0).all())
+        True
+    """
+    (width,), sizes, found = parameters_of("lognormal", shape, dtype, sigma)
+    return ew.exp(ew.mul(normal(key, sizes, found), width))
+
+
+def pareto(
+    key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+) -> Array:
+    """Draw from the Pareto distribution of density ``b x^-(b + 1)`` for ``x >= 1``.
+
+    Args:
+        key: a key.
+        b: positive; broadcasts to ``shape``; differentiable.
+        shape: the shape of the result; that of ``b`` if None.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: ``b`` does not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> bool((tinyjax.random.pareto(tinyjax.random.key(0), 2.0, (9,)) >= 1).all())
+        True
+    """
+    (exponent,), sizes, found = parameters_of("pareto", shape, dtype, b)
+    return ew.exp(ew.div(exponential(key, sizes, found), exponent))
+
+
+def rayleigh(
+    key: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+) -> Array:
+    """Draw from the Rayleigh distribution of density ``x exp(-(x/scale)^2 / 2) / scale^2``.
+
+    Args:
+        key: a key.
+        scale: positive; broadcasts to ``shape``; differentiable.
+        shape: the shape of the result; that of ``scale`` if None.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: ``scale`` does not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> bool((tinyjax.random.rayleigh(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
+        True
+    """
+    (width,), sizes, found = parameters_of("rayleigh", shape, dtype, scale)
+    drawn = ew.log(uniform(key, sizes, found))
+    return ew.mul(width, ew.sqrt(ew.mul(drawn, full_like(drawn, -2.0))))
+
+
+def weibull_min(
+    key: ArrayLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+) -> Array:
+    """Draw from the Weibull distribution of ``1 - exp(-(x / scale)^concentration)`` for ``x >= 0``.
+
+    Args:
+        key: a key.
+        scale: positive; broadcasts to ``shape``; differentiable, as is ``concentration``.
+        concentration: positive; broadcasts to ``shape``.
+        shape: the shape of the result.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: the parameters do not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.weibull_min(tinyjax.random.key(0), 1.0, 2.0, (3,)).shape
+        (3,)
+    """
+    (width, power), sizes, found = parameters_of("weibull_min", shape, dtype, scale, concentration)
+    drawn = exponential(key, sizes, found)
+    return ew.mul(ew.pow_(drawn, ew.div(full_like(power, 1.0), power)), width)

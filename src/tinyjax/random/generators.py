@@ -1,0 +1,85 @@
+"""Generators: how keys of a kind are made, split and drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from tinyjax.core.array import Array
+from tinyjax.dtypes import DType, key_rbg, key_threefry, key_unsafe_rbg
+from tinyjax.errors import ArgumentError
+from tinyjax.random import rbg, threefry
+from tinyjax.random.rules import Rules
+
+
+@attrs.frozen(eq=False)
+class Generator:
+    """A generator of random bits.
+
+    Attributes:
+        name: what the user calls it.
+        dtype: the dtype of its keys.
+        rules: its functions.
+    """
+
+    name: str
+    dtype: DType
+    rules: Rules
+
+    @property
+    def words(self) -> int:
+        """The number of words of a key."""
+        return self.dtype.itemsize // 4
+
+
+GENERATORS: Final[Sequence[Generator]] = (
+    Generator("threefry2x32", key_threefry, threefry.RULES),
+    Generator("rbg", key_rbg, rbg.safe),
+    Generator("unsafe_rbg", key_unsafe_rbg, rbg.unsafe),
+)
+
+_by_name: Final = {g.name: g for g in GENERATORS}
+_by_dtype: Final = {g.dtype: g for g in GENERATORS}
+
+
+def named(name: object) -> Generator:
+    """Return the generator of a name.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    found = _by_name.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise ArgumentError(
+            f"the generators are {', '.join(map(repr, _by_name))}, but impl is {name!r}."
+        )
+    return found
+
+
+def of_keys(dtype: DType) -> Generator:
+    """Return the generator that keys of a dtype are for."""
+    return _by_dtype[dtype]
+
+
+@attrs.frozen(eq=False)
+class Key:
+    """One key: its words, and the generator that they are for."""
+
+    generator: Generator
+    words: Array
+
+    def split(self, shape: tuple[int, ...]) -> Array:
+        """Return the words of new keys."""
+        return self.generator.rules.split(self.words, shape)
+
+    def children(self) -> tuple[Key, Key]:
+        """Split the key into two."""
+        keys = self.split((2,))
+        first, second = (threefry.part(keys, i) for i in range(2))
+        return Key(self.generator, first), Key(self.generator, second)
+
+    def bits(self, dtype: DType, shape: tuple[int, ...]) -> Array:
+        """Draw unsigned integers, all of their bits random."""
+        return self.generator.rules.bits(self.words, dtype, shape)

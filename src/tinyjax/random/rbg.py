@@ -1,0 +1,67 @@
+"""The generators rbg and unsafe_rbg, whose keys are four words.
+
+They draw with XLA's own generator (``primitives.philox``), which compiles faster than Threefry. The
+keys of ``rbg`` are split and folded in as two keys of Threefry are. ``unsafe_rbg`` draws for that,
+too, so that its keys are not known to be independent. Under ``vmap`` over keys one draw serves all
+examples, from the first key, as in JAX.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.dtypes import DType
+from tinyjax.primitives.elementwise import xor_
+from tinyjax.primitives.philox import rng_bit_generator
+from tinyjax.primitives.shape import full, reshape
+from tinyjax.primitives.slicing import concatenate, slice_, slice_in_dim
+from tinyjax.random import threefry
+from tinyjax.random.rules import Rules
+
+#: How often is drawn to make a key, of which the last counts.
+_DRAWS: Final = 10
+
+
+def _of_both(words: Array, make: Callable[[Array], Array]) -> Array:
+    """Make words of each half of a key, and put them together along the last axis."""
+    made = [make(slice_in_dim(words, i, i + 2)) for i in (0, 2)]
+    return concatenate(made, made[0].ndim - 1)
+
+
+def _seed(high: Array, low: Array) -> Array:
+    half = threefry.seed(high, low)
+    return concatenate([half, half], 0)
+
+
+def _bits(words: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
+    _, drawn = rng_bit_generator(words, shape, dtype)
+    return drawn
+
+
+def _split(words: Array, shape: tuple[int, ...]) -> Array:
+    return _of_both(words, lambda half: threefry.split(half, shape))
+
+
+def _fold_in(words: Array, number: Array) -> Array:
+    return _of_both(words, lambda half: threefry.fold_in(half, number))
+
+
+def _split_by_draws(words: Array, shape: tuple[int, ...]) -> Array:
+    count = math.prod(shape)
+    drawn = _bits(words, dtypes.uint32, (_DRAWS * count, 4))
+    chosen = slice_(drawn, (0, 0), drawn.shape, (_DRAWS, 1))
+    return reshape(chosen, (*shape, 4))
+
+
+def _fold_in_by_draws(words: Array, number: Array) -> Array:
+    seed = _seed(full((), 0, dtypes.uint32), number)
+    drawn = _bits(seed, dtypes.uint32, (_DRAWS, 4))
+    return xor_(words, reshape(slice_in_dim(drawn, _DRAWS - 1, _DRAWS), (4,)))
+
+
+safe: Final = Rules(_seed, _split, _fold_in, _bits)
+unsafe: Final = Rules(_seed, _split_by_draws, _fold_in_by_draws, _bits)

@@ -1,0 +1,128 @@
+"""The generator threefry2x32: a key is two words, and to draw is to hash.
+
+A counter is hashed with the key (``primitives.random_bits``). The setting
+``threefry_partitionable`` chooses between JAX's two ways of counting.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, TypeAlias
+
+from tinyjax import dtypes
+from tinyjax.config import settings
+from tinyjax.core.array import Array
+from tinyjax.dtypes import DType
+from tinyjax.errors import ShapeError
+from tinyjax.numpy.promotion import broadcast_to_shape
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.random_bits import threefry2x32
+from tinyjax.primitives.shape import expand_dims, full, full_like, iota, reshape, squeeze
+from tinyjax.primitives.slicing import concatenate, slice_in_dim
+from tinyjax.random.rules import Rules
+
+_WORD: Final = 0xFFFFFFFF
+
+Words: TypeAlias = tuple[Array, Array]
+
+
+def part(x: Array, index: int) -> Array:
+    """Return an element along the first axis."""
+    return squeeze(slice_in_dim(x, index, index + 1), (0,))
+
+
+def _pair(words: Array) -> Words:
+    """Take a key apart into its two words, scalars."""
+    return part(words, 0), part(words, 1)
+
+
+def _join(first: Array, second: Array) -> Array:
+    """Put words together along a new last axis."""
+    axis = first.ndim
+    return concatenate([expand_dims(x, (axis,)) for x in (first, second)], axis)
+
+
+def seed(high: Array, low: Array) -> Array:
+    """Return the words of the key for a seed: the seed's own."""
+    return _join(high, low)
+
+
+def split(words: Array, shape: tuple[int, ...]) -> Array:
+    """Return the words of new keys, of shape (*shape, 2)."""
+    if settings().threefry_partitionable:
+        return _join(*_hash_positions(_pair(words), shape))
+    count = iota((2 * math.prod(shape),), dtypes.uint32, 0)
+    return reshape(_hash_halves(_pair(words), count), (*shape, 2))
+
+
+def fold_in(words: Array, number: Array) -> Array:
+    """Return the words of the key for this one and a number, a uint32 scalar."""
+    return _join(*threefry2x32(*_pair(words), full((), 0, dtypes.uint32), number))
+
+
+def _hash_positions(words: Words, shape: tuple[int, ...]) -> Words:
+    """Hash each element's position in the flattened array, as a number of 64 bits."""
+    size = math.prod(shape)
+    k1, k2 = (broadcast_to_shape(k, shape) for k in words)
+    if size <= 1 << 32:
+        high = full(shape, 0, dtypes.uint32)
+        low = reshape(iota((size,), dtypes.uint32, 0), shape)
+    else:
+        position = reshape(iota((size,), dtypes.uint64, 0), shape)
+        shifted = ew.shift_right_logical(position, full_like(position, 32))
+        high = ew.convert_element_type(shifted, dtypes.uint32)
+        low = ew.convert_element_type(position, dtypes.uint32)
+    return threefry2x32(k1, k2, high, low)
+
+
+def _hash_halves(words: Words, counts: Array) -> Array:
+    """Hash the first half of the counters, one-dimensional, paired with the second half."""
+    size = counts.shape[0]
+    if size % 2:
+        counts = concatenate([counts, full((1,), 0, dtypes.uint32)], 0)
+    half = counts.shape[0] // 2
+    x1, x2 = slice_in_dim(counts, 0, half), slice_in_dim(counts, half, 2 * half)
+    k1, k2 = (broadcast_to_shape(k, (half,)) for k in words)
+    return slice_in_dim(concatenate(threefry2x32(k1, k2, x1, x2), 0), 0, size)
+
+
+def bits(words: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Draw unsigned integers of any width, all bits random."""
+    if not settings().threefry_partitionable:
+        return _bits_of_old(_pair(words), dtype, shape)
+    first, second = _hash_positions(_pair(words), shape)
+    if dtype == dtypes.uint64:
+        return _wide(first, second)
+    return ew.convert_element_type(ew.xor_(first, second), dtype)
+
+
+def _wide(high: Array, low: Array) -> Array:
+    upper = ew.convert_element_type(high, dtypes.uint64)
+    return ew.or_(
+        ew.shift_left(upper, full_like(upper, 32)), ew.convert_element_type(low, dtypes.uint64)
+    )
+
+
+def _bits_of_old(words: Words, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """The stream that JAX had before ``threefry_partitionable``: whole words, cut up or joined."""
+    width, size = dtype.itemsize * 8, math.prod(shape)
+    count = -(-width * size // 32)
+    if count >= _WORD:
+        raise ShapeError(
+            f"this stream cannot draw {size} numbers of {width} bits at once: draw fewer, or set "
+            "threefry_partitionable."
+        )
+    drawn = _hash_halves(words, iota((count,), dtypes.uint32, 0))
+    if dtype == dtypes.uint64:
+        half = count // 2
+        drawn = _wide(slice_in_dim(drawn, 0, half), slice_in_dim(drawn, half, count))
+    elif width < 32:
+        # the least significant part of each word comes first
+        parts = (count, 32 // width)
+        shifts = ew.mul(iota(parts, dtypes.uint32, 1), full(parts, width, dtypes.uint32))
+        cut = ew.shift_right_logical(broadcast_to_shape(expand_dims(drawn, (1,)), parts), shifts)
+        drawn = slice_in_dim(reshape(ew.convert_element_type(cut, dtype), (cut.size,)), 0, size)
+    return reshape(drawn, shape)
+
+
+RULES: Final = Rules(seed, split, fold_in, bits)

@@ -1,0 +1,265 @@
+"""Bits, and numbers that are uniform: floats, integers, bools."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
+from tinyjax.errors import ArgumentError, DtypeError
+from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.shape import full, full_like, squeeze
+from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.random.arguments import (
+    Shape,
+    check_broadcast,
+    converted,
+    float_dtype,
+    one_key,
+    sizes_of,
+)
+from tinyjax.random.generators import Key
+
+
+def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+    """Draw unsigned integers, all of their bits random.
+
+    Args:
+        key: a key.
+        shape: the shape of the result.
+        dtype: an unsigned integer type; by default as wide as the default int.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        DtypeError: ``dtype`` is not an unsigned integer type.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.bits(tinyjax.random.key(0), (3,), "uint8")
+        Array([167, 146,  40], dtype=uint8)
+    """
+    own = one_key("bits", key)
+    found = np.dtype(f"uint{default_int().itemsize * 8}") if dtype is None else dtypes.check(dtype)
+    if found not in dtypes.UNSIGNED:
+        raise DtypeError(f"bits draws unsigned integers, but dtype is {found.name}.")
+    return own.bits(found, sizes_of("bits", shape))
+
+
+def uniform(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
+) -> Array:
+    """Draw floats that are uniform in [minval, maxval).
+
+    Args:
+        key: a key.
+        shape: the shape of the result.
+        dtype: a float type; the default float if None.
+        minval: broadcasts to ``shape``; differentiable, as is ``maxval``.
+        maxval: broadcasts to ``shape``.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: the bounds do not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> x = tinyjax.random.uniform(tinyjax.random.key(0), (1000,), minval=-1.0)
+        >>> bool((x >= -1).all()), bool((x < 1).all())
+        (True, True)
+    """
+    own = one_key("uniform", key)
+    found, sizes = float_dtype("uniform", dtype), sizes_of("uniform", shape)
+    return uniform_of("uniform", own, sizes, found, minval, maxval)
+
+
+def uniform_of(
+    name: str,
+    own: Key,
+    shape: tuple[int, ...],
+    dtype: DType,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
+) -> Array:
+    """Draw from a key that has been taken apart; see ``uniform``."""
+    digits = jnp.finfo(dtype).nmant
+    # a mantissa of less than 8 digits is filled from a byte
+    width = dtype.itemsize if digits >= 8 else 1
+    drawn = own.bits(np.dtype(f"u{width}"), shape)
+    drawn = ew.shift_right_logical(drawn, full_like(drawn, width * 8 - digits))
+    # an integer of as many bits as the mantissa has, scaled by a power of two: nothing is rounded
+    floats = ew.mul(ew.convert_element_type(drawn, dtype), full(shape, 2.0**-digits, dtype))
+    if isinstance(minval, float) and isinstance(maxval, float) and (minval, maxval) == (0.0, 1.0):
+        return floats
+    low, high = converted(minval, dtype), converted(maxval, dtype)
+    check_broadcast(name, shape, low.shape, high.shape)
+    span = broadcast_to_shape(jnp.subtract(high, low), shape)
+    low = broadcast_to_shape(low, shape)
+    return ew.max_(low, ew.add(ew.mul(floats, span), low))
+
+
+def randint(
+    key: ArrayLike,
+    shape: Shape,
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: DTypeLike = None,
+) -> Array:
+    """Draw integers that are uniform in [minval, maxval).
+
+    Twice as many random bits are drawn as the type has, so that numbers in a range that does not
+    divide a power of two are almost equally likely. Where ``maxval <= minval`` the result is
+    ``minval``.
+
+    Args:
+        key: a key.
+        shape: the shape of the result.
+        minval: integers that broadcast to ``shape``; those out of the type's range mean its ends.
+        maxval: the same; one more than the type's greatest number makes that one possible.
+        dtype: an integer type; the default int if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: the bounds do not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not an integer type.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.randint(tinyjax.random.key(0), (5,), 0, 10)
+        Array([9, 0, 2, 3, 1], dtype=int32)
+    """
+    own, sizes = one_key("randint", key), sizes_of("randint", shape)
+    wanted = default_int() if dtype is None else dtypes.check(dtype)
+    if not dtypes.is_integer(wanted):
+        raise DtypeError(f"randint draws integers, but dtype is {wanted.name}.")
+    # narrower types are drawn in 32 bits, for the sake of equal likelihood
+    wide = wanted if wanted.itemsize >= 4 else dtypes.int32
+    ends = np.iinfo(wanted)
+    low, _ = _bound(minval, wide, int(ends.min), int(ends.max))
+    high, beyond = _bound(maxval, wide, int(ends.min), int(ends.max) + (wide != wanted))
+    check_broadcast("randint", sizes, low.shape, high.shape)
+    inner = broadcast_shapes(low.shape, high.shape)
+    low, high, beyond = (broadcast_to_shape(x, inner) for x in (low, high, beyond))
+
+    unsigned = np.dtype(f"u{wide.itemsize}")
+    empty = ew.le(high, low)
+    one_more = ew.convert_element_type(ew.and_(beyond, ew.not_(empty)), unsigned)
+    span = ew.add(ew.convert_element_type(ew.sub(high, low), unsigned), one_more)
+    # An empty range has one number. All numbers there are make a span of 0, but a remainder by 0 is
+    # no thing to compile: XLA's constant folding ends the process.
+    everything = ew.and_(ew.not_(empty), ew.eq(span, full_like(span, 0)))
+    span = ew.select(ew.or_(empty, everything), full_like(span, 1), span)
+    # (first * 2^n + second) mod span, in n bits, by way of 2^n = (2^(n/2))^2
+    root = ew.rem(full_like(span, 1 << wide.itemsize * 4), span)
+    power = ew.rem(ew.mul(root, root), span)
+
+    first, second = (child.bits(unsigned, sizes) for child in own.children())
+    span, power, low, everything = (
+        broadcast_to_shape(x, sizes) for x in (span, power, low, everything)
+    )
+    offset = ew.rem(ew.add(ew.mul(ew.rem(first, span), power), ew.rem(second, span)), span)
+    offset = ew.select(everything, second, offset)
+    drawn = ew.add(low, ew.convert_element_type(offset, wide))
+    return ew.convert_element_type(drawn, wanted)
+
+
+def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array, Array]:
+    """Convert a bound, kept in [least, most]; say where it exceeds the type's greatest number."""
+    greatest = int(np.iinfo(dtype).max)
+    if isinstance(value, (bool, int, float)):
+        if not math.isfinite(value):
+            raise ArgumentError(f"a bound of randint must be finite, but got {value}.")
+        number = int(value)
+        return (
+            full((), min(max(number, least), most), dtype),
+            full((), number > greatest, dtypes.bool_),
+        )
+    given = as_array(value)
+    if not dtypes.is_integer(given.dtype):
+        given = ew.convert_element_type(given, default_int())
+    ends = np.iinfo(given.dtype)
+    least, most = max(least, int(ends.min)), min(most, int(ends.max))
+    if greatest < int(ends.max):
+        beyond = ew.gt(given, full_like(given, greatest))
+    else:
+        beyond = full(given.shape, False, dtypes.bool_)
+    kept = ew.clamp(full_like(given, least), given, full_like(given, most))
+    return ew.convert_element_type(kept, dtype), beyond
+
+
+def bernoulli(
+    key: ArrayLike,
+    p: ArrayLike = 0.5,
+    shape: Shape | None = None,
+    mode: Literal["low", "high"] = "low",
+) -> Array:
+    """Draw bools that are True with probability ``p``.
+
+    Args:
+        key: a key.
+        p: floats that broadcast to ``shape``.
+        shape: the shape of the result; that of ``p`` if None.
+        mode: ``"high"`` draws twice as many bits, which matters for very small ``p``.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, ``shape`` is no shape, or there is no such mode.
+        ShapeError: ``p`` does not broadcast to ``shape``.
+        DtypeError: ``p`` is not a float.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.bernoulli(tinyjax.random.key(0), 0.3, (4,))
+        Array([False, False, False, False], dtype=bool)
+    """
+    own = one_key("bernoulli", key)
+    probability = as_array(p)
+    if mode not in ("low", "high"):
+        raise ArgumentError(f"bernoulli has the modes 'low' and 'high', but mode is {mode!r}.")
+    if not dtypes.is_float(probability.dtype):
+        raise DtypeError(f"bernoulli takes a float p, but got {probability.aval}.")
+    sizes = probability.shape if shape is None else sizes_of("bernoulli", shape)
+    check_broadcast("bernoulli", sizes, probability.shape)
+    dtype = probability.dtype
+    probability = broadcast_to_shape(ew.convert_element_type(probability, dtype), sizes)
+    if mode == "low":
+        return ew.lt(uniform_of("bernoulli", own, sizes, dtype), probability)
+    drawn = uniform_of("bernoulli", own, (2, *sizes), dtype)
+    coarse, fine = (squeeze(slice_in_dim(drawn, i, i + 1), (0,)) for i in range(2))
+    fine = ew.mul(fine, full_like(fine, 2.0 ** -jnp.finfo(dtype).nmant))
+    return ew.lt(fine, ew.sub(probability, coarse))
+
+
+def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+    """Draw -1 and 1 with equal probability.
+
+    Args:
+        key: a key.
+        shape: the shape of the result.
+        dtype: any type of numbers; the default int if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.rademacher(tinyjax.random.key(0), (4,))
+        Array([-1, -1,  1,  1], dtype=int32)
+    """
+    own, sizes = one_key("rademacher", key), sizes_of("rademacher", shape)
+    found = default_int() if dtype is None else dtypes.check(dtype)
+    heads = ew.lt(
+        uniform_of("rademacher", own, sizes, default_float()), full(sizes, 0.5, default_float())
+    )
+    # twice minus one, in the type's own arithmetic, whose -1 may be its greatest number
+    doubled = ew.convert_element_type(ew.convert_element_type(heads, dtypes.int32), found)
+    return ew.sub(ew.add(doubled, doubled), full_like(doubled, 1))

@@ -1,0 +1,271 @@
+"""Minimisation as in SciPy: ``minimize`` by BFGS.
+
+For a minimum that is differentiable in what it depends on, or of a tree of unknowns, see
+``tinyjax.implicit.minimize``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax.api import value_and_grad
+from tinyjax.control_flow import while_loop
+from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.errors import ArgumentError
+
+__all__ = ["OptimizeResults", "minimize"]
+
+_OPTIONS: Final = ("gtol", "maxiter", "norm", "line_search_maxiter")
+# Of the conditions on a step (Wolfe): how much the value must fall, and the slope become flatter.
+_FALL, _FLATTER = 1e-4, 0.9
+
+
+class OptimizeResults(NamedTuple):
+    """What ``minimize`` found.
+
+    Attributes:
+        x: where.
+        success: whether the gradient is short enough.
+        status: 0 where it is; 1 where there were too many iterations; 3 where no step was found.
+        fun: the value there.
+        jac: the gradient there.
+        hess_inv: the inverse Hessian, as the steps tell it.
+        nfev: how often the function was evaluated.
+        njev: how often its gradient was.
+        nit: the number of iterations.
+    """
+
+    x: Array
+    success: Array
+    status: Array
+    fun: Array
+    jac: Array
+    hess_inv: Array | None
+    nfev: Array
+    njev: Array
+    nit: Array
+
+
+def minimize(
+    fun: Callable[..., Any],
+    x0: ArrayLike,
+    args: tuple[Any, ...] = (),
+    *,
+    method: str,
+    tol: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> OptimizeResults:
+    """Find a local minimum of ``fun(x, *args)`` by BFGS.
+
+    Works under ``jit`` and ``vmap``. Steps fulfil the strong Wolfe conditions (Nocedal and Wright,
+    "Numerical Optimization", algorithms 3.5, 3.6 and 6.1).
+
+    Args:
+        fun: takes a vector and ``args``; returns a real scalar.
+        x0: the first guess: a vector of floats.
+        args: further arguments.
+        method: ``"BFGS"``.
+        tol: how long the gradient may be; the option ``gtol``, 1e-5 by default.
+        options: ``gtol``; ``norm``, the order of the gradient's norm (infinity by default);
+            ``maxiter`` (200 for each unknown); ``line_search_maxiter`` (10).
+
+    Raises:
+        ArgumentError: the method or an option is another one, or ``x0`` is no vector of floats.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import minimize
+        >>> def rosenbrock(x):
+        ...     return 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
+        >>> found = minimize(rosenbrock, jnp.zeros(2), method="BFGS", tol=1e-3)
+        >>> bool(found.success), found.x.round(2)
+        (True, Array([1., 1.], dtype=float32))
+    """
+    if method.lower() != "bfgs":
+        raise ArgumentError(f"minimize knows the method 'BFGS', but method is {method!r}.")
+    given = dict(options or {})
+    unknown = [name for name in given if name not in _OPTIONS]
+    if unknown:
+        raise ArgumentError(
+            f"minimize knows the options {', '.join(_OPTIONS)}, but got {', '.join(unknown)}."
+        )
+    x = as_array(x0)
+    if x.ndim != 1 or not dtypes.is_float(x.dtype):
+        raise ArgumentError(
+            f"minimize starts from a vector of floats, but x0 is {x.aval}. Flatten trees with "
+            "tinyjax.flatten_util.ravel_pytree."
+        )
+    if tol is not None:
+        given["gtol"] = tol
+    return _bfgs(
+        value_and_grad(lambda x: fun(x, *args)),
+        x,
+        given.get("gtol", 1e-5),
+        given.get("norm", math.inf),
+        given.get("maxiter") or 200 * x.size,
+        given.get("line_search_maxiter", 10),
+    )
+
+
+class _State(NamedTuple):
+    x: Array
+    value: Array
+    slope: Array
+    inverse: Array
+    before: Array
+    iterations: Array
+    calls: Array
+    failed: Array
+
+
+_ValueAndSlope = Callable[[Array], tuple[Array, Array]]
+
+
+def _bfgs(
+    both: _ValueAndSlope, x0: Array, gtol: float, norm: float, maxiter: int, most: int
+) -> OptimizeResults:
+    value, slope = both(x0)
+    eye = jnp.eye(x0.shape[0], dtype=x0.dtype)
+
+    def is_flat(slope: Array) -> Array:
+        return jnp.linalg.norm(slope, ord=norm) < gtol
+
+    def going(s: _State) -> Array:
+        return ~is_flat(s.slope) & ~s.failed & (s.iterations < maxiter)
+
+    def step(s: _State) -> _State:
+        direction = -(s.inverse @ s.slope)
+        found = _search(both, s, direction, most)
+        moved, turned = found.scale * direction, found.slope - s.slope
+        curvature = jnp.dot(turned, moved)
+        inverse_curvature = 1 / jnp.where(curvature == 0, 1, curvature)
+        left = eye - inverse_curvature * jnp.outer(moved, turned)
+        updated = left @ s.inverse @ left.T + inverse_curvature * jnp.outer(moved, moved)
+        usable = (curvature != 0) & jnp.isfinite(inverse_curvature)
+        return _State(
+            s.x + moved,
+            found.value,
+            found.slope,
+            jnp.where(usable, updated, s.inverse),
+            s.value,
+            s.iterations + 1,
+            s.calls + found.calls,
+            ~found.found,
+        )
+
+    zero, no = jnp.zeros((), dtypes.int32), jnp.zeros((), dtypes.bool_)
+    before = value + jnp.linalg.norm(slope) / 2
+    last = while_loop(going, step, _State(x0, value, slope, eye, before, zero, zero + 1, no))
+    success = is_flat(last.slope)
+    status = jnp.where(success, 0, jnp.where(last.failed, 3, 1))
+    return OptimizeResults(
+        last.x,
+        success,
+        status,
+        last.value,
+        last.slope,
+        last.inverse,
+        last.calls,
+        last.calls,
+        last.iterations,
+    )
+
+
+class _Search(NamedTuple):
+    """A line search: where it is, and between which scales the step lies.
+
+    Attributes:
+        scale: the step that is tried, in units of the direction.
+        value: the value after it.
+        slope: the gradient there.
+        low: the best end of the bracket, with its value and its slope along the direction.
+        high: the other end; as good as none while ``bracketed`` is false.
+        bracketed: whether a good step is known to lie between.
+        found: whether this one is good.
+        calls: how many were tried.
+    """
+
+    scale: Array
+    value: Array
+    slope: Array
+    low: tuple[Array, Array, Array]
+    high: tuple[Array, Array]
+    bracketed: Array
+    found: Array
+    calls: Array
+
+
+def _search(both: _ValueAndSlope, s: _State, direction: Array, most: int) -> _Search:
+    fall = jnp.dot(s.slope, direction)
+    # as if the last fall came again, but no more than a whole step
+    guess = 1.01 * 2 * (s.value - s.before) / jnp.where(fall == 0, 1, fall)
+    first = jnp.where((guess > 0) & (guess < 1), guess, jnp.ones_like(guess))
+
+    def going(t: _Search) -> Array:
+        return ~t.found & (t.calls < 2 * most)
+
+    def look(t: _Search) -> _Search:
+        scale = jnp.where(t.bracketed, _between(t.low, t.high), t.scale)
+        value, slope = both(s.x + scale * direction)
+        along = jnp.dot(slope, direction)
+        low, low_value, low_along = t.low
+        too_high = (value > s.value + _FALL * scale * fall) | (value >= low_value) & (t.calls > 0)
+        too_high = too_high | ~jnp.isfinite(value)
+        flat = jnp.abs(along) <= -_FLATTER * fall
+        # Where the step is too long it is the bracket's other end; else it is the better end, and
+        # the other one is the old better end if the value rises there.
+        rises = along * jnp.where(t.bracketed, t.high[0] - low, 1) >= 0
+        high = (
+            jnp.where(too_high, scale, jnp.where(rises, low, t.high[0])),
+            jnp.where(too_high, value, jnp.where(rises, low_value, t.high[1])),
+        )
+        better = (
+            jnp.where(too_high, low, scale),
+            jnp.where(too_high, low_value, value),
+            jnp.where(too_high, low_along, along),
+        )
+        return _Search(
+            jnp.where(~too_high & flat | t.bracketed | too_high | rises, scale, 2 * scale),
+            value,
+            slope,
+            better,
+            high,
+            t.bracketed | too_high | rises,
+            ~too_high & flat,
+            t.calls + 1,
+        )
+
+    zero = jnp.zeros_like(s.value)
+    no = jnp.zeros((), dtypes.bool_)
+    start = _Search(
+        first,
+        s.value,
+        s.slope,
+        (zero, s.value, fall),
+        (zero, s.value),
+        no,
+        no,
+        jnp.zeros((), dtypes.int32),
+    )
+    last = while_loop(going, look, start)
+    # near the minimum, where rounding hides the fall, a step that does not rise will do
+    scale = jnp.where(last.found, last.scale, last.low[0])
+    value, slope = both(s.x + scale * direction)
+    usable = last.found | (scale > 0) & (value <= s.value)
+    return last._replace(scale=scale, value=value, slope=slope, found=usable)
+
+
+def _between(low: tuple[Array, Array, Array], high: tuple[Array, Array]) -> Array:
+    """Guess the minimum in a bracket: of a parabola, or the middle where that is near an end."""
+    a, value, along = low
+    b, other = high
+    width = b - a
+    bend = 2 * (other - value - along * width)
+    step = -along * width**2 / jnp.where(bend == 0, 1, bend)
+    ratio = step / jnp.where(width == 0, 1, width)
+    inside = (ratio > 0.1) & (ratio < 0.9) & jnp.isfinite(ratio)
+    return a + jnp.where(inside, step, width / 2)

@@ -1,0 +1,216 @@
+"""Small things that jax does, one row each: the same program under jax and under tinyjax.
+
+A program that raises must raise under both, an error of the same built-in class.
+"""
+
+import collections
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import pytest
+
+import tinyjax
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+class Unhashable:
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unhashable) and self.value == other.value
+
+
+class Node:
+    def __init__(self, x: Any, metadata: object) -> None:
+        self.x = x
+        self.metadata = metadata
+
+
+class Other(Node):
+    pass
+
+
+for module, cls in ((jax, Node), (tinyjax, Other)):
+    module.tree_util.register_pytree_node(
+        cls, lambda n: ((n.x,), n.metadata), lambda metadata, xs, cls=cls: cls(xs[0], metadata)
+    )
+
+
+def node(m: Any, x: Any, value: int) -> Any:
+    return (Node if m is jax else Other)(x, Unhashable(value))
+
+
+def two_axes(m: Any, f: Callable[[Any], Any]) -> Any:
+    return m.vmap(m.vmap(f, axis_name="i"), axis_name="j")(m.numpy.arange(6.0).reshape(2, 3))
+
+
+def operation_by_operation(m: Any) -> Any:
+    """What Python sees of loops and branches while ``disable_jit`` is set."""
+    seen: list[float] = []
+
+    def see(x: Any, result: Any) -> Any:
+        seen.append(float(x))
+        return result
+
+    with m.disable_jit():
+        return (
+            m.lax.scan(lambda c, x: (see(c, c + x), c), np.float32(0), m.numpy.arange(3.0)),
+            m.lax.scan(
+                lambda c, x: (see(x, c + x), c), np.float32(0), m.numpy.arange(3.0), reverse=True
+            ),
+            m.lax.while_loop(lambda c: c < 3, lambda c: see(c, c + 1), 0),
+            m.lax.fori_loop(0, 2, lambda i, c: see(i, c + 1), 0),
+            m.lax.cond(m.numpy.array(True), lambda: see(1, 1), lambda: see(2, 2)),
+            m.lax.switch(m.numpy.array(1), [lambda: see(1, 1), lambda: see(2, 2)]),
+            m.lax.map(lambda x: see(x, x), m.numpy.arange(2.0)),
+            m.grad(lambda x: m.lax.fori_loop(0, 3, lambda i, c: c * x, 1.0))(2.0),
+            m.vmap(lambda x: m.lax.while_loop(lambda c: c < 9, lambda c: 2 * c, x))(
+                np.arange(1, 4)
+            ),
+            seen,
+        )
+
+
+def times_traced(m: Any) -> int:
+    traced: list[Any] = []
+
+    def body(c: Any) -> Any:
+        traced.append(c)
+        return c + 1
+
+    def condition(c: Any) -> Any:
+        return c < 3
+
+    for _ in range(3):
+        m.lax.while_loop(condition, body, 0)
+    return len(traced)
+
+
+def closed_over(m: Any) -> Any:
+    step, found = 1, []
+
+    def body(c: Any) -> Any:
+        return c + step
+
+    def condition(c: Any) -> Any:
+        return c < 9
+
+    for step in (1, 4):  # noqa: B007 (the body reads it)
+        found += [m.lax.while_loop(condition, partial(body), 0)]
+    return found
+
+
+def of_a_partial(m: Any) -> Any:
+    f = m.custom_jvp(partial(lambda x, *, p: x**p, p=2))
+    f.defjvp(lambda primals, tangents: (f(*primals), 2 * primals[0] * tangents[0]))
+    return m.grad(f)(3.0)
+
+
+def infinite(m: Any) -> Any:
+    with m.debug_infs(True):
+        return m.jit(m.numpy.exp)(m.numpy.float32(1000.0))
+
+
+FLOAT0 = np.zeros((), jax.float0)
+
+PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "treedef": lambda m: [
+        str(m.tree.structure(x))
+        for x in (
+            *({"a": 1, "b": (2, [3, None])}, 1, None, (), (1,), {}, Pair(1, [2])),
+            *(collections.OrderedDict(b=1, a=2), collections.defaultdict(int, a=1)),
+        )
+    ],
+    "metadata without a hash is compared": lambda m: [
+        m.tree.structure(node(m, 1, 1)) == m.tree.structure(node(m, 1, i)) for i in (1, 2)
+    ],
+    "metadata without a hash under map": lambda m: (
+        m.tree.map(lambda a, b: a + b, node(m, 1, 1), node(m, 2, 1)).x
+    ),
+    "other metadata under map": lambda m: m.tree.map(min, node(m, 1, 1), node(m, 2, 2)),
+    "metadata without a hash under jit": lambda m: m.jit(lambda n: n.x)(node(m, 1, 1)),
+    "metadata without a hash under grad": lambda m: m.grad(lambda n: n.x**2)(node(m, 3.0, 1)).x,
+    "metadata without a hash in scan": lambda m: m.lax.scan(
+        lambda c, x: (c, x), node(m, 1.0, 1), m.numpy.arange(2.0)
+    )[0].x,
+    "psum": lambda m: two_axes(m, lambda x: m.lax.psum(x, ("i", "j"))),
+    "psum of a number": lambda m: two_axes(m, lambda x: m.lax.psum(1, ("i", "j"))),
+    "pmean": lambda m: two_axes(m, lambda x: m.lax.pmean(x, ("i", "j"))),
+    "pmax": lambda m: two_axes(m, lambda x: m.lax.pmax(x, ("i", "j"))),
+    "pmin": lambda m: two_axes(m, lambda x: m.lax.pmin(x, ("i", "j"))),
+    "axis_index": lambda m: two_axes(m, lambda x: m.lax.axis_index(("i", "j"))),
+    "axis_index, otherwise": lambda m: two_axes(m, lambda x: m.lax.axis_index(("j", "i"))),
+    "axis_size": lambda m: two_axes(m, lambda x: m.lax.axis_size(("i", "j"))),
+    "grad of psum": lambda m: m.grad(
+        lambda s: two_axes(m, lambda x: m.lax.psum((s * x) ** 2, ("i", "j"))).sum()
+    )(2.0),
+    "float0 into jit": lambda m: m.jit(lambda t: t)(np.zeros(3, jax.float0)).dtype == jax.float0,
+    "float0 within jit": lambda m: m.jit(
+        lambda x, t: m.jvp(lambda x, i: x * i, (x, 2), (1.0, t))
+    )(1.0, FLOAT0),
+    "float0 out of jit": lambda m: m.jit(m.grad(lambda i, x: x * i, (0, 1), allow_int=True))(
+        2, 1.0
+    )[1],
+    "disable_jit": operation_by_operation,
+    "branches get arrays": lambda m: m.lax.cond(
+        True, lambda x: isinstance(x, m.Array), lambda x: False, 1.0
+    ),
+    "cond gives arrays": lambda m: isinstance(m.lax.cond(False, lambda: 1, lambda: 2), m.Array),
+    "a tangent of int": lambda m: m.jvp(lambda x: x, (1.0,), (1,)),
+    "a tangent of int32": lambda m: m.jvp(lambda x: x, (1.0,), (np.int32(1),)),
+    "static_argnames": lambda m: m.jit(lambda x: x, static_argnames=("nope",))(1),
+    "static_argnums": lambda m: m.jit(lambda x: x, static_argnums=(3,))(1),
+    "donate_argnames": lambda m: m.jit(lambda x: x, donate_argnames=("nope",))(1),
+    "custom_jvp of a partial": of_a_partial,
+    "vjp with an integer output": lambda m: m.vjp(lambda x: (2 * x, np.int32(3)), 1.0)[1](
+        (1.0, FLOAT0)
+    ),
+    "fori_loop to a float": lambda m: m.lax.fori_loop(0, np.float32(3), lambda i, c: c + 1, 0),
+    "fori_loop from a narrow int": lambda m: m.lax.fori_loop(
+        0, np.int8(3), lambda i, c: c + i, 0
+    ),
+    "a loop is traced once": times_traced,
+    "a loop sees what it closes over": closed_over,
+    "debug_infs": infinite,
+}  # fmt: skip
+
+
+def outcome(program: Callable[[Any], Any], m: Any) -> Any:
+    try:
+        found = m.tree.map(lambda x: x if isinstance(x, str) else np.asarray(x), program(m))
+    except Exception as error:
+        return error
+    return found
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_does_as_jax_does(name: str) -> None:
+    ours, theirs = (outcome(PROGRAMS[name], m) for m in (tinyjax, jax))
+    if isinstance(theirs, Exception):
+        builtin = next(c for c in type(theirs).__mro__ if c.__module__ == "builtins")
+        assert isinstance(ours, builtin), (ours, theirs)
+    else:
+        assert not isinstance(ours, Exception), ours
+        np.testing.assert_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", [n for n in dir(jax.errors) if n[0].isupper()])
+def test_error_classes_are_of_the_same_kinds(name: str) -> None:
+    ours, theirs = (getattr(m.errors, name) for m in (tinyjax, jax))
+    for kind in theirs.__mro__:
+        if kind.__module__ == "builtins":
+            assert issubclass(ours, kind)
+    for other in dir(jax.errors):
+        if isinstance(getattr(jax.errors, other), type):
+            is_one = issubclass(theirs, getattr(jax.errors, other))
+            assert not is_one or issubclass(ours, getattr(tinyjax.errors, other))

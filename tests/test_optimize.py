@@ -1,0 +1,90 @@
+"""Minimisation by BFGS, held against jax's and against known minima."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.scipy.optimize as theirs
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.scipy.optimize as ours
+from tinyjax.errors import ArgumentError
+
+Make = Callable[[Any], Callable[[Any], Any]]
+
+FUNCTIONS: dict[str, tuple[Make, list[float]]] = {
+    "Himmelblau": (
+        lambda m: lambda x: (x[0] ** 2 + x[1] - 11) ** 2 + (x[0] + x[1] ** 2 - 7) ** 2,
+        [1.0, 1.0],
+    ),
+    "Matyas": (
+        lambda m: lambda x: 0.26 * (x[0] ** 2 + x[1] ** 2) - 0.48 * x[0] * x[1],
+        [1.0, 1.0],
+    ),
+    "Rosenbrock": (
+        lambda m: lambda x: m.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2),
+        [0.0, 0.0, 0.0, 0.0],
+    ),
+    "eggholder": (
+        lambda m: (
+            lambda x: (
+                -(x[1] + 47) * m.sin(m.sqrt(m.abs(x[0] / 2 + x[1] + 47)))
+                - x[0] * m.sin(m.sqrt(m.abs(x[0] - (x[1] + 47))))
+            )
+        ),
+        [10.0, 10.0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_minima_are_those_of_jax(name: str) -> None:
+    make, start = FUNCTIONS[name]
+    x0 = np.array(start)
+    with jax.enable_x64(True):
+        expected = theirs.minimize(make(jax.numpy), jax.numpy.asarray(x0), method="BFGS")
+        place, least = np.asarray(expected.x), float(expected.fun)
+    for run in (lambda f: f, tinyjax.jit):
+        found = run(lambda x: ours.minimize(make(tinyjax.numpy), x, method="bfgs"))(x0)
+        assert bool(found.success)
+        assert int(found.status) == 0
+        np.testing.assert_allclose(found.x, place, atol=1e-5)
+        np.testing.assert_allclose(found.fun, least, atol=1e-9)
+        assert float(np.abs(found.jac).max()) < 1e-5
+        assert int(found.nit) <= int(found.nfev) <= 3 * int(expected.nfev)
+
+
+def test_the_inverse_hessian_of_a_quadratic() -> None:
+    a = np.array([[3.0, 1.0], [1.0, 2.0]])
+    found = ours.minimize(lambda x: x @ a @ x / 2, np.array([2.0, -1.0]), method="BFGS", tol=1e-8)
+    np.testing.assert_allclose(found.x, [0, 0], atol=1e-6)
+    assert found.hess_inv is not None
+    np.testing.assert_allclose(found.hess_inv, np.linalg.inv(a), rtol=0.05)
+
+
+def test_many_minima_at_once() -> None:
+    centres = np.arange(6.0).reshape(3, 2)
+    found = tinyjax.vmap(
+        lambda c: ours.minimize(lambda x, c: ((x - c) ** 4).sum(), np.zeros(2), (c,), method="BFGS")
+    )(centres)
+    np.testing.assert_allclose(found.x, centres, atol=0.1)
+
+
+def test_where_it_stops() -> None:
+    make, start = FUNCTIONS["Rosenbrock"]
+    f, x0 = make(tinyjax.numpy), np.array(start)
+    found = ours.minimize(f, x0, method="BFGS", options={"maxiter": 2})
+    assert (int(found.nit), bool(found.success), int(found.status)) == (2, False, 1)
+    at_minimum = ours.minimize(f, np.ones(4), method="BFGS")
+    assert (int(at_minimum.nit), bool(at_minimum.success)) == (0, True)
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="method is 'cg'"):
+        ours.minimize(lambda x: x @ x, np.ones(2), method="cg")
+    with pytest.raises(ArgumentError, match="vector of floats"):
+        ours.minimize(lambda x: x, np.ones((2, 2)), method="BFGS")
+    with pytest.raises(ArgumentError, match="disp"):
+        ours.minimize(lambda x: x @ x, np.ones(2), method="BFGS", options={"disp": True})
