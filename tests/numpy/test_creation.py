@@ -347,3 +347,12 @@ def test_the_end_of_linspace_is_exact_beside_infinities() -> None:
     low, high = np.array([-np.inf, 0.1]), np.array([2.5, np.inf])
     for fun in (jnp.linspace, tinyjax.jit(jnp.linspace, static_argnums=2)):
         np.testing.assert_array_equal(np.asarray(fun(low, high, 5))[-1], high)
+
+
+@pytest.mark.parametrize("like", [jnp.zeros_like, jnp.ones_like, jnp.empty_like])
+def test_a_type_will_do_to_be_like(like: Any) -> None:
+    struct = tinyjax.ShapeDtypeStruct((2, 3), np.float16)
+    wanted = like(np.ones((2, 3), np.float16))
+    np.testing.assert_array_equal(like(struct), wanted)
+    assert like(struct).dtype == wanted.dtype
+    assert tinyjax.typeof(like(struct)).sharding == like(struct).sharding

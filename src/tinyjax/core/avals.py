@@ -11,6 +11,7 @@ from typing import Final
 
 import attrs
 
+from tinyjax.core.devices import ON_CPU, SingleDeviceSharding
 from tinyjax.core.integers import integers
 from tinyjax.dtypes import DType, DTypeLike, check, float0, is_inexact
 from tinyjax.errors import ArgumentError
@@ -57,6 +58,11 @@ class ShapedArray:
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
+
+    @property
+    def sharding(self) -> SingleDeviceSharding:
+        """How values of this type lie on devices: whole, on the one there is."""
+        return ON_CPU
 
     def strip_weak(self) -> ShapedArray:
         """The same type without weakness."""

@@ -316,6 +316,7 @@ if TYPE_CHECKING:
         polyval,
         trapezoid,
     )
+    from tinyjax.numpy.generalized import vectorize
     from tinyjax.numpy.sorting import (
         argpartition,
         argsort,
@@ -407,6 +408,7 @@ _LATER: Final = {
         "taking",
     ),
     **dict.fromkeys(("byteswap", "view"), "views"),
+    "vectorize": "generalized",
     "linalg": "",
 }
 
@@ -732,6 +734,7 @@ __all__ = [
     "vdot",
     "vecdot",
     "vecmat",
+    "vectorize",
     "view",
     "vsplit",
     "vstack",
