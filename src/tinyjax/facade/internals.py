@@ -3,17 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from pathlib import Path
+from types import FrameType
+from typing import Final, TypeVar
 
+import tinyjax
+from tinyjax.core.primitive import NoParams, Primitive
 from tinyjax.core.trace import enclosing_traces
 
 F = TypeVar("F", bound=Callable[..., object])
 
-__all__ = ["api_boundary", "register_exclusion", "trace_state_clean", "wait_for_tokens"]
+__all__ = [
+    "api_boundary",
+    "custom_jvp_call_p",
+    "include_frame",
+    "register_exclusion",
+    "trace_state_clean",
+    "wait_for_tokens",
+]
+
+_PACKAGE: Final = str(Path(tinyjax.__file__).parent)
+
+#: A primitive that no equation has: libraries treat those of it apart.
+custom_jvp_call_p: Final = Primitive("custom_jvp_call", NoParams)
+
+
+_excluded: Final[set[str]] = set()
 
 
 def register_exclusion(path: str) -> None:
-    """Leave a file's frames out of tracebacks: tracebacks are whole here, and nothing is done."""
+    """Leave a file's frames out of those that ``include_frame`` takes.
+
+    Tracebacks of errors are whole here even so.
+    """
+    _excluded.add(path)
+
+
+def include_frame(frame: FrameType) -> bool:
+    """Say whether a frame is that of a user's function, of no file that was left out."""
+    file = frame.f_code.co_filename
+    return file not in _excluded and not file.startswith(_PACKAGE)
 
 
 def api_boundary(fun: F) -> F:

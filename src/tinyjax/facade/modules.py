@@ -21,7 +21,7 @@ from tinyjax.absent import ABSENT, DEVICES
 MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax": ("facade.toplevel", ""),
     "jax.ad_checkpoint": ("ad_checkpoint",),
-    "jax.core": ("facade.core", "core", "extend.core"),
+    "jax.core": ("facade.core", "core"),
     "jax.custom_batching": ("custom_batching",),
     "jax.custom_derivatives": ("custom_derivatives",),
     "jax.debug": ("debug",),
@@ -36,6 +36,10 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.extend": (),
     "jax.extend.core": ("facade.core", "extend.core", "core"),
     "jax.flatten_util": ("flatten_util",),
+    "jax.interpreters": (),
+    "jax.interpreters.ad": ("facade.ad",),
+    "jax.interpreters.batching": ("facade.batching",),
+    "jax.interpreters.mlir": ("facade.mlir",),
     "jax.lax": ("lax",),
     "jax.lax.linalg": ("lax.linalg",),
     "jax.nn": ("nn",),
@@ -60,6 +64,8 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
 
 #: Further names, each with its module of tinyjax: what libraries read of JAX's inside.
 NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "jax.custom_derivatives": {"custom_jvp_call_p": "facade.internals"},
+    "jax.lax": {"stop_gradient_p": "primitives.stop_gradient"},
     "jax._src": {},
     "jax._src.ad_util": {"stop_gradient_p": "primitives.stop_gradient"},
     "jax._src.compiler": {},
@@ -67,16 +73,15 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.dispatch": {"wait_for_tokens": "facade.internals"},
     "jax._src.dtypes": {"TypePromotionError": "dtypes"},
     "jax._src.flatten_util": {"ravel_pytree": "flatten_util"},
-    "jax._src.traceback_util": {
-        "api_boundary": "facade.internals",
-        "register_exclusion": "facade.internals",
-    },
+    "jax._src.traceback_util": dict.fromkeys(
+        ("api_boundary", "include_frame", "register_exclusion"), "facade.internals"
+    ),
 }
 
 #: Classes that libraries name in annotations and in tests of a value's type, and that have no
 #: instances here: why.
 PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
-    "jax": dict.fromkeys(("NamedSharding", "P"), DEVICES),
+    "jax": dict.fromkeys(("NamedSharding", "P", "shard_map"), DEVICES),
     "jax.sharding": dict.fromkeys(
         ("AbstractMesh", "Mesh", "NamedSharding", "PartitionSpec"), DEVICES
     ),

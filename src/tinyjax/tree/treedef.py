@@ -9,6 +9,7 @@ memory and not by Python's limit on recursion.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from types import NoneType
 from typing import Any, Final, NoReturn, TypeVar
@@ -204,11 +205,9 @@ class PyTreeDef:
     def _structural_hash(self) -> int:
         entries: list[int] = []
         for node in self._postorder():
-            try:
-                entries.append(hash((node.node_type, node.metadata, len(node._children))))
-            except TypeError as error:
-                assert node.kind is not None, "a leaf's metadata is None, which has a hash"
-                raise MetadataError(node.kind.node_type, "hashed", error) from error
+            entries.append(hash((node.node_type, len(node._children))))
+            with suppress(TypeError):  # metadata without a hash are compared only
+                entries.append(hash(node.metadata))
         return hash(tuple(entries))
 
     def __repr__(self) -> str:
