@@ -356,3 +356,17 @@ def test_a_type_will_do_to_be_like(like: Any) -> None:
     np.testing.assert_array_equal(like(struct), wanted)
     assert like(struct).dtype == wanted.dtype
     assert tinyjax.typeof(like(struct)).sharding == like(struct).sharding
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "bfloat16", "complex64"])
+def test_arrays_in_files(dtype: str, tmp_path: Any) -> None:
+    x = jnp.array([[1, 0], [2, 3]]).astype(dtype)
+    jnp.save(tmp_path / "x.npy", x)
+    for read in (jnp.load, oracle.load):
+        found = read(tmp_path / "x.npy")
+        assert found.dtype == x.dtype
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(x))
+    np.savez(tmp_path / "xs.npz", a=np.arange(3), b=np.ones(2))
+    found = jnp.load(tmp_path / "xs.npz")
+    assert isinstance(found, dict)
+    np.testing.assert_array_equal(found["a"], np.arange(3))

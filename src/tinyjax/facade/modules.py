@@ -40,7 +40,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.interpreters.ad": ("facade.ad",),
     "jax.interpreters.batching": ("facade.batching",),
     "jax.interpreters.mlir": ("facade.mlir",),
-    "jax.lax": ("lax",),
+    "jax.lax": ("facade.lax", "lax"),
     "jax.lax.linalg": ("lax.linalg",),
     "jax.nn": ("nn",),
     "jax.nn.initializers": ("nn.initializers",),

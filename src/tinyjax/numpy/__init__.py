@@ -316,6 +316,7 @@ if TYPE_CHECKING:
         polyval,
         trapezoid,
     )
+    from tinyjax.numpy.files import load, save
     from tinyjax.numpy.generalized import vectorize
     from tinyjax.numpy.sorting import (
         argpartition,
@@ -408,6 +409,7 @@ _LATER: Final = {
         "taking",
     ),
     **dict.fromkeys(("byteswap", "view"), "views"),
+    **dict.fromkeys(("load", "save"), "files"),
     "vectorize": "generalized",
     "linalg": "",
 }
@@ -601,6 +603,7 @@ __all__ = [
     "lexsort",
     "linalg",
     "linspace",
+    "load",
     "log",
     "log1p",
     "log2",
@@ -682,6 +685,7 @@ __all__ = [
     "rollaxis",
     "rot90",
     "round",
+    "save",
     "searchsorted",
     "select",
     "shape",

@@ -1,5 +1,7 @@
 """Filtered transformations: ensembles, derivatives, closures, callbacks, checks, surgery."""
 
+import io
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -86,5 +88,9 @@ def main():
     results["shape"] = np.array(struct[0].shape)
     results["struct"] = np.array(eqx.filter_eval_shape(model, x).shape)
     results["checkpointed"] = jax.grad(lambda x: eqx.filter_checkpoint(jnp.sin)(x))(1.0)
+    file = io.BytesIO()
+    eqx.tree_serialise_leaves(file, model)
+    file.seek(0)
+    results["restored"] = eqx.tree_deserialise_leaves(file, model).weight
     results["equal"] = np.array(bool(eqx.tree_equal(model, model)))
     return results
