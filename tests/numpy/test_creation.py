@@ -362,11 +362,12 @@ def test_a_type_will_do_to_be_like(like: Any) -> None:
 def test_arrays_in_files(dtype: str, tmp_path: Any) -> None:
     x = jnp.array([[1, 0], [2, 3]]).astype(dtype)
     jnp.save(tmp_path / "x.npy", x)
-    for read in (jnp.load, oracle.load):
+    reads: list[Callable[[Any], Any]] = [jnp.load, oracle.load]
+    for read in reads:
         found = read(tmp_path / "x.npy")
         assert found.dtype == x.dtype
         np.testing.assert_array_equal(np.asarray(found), np.asarray(x))
     np.savez(tmp_path / "xs.npz", a=np.arange(3), b=np.ones(2))
-    found = jnp.load(tmp_path / "xs.npz")
-    assert isinstance(found, dict)
-    np.testing.assert_array_equal(found["a"], np.arange(3))
+    several = jnp.load(tmp_path / "xs.npz")
+    assert isinstance(several, dict)
+    np.testing.assert_array_equal(several["a"], np.arange(3))
