@@ -38,6 +38,7 @@ MODULES: Final = (
     "nn",
     "nn.initializers",
     "numpy",
+    "numpy.fft",
     "numpy.linalg",
     "ops",
     "random",

@@ -45,6 +45,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.nn": ("nn",),
     "jax.nn.initializers": ("nn.initializers",),
     "jax.numpy": ("numpy",),
+    "jax.numpy.fft": ("numpy.fft",),
     "jax.numpy.linalg": ("numpy.linalg",),
     "jax.ops": ("ops",),
     "jax.random": ("random",),

@@ -308,6 +308,7 @@ from tinyjax.numpy.selection import (
 )
 
 if TYPE_CHECKING:
+    from tinyjax.numpy import fft as fft
     from tinyjax.numpy import linalg as linalg
     from tinyjax.numpy.calculus import (
         cross,
@@ -411,6 +412,7 @@ _LATER: Final = {
     **dict.fromkeys(("byteswap", "view"), "views"),
     **dict.fromkeys(("load", "save"), "files"),
     "vectorize": "generalized",
+    "fft": "",
     "linalg": "",
 }
 
@@ -533,6 +535,7 @@ __all__ = [
     "extract",
     "eye",
     "fabs",
+    "fft",
     "finfo",
     "fix",
     "flatnonzero",

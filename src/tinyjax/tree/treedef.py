@@ -9,7 +9,6 @@ memory and not by Python's limit on recursion.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 from types import NoneType
 from typing import Any, Final, NoReturn, TypeVar
@@ -205,9 +204,11 @@ class PyTreeDef:
     def _structural_hash(self) -> int:
         entries: list[int] = []
         for node in self._postorder():
-            entries.append(hash((node.node_type, len(node._children))))
-            with suppress(TypeError):  # metadata without a hash are compared only
-                entries.append(hash(node.metadata))
+            try:
+                metadata = hash(node.metadata)
+            except TypeError:  # it has no hash: equality alone tells such nodes apart
+                metadata = 0
+            entries.append(hash((node.node_type, metadata, len(node._children))))
         return hash(tuple(entries))
 
     def __repr__(self) -> str:

@@ -85,5 +85,7 @@ def main():
     results["tempered"] = tempered(jax.random.PRNGKey(5))
     chains = jax.vmap(RUNS["nuts"])(jax.random.split(jax.random.PRNGKey(1), 4))
     results["chains"] = chains
+    # NumPy floats in it make it float64, which jax does not have by default
+    results["ess"] = blackjax.diagnostics.effective_sample_size(chains).astype(jnp.float32)
     results["rhat"] = blackjax.diagnostics.potential_scale_reduction(chains)
     return results
