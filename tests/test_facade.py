@@ -158,3 +158,14 @@ def test_types_of_examples_and_batches() -> None:
     assert unmapped_aval(4, 0, aval).shape == (4, 2, 3)
     assert mapped_aval(3, None, aval) is aval
     assert issubclass(Primitive, OwnPrimitive)
+
+
+def test_functions_of_trees_as_functions_of_leaves() -> None:
+    from tinyjax.facade.linear_util import flatten_fun_nokwargs, wrap_init
+
+    in_tree = tinyjax.tree.structure(({"a": 0}, 0))
+    flat, out_tree = flatten_fun_nokwargs(
+        wrap_init(lambda x, y, z: (x["a"] * y, z), {"z": 5}), in_tree
+    )
+    assert flat.call_wrapped(2, 3) == [6, 5]
+    assert out_tree() == tinyjax.tree.structure((0, 0))

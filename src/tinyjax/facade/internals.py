@@ -15,8 +15,11 @@ F = TypeVar("F", bound=Callable[..., object])
 
 __all__ = [
     "api_boundary",
+    "call_p",
+    "closed_call_p",
     "custom_jvp_call_p",
     "include_frame",
+    "jit_p",
     "register_exclusion",
     "trace_state_clean",
     "wait_for_tokens",
@@ -24,8 +27,11 @@ __all__ = [
 
 _PACKAGE: Final = str(Path(tinyjax.__file__).parent)
 
-#: A primitive that no equation has: libraries treat those of it apart.
+# Primitives that no equation has: libraries treat those of them apart.
+call_p: Final = Primitive("call", NoParams)
+closed_call_p: Final = Primitive("closed_call", NoParams)
 custom_jvp_call_p: Final = Primitive("custom_jvp_call", NoParams)
+jit_p: Final = Primitive("pjit", NoParams)
 
 
 _excluded: Final[set[str]] = set()

@@ -66,6 +66,13 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
 #: Further names, each with its module of tinyjax: what libraries read of JAX's inside.
 NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax.custom_derivatives": {"custom_jvp_call_p": "facade.internals"},
+    "jax.api_util": dict.fromkeys(
+        ("debug_info", "flatten_fun", "flatten_fun_nokwargs"), "facade.linear_util"
+    ),
+    "jax.extend.core.primitives": dict.fromkeys(
+        ("call_p", "closed_call_p", "jit_p"), "facade.internals"
+    ),
+    "jax.extend.linear_util": dict.fromkeys(("WrappedFun", "wrap_init"), "facade.linear_util"),
     "jax.lax": {"stop_gradient_p": "primitives.stop_gradient"},
     "jax._src": {},
     "jax._src.ad_util": {"stop_gradient_p": "primitives.stop_gradient"},
@@ -79,16 +86,40 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     ),
 }
 
-#: Classes that libraries name in annotations and in tests of a value's type, and that have no
-#: instances here: why.
+_DISTRIBUTION: Final = "not yet: a distribution"
+_SPECIAL: Final = "not yet: a special function"
+_FUNCTION: Final = "not yet: an array function"
+
+#: What libraries name when they are imported, and tinyjax has not: why. Of a class nothing is an
+#: instance, and to call either is an error that says why.
 PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
     "jax": dict.fromkeys(("NamedSharding", "P", "shard_map"), DEVICES),
+    "jax.experimental.sparse": {"BCOO": "there are no sparse arrays"},
+    "jax.nn": {"dot_product_attention": _FUNCTION},
+    "jax.random": dict.fromkeys(
+        (
+            *("ball", "beta", "binomial", "chisquare", "dirichlet", "double_sided_maxwell", "f"),
+            *("gamma", "generalized_normal", "geometric", "loggamma", "maxwell", "multinomial"),
+            *("multivariate_normal", "orthogonal", "poisson", "t", "triangular", "wald"),
+        ),
+        _DISTRIBUTION,
+    ),
+    "jax.scipy.fft": dict.fromkeys(("dct", "dctn", "idct", "idctn"), _FUNCTION),
+    "jax.scipy.linalg": {"toeplitz": _FUNCTION},
+    "jax.scipy.special": dict.fromkeys(
+        (
+            *("betainc", "expi", "gammainc", "gammaincc", "i0", "i0e", "i1", "i1e"),
+            *("multigammaln", "ndtri"),
+        ),
+        _SPECIAL,
+    ),
+    "jax.scipy.stats": {"gaussian_kde": _FUNCTION},
     "jax.sharding": dict.fromkeys(
         ("AbstractMesh", "Mesh", "NamedSharding", "PartitionSpec"), DEVICES
     ),
 }
 
-KNOWN: Final = frozenset({*MODULES, *NAMES})
+KNOWN: Final = frozenset({*MODULES, *NAMES, *PLACEHOLDERS})
 
 _LISTS: Final = "docs/libraries.md says what of it works, docs/jax_api.md which names there are."
 
