@@ -15,7 +15,8 @@ nox.options.default_venv_backend = "none"
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 ENVIRONMENT = Path(".nox", "dev").absolute()
-PROGRAMS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
+FOLDER = "Scripts" if os.name == "nt" else "bin"
+PROGRAMS = ENVIRONMENT / FOLDER
 FUZZ_EXAMPLES = "2000"
 # Those of tests/conftest.py, which leaves flags alone that are in the environment.
 XLA_FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
@@ -167,6 +168,22 @@ def compare(session: nox.Session) -> None:
     """Measure two commits of tinyjax: ``nox -s compare -- main .``; ``.`` is the working tree."""
     install(session, ".", "bench")
     run(session, "python", "-m", "benchmarks.compare", *session.posargs)
+
+
+@nox.session
+def libraries(session: nox.Session) -> None:
+    """Run libraries written for JAX, as they are, and compare with jax. Arguments go to pytest.
+
+    They have an environment of their own, since they ask for many other packages.
+    """
+    programs = Path(".nox", "libraries").absolute()
+    if not programs.exists():
+        session.run_install(sys.executable, "-m", "venv", str(programs))
+    python = str(programs / FOLDER / "python")
+    group = nox.project.dependency_groups(PROJECT, "libraries")
+    session.run_install(python, "-m", "pip", "install", "--quiet", "-e", ".", *group)
+    alone = ("-o", "addopts=", "--confcutdir", "tests/libraries")  # without what other tests need
+    session.run(python, "-m", "pytest", *alone, "tests/libraries", *session.posargs)
 
 
 @nox.session

@@ -787,3 +787,11 @@ def test_message(name: str) -> None:
     assert HERE.sub("HERE", caught.value.message) == mistake.message
     assert caught.value.location is not None
     assert caught.value.location.filename == __file__
+
+
+def test_cond_takes_its_only_operand_by_name() -> None:
+    f = tinyjax.jit(lambda x: lax.cond(x > 0, jnp.sqrt, jnp.negative, operand=x))
+    np.testing.assert_allclose([f(4.0), f(-3.0)], [2.0, 3.0])
+    assert lax.cond(True, lambda x: x, lambda x: x, operand=None) is None
+    with pytest.raises(ArgumentError, match="got both"):
+        lax.cond(True, lambda x: x, lambda x: x, 1.0, operand=2.0)

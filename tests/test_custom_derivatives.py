@@ -1018,3 +1018,21 @@ def test_a_rule_whose_tangent_is_constant_has_none() -> None:
     )
     _, along = tinyjax.linearize(lambda x: f(x, 3.0), 2.0)
     assert float(along(5.0)) == 5.0
+
+
+def test_numbers_among_residuals_stay_numbers() -> None:
+    @tinyjax.custom_vjp
+    def f(x: Any) -> Any:
+        return 3 * x
+
+    def bwd(residuals: Any, ct: Any) -> Any:
+        scale, doubled, x = residuals
+        assert doubled is True
+        assert type(scale) is int
+        return (ct * scale + 0 * x,)
+
+    f.defvjp(lambda x: (f(x), (3, True, x)), bwd)
+    one, two = jnp.ones(()), jnp.ones(2)
+    grad = tinyjax.grad(f)
+    for run, x in ((grad, one), (tinyjax.jit(grad), one), (tinyjax.vmap(grad), two)):
+        np.testing.assert_array_equal(run(x), np.full(x.shape, 3.0))

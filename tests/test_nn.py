@@ -297,3 +297,12 @@ def test_weights_that_cannot_be_scaled() -> None:
 def test_an_initializer_is_differentiable_in_its_scale() -> None:
     slope = tinyjax.grad(lambda s: initializers.normal(s)(KEY, (3,)).sum())(2.0)
     np.testing.assert_allclose(slope, tinyjax.random.normal(KEY, (3,)).sum(), 1e-6)
+
+
+def test_tanh_and_log1mexp() -> None:
+    x = np.r_[1e-30, 1e-8, 0.1, np.log(2.0), 1.0, 40.0]
+    with jax.enable_x64(True):
+        for name in ("tanh", "log1mexp"):
+            ours, theirs = getattr(nn, name), getattr(jax.nn, name)
+            for a, b in zip(with_slope(tinyjax, ours, x), with_slope(jax, theirs, x), strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-12)

@@ -630,7 +630,8 @@ def belongs_to_tinyjax(primitive: Primitive[Any]) -> bool:
 
 def test_every_primitive_has_a_row() -> None:
     for module in pkgutil.walk_packages(tinyjax.__path__, "tinyjax."):
-        importlib.import_module(module.name)
+        if module.name != "tinyjax.as_jax":  # which is for processes without jax
+            importlib.import_module(module.name)
     covered = {id(row.primitive) for row in all_specs()}
     missing = sorted(
         name

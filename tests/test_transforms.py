@@ -789,3 +789,31 @@ def test_no_rule_is_asked_where_everything_is_zero(monkeypatch: pytest.MonkeyPat
         tinyjax.jvp(tinyjax.grad(f), (0.7,), (1.0,))
         tinyjax.vmap(tinyjax.grad(f))(jnp.array([0.3, 0.6]))
     assert asked == {"jvp", "transpose"}
+
+
+def test_vmap_hands_on_what_it_does_not_map_over() -> None:
+    def f(x: Any, how: Any, count: Any) -> Any:
+        assert type(count) is int
+        return how(x) * count
+
+    got = tinyjax.vmap(f, in_axes=(0, None, None))(jnp.arange(3.0), jnp.cos, 2)
+    np.testing.assert_allclose(got, 2 * np.cos(np.arange(3.0)), rtol=1e-6)
+
+
+def test_a_function_whose_shape_is_asked_for_may_return_a_type() -> None:
+    struct = tinyjax.ShapeDtypeStruct((2,), np.float32)
+    assert tinyjax.eval_shape(lambda: (struct, 1)) == tinyjax.eval_shape(lambda: (jnp.ones(2), 1))
+    assert jnp.shape(struct) == (2,)
+    assert jnp.size(struct) == 2
+    assert not jnp.iscomplexobj(struct)
+
+
+def test_operators_are_left_to_the_other_operand() -> None:
+    class Marker:
+        def __rpow__(self, other: Any) -> str:
+            return "taken over"
+
+    x: Any = jnp.ones(2)
+    assert x ** Marker() == "taken over"
+    with pytest.raises(TypeError):
+        x * Marker()

@@ -1203,3 +1203,20 @@ def test_a_flatten_function_that_changes_its_mind() -> None:
     structure = tree.structure(Moody())
     with pytest.raises(tree.RegistrationError, match="must give the same result"):
         structure.flatten_up_to(Moody())
+
+
+def test_a_class_that_flattens_with_keys_alone() -> None:
+    @tree.register_pytree_with_keys_class
+    class Alone:
+        def __init__(self, content: Any) -> None:
+            self.content = content
+
+        def tree_flatten_with_keys(self) -> Any:
+            return ((tree.GetAttrKey("content"), self.content),), None
+
+        @classmethod
+        def tree_unflatten(cls, metadata: Any, children: Any) -> Any:
+            return cls(*children)
+
+    assert tree.leaves(tree.map(lambda x: x + 1, Alone(1))) == [2]
+    assert tree.leaves_with_path(Alone(1)) == [((tree.GetAttrKey("content"),), 1)]

@@ -347,3 +347,27 @@ def test_the_end_of_linspace_is_exact_beside_infinities() -> None:
     low, high = np.array([-np.inf, 0.1]), np.array([2.5, np.inf])
     for fun in (jnp.linspace, tinyjax.jit(jnp.linspace, static_argnums=2)):
         np.testing.assert_array_equal(np.asarray(fun(low, high, 5))[-1], high)
+
+
+@pytest.mark.parametrize("like", [jnp.zeros_like, jnp.ones_like, jnp.empty_like])
+def test_a_type_will_do_to_be_like(like: Any) -> None:
+    struct = tinyjax.ShapeDtypeStruct((2, 3), np.float16)
+    wanted = like(np.ones((2, 3), np.float16))
+    np.testing.assert_array_equal(like(struct), wanted)
+    assert like(struct).dtype == wanted.dtype
+    assert tinyjax.typeof(like(struct)).sharding == like(struct).sharding
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "bfloat16", "complex64"])
+def test_arrays_in_files(dtype: str, tmp_path: Any) -> None:
+    x = jnp.array([[1, 0], [2, 3]]).astype(dtype)
+    jnp.save(tmp_path / "x.npy", x)
+    reads: list[Callable[[Any], Any]] = [jnp.load, oracle.load]
+    for read in reads:
+        found = read(tmp_path / "x.npy")
+        assert found.dtype == x.dtype
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(x))
+    np.savez(tmp_path / "xs.npz", a=np.arange(3), b=np.ones(2))
+    several = jnp.load(tmp_path / "xs.npz")
+    assert isinstance(several, dict)
+    np.testing.assert_array_equal(several["a"], np.arange(3))

@@ -146,6 +146,16 @@ def numpy_adjugate(x: HostArray) -> Any:
     return out
 
 
+def numpy_geqrf(x: HostArray) -> Any:
+    packed, factors = np.linalg.qr(x, "raw")
+    return np.swapaxes(packed, -1, -2), factors
+
+
+def jax_geqrf(x: Any) -> Any:
+    packed, factors = jax.numpy.linalg.qr(x, "raw")
+    return packed.mT, factors
+
+
 def numpy_qr(x: HostArray, full_matrices: bool) -> Any:
     return tuple(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
 
@@ -309,6 +319,16 @@ SPECS = [
         [Case(*case.operands, full_matrices=True) for case in RECTANGULAR],
         on(np, numpy_qr),
         on(jax.numpy, jax.lax.linalg.qr),
+        TYPES,
+        tol=TOL,
+    ),
+    Spec(
+        "geqrf",
+        qr.geqrf_p,
+        on(jnp, qr.geqrf),
+        RECTANGULAR,
+        on(np, numpy_geqrf),
+        on(jax.numpy, jax_geqrf),
         TYPES,
         tol=TOL,
     ),

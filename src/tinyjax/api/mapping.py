@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from tinyjax import tree
 from tinyjax.core.array import Array, canonical_axis
-from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, leaf_path, watched
+from tinyjax.core.calling import FlatFunction, argument_path, as_argument, leaf_path, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import MappedAxis
 from tinyjax.errors import ArgumentError, BatchSizeError
@@ -42,7 +42,8 @@ def vmap(
         fun: takes and returns arrays in any containers.
         in_axes: which axis of each argument to map over: an int, None for an argument that all
             examples share, or a tuple with one entry per positional argument, each of which may be
-            a tree that is a prefix of the argument. Keyword arguments are mapped over axis 0.
+            a tree that is a prefix of the argument. Keyword arguments are mapped over axis 0. What
+            is shared is handed on as it is, and need not be an array.
         out_axes: where to put the mapped axis in the results; None for a result that is the same
             for all examples. An int, or a tree that is a prefix of the result.
         axis_name: the name by which collectives in ``fun`` refer to the axis.
@@ -93,8 +94,11 @@ def _mapped(
     @partial(watched, named=fun)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
-        arrays = as_arrays(leaves, fun, in_tree)
         axes = _argument_axes(fun, in_axes, args, kwargs, in_tree)
+        arrays = [  # what is not mapped over is handed on as it is
+            x if isinstance(x, Array) or axes[i] is None else as_argument(x, fun, in_tree, i)
+            for i, x in enumerate(leaves)
+        ]
         for i, (array, axis) in enumerate(zip(arrays, axes, strict=True)):
             if axis is not None and not 0 <= axis < array.ndim:
                 name = (

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from tinyjax import tree
+from tinyjax.core.array import splat
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.calling import FlatFunction, as_avals
 from tinyjax.core.checking import checked
@@ -19,12 +20,18 @@ R = TypeVar("R")
 
 
 def _stage_call(
-    parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
+    parameters: Parameters,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    of_result: Callable[[Any], Any] | None = None,
 ) -> tuple[Staged, FlatFunction]:
     fun = parameters.fun
     leaves, in_tree, static = parameters.split(args, kwargs)
     avals = as_avals(leaves, fun, in_tree, static.positions)
     of_dynamic = fun if parameters.all_dynamic else static.bind(fun)
+    if of_result is not None:
+        call, convert = of_dynamic, of_result
+        of_dynamic = lambda *args, **kwargs: convert(call(*args, **kwargs))  # noqa: E731
     flat = FlatFunction(of_dynamic, in_tree, user_fun=fun)
     return stage(flat, avals, fun), flat
 
@@ -94,7 +101,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the shapes and dtypes of ``fun(*args, **kwargs)`` without computing it.
 
     Args:
-        fun: the function.
+        fun: the function. It may return ``ShapeDtypeStruct`` for an array, too.
         args: arrays, or ``ShapeDtypeStruct`` in their place.
         kwargs: likewise.
 
@@ -106,5 +113,12 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         >>> tinyjax.eval_shape(jnp.sum, jnp.ones((2, 3)))
         ShapeDtypeStruct(shape=(), dtype=dtype('float32'), weak_type=False)
     """
-    staged, flat = _stage_call(Parameters(fun), args, kwargs)
+    staged, flat = _stage_call(Parameters(fun), args, kwargs, of_result=_filled)
     return tree.unflatten(flat.out_tree, _structs(staged))
+
+
+def _filled(result: Any) -> Any:
+    """A result whose types stand for arrays, of which no more will be asked than the type."""
+    return tree.map(
+        lambda leaf: splat(0, leaf.aval) if isinstance(leaf, ShapeDtypeStruct) else leaf, result
+    )

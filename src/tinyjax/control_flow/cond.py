@@ -1,7 +1,7 @@
 """``cond`` and ``switch``: one of several functions, chosen by a value."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -61,6 +61,8 @@ from tinyjax.transforms.transpose import transpose_jaxpr
 from tinyjax.tree import PyTreeDef
 
 R = TypeVar("R")
+
+_NOT_GIVEN: Final = object()
 
 
 @cond_p.def_rule(STEPWISE)
@@ -314,7 +316,11 @@ def _of_those_who_take(
 
 @checked
 def cond(
-    pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R], *operands: Any
+    pred: ArrayLike,
+    true_fun: Callable[..., R],
+    false_fun: Callable[..., R],
+    *operands: Any,
+    operand: Any = _NOT_GIVEN,
 ) -> R:
     """Apply one of two functions, as the predicate says.
 
@@ -329,9 +335,10 @@ def cond(
         false_fun: takes the operands, and returns what ``true_fun`` does: the same tree, with
             arrays of the same shapes. Dtypes that differ are promoted to a common one.
         operands: trees of arrays.
+        operand: the only operand, by name.
 
     Raises:
-        ArgumentError: the predicate is not a scalar.
+        ArgumentError: the predicate is not a scalar, or operands are given in both ways.
         BranchTypeError: the results differ in structure or shape; the message says where.
 
     Example:
@@ -341,6 +348,10 @@ def cond(
         >>> float(f(4.0)), float(f(-3.0))
         (2.0, 3.0)
     """
+    if operand is not _NOT_GIVEN:
+        if operands:
+            raise ArgumentError("cond takes operands by position, or one by name, but got both.")
+        operands = (operand,)
     predicate = as_array(pred)
     if predicate.shape:
         raise ArgumentError(

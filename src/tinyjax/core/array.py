@@ -25,7 +25,6 @@ from typing import (
     TypeAlias,
     TypedDict,
     TypeGuard,
-    Union,
     Unpack,
 )
 
@@ -61,11 +60,8 @@ from tinyjax.errors import (
     NumberRangeError,
 )
 
-ArrayLike: TypeAlias = Union["Array", HostArray, np.generic, bool, int, float, complex]
 Axis: TypeAlias = int | Sequence[int] | None
 Order: TypeAlias = Literal["C", "F"]
-Index: TypeAlias = int | slice | EllipsisType | ArrayLike | None
-Indices: TypeAlias = Index | tuple[Index, ...]
 
 _ALL = frozenset(ALL)
 
@@ -534,85 +530,155 @@ class Array:
     # Operators
 
     def __add__(self, other: ArrayLike) -> Array:
-        return self._numpy.add(self, other)
+        try:
+            return self._numpy.add(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__radd__"):
+                return NotImplemented
+            raise
 
     def __radd__(self, other: ArrayLike) -> Array:
         return self._numpy.add(other, self)
 
     def __sub__(self, other: ArrayLike) -> Array:
-        return self._numpy.subtract(self, other)
+        try:
+            return self._numpy.subtract(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rsub__"):
+                return NotImplemented
+            raise
 
     def __rsub__(self, other: ArrayLike) -> Array:
         return self._numpy.subtract(other, self)
 
     def __mul__(self, other: ArrayLike) -> Array:
-        return self._numpy.multiply(self, other)
+        try:
+            return self._numpy.multiply(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rmul__"):
+                return NotImplemented
+            raise
 
     def __rmul__(self, other: ArrayLike) -> Array:
         return self._numpy.multiply(other, self)
 
     def __truediv__(self, other: ArrayLike) -> Array:
-        return self._numpy.true_divide(self, other)
+        try:
+            return self._numpy.true_divide(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rtruediv__"):
+                return NotImplemented
+            raise
 
     def __rtruediv__(self, other: ArrayLike) -> Array:
         return self._numpy.true_divide(other, self)
 
     def __floordiv__(self, other: ArrayLike) -> Array:
-        return self._numpy.floor_divide(self, other)
+        try:
+            return self._numpy.floor_divide(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rfloordiv__"):
+                return NotImplemented
+            raise
 
     def __rfloordiv__(self, other: ArrayLike) -> Array:
         return self._numpy.floor_divide(other, self)
 
     def __mod__(self, other: ArrayLike) -> Array:
-        return self._numpy.remainder(self, other)
+        try:
+            return self._numpy.remainder(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rmod__"):
+                return NotImplemented
+            raise
 
     def __rmod__(self, other: ArrayLike) -> Array:
         return self._numpy.remainder(other, self)
 
     def __divmod__(self, other: ArrayLike) -> tuple[Array, Array]:
-        return self._numpy.floor_divide(self, other), self._numpy.remainder(self, other)
+        try:
+            return self._numpy.floor_divide(self, other), self._numpy.remainder(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rdivmod__"):
+                return NotImplemented
+            raise
 
     def __rdivmod__(self, other: ArrayLike) -> tuple[Array, Array]:
         return self._numpy.floor_divide(other, self), self._numpy.remainder(other, self)
 
     def __pow__(self, other: ArrayLike) -> Array:
-        return self._numpy.power(self, other)
+        try:
+            return self._numpy.power(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rpow__"):
+                return NotImplemented
+            raise
 
     def __rpow__(self, other: ArrayLike) -> Array:
         return self._numpy.power(other, self)
 
     def __matmul__(self, other: ArrayLike) -> Array:
-        return self._numpy.matmul(self, other)
+        try:
+            return self._numpy.matmul(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rmatmul__"):
+                return NotImplemented
+            raise
 
     def __rmatmul__(self, other: ArrayLike) -> Array:
         return self._numpy.matmul(other, self)
 
     def __and__(self, other: ArrayLike) -> Array:
-        return self._numpy.bitwise_and(self, other)
+        try:
+            return self._numpy.bitwise_and(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rand__"):
+                return NotImplemented
+            raise
 
     def __rand__(self, other: ArrayLike) -> Array:
         return self._numpy.bitwise_and(other, self)
 
     def __or__(self, other: ArrayLike) -> Array:
-        return self._numpy.bitwise_or(self, other)
+        try:
+            return self._numpy.bitwise_or(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__ror__"):
+                return NotImplemented
+            raise
 
     def __ror__(self, other: ArrayLike) -> Array:
         return self._numpy.bitwise_or(other, self)
 
     def __xor__(self, other: ArrayLike) -> Array:
-        return self._numpy.bitwise_xor(self, other)
+        try:
+            return self._numpy.bitwise_xor(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rxor__"):
+                return NotImplemented
+            raise
 
     def __rxor__(self, other: ArrayLike) -> Array:
         return self._numpy.bitwise_xor(other, self)
 
     def __lshift__(self, other: ArrayLike) -> Array:
-        return self._numpy.left_shift(self, other)
+        try:
+            return self._numpy.left_shift(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rlshift__"):
+                return NotImplemented
+            raise
 
     def __rlshift__(self, other: ArrayLike) -> Array:
         return self._numpy.left_shift(other, self)
 
     def __rshift__(self, other: ArrayLike) -> Array:
-        return self._numpy.right_shift(self, other)
+        try:
+            return self._numpy.right_shift(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rrshift__"):
+                return NotImplemented
+            raise
 
     def __rrshift__(self, other: ArrayLike) -> Array:
         return self._numpy.right_shift(other, self)
@@ -633,16 +699,36 @@ class Array:
         return self._numpy.round(self, decimals)
 
     def __lt__(self, other: ArrayLike) -> Array:
-        return self._numpy.less(self, other)
+        try:
+            return self._numpy.less(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__gt__"):
+                return NotImplemented
+            raise
 
     def __le__(self, other: ArrayLike) -> Array:
-        return self._numpy.less_equal(self, other)
+        try:
+            return self._numpy.less_equal(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__ge__"):
+                return NotImplemented
+            raise
 
     def __gt__(self, other: ArrayLike) -> Array:
-        return self._numpy.greater(self, other)
+        try:
+            return self._numpy.greater(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__lt__"):
+                return NotImplemented
+            raise
 
     def __ge__(self, other: ArrayLike) -> Array:
-        return self._numpy.greater_equal(self, other)
+        try:
+            return self._numpy.greater_equal(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__le__"):
+                return NotImplemented
+            raise
 
     # NumPy's meaning of == is elementwise, which no signature of object.__eq__ allows; what cannot
     # be compared is NotImplemented, as for any class.
@@ -1130,6 +1216,17 @@ on_read: list[Callable[[ConcreteArray], None]] = []
 
 #: An argument that was not given, where None is one.
 _NOT_SAID: Final = object()
+
+
+def _takes_over(other: object, method: str) -> bool:
+    """Say whether an operation that failed is for the other operand: no array, with a method."""
+    return not is_array_like(other) and hasattr(type(other), method)
+
+
+# What functions take. Here, where the classes are, so that an annotation can be read at run time.
+ArrayLike: TypeAlias = Array | HostArray | np.generic | bool | int | float | complex
+Index: TypeAlias = int | slice | EllipsisType | ArrayLike | None
+Indices: TypeAlias = Index | tuple[Index, ...]
 
 
 class ConcreteArray(Array):

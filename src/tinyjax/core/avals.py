@@ -10,7 +10,9 @@ from math import prod
 from typing import Final
 
 import attrs
+import numpy as np
 
+from tinyjax.core.devices import ON_CPU, SingleDeviceSharding
 from tinyjax.core.integers import integers
 from tinyjax.dtypes import DType, DTypeLike, check, dtype_name, float0, is_inexact
 from tinyjax.errors import ArgumentError
@@ -19,6 +21,7 @@ _Key = tuple[tuple[int, ...], DType, bool]
 #: The types that there are.
 interned: Final[dict[_Key, ShapedArray]] = {}
 _MOST_UNUSED: Final = 1 << 16
+_DTYPES: Final[tuple[type, ...]] = (np.dtype,)
 
 
 @attrs.frozen(init=False, eq=False, slots=True, repr=False)
@@ -38,6 +41,8 @@ class ShapedArray:
         found = interned.get(key)
         if found is not None:
             return found
+        if not isinstance(dtype, _DTYPES):  # a scalar type, or a name
+            return ShapedArray(shape, check(dtype), weak_type)
         self = object.__new__(cls)
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", dtype)
@@ -57,6 +62,11 @@ class ShapedArray:
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
+
+    @property
+    def sharding(self) -> SingleDeviceSharding:
+        """How values of this type lie on devices: whole, on the one there is."""
+        return ON_CPU
 
     def strip_weak(self) -> ShapedArray:
         """The same type without weakness."""
@@ -81,6 +91,10 @@ class ShapedArray:
         if is_inexact(self.dtype):
             return self
         return ShapedArray(self.shape, float0)
+
+    def to_tangent_aval(self) -> ShapedArray:
+        """The same as ``tangent``, by JAX's name."""
+        return self.tangent()
 
     def __reduce__(self) -> tuple[type[ShapedArray], tuple[tuple[int, ...], DType, bool]]:
         return (ShapedArray, (self.shape, self.dtype, self.weak_type))
@@ -134,11 +148,19 @@ def _dtype(dtype: DTypeLike) -> DType:
 
 @attrs.frozen
 class ShapeDtypeStruct:
-    """A shape and a dtype, in place of an array where only its type matters."""
+    """A shape and a dtype, in place of an array where only its type matters.
+
+    Attributes:
+        shape: the shape.
+        dtype: the dtype.
+        weak_type: whether the dtype is weak.
+        sharding: how such an array lies on devices, where that is said.
+    """
 
     shape: tuple[int, ...] = attrs.field(converter=_shape)
     dtype: DType = attrs.field(converter=_dtype)
     weak_type: bool = False
+    sharding: SingleDeviceSharding | None = attrs.field(default=None, kw_only=True, repr=False)
 
     @property
     def ndim(self) -> int:

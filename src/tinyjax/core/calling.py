@@ -178,14 +178,19 @@ def as_arrays(
         ArgumentError: one is not an array or a number; the message names its path.
     """
     return [
-        x if isinstance(x, Array) else _as_argument(x, fun, in_tree, i, static)
+        x if isinstance(x, Array) else as_argument(x, fun, in_tree, i, static)
         for i, x in enumerate(leaves)
     ]
 
 
-def _as_argument(
-    x: object, fun: Callable[..., Any], in_tree: PyTreeDef, position: int, static: Collection[int]
+def as_argument(
+    x: object,
+    fun: Callable[..., Any],
+    in_tree: PyTreeDef,
+    position: int,
+    static: Collection[int] = (),
 ) -> Array:
+    """Convert one of those leaves to an array."""
     try:
         return as_array(x)
     except TinyjaxError as error:
@@ -198,7 +203,7 @@ def as_avals(
 ) -> list[ShapedArray]:
     """Return the types of the leaves of ``(args, kwargs)``, less the static ones.
 
-    A ``ShapeDtypeStruct`` may stand for an array.
+    A ``ShapeDtypeStruct``, or a type itself, may stand for an array.
 
     Raises:
         ArgumentError: a leaf is neither; the message names its path.
@@ -206,6 +211,8 @@ def as_avals(
     return [
         x.aval
         if isinstance(x, (Array, ShapeDtypeStruct))
-        else _as_argument(x, fun, in_tree, i, static).aval
+        else x
+        if isinstance(x, ShapedArray)
+        else as_argument(x, fun, in_tree, i, static).aval
         for i, x in enumerate(leaves)
     ]

@@ -97,6 +97,11 @@ class Trace:
         """Return the axis that the transformation maps over, if it does."""
         return None
 
+    @property
+    def main(self) -> Trace:
+        """What tells it from other traces: itself."""
+        return self
+
     def describe(self) -> str:
         """Name the transformation and the function it is applied to."""
         if self.fun is None:

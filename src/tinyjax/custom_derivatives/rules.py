@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import PYTHON_NUMBERS, Array, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path
 from tinyjax.core.closures import holds_tracer
@@ -74,7 +74,7 @@ class _Flat:
         leaves, out_tree = tree.flatten(out)
         if self.out_tree is None:
             self.out_tree = out_tree
-        elif out_tree is not self.out_tree:
+        elif out_tree is not self.out_tree and out_tree != self.out_tree:
             raise DifferentiationError(
                 f"{describe_function(by)}, a rule of {self.custom.name}, must return a result of "
                 f"the structure that {self.custom.name} returns, {self.out_tree}, but returned "
@@ -99,7 +99,7 @@ class _Flat:
         """Check and flatten what a rule gives as the tangent of the result."""
         leaves, found = tree.flatten(given)
         assert self.out_tree is not None, "the result has been flattened"
-        if found is not self.out_tree:
+        if found is not self.out_tree and found != self.out_tree:
             raise DifferentiationError(
                 f"{describe_function(by)}, the rule of {self.custom.name}, must return a tangent "
                 f"of its result's structure {self.out_tree}, but returned {found}."
@@ -488,7 +488,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
 
         Args:
             fwd: takes the arguments and returns ``(result, residuals)``, residuals being a tree of
-                arrays that the backward rule needs.
+                arrays and Python numbers that the backward rule needs.
             bwd: ``bwd(*nondiff, residuals, cotangent)`` returns a tuple with a cotangent for each
                 argument that is differentiated; None stands for zero, at any depth. One that
                 closes over a traced value is staged: its Python control flow cannot depend on data.
@@ -517,8 +517,14 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             out, saved = _pair(at_own_lines(fwd, *flat.full(given)), fwd, "result, residuals")
             outs = flat.results(out, fwd)
             leaves, saved_tree = tree.flatten(saved)
-            residuals = [x if isinstance(x, Array) else _convert(x, fwd) for x in leaves]
-            pull_back: Backward = _backward(flat, bwd, saved_tree, primals, outs)
+            # numbers come as they are: a rule may ask Python about them
+            numbers = [x if type(x) in PYTHON_NUMBERS else None for x in leaves]
+            residuals = [
+                x if isinstance(x, Array) else _convert(x, fwd)
+                for x, number in zip(leaves, numbers, strict=True)
+                if number is None
+            ]
+            pull_back: Backward = _backward(flat, bwd, (saved_tree, numbers), primals, outs)
             has_tangent = [is_inexact(out.dtype) for out in outs]
             if holds_tracer((bwd, *flat.static.values())):
                 # which may be gone when the rule is applied
@@ -542,16 +548,20 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
 def _backward(
     flat: _Flat,
     bwd: Callable[..., Any],
-    saved_tree: PyTreeDef,
+    saved: tuple[PyTreeDef, Sequence[Any]],
     primals: Sequence[Array],
     outs: Sequence[Array],
 ) -> Callable[[Sequence[Array], Sequence[Tangent]], list[Tangent]]:
-    """The backward rule on arrays: of what is differentiable only, on either side."""
+    """The backward rule on arrays: of what is differentiable only, on either side.
+
+    What was saved comes as the tree of it and its numbers, None standing for arrays.
+    """
     in_avals, out_avals = [x.aval for x in primals], [x.aval for x in outs]
     in_tree, out_tree = flat.in_tree, flat.out_tree
     # of the call no more is kept than needed: it may hold tracers
     static, name = tuple(flat.static.values()), flat.custom.name
     symbolic = flat.custom.symbolic_zeros
+    saved_tree, numbers = saved
     assert out_tree is not None, "the result has been flattened"
 
     def pull_back(residuals: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Tangent]:
@@ -563,7 +573,7 @@ def _backward(
         found = at_own_lines(
             bwd,
             *static,
-            tree.unflatten(saved_tree, residuals),
+            tree.unflatten(saved_tree, _put_in(numbers, residuals)),
             tree.unflatten(out_tree, list(given)),
         )
         leaves = _cotangent_leaves(found, in_tree, bwd, name)
@@ -574,6 +584,12 @@ def _backward(
         ]
 
     return pull_back
+
+
+def _put_in(numbers: Sequence[Any], arrays: Sequence[Array]) -> list[Any]:
+    """Put an array in for each None."""
+    given = iter(arrays)
+    return [next(given) if number is None else number for number in numbers]
 
 
 def _closed(

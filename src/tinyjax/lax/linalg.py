@@ -6,24 +6,28 @@ the matrices' two; nothing is broadcast or promoted.
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
+from tinyjax.control_flow import scan
 from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.errors import ShapeError
 from tinyjax.primitives import lu as _lu
 from tinyjax.primitives import matrices as _matrices
 from tinyjax.primitives import qr as _qr
 from tinyjax.primitives import spectral as _spectral
 from tinyjax.primitives import triangular as _triangular
-from tinyjax.primitives.shape import expand_dims, squeeze
+from tinyjax.primitives.shape import expand_dims, moveaxis, squeeze, zeros_like
 
 __all__ = [
     "cholesky",
     "eigh",
     "lu",
     "lu_pivots_to_permutation",
+    "ormqr",
     "qr",
     "svd",
     "triangular_solve",
+    "tridiagonal_solve",
 ]
 
 
@@ -127,6 +131,34 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     return _lu.pivots_to_permutation(as_array(pivots), permutation_size)
 
 
+def ormqr(
+    a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False
+) -> Array:
+    """Multiply by ``Q`` of a factorization whose reflections are given: ``Q c`` by default.
+
+    Args:
+        a: LAPACK's packed reflections, shape ``(..., m, n)``: the transposes of what
+            ``jnp.linalg.qr(x, mode="raw")`` gives first.
+        taus: their factors, shape ``(..., k)``, which it gives as well.
+        c: matrices with ``m`` rows, or ``m`` columns where ``Q`` is on their right.
+        left: whether ``Q`` is on the left.
+        transpose: whether to multiply by ``Q^H`` in place of ``Q``.
+
+    Raises:
+        ShapeError: ``c`` has another number of rows or columns.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> x = jnp.array([[3.0, 1.0], [4.0, 2.0]])
+        >>> packed, taus = jnp.linalg.qr(x, mode="raw")
+        >>> r = lax.linalg.ormqr(packed.mT, taus, x, transpose=True)
+        >>> bool(jnp.allclose(r, jnp.linalg.qr(x).R, atol=1e-6))
+        True
+    """
+    return _qr.ormqr(as_array(a), as_array(taus), as_array(c), left=left, transpose=transpose)
+
+
 def qr(x: ArrayLike, *, full_matrices: bool = True) -> tuple[Array, Array]:
     """Return ``Q`` with orthonormal columns and upper triangular ``R``, with ``Q R = x``.
 
@@ -225,3 +257,55 @@ def triangular_solve(
         unit_diagonal=unit_diagonal,
     )
     return squeeze(x, axis) if vector else x
+
+
+def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike) -> Array:
+    """Solve systems with tridiagonal matrices, by elimination without pivoting (L. Thomas, 1949).
+
+    Args:
+        dl: the diagonals below the main one, shape ``(..., n)``; the first element is not looked
+            at.
+        d: the main diagonals, shape ``(..., n)``.
+        du: the diagonals above, shape ``(..., n)``; the last element is not looked at.
+        b: right-hand sides, shape ``(..., n, m)``.
+
+    Returns:
+        The solutions, of the shape of ``b``. They are accurate where the matrix is diagonally
+        dominant, or Hermitian and positive definite.
+
+    Raises:
+        ShapeError: the diagonals differ in shape, or ``b`` does not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> ones = jnp.ones(3)
+        >>> x = lax.linalg.tridiagonal_solve(ones, 4 * ones, ones, jnp.array([[5.0], [6.0], [5.0]]))
+        >>> jnp.round(x[:, 0], 4)
+        Array([1., 1., 1.], dtype=float32)
+    """
+    lower, main, upper, rhs = map(as_array, (dl, d, du, b))
+    if not lower.shape == main.shape == upper.shape == rhs.shape[:-1] or not main.shape:
+        raise ShapeError(
+            "tridiagonal_solve needs three diagonals of one shape (..., n) and right-hand sides of "
+            f"shape (..., n, m), but got {lower.shape}, {main.shape}, {upper.shape} and "
+            f"{rhs.shape}."
+        )
+    rows = [moveaxis(x, main.ndim - 1, 0) for x in (lower, main, upper, rhs)]
+
+    def eliminate(before: tuple[Array, Array], row: list[Array]) -> Any:
+        ratio, value = before
+        below, at, above, right = row
+        pivot = at - below * ratio
+        out = above / pivot, (right - below[..., None] * value) / pivot[..., None]
+        return out, out
+
+    def substitute(after: Array, row: tuple[Array, Array]) -> Any:
+        ratio, value = row
+        out = value - ratio[..., None] * after
+        return out, out
+
+    start = zeros_like(rows[1][0]), zeros_like(rows[3][0])
+    _, reduced = scan(eliminate, start, rows)
+    _, found = scan(substitute, start[1], reduced, reverse=True)
+    return moveaxis(found, 0, main.ndim - 1)

@@ -14,6 +14,7 @@ from tinyjax.nn.functions import (
     hard_tanh,
     identity,
     leaky_relu,
+    log1mexp,
     log_sigmoid,
     log_softmax,
     logmeanexp,
@@ -34,6 +35,7 @@ from tinyjax.nn.functions import (
     standardize,
     swish,
 )
+from tinyjax.numpy.elementwise import tanh
 
 __all__ = [
     "celu",
@@ -47,6 +49,7 @@ __all__ = [
     "identity",
     "initializers",
     "leaky_relu",
+    "log1mexp",
     "log_sigmoid",
     "log_softmax",
     "logmeanexp",
@@ -66,4 +69,5 @@ __all__ = [
     "squareplus",
     "standardize",
     "swish",
+    "tanh",
 ]

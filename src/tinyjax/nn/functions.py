@@ -326,6 +326,27 @@ def soft_sign(x: ArrayLike) -> Array:
     return a / (ew.abs_(a) + 1)
 
 
+def log1mexp(x: ArrayLike) -> Array:
+    """Return ``log(1 - exp(-x))`` to full precision, for ``x >= 0``.
+
+    Args:
+        x: real; below zero the result is NaN.
+
+    Near zero it is computed as ``log(-expm1(-x))``, elsewhere as ``log1p(-exp(-x))`` (M. Mächler,
+    Accurately computing log(1 - exp(-|a|)), 2012).
+
+    Example:
+        >>> from tinyjax import nn
+        >>> round(float(nn.log1mexp(1e-20)), 3)
+        -46.052
+    """
+    a = inexact(x, "log1mexp")
+    near = ew.lt(a, full_like(a, math.log(2.0)))
+    one = full_like(a, 1.0)  # takes the place of what either formula is not for
+    low = ew.log(ew.neg(ew.expm1(ew.neg(ew.select(near, a, one)))))
+    return ew.select(near, low, ew.log1p(ew.neg(ew.exp(ew.neg(ew.select(near, one, a))))))
+
+
 def silu(x: ArrayLike) -> Array:
     """Return ``x sigmoid(x)``, also known as swish.
 

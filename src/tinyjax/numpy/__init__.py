@@ -308,6 +308,7 @@ from tinyjax.numpy.selection import (
 )
 
 if TYPE_CHECKING:
+    from tinyjax.numpy import fft as fft
     from tinyjax.numpy import linalg as linalg
     from tinyjax.numpy.calculus import (
         cross,
@@ -316,6 +317,8 @@ if TYPE_CHECKING:
         polyval,
         trapezoid,
     )
+    from tinyjax.numpy.files import load, save
+    from tinyjax.numpy.generalized import vectorize
     from tinyjax.numpy.sorting import (
         argpartition,
         argsort,
@@ -407,6 +410,9 @@ _LATER: Final = {
         "taking",
     ),
     **dict.fromkeys(("byteswap", "view"), "views"),
+    **dict.fromkeys(("load", "save"), "files"),
+    "vectorize": "generalized",
+    "fft": "",
     "linalg": "",
 }
 
@@ -529,6 +535,7 @@ __all__ = [
     "extract",
     "eye",
     "fabs",
+    "fft",
     "finfo",
     "fix",
     "flatnonzero",
@@ -599,6 +606,7 @@ __all__ = [
     "lexsort",
     "linalg",
     "linspace",
+    "load",
     "log",
     "log1p",
     "log2",
@@ -680,6 +688,7 @@ __all__ = [
     "rollaxis",
     "rot90",
     "round",
+    "save",
     "searchsorted",
     "select",
     "shape",
@@ -732,6 +741,7 @@ __all__ = [
     "vdot",
     "vecdot",
     "vecmat",
+    "vectorize",
     "view",
     "vsplit",
     "vstack",

@@ -23,6 +23,7 @@ from tinyjax.core.array import (
     is_array_like,
     scalar,
 )
+from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.integers import integer, integers, one_or_more
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
@@ -317,16 +318,21 @@ def _float_unless(dtype: DTypeLike) -> DType:
 
 
 def full_like(
-    a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike = None, shape: Shape | None = None
+    a: ArrayLike | ShapeDtypeStruct,
+    fill_value: ArrayLike,
+    dtype: DTypeLike = None,
+    shape: Shape | None = None,
 ) -> Array:
     """Return an array filled with a value, of another array's shape and dtype unless given.
+
+    In place of that array its ``ShapeDtypeStruct`` will do.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.full_like(jnp.array([1, 2]), 5)
         Array([5, 5], dtype=int32)
     """
-    x = array_of("full_like", a)
+    x = a if isinstance(a, ShapeDtypeStruct) else array_of("full_like", a)
     weak = dtype is None and x.weak_type
     wanted = x.dtype if dtype is None else dtypes.check(dtype)
     sizes = x.shape if shape is None else canonical_shape(shape)
@@ -334,17 +340,23 @@ def full_like(
     return broadcast_to(ew.convert_element_type(value, wanted, weak), sizes)
 
 
-def zeros_like(a: ArrayLike, dtype: DTypeLike = None, shape: Shape | None = None) -> Array:
+def zeros_like(
+    a: ArrayLike | ShapeDtypeStruct, dtype: DTypeLike = None, shape: Shape | None = None
+) -> Array:
     """Return zeros, of another array's shape and dtype unless given."""
     return full_like(a, 0, dtype, shape)
 
 
-def ones_like(a: ArrayLike, dtype: DTypeLike = None, shape: Shape | None = None) -> Array:
+def ones_like(
+    a: ArrayLike | ShapeDtypeStruct, dtype: DTypeLike = None, shape: Shape | None = None
+) -> Array:
     """Return ones, of another array's shape and dtype unless given."""
     return full_like(a, 1, dtype, shape)
 
 
-def empty_like(prototype: ArrayLike, dtype: DTypeLike = None, shape: Shape | None = None) -> Array:
+def empty_like(
+    prototype: ArrayLike | ShapeDtypeStruct, dtype: DTypeLike = None, shape: Shape | None = None
+) -> Array:
     """Return zeros, of another array's shape and dtype unless given."""
     return full_like(prototype, 0, dtype, shape)
 

@@ -149,20 +149,24 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
 
 
 @overload
-def qr(a: ArrayLike, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
+def qr(a: ArrayLike, mode: Literal["reduced", "complete", "raw"] = "reduced") -> QRResult: ...
 @overload
 def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
-def qr(a: ArrayLike, mode: Literal["reduced", "complete", "r"] = "reduced") -> QRResult | Array:
+def qr(
+    a: ArrayLike, mode: Literal["reduced", "complete", "raw", "r"] = "reduced"
+) -> QRResult | Array:
     """Return ``Q`` with orthonormal columns and upper triangular ``R``, with ``Q R = a``.
 
     Args:
         a: matrices, shape ``(..., m, n)``; ``k`` is the lesser of ``m`` and ``n``.
         mode: ``"reduced"`` for ``Q`` of shape ``(..., m, k)`` and ``R`` of ``(..., k, n)``;
             ``"complete"`` for ``(..., m, m)`` and ``(..., m, n)``, without a derivative where ``m``
-            is greater than ``n``; ``"r"`` for ``R`` alone, as in ``"reduced"``.
+            is greater than ``n``; ``"r"`` for ``R`` alone, as in ``"reduced"``; ``"raw"`` for
+            the transposes of LAPACK's packed reflections, shape ``(..., n, m)``, and their
+            factors, shape ``(..., k)``, without a derivative.
 
     Returns:
-        ``(Q, R)``, or ``R``.
+        ``(Q, R)``, or ``R``, or the reflections and their factors.
 
     Raises:
         ShapeError: ``a`` does not hold matrices.
@@ -175,8 +179,13 @@ def qr(a: ArrayLike, mode: Literal["reduced", "complete", "r"] = "reduced") -> Q
         True
     """
     x = _matrices("qr", a)
+    if mode == "raw":
+        packed, factors = qr_.geqrf(x)
+        return QRResult(matrices.mT(packed), factors)
     if mode not in ("reduced", "complete", "r"):
-        raise ArgumentError(f"qr takes the modes 'reduced', 'complete' and 'r', but got {mode!r}.")
+        raise ArgumentError(
+            f"qr takes the modes 'reduced', 'complete', 'r' and 'raw', but got {mode!r}."
+        )
     q, r = qr_.qr(x, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axes
+from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.numpy.creation import array
 
@@ -145,27 +146,32 @@ def isscalar(element: object) -> bool:
     return isinstance(element, str) or bool(np.isscalar(element))
 
 
-def iscomplexobj(x: ArrayLike) -> bool:
+def _aval(x: ArrayLike | ShapeDtypeStruct) -> ShapedArray:
+    """The type of an array, for which a ``ShapeDtypeStruct`` may stand."""
+    return x.aval if isinstance(x, ShapeDtypeStruct) else as_array(x).aval
+
+
+def iscomplexobj(x: ArrayLike | ShapeDtypeStruct) -> bool:
     """Say whether the dtype is complex."""
-    return dtypes.is_complex(as_array(x).dtype)
+    return dtypes.is_complex(_aval(x).dtype)
 
 
-def isrealobj(x: ArrayLike) -> bool:
+def isrealobj(x: ArrayLike | ShapeDtypeStruct) -> bool:
     """Say whether the dtype is not complex."""
     return not iscomplexobj(x)
 
 
-def ndim(a: ArrayLike) -> int:
+def ndim(a: ArrayLike | ShapeDtypeStruct) -> int:
     """Return the number of axes."""
-    return as_array(a).ndim
+    return _aval(a).ndim
 
 
-def shape(a: ArrayLike) -> tuple[int, ...]:
+def shape(a: ArrayLike | ShapeDtypeStruct) -> tuple[int, ...]:
     """Return the shape."""
-    return as_array(a).shape
+    return _aval(a).shape
 
 
-def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
+def size(a: ArrayLike | ShapeDtypeStruct, axis: int | Sequence[int] | None = None) -> int:
     """Return the number of elements, or that along an axis.
 
     Example:
@@ -173,5 +179,5 @@ def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
         >>> jnp.size(jnp.zeros((2, 3))), jnp.size(jnp.zeros((2, 3)), 1)
         (6, 3)
     """
-    x = as_array(a)
+    x = _aval(a)
     return prod([x.shape[i] for i in canonical_axes(axis, x.ndim)])

@@ -10,18 +10,29 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import Arrays, Avals, Hosts, JvpResult, Params, Primitive, Tangents
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    Arrays,
+    Avals,
+    Hosts,
+    JvpResult,
+    NoParams,
+    Params,
+    Primitive,
+    Tangents,
+)
 from tinyjax.core.trace import bind
-from tinyjax.errors import DifferentiationError
+from tinyjax.errors import DifferentiationError, ShapeError
 from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.elementwise import add, div, sub
+from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.primitives.elementwise import add, div, eq, select, sub
 from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.rules import instantiate_all
 from tinyjax.primitives.shape import def_simple_batch, full, full_like
 from tinyjax.primitives.slicing import pad, slice_in_dim
 from tinyjax.primitives.triangular import triangular_solve
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values, tensor
+from tinyjax.stablehlo.types import TensorType, Value, Values, tensor
 
 
 @attrs.frozen(repr=False)
@@ -56,8 +67,8 @@ def _qr_lowering(b: Lowering, operands: Values, params: QrParams) -> Values:
     if ma.nothing_to_do(operands):
         return (*lower_formula(b, lambda: [ma.identities(q.shape, q.dtype)], ()), b.full(0, r))
     *batch, m, n = x.shape
-    scales = tensor((*batch, min(m, n)), x.dtype), 1
-    packed, factors = ma.lapack_call(b, "geqrf", (ma.matrices(x),), (x.type, 2), scales)
+    scales = tensor((*batch, min(m, n)), x.dtype)
+    packed, factors = _reflect(b, x, scales)
     # The reflectors, below the diagonal, in as many columns as Q has.
     (columns,) = lower_formula(b, lambda y: [_with_columns(y, q.shape[-1])], (packed,))
     routine = "ungqr" if dtypes.is_complex(x.dtype) else "orgqr"
@@ -66,6 +77,11 @@ def _qr_lowering(b: Lowering, operands: Values, params: QrParams) -> Values:
         b, lambda y: [ma.upper_part(slice_in_dim(y, 0, r.shape[-2], axis=y.ndim - 2))], (packed,)
     )
     return orthogonal, triangular
+
+
+def _reflect(b: Lowering, x: Value, scales: TensorType) -> list[Value]:
+    """Write the reflections that make matrices triangular: packed, and their factors."""
+    return ma.lapack_call(b, "geqrf", (ma.matrices(x),), (x.type, 2), (scales, 1))
 
 
 def _with_columns(x: Array, count: int) -> Array:
@@ -130,3 +146,88 @@ def qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array]:
     """
     q, r = bind(qr_p, (x,), QrParams(full_matrices))
     return q, r
+
+
+# The reflections themselves
+
+geqrf_p: Primitive[NoParams] = Primitive("geqrf", NoParams)
+
+
+@geqrf_p.def_impl
+def _geqrf_impl(operands: Hosts, params: NoParams) -> Hosts:
+    packed, factors = np.linalg.qr(operands[0], "raw")
+    return np.swapaxes(packed, -1, -2), factors
+
+
+@geqrf_p.def_abstract_eval
+def _geqrf_type(avals: Avals, params: NoParams) -> Avals:
+    (x,) = avals
+    ma.check_matrices("geqrf", x)
+    *batch, m, n = x.shape
+    return (ShapedArray(x.shape, x.dtype), ShapedArray((*batch, min(m, n)), x.dtype))
+
+
+@geqrf_p.def_lowering
+def _geqrf_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    (x,), (_, factors) = operands, b.results
+    if ma.nothing_to_do(operands):
+        return x, b.full(0, factors)
+    return _reflect(b, x, factors)
+
+
+def_simple_batch(geqrf_p)
+
+
+def geqrf(x: Array) -> tuple[Array, Array]:
+    """Return the Householder reflections that make matrices triangular, as LAPACK packs them.
+
+    Args:
+        x: matrices, shape ``(..., m, n)``.
+
+    Returns:
+        ``R`` with the vectors of the reflections below its diagonal, of the shape of ``x``; and
+        the factors ``tau`` of the reflections ``I - tau v v^H``, shape ``(..., min(m, n))``. They
+        have no derivative: differentiate ``qr``.
+    """
+    packed, factors = bind(geqrf_p, (x,), NO_PARAMS)
+    return packed, factors
+
+
+def ormqr(a: Array, taus: Array, c: Array, *, left: bool = True, transpose: bool = False) -> Array:
+    """Multiply by the ``Q`` that reflections make: ``Q c``, ``Q^H c``, ``c Q`` or ``c Q^H``.
+
+    ``Q = I - V T V^H``, where ``T^-1`` has the factors' inverses on its diagonal and ``V^H V``
+    above it (R. Schreiber and C. Van Loan, SIAM J. Sci. Stat. Comput. 10(1), 1989).
+
+    Args:
+        a: the reflections, as ``geqrf`` packs them, shape ``(..., m, n)``.
+        taus: their factors, shape ``(..., k)``.
+        c: matrices of ``m`` rows, or columns where they are on the left.
+        left: whether ``Q`` is on the left.
+        transpose: whether to multiply by ``Q^H``.
+
+    Raises:
+        ShapeError: ``c`` has another number of rows or columns.
+    """
+    size, rows = c.shape[-2 if left else -1], a.shape[-2]
+    if size != rows:
+        raise ShapeError(
+            f"ormqr: Q is {rows} by {rows}, but the shape of c is {c.shape}, of which "
+            f"{'the rows' if left else 'the columns'} should be as many."
+        )
+    columns = slice_in_dim(a, 0, taus.shape[-1], axis=a.ndim - 1)
+    vectors = ma.on_diagonal(full_like(columns, 1), ma.lower_part(columns, strict=True))
+    idle = eq(taus, full_like(taus, 0))  # no reflection at all
+    shape = vectors.shape
+    wide = broadcast_in_dim(idle, shape, (*range(len(shape) - 2), len(shape) - 1))
+    vectors = select(wide, full_like(vectors, 0), vectors)
+    inverses = div(full_like(taus, 1), select(idle, full_like(taus, 1), taus))
+    inner = ma.mm(ma.mH(vectors), vectors)
+    diagonal = broadcast_in_dim(inverses, inner.shape, (*range(len(shape) - 2), len(shape) - 1))
+    kernel = ma.upper_part(ma.on_diagonal(diagonal, inner))
+    turned = {"transpose_a": transpose, "conjugate_a": transpose}
+    if left:
+        within = triangular_solve(kernel, ma.mm(ma.mH(vectors), c), left_side=True, **turned)
+        return sub(c, ma.mm(vectors, within))
+    within = triangular_solve(kernel, ma.mm(c, vectors), left_side=False, **turned)
+    return sub(c, ma.mm(within, ma.mH(vectors)))

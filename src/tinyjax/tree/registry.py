@@ -31,10 +31,13 @@ class FlattensItself(Protocol):
     def tree_unflatten(cls, metadata: Any, children: Any, /) -> Any: ...
 
 
-class FlattensItselfWithKeys(FlattensItself, Protocol):
-    """As ``FlattensItself``, with a key for each child."""
+class FlattensItselfWithKeys(Protocol):
+    """A class that does so with a key for each child; it may have ``tree_flatten``, too."""
 
     def tree_flatten_with_keys(self) -> tuple[Iterable[tuple[Any, Any]], Any]: ...
+
+    @classmethod
+    def tree_unflatten(cls, metadata: Any, children: Any, /) -> Any: ...
 
 
 F = TypeVar("F", bound=FlattensItself)
@@ -198,7 +201,8 @@ def register_pytree_with_keys_class(cls: type[K]) -> type[K]:
 
     Args:
         cls: as for ``register_pytree_node_class``, with a further method
-            ``tree_flatten_with_keys()`` that returns (pairs of key and child, metadata).
+            ``tree_flatten_with_keys()`` that returns (pairs of key and child, metadata); then
+            ``tree_flatten`` may be left out.
 
     Returns:
         The class itself.
@@ -223,9 +227,10 @@ def register_pytree_with_keys_class(cls: type[K]) -> type[K]:
         >>> tree.leaves_with_path(Crate(1))
         [((GetAttrKey(name='content'),), 1)]
     """
-    methods = ("tree_flatten", "tree_unflatten", "tree_flatten_with_keys")
-    _check_methods("register_pytree_with_keys_class", cls, *methods)
-    _add(cls, cls.tree_flatten, cls.tree_unflatten, cls.tree_flatten_with_keys)
+    name = "register_pytree_with_keys_class"
+    _check_methods(name, cls, "tree_unflatten", "tree_flatten_with_keys")
+    flatten = getattr(cls, "tree_flatten", None)
+    register_pytree_with_keys(cls, cls.tree_flatten_with_keys, cls.tree_unflatten, flatten)
     return cls
 
 

@@ -2,8 +2,8 @@
 
 A program is rewritten, equation by equation. The new one has the same parameters; after the results
 it returns a code, 0 or the number of the first site that failed, and the values of every site's
-message. Programs inside equations are rewritten in iteration: a call returns its code, the branches of
-a ``cond`` share their numbers, and a loop carries the code of the first iteration that failed.
+message. Programs inside equations are rewritten in turn: a call returns its code, the branches of a
+``cond`` share their numbers, and a loop carries the code of the first iteration that failed.
 """
 
 from __future__ import annotations

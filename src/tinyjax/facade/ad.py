@@ -1,0 +1,60 @@
+"""``jax.interpreters.ad``: where rules for derivatives are registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tinyjax.core.primitive import Primitive, UndefinedPrimal
+from tinyjax.facade.primitives import Zero, instantiate_zeros, register_jvp, register_transpose
+from tinyjax.facade.tables import RuleTable
+from tinyjax.transforms.jvp import JVPTrace, JVPTracer
+
+__all__ = [
+    "JVPTrace",
+    "JVPTracer",
+    "UndefinedPrimal",
+    "Zero",
+    "defjvp",
+    "deflinear2",
+    "instantiate_zeros",
+    "is_undefined_primal",
+    "primitive_jvps",
+    "primitive_transposes",
+]
+
+#: Derivatives: ``rule(primals, tangents, **params)``.
+primitive_jvps: Final = RuleTable("jvp", register_jvp)
+#: Transposes: ``rule(cotangents, *operands, **params)``.
+primitive_transposes: Final = RuleTable("transpose", register_transpose)
+
+
+def is_undefined_primal(x: object) -> bool:
+    """Say whether an operand of a transpose rule has no value."""
+    return type(x) is UndefinedPrimal
+
+
+def defjvp(primitive: Primitive[Any], *rules: Callable[..., Any] | None) -> None:
+    """Register a derivative by formulas, one an operand: ``rule(tangent, *primals, **params)``."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        total: Any = Zero.from_primal_value(out)
+        for rule, tangent in zip(rules, tangents, strict=True):
+            if rule is not None and type(tangent) is not Zero:
+                term = rule(tangent, *primals, **params)
+                total = term if type(total) is Zero else total + term
+        return out, total
+
+    primitive_jvps[primitive] = jvp
+
+
+def deflinear2(primitive: Primitive[Any], transpose: Callable[..., Any]) -> None:
+    """Declare a primitive linear in all its operands, with its transpose."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
+
+    primitive_jvps[primitive] = jvp
+    primitive_transposes[primitive] = transpose

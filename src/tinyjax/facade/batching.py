@@ -1,0 +1,41 @@
+"""``jax.interpreters.batching``: where rules for ``vmap`` are registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from tinyjax.core.primitive import Primitive
+from tinyjax.facade.primitives import register_batch
+from tinyjax.facade.tables import RuleTable
+from tinyjax.primitives.shape import moveaxis
+from tinyjax.transforms.batching import BatchTrace, BatchTracer
+
+__all__ = [
+    "BatchTrace",
+    "BatchTracer",
+    "axis_primitive_batchers",
+    "defvectorized",
+    "moveaxis",
+    "not_mapped",
+    "primitive_batchers",
+]
+
+#: The batch axis of an operand that all examples share.
+not_mapped: Final = None
+#: Batching rules: ``rule(operands, axes, **params)``.
+primitive_batchers: Final = RuleTable("batch", partial(register_batch, takes_axis=False))
+#: Those that take the axis as well: ``rule(size, name, None, operands, axes, **params)``.
+axis_primitive_batchers: Final = RuleTable("batch", partial(register_batch, takes_axis=True))
+
+
+def defvectorized(primitive: Primitive[Any]) -> None:
+    """Declare that a primitive of one operand does the same with an axis more."""
+
+    def rule(operands: Any, axes: Any, **params: Any) -> Any:
+        (x,), (axis,) = operands, axes
+        apply: Callable[..., Any] = primitive.bind
+        return apply(x, **params), axis
+
+    primitive_batchers[primitive] = rule

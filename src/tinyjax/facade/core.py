@@ -1,0 +1,46 @@
+"""What ``jax.core`` and ``jax.extend.core`` have beyond tinyjax's modules of these names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.jaxpr import eval_jaxpr as _eval_jaxpr
+from tinyjax.core.trace import Trace, current_trace
+from tinyjax.facade.primitives import Primitive
+from tinyjax.transforms.batching import batched_aval, unbatched_aval
+
+__all__ = [
+    "AbstractValue",
+    "Primitive",
+    "eval_jaxpr",
+    "find_top_trace",
+    "mapped_aval",
+    "unmapped_aval",
+]
+
+#: What types are: there is one kind.
+AbstractValue = ShapedArray
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Array]:
+    """Run a program on the values of its constants and its arguments."""
+    return [*_eval_jaxpr(jaxpr, [as_array(x) for x in (*consts, *args)])]
+
+
+def find_top_trace(xs: Sequence[Any]) -> Trace:
+    """Return the trace that is running here."""
+    return current_trace()
+
+
+def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+    """Return the type of one example of a batch."""
+    return aval if axis is None else unbatched_aval(aval, axis)
+
+
+def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, *_: object) -> ShapedArray:
+    """Return the type of a batch of examples."""
+    return aval if axis is None else batched_aval(aval, axis, size)

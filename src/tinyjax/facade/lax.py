@@ -1,0 +1,40 @@
+"""What ``jax.lax`` takes beyond ``tinyjax.lax``: calls in the order of older versions of JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tinyjax import lax
+from tinyjax.core.array import ArrayLike
+
+__all__ = ["cond"]
+
+
+def cond(pred: ArrayLike, *args: Any, **kwargs: Any) -> Any:
+    """Apply one of two functions, as ``tinyjax.lax.cond``; in the older order, too.
+
+    Args:
+        pred: a bool scalar.
+        args: the functions and the operands; or the operand of the first function, that function,
+            the operand of the second, and that.
+        kwargs: as of ``tinyjax.lax.cond``.
+
+    Example:
+        >>> from tinyjax.facade.lax import cond
+        >>> cond(True, 1.0, lambda x: x + 1, 5.0, lambda x: x)
+        2.0
+    """
+    match args:
+        case (first, Callable() as true_fun, second, Callable() as false_fun) if not callable(
+            first
+        ):
+            return lax.cond(
+                pred,
+                lambda first, _: true_fun(first),
+                lambda _, second: false_fun(second),
+                first,
+                second,
+            )
+        case _:
+            return lax.cond(pred, *args, **kwargs)

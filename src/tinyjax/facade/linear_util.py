@@ -1,0 +1,84 @@
+"""``jax.extend.linear_util`` and ``jax.api_util``: functions of trees as functions of leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from tinyjax import tree
+from tinyjax.tree import PyTreeDef
+
+__all__ = ["WrappedFun", "debug_info", "flatten_fun", "flatten_fun_nokwargs", "wrap_init"]
+
+
+@attrs.frozen(eq=False)
+class WrappedFun:
+    """A function that others have been put around; made by ``wrap_init``.
+
+    Attributes:
+        call_wrapped: the function.
+    """
+
+    call_wrapped: Callable[..., Any]
+
+
+def wrap_init(f: Callable[..., Any], params: Any = None, debug_info: object = None) -> WrappedFun:
+    """Wrap a function.
+
+    Args:
+        f: the function.
+        params: keyword arguments of it.
+        debug_info: of no account.
+    """
+    given = dict(params or {})
+    return WrappedFun(lambda *args, **kwargs: f(*args, **given, **kwargs))
+
+
+def debug_info(*args: object, **kwargs: object) -> None:
+    """Return nothing: messages find the names of functions themselves."""
+
+
+def flatten_fun(f: WrappedFun, in_tree: PyTreeDef) -> tuple[WrappedFun, Callable[[], PyTreeDef]]:
+    """Make a function of ``args, kwargs`` one of their leaves, which returns those of its result.
+
+    Args:
+        f: the function.
+        in_tree: the structure of ``(args, kwargs)``.
+
+    Returns:
+        The function of leaves, and what returns the structure of the result once it was called.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> from tinyjax.facade.linear_util import flatten_fun, wrap_init
+        >>> flat, out_tree = flatten_fun(
+        ...     wrap_init(lambda x, y: {"sum": x + y}), tree.structure(((0,), {"y": 0}))
+        ... )
+        >>> flat.call_wrapped(1, 2), out_tree()
+        ([3], PyTreeDef({'sum': *}))
+    """
+    out_trees: list[PyTreeDef] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        args, kwargs = tree.unflatten(in_tree, leaves)
+        found, out_tree = tree.flatten(f.call_wrapped(*args, **kwargs))
+        out_trees[:] = [out_tree]
+        return found
+
+    return WrappedFun(flat), lambda: out_trees[0]
+
+
+def flatten_fun_nokwargs(
+    f: WrappedFun, in_tree: PyTreeDef
+) -> tuple[WrappedFun, Callable[[], PyTreeDef]]:
+    """Do as ``flatten_fun``, for a function without keyword arguments.
+
+    Args:
+        f: the function.
+        in_tree: the structure of the arguments.
+    """
+    with_none = WrappedFun(lambda args, **_: f.call_wrapped(*args))
+    both = tree.structure(((tree.unflatten(in_tree, [0] * in_tree.num_leaves),), {}))
+    return flatten_fun(with_none, both)

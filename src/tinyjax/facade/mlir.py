@@ -1,0 +1,134 @@
+"""``jax.interpreters.mlir``: where it is registered what primitives lower to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import Primitive
+from tinyjax.core.trace import EVAL, use_trace
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import ArgumentError
+from tinyjax.facade.primitives import register_lowering_of
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import TensorType, Values
+
+__all__ = ["LoweringRuleContext", "emit_python_callback", "lower_fun", "register_lowering"]
+
+
+class ModuleContext:
+    """The module that a lowering rule writes to."""
+
+    def add_keepalive(self, kept: object) -> None:
+        """Do nothing: what a program calls lives as long as the program."""
+
+
+@attrs.frozen(eq=False)
+class LoweringRuleContext:
+    """What a lowering rule is given beside the operands.
+
+    Attributes:
+        builder: writes StableHLO.
+        avals_in: the types of the operands.
+        avals_out: the types of the results.
+        module_context: the module.
+    """
+
+    builder: Lowering
+    avals_in: tuple[ShapedArray, ...]
+    avals_out: tuple[ShapedArray, ...]
+    module_context: ModuleContext = attrs.field(factory=ModuleContext)
+
+
+def _avals(types: Sequence[TensorType]) -> tuple[ShapedArray, ...]:
+    return tuple(ShapedArray(of.shape, of.dtype) for of in types)
+
+
+@attrs.frozen(eq=False)
+class LoweredFunction:
+    """A function whose program is what a primitive lowers to; made by ``lower_fun``.
+
+    Attributes:
+        fun: the function, of arrays and parameters.
+        multiple_results: whether it returns several results.
+    """
+
+    fun: Callable[..., Any]
+    multiple_results: bool
+
+
+def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> LoweredFunction:
+    """Make a lowering rule of a function of arrays: its program is what stands for the primitive.
+
+    Args:
+        fun: takes the operands, and the parameters by keywords.
+        multiple_results: whether it returns a sequence of results, or one.
+    """
+    return LoweredFunction(fun, multiple_results)
+
+
+def register_lowering(
+    prim: Primitive[Any], rule: object, platform: str | None = None, **options: object
+) -> None:
+    """Register what a primitive lowers to.
+
+    Args:
+        prim: the primitive.
+        rule: what ``lower_fun`` made, or a rule that takes a context and values and calls back to
+            Python by ``emit_python_callback``. One that writes MLIR by jaxlib's builders cannot.
+        platform: the only platform that it is for; one that is not the CPU is of no account.
+        options: of no account.
+    """
+    if platform not in (None, "cpu"):
+        return
+    if isinstance(rule, LoweredFunction):
+        register_lowering_of(prim, rule.fun, rule.multiple_results)
+        return
+
+    if not callable(rule):
+        raise ArgumentError(f"register_lowering takes a rule for '{prim}', but got {rule!r}.")
+
+    def lowering(b: Lowering, operands: Values, params: Any) -> Values:
+        context = LoweringRuleContext(b, _avals([x.type for x in operands]), _avals(b.results))
+        outs: Values = rule(context, *operands, **dict(params.items()))
+        return outs
+
+    prim.def_lowering(lowering)
+
+
+def emit_python_callback(
+    ctx: LoweringRuleContext,
+    callback: Callable[..., Any],
+    token: object,
+    operands: Values,
+    operand_avals: Sequence[ShapedArray],
+    result_avals: Sequence[ShapedArray],
+    *,
+    has_side_effect: bool,
+    **options: object,
+) -> tuple[Values, None, Callable[..., Any]]:
+    """Write a call of a Python function, in the lowering rule of a primitive.
+
+    Args:
+        ctx: what the rule was given.
+        callback: takes NumPy arrays and returns a sequence of arrays.
+        token: of no account, like the options.
+        operands: what the program calls it with.
+        operand_avals: their types.
+        result_avals: the types of what it returns: those of the primitive's results.
+        has_side_effect: whether it is called even if the results are not used.
+        options: of no account.
+
+    Returns:
+        The results, no token, and the function.
+    """
+
+    def call(*args: HostArray) -> list[HostArray]:
+        with use_trace(EVAL):
+            return [np.asarray(out) for out in callback(*args)]
+
+    return ctx.builder.host_call(call, operands, has_side_effect, False), None, callback

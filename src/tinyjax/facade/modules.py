@@ -1,0 +1,247 @@
+"""Modules called ``jax...`` that take their names from tinyjax's.
+
+Which modules there are, and where the names of each come from, is the table ``MODULES``. A name or
+a module that is not there is an error that says that this is tinyjax.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, Final
+
+import tinyjax
+from tinyjax.absent import ABSENT, DEVICES
+
+#: For each module of JAX's, the modules of tinyjax that it takes its names from, the first first.
+MODULES: Final[Mapping[str, Sequence[str]]] = {
+    "jax": ("facade.toplevel", ""),
+    "jax.ad_checkpoint": ("ad_checkpoint",),
+    "jax.core": ("facade.core", "core"),
+    "jax.custom_batching": ("custom_batching",),
+    "jax.custom_derivatives": ("custom_derivatives",),
+    "jax.debug": ("debug",),
+    "jax.dlpack": ("dlpack",),
+    "jax.dtypes": ("dtypes",),
+    "jax.errors": ("errors",),
+    "jax.example_libraries": ("example_libraries",),
+    "jax.example_libraries.optimizers": ("example_libraries.optimizers",),
+    "jax.experimental": ("experimental",),
+    "jax.experimental.ode": ("experimental.ode",),
+    "jax.export": ("export",),
+    "jax.extend": (),
+    "jax.extend.core": ("facade.core", "extend.core", "core"),
+    "jax.flatten_util": ("flatten_util",),
+    "jax.interpreters": (),
+    "jax.interpreters.ad": ("facade.ad",),
+    "jax.interpreters.batching": ("facade.batching",),
+    "jax.interpreters.mlir": ("facade.mlir",),
+    "jax.lax": ("facade.lax", "lax"),
+    "jax.lax.linalg": ("lax.linalg",),
+    "jax.nn": ("nn",),
+    "jax.nn.initializers": ("nn.initializers",),
+    "jax.numpy": ("numpy",),
+    "jax.numpy.fft": ("numpy.fft",),
+    "jax.numpy.linalg": ("numpy.linalg",),
+    "jax.ops": ("ops",),
+    "jax.random": ("random",),
+    "jax.scipy": ("scipy",),
+    "jax.scipy.linalg": ("scipy.linalg",),
+    "jax.scipy.special": ("scipy.special",),
+    "jax.scipy.stats": ("scipy.stats",),
+    "jax.scipy.stats.norm": ("scipy.stats.norm",),
+    "jax.sharding": ("sharding",),
+    "jax.stages": ("stages",),
+    "jax.test_util": ("test_util",),
+    "jax.tree": ("tree",),
+    "jax.tree_util": ("tree_util",),
+    "jax.typing": ("typing",),
+    "jax.version": ("facade.toplevel",),
+}
+
+#: Further names, each with its module of tinyjax: what libraries read of JAX's inside.
+NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "jax.custom_derivatives": {"custom_jvp_call_p": "facade.internals"},
+    "jax.api_util": dict.fromkeys(
+        ("debug_info", "flatten_fun", "flatten_fun_nokwargs"), "facade.linear_util"
+    ),
+    "jax.extend.core.primitives": dict.fromkeys(
+        ("call_p", "closed_call_p", "jit_p"), "facade.internals"
+    ),
+    "jax.extend.linear_util": dict.fromkeys(("WrappedFun", "wrap_init"), "facade.linear_util"),
+    "jax.lax": {"stop_gradient_p": "primitives.stop_gradient"},
+    "jax._src": {},
+    "jax._src.ad_util": {"stop_gradient_p": "primitives.stop_gradient"},
+    "jax._src.compiler": {},
+    "jax._src.core": {"trace_state_clean": "facade.internals"},
+    "jax._src.dispatch": {"wait_for_tokens": "facade.internals"},
+    "jax._src.dtypes": {"TypePromotionError": "dtypes"},
+    "jax._src.flatten_util": {"ravel_pytree": "flatten_util"},
+    "jax._src.traceback_util": dict.fromkeys(
+        ("api_boundary", "include_frame", "register_exclusion"), "facade.internals"
+    ),
+}
+
+_DISTRIBUTION: Final = "not yet: a distribution"
+_SPECIAL: Final = "not yet: a special function"
+_FUNCTION: Final = "not yet: an array function"
+
+#: What libraries name when they are imported, and tinyjax has not: why. Of a class nothing is an
+#: instance, and to call either is an error that says why.
+PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "jax": dict.fromkeys(("NamedSharding", "P", "shard_map"), DEVICES),
+    "jax.experimental.sparse": {"BCOO": "there are no sparse arrays"},
+    "jax.nn": {"dot_product_attention": _FUNCTION},
+    "jax.random": dict.fromkeys(
+        (
+            *("ball", "beta", "binomial", "chisquare", "dirichlet", "double_sided_maxwell", "f"),
+            *("gamma", "generalized_normal", "geometric", "loggamma", "maxwell", "multinomial"),
+            *("multivariate_normal", "orthogonal", "poisson", "t", "triangular", "wald"),
+        ),
+        _DISTRIBUTION,
+    ),
+    "jax.scipy.fft": dict.fromkeys(("dct", "dctn", "idct", "idctn"), _FUNCTION),
+    "jax.scipy.linalg": {"toeplitz": _FUNCTION},
+    "jax.scipy.special": dict.fromkeys(
+        (
+            *("betainc", "expi", "gammainc", "gammaincc", "i0", "i0e", "i1", "i1e"),
+            *("multigammaln", "ndtri"),
+        ),
+        _SPECIAL,
+    ),
+    "jax.scipy.stats": {"gaussian_kde": _FUNCTION},
+    "jax.sharding": dict.fromkeys(
+        ("AbstractMesh", "Mesh", "NamedSharding", "PartitionSpec"), DEVICES
+    ),
+}
+
+KNOWN: Final = frozenset({*MODULES, *NAMES, *PLACEHOLDERS})
+
+_LISTS: Final = "docs/libraries.md says what of it works, docs/jax_api.md which names there are."
+
+
+class JaxModule(ModuleType):
+    """A module of JAX's by name, and of tinyjax's by content."""
+
+    def __getattr__(self, name: str) -> Any:
+        path = f"{self.__name__}.{name}"
+        if path in KNOWN:
+            return import_module(path)
+        if name.startswith("__") and name not in {"__all__", "__version__", "__version_info__"}:
+            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+        found = self._find(name)
+        setattr(self, name, found)
+        return found
+
+    def _find(self, name: str) -> Any:
+        if name == "__all__":
+            return [*self._names()]
+        home = NAMES.get(self.__name__, {}).get(name)
+        if home is not None:
+            return getattr(import_module(f"tinyjax.{home}"), name)
+        for source in self._sources():
+            if name in vars(source) or name in vars(source).get("__all__", ()):
+                return getattr(source, name)
+        why = PLACEHOLDERS.get(self.__name__, {}).get(name)
+        if why is not None:
+            return placeholder(f"{self.__name__}.{name}", why)
+        why = ABSENT.get(name) if self.__name__ == "jax" else None
+        raise AttributeError(
+            f"module '{self.__name__}' has no attribute '{name}': in this process it is tinyjax's "
+            f"(tinyjax.as_jax), not JAX's{f', and {why}' if why else ''}. {_LISTS}"
+        )
+
+    def _sources(self) -> list[ModuleType]:
+        return [
+            import_module(f"tinyjax.{source}" if source else "tinyjax")
+            for source in MODULES.get(self.__name__, ())
+        ]
+
+    def _names(self) -> dict[str, None]:
+        """The public names, in order and once each."""
+        names: dict[str, None] = {}
+        for source in self._sources():
+            names.update(dict.fromkeys(vars(source).get("__all__", ())))
+        names.update(dict.fromkeys(NAMES.get(self.__name__, {})))
+        return names
+
+    def __dir__(self) -> list[str]:
+        prefix = f"{self.__name__}."
+        below = {x.removeprefix(prefix) for x in KNOWN if x.startswith(prefix)}
+        return sorted({*vars(self), *self._names(), *(x for x in below if "." not in x)})
+
+
+def placeholder(path: str, why: str) -> type:
+    """Make a class that has no instances: nothing is one, and to make one is an error.
+
+    Args:
+        path: the class's name in JAX.
+        why: why it has none here.
+
+    Example:
+        >>> from tinyjax.facade.modules import placeholder
+        >>> Mesh = placeholder("jax.sharding.Mesh", "programs run on one device")
+        >>> isinstance(0, Mesh)
+        False
+        >>> Mesh()
+        Traceback (most recent call last):
+        ...
+        NotImplementedError: jax.sharding.Mesh is not in tinyjax: programs run on one device.
+    """
+
+    def refuse(cls: type, *args: object, **kwargs: object) -> Any:
+        raise NotImplementedError(f"{path} is not in tinyjax: {why}.")
+
+    module, _, name = path.rpartition(".")
+    return type(name, (), {"__new__": refuse, "__module__": module, "__doc__": f"Absent: {why}."})
+
+
+class _Loader(Loader):
+    """Makes the modules of the table."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return JaxModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        sources = MODULES.get(module.__name__, ())
+        home = import_module(f"tinyjax.{sources[-1]}") if sources and sources[-1] else tinyjax
+        module.__file__ = home.__file__
+        module.__doc__ = home.__doc__
+
+
+class Finder(MetaPathFinder):
+    """Finds ``jax`` and what is beneath it among tinyjax's modules, and nowhere else."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname in KNOWN:
+            return ModuleSpec(fullname, _Loader(), origin=tinyjax.__file__, is_package=True)
+        if fullname.partition(".")[0] != "jax":
+            return None
+        # Without its name, which would make "from jax import x" replace this message by its own.
+        raise ModuleNotFoundError(
+            f"there is no module '{fullname}': in this process jax is tinyjax (tinyjax.as_jax). "
+            f"{_LISTS}"
+        )
+
+
+def install() -> None:
+    """Make ``import jax`` mean tinyjax from here on; once it does, do nothing.
+
+    Raises:
+        ImportError: jax has been imported.
+    """
+    if any(isinstance(finder, Finder) for finder in sys.meta_path):
+        return
+    if "jax" in sys.modules:
+        raise ImportError(
+            "tinyjax.as_jax was imported after jax: this process has JAX's modules already, and "
+            "whoever imported them keeps them. Import tinyjax.as_jax first, before any library "
+            "that imports jax."
+        )
+    sys.meta_path.insert(0, Finder())

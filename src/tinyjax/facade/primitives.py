@@ -1,0 +1,310 @@
+"""Primitives as JAX has them: keyword parameters, one result or several, rules in tables.
+
+Each is a primitive of tinyjax whose parameters are a mapping, and a rule that is written in JAX's
+way is one of tinyjax's that converts operands and results.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, ItemsView, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from tinyjax import tree
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.encoding import encode
+from tinyjax.core.lowering import lower_jaxpr
+from tinyjax.core.primitive import (
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    MappedAxis,
+    Operands,
+    Params,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
+from tinyjax.core.primitive import Primitive as _Primitive
+from tinyjax.core.staging import stage
+from tinyjax.core.trace import bind
+from tinyjax.errors import ArgumentError, MissingRuleError
+from tinyjax.primitives.shape import zero_tangent
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
+
+#: So many parameters without an encoding are told apart by value; the others by identity.
+_MOST_KNOWN: Final = 4096
+_known: Final[OrderedDict[tuple[type, Hashable], bytes]] = OrderedDict()
+_counter: Final = itertools.count()
+
+
+def _key(value: object) -> bytes:
+    """Return bytes that are equal only for parameters that are equal."""
+    if isinstance(value, tuple):
+        return b"(%s)" % b"".join(map(_key, value))
+    try:
+        return encode(value)
+    except (ArgumentError, TypeError):
+        pass
+    try:
+        found = _known.get((type(value), value))  # type parameters such as 1 and True differ
+    except TypeError:  # unhashable
+        return b"u%d;" % next(_counter)
+    if found is None:
+        found = _known[type(value), value] = b"v%d;" % next(_counter)
+        if len(_known) > _MOST_KNOWN:
+            _known.popitem(last=False)
+    return found
+
+
+@attrs.frozen(repr=False)
+class KeywordParams(Params):
+    """Parameters given by keywords, whatever they are; a mapping of them.
+
+    Attributes:
+        key: what they are compared by.
+        given: the parameters.
+    """
+
+    key: bytes
+    given: Mapping[str, Any] = attrs.field(eq=False)
+
+    @staticmethod
+    def of(given: Mapping[str, Any]) -> KeywordParams:
+        """Make parameters of keyword arguments."""
+        parts = [b"%s=%s" % (name.encode(), _key(value)) for name, value in given.items()]
+        return KeywordParams(b",".join(parts), given)
+
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self.given)
+
+    def items(self) -> ItemsView[str, Any]:
+        """The names of the parameters, and the parameters."""
+        return self.given.items()
+
+    def __getitem__(self, name: str) -> Any:
+        return self.given[name]
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(f'{name}={value!r}' for name, value in self.given.items())}}}"
+
+
+@attrs.frozen
+class Zero:
+    """A tangent or cotangent that is known to be zero, as rules written for JAX meet it.
+
+    Attributes:
+        aval: its type.
+    """
+
+    aval: ShapedArray
+
+    @staticmethod
+    def from_primal_value(val: Any) -> Zero:
+        """The zero tangent of a value."""
+        return Zero(as_array(val).aval.tangent())
+
+
+tree.register_pytree_node(Zero, lambda z: ((), z.aval), lambda aval, _: Zero(aval))
+tree.register_pytree_node(
+    UndefinedPrimal, lambda z: ((), z.aval), lambda aval, _: UndefinedPrimal(aval)
+)
+
+
+def instantiate_zeros(tangent: Any) -> Any:
+    """Return a tangent or cotangent as an array: of zeros, if that is what it is known to be."""
+    if not isinstance(tangent, Zero):
+        return tangent
+    return zero_tangent(tangent.aval)
+
+
+class Primitive(_Primitive[KeywordParams]):
+    """An operation with JAX's way of writing rules.
+
+    Attributes:
+        multiple_results: whether rules and ``bind`` have a list of results, or one result.
+        impl: the rule that evaluates it.
+        abstract_eval: the rule that types it.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax.facade import ad
+        >>> from tinyjax.facade.primitives import Primitive
+        >>> cube_p = Primitive("cube_of_doc")
+        >>> _ = cube_p.def_impl(lambda x, *, times: times * x**3)
+        >>> ad.defjvp(cube_p, lambda t, x, *, times: 3 * times * x**2 * t)
+        >>> tinyjax.grad(lambda x: cube_p.bind(x, times=2))(2.0)
+        Array(24., dtype=float32, weak_type=True)
+    """
+
+    multiple_results = False
+    call_primitive = False
+    map_primitive = False
+    impl: Callable[..., Any]
+    abstract_eval: Callable[..., Any]
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, KeywordParams)
+        self.impl = self._missing("impl")
+        self.abstract_eval = self._missing("abstract_eval")
+
+    def _missing(self, rule: str) -> Callable[..., Any]:
+        def refuse(*args: Any, **params: Any) -> Any:
+            raise MissingRuleError(self.name, rule, self.rule_names)
+
+        return refuse
+
+    # What the declaration of a primitive sets, such as ``multiple_results``, is set on it.
+    __setattr__ = object.__setattr__
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        outs = bind(self, [as_array(x) for x in args], KeywordParams.of(params))
+        return list(outs) if self.multiple_results else outs[0]
+
+    def results(self, out: Any) -> Sequence[Any]:
+        """Return what a rule returned as a sequence."""
+        return out if self.multiple_results else (out,)
+
+    def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Register how it is evaluated: ``rule(*operands, **params)``."""
+        self.impl = rule
+
+        def evaluate(args: Arrays, params: KeywordParams) -> Arrays:
+            return [as_array(out) for out in self.results(rule(*args, **params.given))]
+
+        self.def_evaluate(evaluate)
+        return rule
+
+    def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Register its typing rule: ``rule(*avals, **params)``."""
+        self.abstract_eval = rule
+
+        def types(avals: Avals, params: KeywordParams) -> Avals:
+            return tuple(self.results(rule(*avals, **params.given)))
+
+        super().def_abstract_eval(types)
+        return rule
+
+
+def several(primitive: _Primitive[Any]) -> bool:
+    """Say whether rules of a primitive have a list of results."""
+    return primitive.multiple_results if isinstance(primitive, Primitive) else False
+
+
+def _mapping(params: Any) -> Mapping[str, Any]:
+    return {name: params[name] for name in params.keys()}  # noqa: SIM118 (no mapping otherwise)
+
+
+def _pack(primitive: _Primitive[Any], out: Any) -> Sequence[Any]:
+    return out if several(primitive) else (out,)
+
+
+def _unpack(primitive: _Primitive[Any], outs: Sequence[Any]) -> Any:
+    return list(outs) if several(primitive) else outs[0]
+
+
+def _tangent(tangent: Any) -> Tangent:
+    """Convert what a rule returned for a tangent or cotangent."""
+    if tangent is None or isinstance(tangent, Zero) or tangent is Zero:
+        return ZERO
+    array = as_array(tangent)
+    return ZERO if array.aval.tangent() is not array.aval else array
+
+
+def register_jvp(primitive: _Primitive[Any], rule: Callable[..., Any]) -> None:
+    """Register a derivative in JAX's way: ``rule(primals, tangents, **params)``."""
+
+    def jvp(primals: Arrays, tangents: Tangents, params: Any) -> JvpResult:
+        given = [
+            Zero(x.aval.tangent()) if t is ZERO else t
+            for x, t in zip(primals, tangents, strict=True)
+        ]
+        outs, out_tangents = rule(tuple(primals), tuple(given), **_mapping(params))
+        return (
+            [as_array(out) for out in _pack(primitive, outs)],
+            [_tangent(t) for t in _pack(primitive, out_tangents)],
+        )
+
+    primitive.def_jvp(jvp)
+
+
+def register_transpose(primitive: _Primitive[Any], rule: Callable[..., Any]) -> None:
+    """Register a transpose in JAX's way: ``rule(cotangents, *operands, **params)``."""
+
+    def transpose(cotangents: Tangents, operands: Operands, params: Any) -> Cotangents:
+        types = primitive.rules.abstract_eval([x.aval for x in operands], params)
+        given = [
+            Zero(aval.tangent()) if ct is ZERO else ct
+            for ct, aval in zip(cotangents, types, strict=True)
+        ]
+        found = rule(_unpack(primitive, given), *operands, **_mapping(params))
+        if found is Zero or isinstance(found, Zero):
+            found = [None] * len(operands)
+        return [
+            _tangent(ct) if isinstance(x, UndefinedPrimal) else None
+            for ct, x in zip(found, operands, strict=True)
+        ]
+
+    primitive.def_transpose(transpose)
+
+
+def register_batch(
+    primitive: _Primitive[Any], rule: Callable[..., Any], *, takes_axis: bool
+) -> None:
+    """Register a batching rule in JAX's way.
+
+    Args:
+        primitive: what it is for.
+        rule: ``rule(operands, axes, **params)``, or after the axis' size, its name, and None.
+        takes_axis: whether the rule takes those three.
+    """
+
+    def batch(axis: MappedAxis, args: Arrays, axes: BatchAxes, params: Any) -> BatchResult:
+        front = (axis.size, axis.name, None) if takes_axis else ()
+        outs, out_axes = rule(*front, tuple(args), tuple(axes), **_mapping(params))
+        return (
+            [as_array(out) for out in _pack(primitive, outs)],
+            list(_pack(primitive, out_axes)),
+        )
+
+    primitive.def_batch(batch)
+
+
+def register_lowering_of(
+    primitive: _Primitive[Any], fun: Callable[..., Any], multiple_results: bool
+) -> None:
+    """Register a function of arrays whose program is what the primitive lowers to."""
+
+    def lowering(b: Lowering, operands: Values, params: Any) -> Values:
+        avals = [ShapedArray(x.type.shape, x.type.dtype) for x in operands]
+
+        def flat(*args: Array) -> Arrays:
+            out = fun(*args, **_mapping(params))
+            return [as_array(x) for x in (out if multiple_results else (out,))]
+
+        staged = stage(flat, avals, fun)
+        consts = [b.constant(as_array(c).concrete("data")) for c in staged.consts]
+        return lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
+
+    primitive.def_lowering(lowering)
+
+
+__all__ = [
+    "KeywordParams",
+    "Primitive",
+    "Zero",
+    "instantiate_zeros",
+    "register_batch",
+    "register_jvp",
+    "register_lowering_of",
+    "register_transpose",
+]

@@ -1,0 +1,323 @@
+"""Discrete Fourier transforms, by the names of ``numpy.fft``.
+
+Real numbers become complex where a transform takes those; integers become floats first. The norm
+``"backward"``, the default, divides by the number of values in the inverse transforms,
+``"forward"`` in the others, and ``"ortho"`` by its square root in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import sqrt
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.core.integers import integer
+from tinyjax.dtypes import DTypeLike
+from tinyjax.errors import ArgumentError, DtypeError
+from tinyjax.numpy.creation import asarray
+from tinyjax.numpy.manipulation import moveaxis, roll
+from tinyjax.numpy.promotion import inexact, strong
+from tinyjax.primitives import fft as _fft
+from tinyjax.primitives.elementwise import conj, convert_element_type, mul
+from tinyjax.primitives.fft import FftKind
+from tinyjax.primitives.shape import full, full_like
+from tinyjax.primitives.slicing import pad, slice_in_dim
+
+Norm: TypeAlias = Literal["backward", "ortho", "forward"] | None
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+
+def _resized(x: Array, count: int) -> Array:
+    """The first values along the last axis, or those and zeros."""
+    last = x.ndim - 1
+    if x.shape[last] >= count:
+        return slice_in_dim(x, 0, count, axis=last)
+    config = [(0, 0, 0)] * last + [(0, count - x.shape[last], 0)]
+    return pad(x, full((), 0, x.dtype), config)
+
+
+def _along(kind: FftKind, a: ArrayLike, n: int | None, axis: int, norm: Norm, name: str) -> Array:
+    """Transform along one axis."""
+    x = strong(inexact(a, name))
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise ArgumentError(
+            f"{name} takes the norms 'backward', 'ortho' and 'forward', but got {norm!r}."
+        )
+    if kind is FftKind.RFFT:
+        if dtypes.is_complex(x.dtype):
+            raise DtypeError(f"{name} takes real numbers, but got {x.dtype.name}.")
+    else:
+        x = convert_element_type(x, dtypes.to_complex(x.dtype))
+    place = canonical_axis(axis, x.ndim)
+    x = moveaxis(x, place, -1)
+    size = x.shape[-1] if kind is not FftKind.IRFFT else 2 * (x.shape[-1] - 1)
+    length = size if n is None else integer(n, f"n of {name}")
+    if length < 1:
+        raise ArgumentError(f"{name} needs at least one value, but n is {length}.")
+    values = length // 2 + 1 if kind is FftKind.IRFFT else length
+    found = _fft.fft(_resized(x, values), kind, length)
+    inverse = kind in (FftKind.IFFT, FftKind.IRFFT)
+    if norm == "ortho":
+        scale = sqrt(length) if inverse else 1 / sqrt(length)
+        found = mul(found, full_like(found, scale))
+    elif norm == "forward":
+        found = mul(found, full_like(found, length if inverse else 1 / length))
+    return moveaxis(found, -1, place)
+
+
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
+    """Return the Fourier transform along an axis: ``sum_j a[j] exp(-2 pi i j k / n)``.
+
+    Args:
+        a: real or complex.
+        n: how many values to take: the first of them, or all and zeros. All by default.
+        axis: along which.
+        norm: where to divide by ``n``.
+
+    Raises:
+        AxisError: there is no such axis.
+        ArgumentError: ``n`` is not positive, or there is no such norm.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> print(jnp.fft.fft(jnp.array([1.0, 0.0, 0.0, 0.0])))
+        [1.+0.j 1.+0.j 1.+0.j 1.+0.j]
+    """
+    return _along(FftKind.FFT, a, n, axis, norm, "fft")
+
+
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
+    """Return the inverse of ``fft``, with the same arguments."""
+    return _along(FftKind.IFFT, a, n, axis, norm, "ifft")
+
+
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
+    """Return the first ``n // 2 + 1`` values of ``fft`` of real numbers, which tell the others.
+
+    Raises:
+        DtypeError: the numbers are complex.
+    """
+    return _along(FftKind.RFFT, a, n, axis, norm, "rfft")
+
+
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
+    """Return the inverse of ``rfft``: ``n`` real numbers, by default an even number of them."""
+    return _along(FftKind.IRFFT, a, n, axis, norm, "irfft")
+
+
+_OTHER: dict[Norm, Norm] = {
+    None: "forward",
+    "backward": "forward",
+    "ortho": "ortho",
+    "forward": "backward",
+}
+
+
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
+    """Return the real transform of values of which the second half are conjugates of the first."""
+    return _along(FftKind.IRFFT, conj_of(a), n, axis, _OTHER.get(norm, norm), "hfft")
+
+
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
+    """Return the inverse of ``hfft``."""
+    return conj(_along(FftKind.RFFT, a, n, axis, _OTHER.get(norm, norm), "ihfft"))
+
+
+def conj_of(a: ArrayLike) -> Array:
+    """The conjugates of numbers of any dtype."""
+    x = inexact(a, "hfft")
+    return conj(x) if dtypes.is_complex(x.dtype) else x
+
+
+def _sizes(
+    x: Array, s: Sequence[int] | None, axes: Sequence[int] | None, name: str
+) -> tuple[list[int | None], list[int]]:
+    """How many values to take along which axes."""
+    if axes is None:
+        axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
+    places = [canonical_axis(axis, x.ndim) for axis in axes]
+    sizes: list[int | None] = [None] * len(places) if s is None else list(s)
+    if len(sizes) != len(places) or len(set(places)) != len(places):
+        raise ArgumentError(
+            f"{name} needs a size for each of the axes, which differ, but got {s} for {axes}."
+        )
+    return sizes, places
+
+
+def _over(
+    kinds: Callable[[int], FftKind],
+    a: ArrayLike,
+    s: Sequence[int] | None,
+    axes: Sequence[int] | None,
+    norm: Norm,
+    name: str,
+) -> Array:
+    """Transform along axes one by one; ``kinds`` says how, counted from the last axis."""
+    x = inexact(a, name)
+    sizes, places = _sizes(x, s, axes, name)
+    backwards = zip(sizes[::-1], places[::-1], strict=True)
+    steps = [(kinds(i), n, axis) for i, (n, axis) in enumerate(backwards)]
+    # the real result of an inverse comes last
+    for kind, n, axis in sorted(steps, key=lambda step: step[0] is FftKind.IRFFT):
+        x = _along(kind, x, n, axis, norm, name)
+    return x
+
+
+def fftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: Norm = None,
+) -> Array:
+    """Return the Fourier transform over several axes.
+
+    Args:
+        a: real or complex.
+        s: how many values to take along each axis; all by default.
+        axes: which; by default all, or as many of the last as ``s`` has sizes.
+        norm: where to divide.
+
+    Raises:
+        AxisError: there is no such axis.
+        ArgumentError: an axis comes twice, or ``s`` has another length than ``axes``.
+    """
+    return _over(lambda i: FftKind.FFT, a, s, axes, norm, "fftn")
+
+
+def ifftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: Norm = None,
+) -> Array:
+    """Return the inverse of ``fftn``, with the same arguments."""
+    return _over(lambda i: FftKind.IFFT, a, s, axes, norm, "ifftn")
+
+
+def rfftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: Norm = None,
+) -> Array:
+    """Return ``fftn`` of real numbers, of the last axis the first half."""
+    return _over(lambda i: FftKind.FFT if i else FftKind.RFFT, a, s, axes, norm, "rfftn")
+
+
+def irfftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: Norm = None,
+) -> Array:
+    """Return the inverse of ``rfftn``: real numbers."""
+    return _over(lambda i: FftKind.IFFT if i else FftKind.IRFFT, a, s, axes, norm, "irfftn")
+
+
+def fft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: Norm = None,
+) -> Array:
+    """Return the Fourier transform over two axes."""
+    return fftn(a, s, axes, norm)
+
+
+def ifft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: Norm = None,
+) -> Array:
+    """Return the inverse of ``fft2``."""
+    return ifftn(a, s, axes, norm)
+
+
+def rfft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: Norm = None,
+) -> Array:
+    """Return ``fft2`` of real numbers, of the last axis the first half."""
+    return rfftn(a, s, axes, norm)
+
+
+def irfft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: Norm = None,
+) -> Array:
+    """Return the inverse of ``rfft2``: real numbers."""
+    return irfftn(a, s, axes, norm)
+
+
+def _frequencies(make: Callable[[int, float], object], n: int, d: float, dtype: DTypeLike) -> Array:
+    kind = dtypes.default_float() if dtype is None else dtypes.check(dtype)
+    return asarray(np.asarray(make(n, d)).astype(kind))
+
+
+def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None) -> Array:
+    """Return the frequencies of the results of ``fft``.
+
+    Args:
+        n: how many values were transformed.
+        d: their distance.
+        dtype: of the result; the default float by default.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> print(jnp.fft.fftfreq(4))
+        [ 0.    0.25 -0.5  -0.25]
+    """
+    return _frequencies(np.fft.fftfreq, n, d, dtype)
+
+
+def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None) -> Array:
+    """Return the frequencies of the results of ``rfft``, as ``fftfreq``."""
+    return _frequencies(np.fft.rfftfreq, n, d, dtype)
+
+
+def _shifted(x: ArrayLike, axes: Axis, back: bool) -> Array:
+    array = asarray(x)
+    places = canonical_axes(axes, array.ndim)
+    for axis in places:
+        half = array.shape[axis] // 2
+        array = roll(array, -half if back else half, axis)
+    return array
+
+
+def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
+    """Move the frequency zero to the middle of the axes."""
+    return _shifted(x, axes, back=False)
+
+
+def ifftshift(x: ArrayLike, axes: Axis = None) -> Array:
+    """Undo ``fftshift``."""
+    return _shifted(x, axes, back=True)

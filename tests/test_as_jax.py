@@ -1,0 +1,76 @@
+"""``import tinyjax.as_jax``: which modules there are then, and what the errors say.
+
+All of it happens in other processes, since here ``jax`` is JAX. What libraries make of it
+is tested in tests/libraries, which needs them.
+"""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+#: Code to run after ``import tinyjax.as_jax``, and what it prints; of an error, its type and part
+#: of its message.
+CASES = [
+    ("import jax; print(jax.__version__.partition('+')[2].startswith('tinyjax'))", "True"),
+    ("import jax; print(jax.__version_info__, jax.version.__version__ == jax.__version__)", "True"),
+    ("import jax.numpy as jnp, tinyjax; print(jnp.sin is tinyjax.numpy.sin)", "True"),
+    ("import jax; print(jax.numpy.linalg.norm(jax.numpy.ones(4)))", "2"),
+    ("from jax import *; print(jit(lambda x: numpy.sin(x) + lax.cos(x))(0.0))", "1"),
+    ("from jax.numpy import *; print(cos(0.0))", "1"),
+    ("import jax; print('numpy' in dir(jax), 'sin' in dir(jax.numpy))", "True True"),
+    ("import jax; print(isinstance(1, jax.sharding.Mesh))", "False"),
+    ("import importlib.util as u; print(u.find_spec('jax.numpy').name)", "jax.numpy"),
+    ("import tinyjax.as_jax, jax; print(jax.grad(lambda x: x * x)(3.0))", "6"),
+    ("import jax.config", "ModuleNotFoundError.*tinyjax.*docs/libraries.md"),
+    ("import jax.experimental.pallas", "ModuleNotFoundError.*tinyjax.*docs/libraries.md"),
+    ("from jax.experimental import pallas", "ImportError.*tinyjax"),
+    ("import jax; jax.make_mesh", "AttributeError.*tinyjax.*one device.*docs/jax_api.md"),
+    ("import jax.numpy as jnp; jnp.nothing", "AttributeError.*jax.numpy.*tinyjax"),
+    ("import jax; jax.sharding.Mesh([])", "NotImplementedError.*not in tinyjax.*one device"),
+]
+
+RUN = """
+try:
+    exec({code!r})
+except Exception as error:
+    print([kind.__name__ for kind in type(error).__mro__], error)
+"""
+
+
+def printed(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def outputs() -> list[str]:
+    """What each case prints; one process does them all, since they do not change it."""
+    parts = [f"print('---'){RUN.format(code=code)}" for code, _ in CASES]
+    return printed("import tinyjax.as_jax\n" + "".join(parts)).split("---")[1:]
+
+
+@pytest.mark.parametrize("case", range(len(CASES)), ids=[code for code, _ in CASES])
+def test_what_jax_means(case: int, outputs: list[str]) -> None:
+    assert re.search(CASES[case][1], outputs[case]), outputs[case]
+
+
+def test_it_comes_too_late_after_jax() -> None:
+    code = "import jax" + RUN.format(code="import tinyjax.as_jax")
+    assert "ImportError" in (said := printed(code))
+    assert "imported after jax" in said
+
+
+def test_every_module_and_name_of_the_tables_is_there() -> None:
+    code = """
+import tinyjax.as_jax
+from importlib import import_module
+from tinyjax.facade.modules import MODULES, NAMES, PLACEHOLDERS
+for module in {*MODULES, *NAMES}:
+    found = import_module(module)
+    for name in {*found.__all__, *PLACEHOLDERS.get(module, ())}:
+        getattr(found, name)
+print("all")
+"""
+    assert printed(code) == "all\n"

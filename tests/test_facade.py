@@ -1,0 +1,171 @@
+"""Primitives written in JAX's way: their rules, and that programs with them are programs."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax.core.primitive import registry
+from tinyjax.errors import MissingRuleError
+from tinyjax.extend.core import Primitive as OwnPrimitive
+from tinyjax.facade import ad, batching, mlir
+from tinyjax.facade.core import eval_jaxpr, mapped_aval, unmapped_aval
+from tinyjax.facade.primitives import KeywordParams, Primitive
+
+
+def declare(name: str) -> Primitive:
+    primitive = Primitive(name)
+    del registry[name]  # the suite's table has no row for it
+    return primitive
+
+
+def scaled_sums() -> Primitive:
+    """``factor * (x + y)`` and ``x``, linear in both; ``factor`` is a parameter."""
+    primitive = declare("scaled_sums")
+    primitive.multiple_results = True
+
+    def impl(x: Any, y: Any, *, factor: float) -> Any:
+        return [factor * (x + y), x]
+
+    def jvp(primals: Any, tangents: Any, *, factor: float) -> Any:
+        outs = primitive.bind(*primals, factor=factor)
+        filled = [ad.instantiate_zeros(t) for t in tangents]
+        return outs, primitive.bind(*filled, factor=factor)
+
+    def transpose(cotangents: Any, x: Any, y: Any, *, factor: float) -> Any:
+        first, second = map(ad.instantiate_zeros, cotangents)
+        return [
+            factor * first + second if ad.is_undefined_primal(x) else None,
+            factor * first if ad.is_undefined_primal(y) else None,
+        ]
+
+    def batch(operands: Any, axes: Any, **params: Any) -> Any:
+        size = next(x.shape[a] for x, a in zip(operands, axes, strict=True) if a is not None)
+        full = [
+            jnp.broadcast_to(x, (size, *x.shape)) if a is None else jnp.moveaxis(x, a, 0)
+            for x, a in zip(operands, axes, strict=True)
+        ]
+        return primitive.bind(*full, **params), [0, 0]
+
+    primitive.def_impl(impl)
+    primitive.def_abstract_eval(lambda x, y, **params: [x, x])
+    ad.primitive_jvps[primitive] = jvp
+    ad.primitive_transposes[primitive] = transpose
+    batching.primitive_batchers[primitive] = batch
+    mlir.register_lowering(primitive, mlir.lower_fun(impl, multiple_results=True))
+    return primitive
+
+
+def test_a_primitive_with_all_rules() -> None:
+    primitive = scaled_sums()
+
+    def f(x: Any, y: Any) -> Any:
+        a, b = primitive.bind(jnp.sin(x), y, factor=3.0)
+        return jnp.sum(a * b)
+
+    def plain(x: Any, y: Any) -> Any:
+        return jnp.sum(3.0 * (jnp.sin(x) + y) * jnp.sin(x))
+
+    x, y = jnp.arange(3.0), jnp.array([1.0, -1.0, 0.5])
+    transforms: list[Any] = [
+        lambda g: g,
+        tinyjax.jit,
+        tinyjax.grad,
+        lambda g: tinyjax.jit(tinyjax.grad(g, argnums=(0, 1))),
+        tinyjax.vmap,
+        lambda g: tinyjax.vmap(tinyjax.grad(g)),
+        lambda g: tinyjax.jit(tinyjax.hessian(g)),
+        lambda g: lambda x, y: tinyjax.jvp(g, (x, y), (y, x)),
+    ]
+    for transform in transforms:
+        wanted = tinyjax.tree.leaves(transform(plain)(x, y))
+        for got, value in zip(tinyjax.tree.leaves(transform(f)(x, y)), wanted, strict=True):
+            np.testing.assert_allclose(got, value, rtol=1e-5)
+
+
+def test_equations_hold_keywords() -> None:
+    primitive = scaled_sums()
+    closed = tinyjax.make_jaxpr(lambda x: primitive.bind(x, x, factor=2.0))(1.0)
+    (eqn,) = closed.eqns
+    assert eqn.primitive is primitive
+    assert dict(eqn.params.items()) == {"factor": 2.0} == {**eqn.params}
+    again = eqn.primitive.bind(3.0, 4.0, **eqn.primitive.get_bind_params(eqn.params))
+    np.testing.assert_array_equal(again, [14.0, 3.0])
+    np.testing.assert_array_equal(eval_jaxpr(closed.jaxpr, closed.consts, 1.0), [4.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "equal"),
+    [
+        ({"x": 1}, {"x": 1}, True),
+        ({"x": 1}, {"x": True}, False),
+        ({"x": 1}, {"y": 1}, False),
+        ({"x": (len, {1, 2})}, {"x": (len, {1, 2})}, False),  # no hash: not known to be equal
+        ({"x": slice(1)}, {"x": slice(1)}, False),
+        ({"x": frozenset({1})}, {"x": frozenset({1})}, True),
+    ],
+)
+def test_parameters_are_equal_where_they_are_known_to_be(a: Any, b: Any, equal: bool) -> None:
+    assert (KeywordParams.of(a) == KeywordParams.of(b)) == equal
+
+
+def test_one_result_comes_alone() -> None:
+    primitive = declare("doubled")
+    primitive.def_impl(lambda x: 2 * x)
+    primitive.def_abstract_eval(lambda x: x)
+    ad.deflinear2(primitive, lambda ct, x: [primitive.bind(ct)])
+    batching.defvectorized(primitive)
+    mlir.register_lowering(primitive, mlir.lower_fun(lambda x: 2 * x, multiple_results=False))
+    run = tinyjax.jit(tinyjax.vmap(tinyjax.value_and_grad(primitive.bind)))
+    np.testing.assert_array_equal(run(jnp.arange(3.0)), [[0, 2, 4], [2, 2, 2]])
+
+
+def test_a_lowering_rule_may_call_back() -> None:
+    primitive = declare("called_back")
+
+    def rule(ctx: Any, x: Any) -> Any:
+        outs, _, kept = mlir.emit_python_callback(
+            ctx,
+            lambda x: (np.sin(x),),
+            None,
+            [x],
+            ctx.avals_in,
+            ctx.avals_out,
+            has_side_effect=False,
+        )
+        ctx.module_context.add_keepalive(kept)
+        return outs
+
+    primitive.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(primitive, rule)
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_allclose(tinyjax.jit(primitive.bind)(x), np.sin(x))
+
+
+def test_missing_rules_are_named() -> None:
+    primitive = declare("bare")
+    with pytest.raises(MissingRuleError, match="'bare' has no impl rule"):
+        primitive.impl(1.0)
+    with pytest.raises(MissingRuleError, match="'bare' has no jvp rule"):
+        ad.primitive_jvps[primitive]
+
+
+def test_types_of_examples_and_batches() -> None:
+    aval = tinyjax.typeof(jnp.ones((2, 3)))
+    assert mapped_aval(3, 1, aval).shape == (2,)
+    assert unmapped_aval(4, 0, aval).shape == (4, 2, 3)
+    assert mapped_aval(3, None, aval) is aval
+    assert issubclass(Primitive, OwnPrimitive)
+
+
+def test_functions_of_trees_as_functions_of_leaves() -> None:
+    from tinyjax.facade.linear_util import flatten_fun_nokwargs, wrap_init
+
+    in_tree = tinyjax.tree.structure(({"a": 0}, 0))
+    flat, out_tree = flatten_fun_nokwargs(
+        wrap_init(lambda x, y, z: (x["a"] * y, z), {"z": 5}), in_tree
+    )
+    assert flat.call_wrapped(2, 3) == [6, 5]
+    assert out_tree() == tinyjax.tree.structure((0, 0))

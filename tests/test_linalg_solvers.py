@@ -1,0 +1,69 @@
+"""Products with the Q of reflections, and tridiagonal systems, against NumPy and jax."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import lax
+from tinyjax.errors import ShapeError
+
+DTYPES = [np.float32, np.float64, np.complex128]
+
+
+def sample(*shape: int, dtype: Any = np.float64) -> Any:
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(2, *shape))
+    return (x[0] + 1j * x[1]).astype(dtype) if dtype == np.complex128 else x[0].astype(dtype)
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("transpose", [True, False])
+@pytest.mark.parametrize("shape", [(5, 3), (3, 3), (3, 5), (2, 5, 3)])
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
+def test_ormqr_multiplies_by_q(left: bool, transpose: bool, shape: Any, dtype: Any) -> None:
+    x = sample(*shape, dtype=dtype)
+    *batch, m, _ = shape
+    c = sample(*batch, *((m, 2) if left else (2, m)), dtype=dtype)
+    packed, taus = jnp.linalg.qr(x, mode="raw")
+    got = tinyjax.jit(lax.linalg.ormqr, static_argnames=("left", "transpose"))(
+        packed.mT, taus, c, left=left, transpose=transpose
+    )
+    q = np.linalg.qr(x, "complete")[0]
+    q = np.conj(np.swapaxes(q, -1, -2)) if transpose else q
+    tolerance = 2e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(got, q @ c if left else c @ q, rtol=tolerance, atol=tolerance)
+
+
+def test_reflections_that_are_none() -> None:
+    packed, taus = jnp.linalg.qr(jnp.eye(3), mode="raw")
+    np.testing.assert_array_equal(lax.linalg.ormqr(packed.mT, taus, jnp.eye(3)), np.eye(3))
+
+
+def test_ormqr_needs_as_many_rows() -> None:
+    packed, taus = jnp.linalg.qr(jnp.eye(3), mode="raw")
+    with pytest.raises(ShapeError, match="ormqr: Q is 3 by 3"):
+        lax.linalg.ormqr(packed.mT, taus, jnp.eye(2))
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_tridiagonal_systems(batch: tuple[int, ...]) -> None:
+    lower, upper = sample(*batch, 6), sample(*batch, 6)[..., ::-1]
+    main, b = sample(*batch, 6) + 6, sample(*batch, 6, 2)
+    with jax.enable_x64(True):
+        wanted = np.vectorize(
+            jax.lax.linalg.tridiagonal_solve, signature="(n),(n),(n),(n,m)->(n,m)"
+        )
+        expected = wanted(
+            np.where(np.arange(6) == 0, 0, lower), main, np.where(np.arange(6) == 5, 0, upper), b
+        )
+    for call in (lax.linalg.tridiagonal_solve, tinyjax.jit(lax.linalg.tridiagonal_solve)):
+        np.testing.assert_allclose(call(lower, main, upper, b), expected, rtol=1e-10)
+
+
+def test_tridiagonal_shapes_are_checked() -> None:
+    with pytest.raises(ShapeError, match="three diagonals of one shape"):
+        lax.linalg.tridiagonal_solve(jnp.ones(3), jnp.ones(3), jnp.ones(2), jnp.ones((3, 1)))
