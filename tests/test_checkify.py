@@ -209,3 +209,10 @@ def test_what_is_refused() -> None:
             m.jit(partial(outcome, m, c))(1.0)
     with pytest.raises(ArgumentError, match="errors"):
         ours.checkify(log(tinyjax, ours), errors=3)  # type: ignore[arg-type]
+
+
+def test_an_error_that_was_on_the_host_is_raised() -> None:
+    error, _ = ours.checkify(lambda x: ours.check(x > 0, "x is {}", x))(-1.0)
+    of_numpy = tinyjax.tree.map(np.asarray, error)
+    with pytest.raises(CheckFailedError, match="x is -1"):
+        ours.check_error(of_numpy)

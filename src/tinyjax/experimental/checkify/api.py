@@ -248,7 +248,8 @@ def check_error(error: Error) -> None:
         raise ArgumentError(
             f"check_error takes an Error of checkify, but got {type(error).__name__}."
         )
-    code, values = error.code, error.values
+    # an error that went to the host and back has NumPy's arrays
+    code, values = as_array(error.code), tuple([as_array(x) for x in error.values])
     if code.ndim:  # of mapped examples the first that failed
         count = code.size
         codes = reshape(code, (count,))
