@@ -8,9 +8,11 @@ then it is both, so that whichever a program catches is caught.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from tinyjax.frames import Direction, Location, user_location
+from tinyjax.tracebacks import hide
 
 
 class TinyjaxError(Exception):
@@ -25,6 +27,7 @@ class TinyjaxError(Exception):
         super().__init__(message)
         self.message = message
         self.location: Location | None = user_location()
+        hide(sys._getframe(1))
 
     def __str__(self) -> str:
         if self.location is None:

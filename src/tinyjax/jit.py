@@ -36,6 +36,7 @@ from tinyjax.signatures import Explanation, Parameters, Signature, differences, 
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.stages import Lowered, Traced
+from tinyjax.tracebacks import fold
 from tinyjax.transforms.calls import def_call
 from tinyjax.transforms.linearize import linearize_jaxpr
 from tinyjax.tree import PyTreeDef
@@ -162,36 +163,40 @@ class JitFunction(Generic[P, R]):
         return JitFunction(fun, attrs.evolve(self._parameters, fun=fun))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        # A call like an earlier one takes 1 us above the execution itself; the usual way takes 8.
-        if current_trace() is EVAL and self._settings is settings():
-            launch: xla.Launch | None
-            if not kwargs:
-                key: list[Any] = []
-                arg: Any
-                for arg in args:
-                    kind = type(arg)
-                    if kind is ConcreteArray:
-                        key.append(arg._aval or arg.aval)
-                    elif kind is ndarray:
-                        key.append(arg.dtype)
-                        key.append(arg.shape)
-                    elif kind in PYTHON_NUMBERS:
-                        key.append(kind)
+        try:
+            # A call like an earlier one takes 1 us above the execution; the usual way takes 8.
+            if current_trace() is EVAL and self._settings is settings():
+                launch: xla.Launch | None
+                if not kwargs:
+                    key: list[Any] = []
+                    arg: Any
+                    for arg in args:
+                        kind = type(arg)
+                        if kind is ConcreteArray:
+                            key.append(arg._aval or arg.aval)
+                        elif kind is ndarray:
+                            key.append(arg.dtype)
+                            key.append(arg.shape)
+                        elif kind in PYTHON_NUMBERS:
+                            key.append(kind)
+                        else:
+                            break
                     else:
-                        break
-                else:
-                    launch = self._flat.get(tuple(key))
-                    if launch is not None:
-                        found: R = launch(args)
-                        return found
-            if self._nested:
-                call = xla.call_key(args, kwargs)
-                if call is not None:
-                    launch = self._nested.get(call[1])
-                    if launch is not None:
-                        found = launch(call[0])
-                        return found
-        return self._call(args, kwargs)
+                        launch = self._flat.get(tuple(key))
+                        if launch is not None:
+                            found: R = launch(args)
+                            return found
+                if self._nested:
+                    call = xla.call_key(args, kwargs)
+                    if call is not None:
+                        launch = self._nested.get(call[1])
+                        if launch is not None:
+                            found = launch(call[0])
+                            return found
+            return self._call(args, kwargs)
+        except Exception as error:
+            fold(error, sys._getframe())
+            raise
 
     @watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:

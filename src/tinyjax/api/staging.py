@@ -13,6 +13,7 @@ from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import ClosedJaxpr, close
 from tinyjax.core.staging import Staged, stage
 from tinyjax.signatures import Parameters
+from tinyjax.tracebacks import folded
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -75,6 +76,7 @@ def make_jaxpr(
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     parameters = Parameters(fun, static)
 
+    @folded
     @wraps(fun)
     def make(*args: P.args, **kwargs: P.kwargs) -> Any:
         staged, flat = _stage_call(parameters, args, kwargs)
@@ -90,6 +92,7 @@ def _structs(staged: Staged) -> list[ShapeDtypeStruct]:
     return [ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in staged.jaxpr.out_avals]
 
 
+@folded
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the shapes and dtypes of ``fun(*args, **kwargs)`` without computing it.
 

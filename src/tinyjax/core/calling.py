@@ -7,6 +7,7 @@ rebuilds the containers, calls, and takes the result apart again, remembering it
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -18,6 +19,7 @@ from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.trace import base_trace
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import describe_function
+from tinyjax.tracebacks import fold
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
@@ -25,7 +27,7 @@ R = TypeVar("R")
 
 
 def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Callable[P, R]:
-    """Make a transformed function look for NaNs in its results where ``debug_nans`` is set.
+    """Fold the tracebacks of a transformed function, and look for NaNs in its results if asked to.
 
     Args:
         call: the transformed function.
@@ -35,9 +37,13 @@ def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Ca
 
     @wraps(shown)
     def watch(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not settings().debug_nans:
-            return call(*args, **kwargs)
-        return base_trace().watch(call, shown, args, kwargs)
+        try:
+            if not settings().debug_nans:
+                return call(*args, **kwargs)
+            return base_trace().watch(call, shown, args, kwargs)
+        except Exception as error:
+            fold(error, sys._getframe())
+            raise
 
     return watch
 

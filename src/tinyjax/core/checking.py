@@ -8,12 +8,14 @@ expected. So typeguard, whose import takes longer than all of ours, is loaded on
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from tinyjax.errors import ArgumentError
+from tinyjax.tracebacks import fold
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,7 +23,7 @@ Test = Callable[[object], bool]
 
 
 def checked(fun: Callable[P, R]) -> Callable[P, R]:
-    """Check the arguments of every call against the annotations.
+    """Check the arguments of every call against the annotations, and fold its tracebacks.
 
     Raises:
         ArgumentError: when called with an argument of another type; it names the argument.
@@ -43,15 +45,19 @@ def checked(fun: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(fun)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not tests:
-            tests.update(_tests_of(fun))
-        for name, value in zip(names, args, strict=False):
-            if name in tests and not tests[name](value):
-                _judge(fun, name, value)
-        for name, value in kwargs.items():
-            if name in tests and not tests[name](value):
-                _judge(fun, name, value)
-        return fun(*args, **kwargs)
+        try:
+            if not tests:
+                tests.update(_tests_of(fun))
+            for name, value in zip(names, args, strict=False):
+                if name in tests and not tests[name](value):
+                    _judge(fun, name, value)
+            for name, value in kwargs.items():
+                if name in tests and not tests[name](value):
+                    _judge(fun, name, value)
+            return fun(*args, **kwargs)
+        except Exception as error:
+            fold(error, sys._getframe())
+            raise
 
     return call
 

@@ -188,6 +188,8 @@ class Tracer(Array):
     _buffer: DeviceBuffer | None = None
 
     def concrete(self, wanted: str) -> HostArray:
+        if not self._trace.live:
+            raise_leaked(self)
         raise _CONVERSIONS.get(wanted, ConcretizationError)(
             f"{wanted} was wanted of a value that is only known as {self.aval} inside "
             f"{self._trace.describe()}. Python control flow and conversions need data: use "
@@ -201,6 +203,8 @@ class Tracer(Array):
         return ()
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
+        if not self._trace.live:
+            raise_leaked(self)
         raise TracerArrayConversionError(
             f"a NumPy array was wanted of a value of type {self.aval} that is traced by "
             f"{self._trace.describe()}. Use the function of the same name in tinyjax.numpy instead "
@@ -219,8 +223,21 @@ class Tracer(Array):
             "pickled: it has no data. Return it from the function, and pickle the result."
         )
 
+    def held(self) -> dict[str, object]:
+        """What is known of the data, by name, to be printed."""
+        return {}
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}<{self.aval}>"
+        known = ", ".join(f"{name}={value}" for name, value in self.held().items())
+        return f"{type(self).__name__}<{self.aval}>{f'({known})' if known else ''}"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.concrete("a formatted number")[()], spec) if spec else repr(self)
+
+
+def is_known(value: Array) -> bool:
+    """Say whether some of a value's data is there: of a tracer, that of what it is made of."""
+    return not isinstance(value, Tracer) or bool(value.held())
 
 
 _CONVERSIONS: Final = {

@@ -33,6 +33,7 @@ from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.rules import add_arrays, instantiate_all
 from tinyjax.primitives.shape import zero_tangent
+from tinyjax.tracebacks import folded
 from tinyjax.tree import Partial, PyTreeDef
 
 P = ParamSpec("P")
@@ -203,6 +204,7 @@ class _Custom(Generic[P, R]):
         """Bind as a method does."""
         return self if instance is None else MethodType(self, instance)
 
+    @folded
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         given = self._positional(args, kwargs)
         chosen = {i + len(given) if i < 0 else i for i in self.nondiff_argnums}

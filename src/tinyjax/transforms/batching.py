@@ -32,6 +32,7 @@ from tinyjax.core.trace import (
     Tracer,
     current_trace,
     enclosing_traces,
+    is_known,
     leak_check,
     on_top,
     reset_trace,
@@ -92,6 +93,9 @@ class BatchTracer(Tracer):
 
     def components(self) -> Sequence[Array]:
         return (self.value,)
+
+    def held(self) -> dict[str, object]:
+        return {"batch": self.value, "axis": self.axis} if is_known(self.value) else {}
 
 
 def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:
