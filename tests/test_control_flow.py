@@ -604,14 +604,14 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     return count
 
 
-FIRST_ORDER = {
+FIRST_ORDER: dict[str, Any] = {
     "itself": lambda f: f,
     "jvp": lambda f: lambda x: tinyjax.jvp(f, (x,), (x,)),
     "grad": tinyjax.grad,
     "vmap": tinyjax.vmap,
     "grad of vmap": lambda f: tinyjax.grad(lambda x: tinyjax.vmap(f)(x).sum()),
 }
-SECOND_ORDER = {"grad of grad": lambda f: tinyjax.grad(tinyjax.grad(f))}
+SECOND_ORDER: dict[str, Any] = {"grad of grad": lambda f: tinyjax.grad(tinyjax.grad(f))}
 # depth_of_sums has in its second order a residual of each level at every level above it
 WORK = [
     *((nest, name) for nest in (depth_of_conds, depth_of_scans) for name in SECOND_ORDER),

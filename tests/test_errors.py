@@ -678,7 +678,8 @@ def primals_without_a_tuple() -> object:
     "the same number of children.",
 )
 def too_few_tangents() -> object:
-    return jvp(loss, (PARAMS, 1.0), (PARAMS,))  # here
+    tangents: Any = (PARAMS,)
+    return jvp(loss, (PARAMS, 1.0), tangents)  # here
 
 
 @case(
@@ -722,6 +723,7 @@ def tangent_of_integers() -> object:
     "the tangent of x of loss (HERE) must be of its type float32[], but it is float32[5].",
 )
 def tangent_of_a_linearized_function() -> object:
+    tangent_map: Any
     _, tangent_map = linearize(loss, PARAMS, 1.0)
     return tangent_map(PARAMS, B)  # here
 

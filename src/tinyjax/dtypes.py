@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import ml_dtypes
 import numpy as np
@@ -21,7 +21,30 @@ from tinyjax.config import settings
 from tinyjax.errors import ArgumentError, DtypeError, PromotionError
 
 DType = np.dtype[Any]
-DTypeLike = Any  # NumPy's own meaning: a dtype, a scalar type, or a name
+
+
+@runtime_checkable
+class MakesScalars(Protocol):
+    """A dtype that makes scalars when it is called, such as ``tinyjax.numpy.float32``."""
+
+    @property
+    def dtype(self) -> DType: ...
+
+    def __call__(self, x: Any = 0, /) -> Any: ...
+
+
+#: NumPy's own meaning: a dtype, a scalar type, or a name; None for the default.
+DTypeLike: TypeAlias = (
+    str
+    | type[bool]
+    | type[int]
+    | type[float]
+    | type[complex]
+    | type[np.generic]
+    | DType
+    | MakesScalars
+    | None
+)
 HostArray = np.ndarray[Any, DType]
 #: NumPy gives scalars for arrays without axes; evaluation makes arrays of them again.
 HostResult = HostArray | np.generic

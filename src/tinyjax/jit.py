@@ -15,7 +15,7 @@ from copy import deepcopy
 from functools import update_wrapper
 from operator import attrgetter, is_not
 from types import MethodType
-from typing import Any, Final, Generic, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, Self, TypeVar, overload
 
 import attrs
 from numpy import ndarray
@@ -23,7 +23,7 @@ from numpy import ndarray
 from tinyjax import tree, xla
 from tinyjax.config import Settings, settings
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
-from tinyjax.core.calling import FlatFunction, as_arrays, as_avals, watched
+from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, as_avals, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import call_jaxpr
@@ -42,6 +42,7 @@ from tinyjax.transforms.linearize import linearize_jaxpr
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
 
 ControlFlow = Literal["python", "source"]
@@ -271,7 +272,15 @@ class JitFunction(Generic[P, R]):
         self._flat.clear()
         self._nested.clear()
 
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(
+        self: Callable[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+    ) -> BoundMethod[Q, R]: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Bind as a method does, so that methods can be jitted."""
         return self if instance is None else MethodType(self, instance)
 

@@ -29,7 +29,7 @@ def _is_none(x: object) -> bool:
 @checked
 def vmap(
     fun: Callable[P, R],
-    in_axes: Any = 0,
+    in_axes: int | tuple[Any, ...] | list[Any] | dict[str, Any] | None = 0,
     out_axes: Any = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,

@@ -57,7 +57,9 @@ from tinyjax.errors import (
 ArrayLike: TypeAlias = Union["Array", HostArray, np.generic, bool, int, float, complex]
 Axis: TypeAlias = int | Sequence[int] | None
 Order: TypeAlias = Literal["C", "F"]
-Index: TypeAlias = int | slice | EllipsisType | ArrayLike | None
+Index: TypeAlias = Union[
+    int, slice, EllipsisType, "Array", HostArray, np.integer[Any], np.bool_, None
+]
 Indices: TypeAlias = Index | tuple[Index, ...]
 
 _ALL = frozenset(ALL)
@@ -519,10 +521,13 @@ class Array:
     def __getitem__(self, index: Indices) -> Array:
         return self._numpy.getitem(self, index)
 
-    def __setitem__(self, index: Indices, value: object) -> None:
-        raise ArgumentError(
-            "arrays are immutable: instead of x[index] = value write x = x.at[index].set(value)."
-        )
+    if not TYPE_CHECKING:  # to a type checker it is a mistake
+
+        def __setitem__(self, index: Indices, value: object) -> None:
+            raise ArgumentError(
+                "arrays are immutable: instead of x[index] = value write "
+                "x = x.at[index].set(value)."
+            )
 
     # Operators
 
@@ -639,12 +644,12 @@ class Array:
 
     # NumPy's meaning of == is elementwise, which no signature of object.__eq__ allows; what cannot
     # be compared is NotImplemented, as for any class.
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> Array:
         if not is_array_like(other):
             return NotImplemented
         return self._numpy.equal(self, other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Array:
         if not is_array_like(other):
             return NotImplemented
         return self._numpy.not_equal(self, other)

@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from tinyjax import tree
 from tinyjax.config import settings
@@ -24,6 +24,14 @@ from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Q = ParamSpec("Q")
+S_co = TypeVar("S_co", covariant=True)
+
+
+class BoundMethod(Protocol[Q, S_co]):
+    """A method of an object, made of a transformed function; to be called with the rest."""
+
+    def __call__(self, *args: Q.args, **kwargs: Q.kwargs) -> S_co: ...
 
 
 def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Callable[P, R]:

@@ -82,6 +82,8 @@ def _test_of(hint: Any) -> Test:
     if origin is Sequence:
         (item,) = map(_test_of, get_args(hint))
         return lambda value: isinstance(value, (tuple, list)) and all(map(item, value))
+    if origin in (tuple, list, dict) and set(get_args(hint)) <= {Any, str, ...}:
+        return lambda value: isinstance(value, origin)
     if origin is Literal:
         return lambda value: any(type(value) is type(x) and value == x for x in get_args(hint))
     if isinstance(hint, type):

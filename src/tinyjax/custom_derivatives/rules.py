@@ -4,14 +4,25 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper, wraps
 from types import MethodType
-from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
+from typing import (
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    Never,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
 import attrs
 
 from tinyjax import tree
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path
+from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
 from tinyjax.core.closures import holds_tracer
 from tinyjax.core.integers import integers
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
@@ -37,7 +48,9 @@ from tinyjax.tracebacks import folded
 from tinyjax.tree import Partial, PyTreeDef
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
+S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -170,6 +183,27 @@ def _filled(aval: ShapedArray, tangent: Tangent, symbolic_zeros: bool = False) -
     return SymbolicZero(aval.tangent()) if symbolic_zeros else zero_tangent(aval)
 
 
+#: Arguments that are not differentiated come first, at most three.
+JVPRule: TypeAlias = (
+    Callable[[Any, Any], tuple[R, R]]
+    | Callable[[Any, Any, Any], tuple[R, R]]
+    | Callable[[Any, Any, Any, Any], tuple[R, R]]
+    | Callable[[Any, Any, Any, Any, Any], tuple[R, R]]
+)
+BackwardRule: TypeAlias = (
+    Callable[[S, R], tuple[Any, ...]]
+    | Callable[[Any, S, R], tuple[Any, ...]]
+    | Callable[[Any, Any, S, R], tuple[Any, ...]]
+    | Callable[[Any, Any, Any, S, R], tuple[Any, ...]]
+)
+
+
+#: Lambdas have these types too; functions that return have not.
+Unannotated: TypeAlias = (
+    Callable[[Any], Never] | Callable[[Any, Any], Never] | Callable[[Any, Any, Any], Never]
+)
+
+
 class _Custom(Generic[P, R]):
     """A function with a rule of its own."""
 
@@ -200,7 +234,15 @@ class _Custom(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<{self.kind} of {describe_function(self.fun)}>"
 
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(
+        self: Callable[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+    ) -> BoundMethod[Q, R]: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Bind as a method does."""
         return self if instance is None else MethodType(self, instance)
 
@@ -309,7 +351,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.rule: Callable[..., Any] | None = None
 
-    def defjvp(self, jvp: F, symbolic_zeros: bool = False) -> F:
+    def defjvp(self, jvp: JVPRule[R], symbolic_zeros: bool = False) -> Callable[..., tuple[R, R]]:
         """Set the rule: ``jvp(*nondiff, primals, tangents) -> (result, tangent)``.
 
         Args:
@@ -416,7 +458,9 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.rule: Callable[..., Any] | None = None
 
-    def defderivative(self, rule: F) -> F:
+    def defderivative(
+        self, rule: Callable[..., tuple[R, Callable[..., object]]]
+    ) -> Callable[..., tuple[R, Callable[..., object]]]:
         """Set the rule: ``rule(*args) -> (result, tangent_map)``.
 
         ``tangent_map`` takes a tangent for each argument that is not in ``nondiff_argnums`` (of
@@ -481,8 +525,8 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
 
     def defvjp(
         self,
-        fwd: Callable[..., Any],
-        bwd: Callable[..., Any],
+        fwd: Callable[..., tuple[R, S]] | Unannotated,
+        bwd: BackwardRule[S, R],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
