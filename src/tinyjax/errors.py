@@ -129,7 +129,7 @@ class MissingRuleError(TinyjaxError, NotImplementedError):
         )
         self.primitive = primitive
         self.rule = rule
-        self.registered = tuple(registered)
+        self.registered: tuple[str, ...] = tuple(registered)
 
 
 class UnboundAxisError(TinyjaxError, NameError):

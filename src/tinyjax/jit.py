@@ -108,10 +108,10 @@ class Entry:
     __slots__ = ("consts", "executable", "out_tree", "params", "settings")
 
     def __init__(self, params: JitParams, consts: tuple[Array, ...], out_tree: PyTreeDef) -> None:
-        self.params = params
-        self.consts = consts
-        self.out_tree = out_tree
-        self.settings = settings()
+        self.params: JitParams = params
+        self.consts: tuple[Array, ...] = consts
+        self.out_tree: PyTreeDef = out_tree
+        self.settings: Settings = settings()
         self.executable: xla.Executable | None = None
 
     def run(self, operands: Sequence[Array]) -> Any:

@@ -76,9 +76,9 @@ class FlatFunction:
         has_aux: bool = False,
         user_fun: Callable[..., Any] | None = None,
     ) -> None:
-        self.fun = fun
-        self.user_fun = fun if user_fun is None else user_fun
-        self.in_tree = in_tree
+        self.fun: Callable[..., Any] = fun
+        self.user_fun: Callable[..., Any] = fun if user_fun is None else user_fun
+        self.in_tree: PyTreeDef = in_tree
         self._has_aux = has_aux
         self._out_tree: PyTreeDef | None = None
         self._aux: Any = None

@@ -12,7 +12,7 @@ import gc
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar, Token, copy_context
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, TypeVar
 from weakref import ref
 
@@ -62,8 +62,8 @@ class Trace:
         self, parent: Trace | None = None, fun: Callable[..., object] | None = None
     ) -> None:
         self.parent: Trace = self if parent is None else parent
-        self.fun = fun
-        self.live = True
+        self.fun: Callable[..., object] | None = fun
+        self.live: bool = True
         self.keeps_lines: bool = parent is not None and parent.keeps_lines
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
@@ -450,12 +450,12 @@ _current: ContextVar[Trace] = ContextVar("tinyjax_trace", default=EVAL)
 #: meanwhile comes from that line, and not from the one that started the transformation.
 _evaluated: ContextVar[Source | None] = ContextVar("tinyjax_evaluated_source", default=None)
 
-evaluated_source = _evaluated.get
-set_evaluated_source = _evaluated.set
+evaluated_source: Callable[[], Source | None] = _evaluated.get
+set_evaluated_source: Callable[[Source | None], Token[Source | None]] = _evaluated.set
 
-current_trace = _current.get
-set_trace = _current.set
-reset_trace = _current.reset
+current_trace: Callable[[], Trace] = _current.get
+set_trace: Callable[[Trace], Token[Trace]] = _current.set
+reset_trace: Callable[[Token[Trace]], None] = _current.reset
 
 
 def bind(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:

@@ -209,7 +209,7 @@ class _Custom(Generic[P, R]):
 
     kind: ClassVar[str]
     #: Whether its rules are told of zeros as such.
-    symbolic_zeros = False
+    symbolic_zeros: bool = False
     __name__: str
     __wrapped__: Callable[P, R]
 
@@ -223,7 +223,7 @@ class _Custom(Generic[P, R]):
             raise ArgumentError(f"{self.kind} takes a function, but got {fun!r}.")
         update_wrapper(self, fun)
         self.fun = fun
-        self.nondiff_argnums = integers(nondiff_argnums, "nondiff_argnums")
+        self.nondiff_argnums: tuple[int, ...] = integers(nondiff_argnums, "nondiff_argnums")
         if nondiff_argnames:
             self.nondiff_argnums += _places(fun, nondiff_argnames)
 
@@ -359,7 +359,8 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             symbolic_zeros: whether tangents known to be zero are given as ``SymbolicZero``, which
                 the rule may return too.
         """
-        self.rule, self.symbolic_zeros = jvp, symbolic_zeros
+        self.rule = jvp
+        self.symbolic_zeros = symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
@@ -383,7 +384,8 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
                 total = tree.map(_add, total, jvp(filled, out, *primals))
             return out, total
 
-        self.rule, self.symbolic_zeros = rule, True
+        self.rule = rule
+        self.symbolic_zeros = True
 
     def _call(self, flat: _Flat) -> Call:
         rule = self.rule
@@ -544,7 +546,8 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             optimize_remat: of no effect: what a checkpointed function computes again is chosen
                 by what its derivative needs.
         """
-        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+        self.fwd, self.bwd = fwd, bwd
+        self.symbolic_zeros = symbolic_zeros
 
     def _call(self, flat: _Flat) -> Call:
         fwd, bwd = self.fwd, self.bwd

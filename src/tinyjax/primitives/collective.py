@@ -138,9 +138,11 @@ def _reduction(
     return primitive
 
 
-psum_p = _reduction("psum", reduce_sum, "iufc", lambda x, n: mul(x, full_like(x, n)))
-pmax_p = _reduction("pmax", reduce_max, "biuf", lambda x, n: x)
-pmin_p = _reduction("pmin", reduce_min, "biuf", lambda x, n: x)
+psum_p: Primitive[CollectiveParams] = _reduction(
+    "psum", reduce_sum, "iufc", lambda x, n: mul(x, full_like(x, n))
+)
+pmax_p: Primitive[CollectiveParams] = _reduction("pmax", reduce_max, "biuf", lambda x, n: x)
+pmin_p: Primitive[CollectiveParams] = _reduction("pmin", reduce_min, "biuf", lambda x, n: x)
 
 def_linear(psum_p)
 

@@ -60,8 +60,8 @@ class BatchTracer(Tracer):
         self, trace: Trace, value: Array, axis: int, example: ShapedArray | None = None
     ) -> None:
         self._trace = trace
-        self.value = value
-        self.axis = axis
+        self.value: Array = value
+        self.axis: int = axis
         self._example = example
 
     @property
@@ -127,7 +127,7 @@ class BatchTrace(Trace):
         self, parent: Trace, mapped: MappedAxis, fun: Callable[..., object] | None = None
     ) -> None:
         super().__init__(parent, fun)
-        self.mapped = mapped
+        self.mapped: MappedAxis = mapped
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         values: list[Array] = []

@@ -46,8 +46,8 @@ class JVPTracer(Tracer):
 
     def __init__(self, trace: Trace, primal: Array, tangent: Array) -> None:
         self._trace = trace
-        self.primal = primal
-        self.tangent = tangent
+        self.primal: Array = primal
+        self.tangent: Array = tangent
 
     @property
     def aval(self) -> ShapedArray:

@@ -84,13 +84,13 @@ class Executable:
         donated: tuple[int, ...],
         host_program: HostProgram | None = None,
     ) -> None:
-        self.host_program = host_program
-        self.backend = on
+        self.host_program: HostProgram | None = host_program
+        self.backend: Backend = on
         self.loaded = loaded
-        self.in_avals = in_avals
-        self.out_avals = out_avals
-        self.donated = donated
-        self.execute = executor(loaded, on, out_avals)
+        self.in_avals: tuple[ShapedArray, ...] = in_avals
+        self.out_avals: tuple[ShapedArray, ...] = out_avals
+        self.donated: tuple[int, ...] = donated
+        self.execute: Execute = executor(loaded, on, out_avals)
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Run the program; the results may still be under way when this returns.

@@ -59,9 +59,9 @@ class Known:
         sample: Any,
         recipe: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None = None,
     ) -> None:
-        self.iterations = iterations
-        self.values = values
-        self.sample = sample
+        self.iterations: Iterations = iterations
+        self.values: Sequence[Any] | None = values
+        self.sample: Any = sample
         self.recipe = recipe
 
     @property
