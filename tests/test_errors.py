@@ -1030,7 +1030,7 @@ def hash_of_an_array() -> object:
     ArgumentError,
     "there is no setting 'speed'. The settings are: default_dtypes, threefry_partitionable, "
     "check_leaks, check_jaxprs, debug_nans, explain, cache_dir, cache_max_bytes, disable_jit, "
-    "tracebacks, typecheck.",
+    "interruptible, tracebacks, typecheck.",
 )
 def unknown_setting() -> object:
     config.update("speed", 11)  # here

@@ -89,6 +89,8 @@ class Settings:
         cache_max_bytes: what the programs in that folder may take.
         disable_jit: run jitted functions operation by operation, so that prints and debuggers see
             data.
+        interruptible: run compiled programs so that Ctrl-C is heard while they run; a call takes
+            0.1 ms more.
         tracebacks: ``"folded"``, so that tracebacks show the user's frames, or ``"full"``, so that
             they show this package's too.
         typecheck: instrument the whole package with runtime type checks when it is imported.
@@ -103,6 +105,7 @@ class Settings:
     cache_dir: str = attrs.field(default="", converter=_folder)
     cache_max_bytes: int = attrs.field(default=1 << 29, converter=_size)
     disable_jit: bool = attrs.field(default=False, converter=_boolean)
+    interruptible: bool = attrs.field(default=False, converter=_boolean)
     tracebacks: Tracebacks = attrs.field(default="folded", converter=_tracebacks)
     typecheck: bool = attrs.field(default=False, converter=_boolean)
 

@@ -109,7 +109,7 @@ class Executable:
             buffer = arg._buffer
             buffers.append(buffer_of(arg, on) if buffer is None else buffer)
         try:
-            outs = self.execute(buffers)
+            outs = self.executing()(buffers)
         except (RuntimeError, ValueError):
             _check_donated(args)
             raise
@@ -119,6 +119,15 @@ class Executable:
         for aval, out in zip(self.out_avals, outs, strict=True):
             results.append(ConcreteArray(None, aval, out))
         return results
+
+    def executing(self) -> Execute:
+        """How the settings in force want the program to be run."""
+        if not settings().interruptible:
+            return self.execute
+        # Most processes have no such setting.
+        from tinyjax.xla.interruptible import interruptible  # noqa: PLC0415
+
+        return interruptible(self.execute)
 
 
 def _check_donated(args: Sequence[Array]) -> None:
