@@ -92,12 +92,15 @@ def _test_of(hint: Any) -> Test:
 
 
 def _judge(fun: Callable[..., object], name: str, value: object) -> None:
-    from typeguard import TypeCheckError, check_type  # noqa: PLC0415, it takes 60 ms to load
+    import typeguard  # noqa: PLC0415, it takes 60 ms to load
 
     expected = get_type_hints(fun)[name]
+    # Version 2, which jaxtyping asks for, is told the name, and raises TypeError.
+    failure: type[Exception] = getattr(typeguard, "TypeCheckError", TypeError)
+    check: Callable[..., object] = typeguard.check_type
     try:
-        check_type(value, expected)
-    except TypeCheckError:
+        check(*((name, value) if failure is TypeError else (value,)), expected)
+    except failure:
         shown = getattr(expected, "__name__", None) if isinstance(expected, type) else None
         raise ArgumentError(
             f"{name} of {fun.__qualname__} must be {shown or _readable(expected)}, but got "
