@@ -887,6 +887,13 @@ class Array:
     def tolist(self) -> Any:
         return self.concrete("a list").tolist()
 
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        data: Any = np.ascontiguousarray(self.concrete("a buffer"))
+        return memoryview(data)
+
     def tobytes(self, order: Order = "C") -> bytes:
         return self.concrete("bytes").tobytes(order)
 
