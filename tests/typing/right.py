@@ -37,7 +37,7 @@ from tinyjax import (
     vjp,
     vmap,
 )
-from tinyjax.typing import ArrayLike, DTypeLike, Key, PyTree
+from tinyjax.typing import ArrayLike, Axis, DTypeLike, Indices, Key, PyTree, Shape
 
 
 class Params(NamedTuple):
@@ -424,6 +424,10 @@ def annotated() -> None:
     annotations(1.0, jnp.float32, random.key(0), {"a": 1})
     annotations(np.ones(3), None, random.key(0), None)
     annotations(x, "float32", random.key(0), params)
+
+
+def more_annotations(x: Array, axis: Axis, index: Indices, shape: Shape) -> Array:
+    return jnp.sum(x[index], axis) + jnp.zeros(shape)
 
 
 def take_function(f: Callable[[Array], Array]) -> Array:
