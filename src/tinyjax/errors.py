@@ -221,7 +221,7 @@ class SourceError(TinyjaxError, NotImplementedError):
     def __init__(self, message: str, location: Location | None = None) -> None:
         super().__init__(message)
         if location is not None:
-            self.location = location
+            self.location: Location | None = location
 
     def __reduce__(self) -> tuple[type[SourceError], tuple[object, ...]]:
         return type(self), (self.message, self.location)

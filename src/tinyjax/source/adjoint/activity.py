@@ -63,6 +63,8 @@ class Activity:
             out.union(self._used_at_end(block))
             for out, block in zip(live.exit, ir.blocks, strict=True)
         ]
+        self.live_in: list[list[Variable]]
+        self.live_out: list[list[Variable]]
         self.live_in, self.live_out = (
             [sorted(found, key=lambda v: v.number) for found in sets]
             for sets in (live.entry, leaving)

@@ -94,7 +94,7 @@ class BlocksBuilder:
         self.renamed: list[dict[str, str]] = []
         self.replaced: dict[Variable, Atom] = {}
         self.line: int = node.lineno
-        self.hidden = 0
+        self.hidden: int = 0
         #: Generated programs name what they go through, and do so once.
         self.generated: bool = self.code.co_filename.startswith(PACKAGE_DIRECTORY)
         self.locals: set[str] = {*self.code.co_varnames, *self.code.co_cellvars}

@@ -264,7 +264,7 @@ class Body:
         for inner in self.nodes:
             for name, value in _bindings(inner):
                 bound.setdefault(name, []).append(value)
-        self.own = {*bound}
+        self.own: set[str] = {*bound}
         while lost := {n for n in self.own if not all(map(self.is_made, bound[n]))}:
             self.own -= lost
 

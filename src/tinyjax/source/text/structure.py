@@ -70,10 +70,11 @@ class Text:
     """The text of one program."""
 
     def __init__(self, ir: IR, names: Names, conventions: Conventions) -> None:
-        self.ir = ir = gathered(ir, conventions)
+        ir = gathered(ir, conventions)
+        self.ir: IR = ir
         self.conventions = conventions
         self.lines: list[Line] = []
-        self.depth = 1
+        self.depth: int = 1
         self.predecessors: list[list[int]] = predecessors(ir.blocks)
         self.dominating: list[set[int]] = dominators(ir.blocks)
         self.loops: dict[int, frozenset[int]] = natural_loops(ir.blocks)
