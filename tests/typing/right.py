@@ -5,7 +5,7 @@ What they are asserted to be, no checker may see otherwise. Nothing here is run.
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, assert_type
+from typing import Any, NamedTuple, assert_type
 
 import attrs
 import numpy as np
@@ -37,6 +37,7 @@ from tinyjax import (
     vjp,
     vmap,
 )
+from tinyjax.flatten_util import ravel_pytree
 from tinyjax.typing import ArrayLike, Axis, DTypeLike, Indices, Key, PyTree, Shape
 
 
@@ -163,6 +164,8 @@ def jacobians() -> None:
     assert_type(jacrev(jnp.sin)(x), Array)
     assert_type(hessian(of_any_number)(x), Array)
     assert_type(jacfwd(with_aux, has_aux=True)(x, 1), tuple[Array, str])
+    assert_type(tinyjax.jacobian(square)(x), Array)
+    tinyjax.jacobian(loss, argnums=(0, 1))(params, x)
     jacfwd(lambda x: x**2)(x)
     hessian(lambda x: jnp.sum(x**3))(x)
     jacrev(loss)(params, x)
@@ -395,7 +398,17 @@ def collectives() -> None:
     assert_type(lax.axis_index("i"), Array)
 
 
+def host(x: Any) -> Any:
+    return np.asarray(x) * 2
+
+
 def trees() -> None:
+    vector, unravel = ravel_pytree(params)
+    assert_type(vector, Array)
+    assert_type(unravel(vector), Params)
+    shape = ShapeDtypeStruct((3,), jnp.float32)
+    assert_type(tinyjax.pure_callback(host, shape, x), Array)
+    assert_type(tinyjax.io_callback(host, shape, x, ordered=True), Array)
     leaves, structure = tree.flatten(params)
     tree.unflatten(structure, leaves)
     tree.map(lambda p, g: p - 0.1 * g, params, params)

@@ -37,6 +37,7 @@ from tinyjax import (
     vjp,
     vmap,
 )
+from tinyjax.flatten_util import ravel_pytree
 from tinyjax.typing import ArrayLike, DTypeLike, Key, PyTree
 
 
@@ -832,6 +833,24 @@ def tree_map_of_no_function() -> None:
 
 def flatten_is_a_pair() -> None:
     leaves: list[Array] = tree.flatten(params)  # wrong
+
+
+def unravelled_keeps_the_tree() -> None:
+    vector, unravel = ravel_pytree(params)
+    unravel(vector).v  # wrong
+
+
+def callback_gives_an_array() -> None:
+    shape = tinyjax.ShapeDtypeStruct((3,), jnp.float32)
+    tinyjax.pure_callback(square, shape, x).w  # wrong
+
+
+def jacobian_of_an_array_is_one() -> None:
+    tinyjax.jacobian(square)(x).w  # wrong
+
+
+def jacobian_with_another_type() -> None:
+    tinyjax.jacobian(loss)(params, "x")  # wrong
 
 
 def structure_has_leaves() -> None:
