@@ -201,6 +201,14 @@ def tour(session: nox.Session) -> None:
 
 
 @nox.session
+def typing(session: nox.Session) -> None:
+    """Ask five type checkers what they make of right and wrong programs."""
+    install(session, ".", "checkers")
+    path = os.pathsep.join((str(PROGRAMS), os.environ.get("PATH", "")))
+    run(session, "python", "tests/checkers.py", *session.posargs, env={"PATH": path})
+
+
+@nox.session
 def verifytypes(session: nox.Session) -> None:
     """Ask pyright whether every public name has a complete type."""
     install(session, ".", "pyright")

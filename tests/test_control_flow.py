@@ -604,14 +604,14 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     return count
 
 
-FIRST_ORDER = {
+FIRST_ORDER: dict[str, Any] = {
     "itself": lambda f: f,
     "jvp": lambda f: lambda x: tinyjax.jvp(f, (x,), (x,)),
     "grad": tinyjax.grad,
     "vmap": tinyjax.vmap,
     "grad of vmap": lambda f: tinyjax.grad(lambda x: tinyjax.vmap(f)(x).sum()),
 }
-SECOND_ORDER = {"grad of grad": lambda f: tinyjax.grad(tinyjax.grad(f))}
+SECOND_ORDER: dict[str, Any] = {"grad of grad": lambda f: tinyjax.grad(tinyjax.grad(f))}
 # depth_of_sums has in its second order a residual of each level at every level above it
 WORK = [
     *((nest, name) for nest in (depth_of_conds, depth_of_scans) for name in SECOND_ORDER),
@@ -793,5 +793,6 @@ def test_cond_takes_its_only_operand_by_name() -> None:
     f = tinyjax.jit(lambda x: lax.cond(x > 0, jnp.sqrt, jnp.negative, operand=x))
     np.testing.assert_allclose([f(4.0), f(-3.0)], [2.0, 3.0])
     assert lax.cond(True, lambda x: x, lambda x: x, operand=None) is None
+    both_ways: Any = lax.cond
     with pytest.raises(ArgumentError, match="got both"):
-        lax.cond(True, lambda x: x, lambda x: x, 1.0, operand=2.0)
+        both_ways(True, lambda x: x, lambda x: x, 1.0, operand=2.0)

@@ -272,7 +272,8 @@ def test_closed_over_tracers(kind: str, inner: Fun, outer: Fun) -> None:
     if kind != "custom_vjp":
         close(outer(lambda x, c: jvp(f, (x, c), (1.0, 1.0)))(x, c), (15.0, 13.0))
         pair = lambda v: f(v[0], v[1])  # noqa: E731
-        for first, second in itertools.product((jacfwd, jacrev), repeat=2):
+        modes: list[Any] = [jacfwd, jacrev]
+        for first, second in itertools.product(modes, repeat=2):
             close(outer(first(second(pair)))(jnp.array([x, c])), [[0.0, 2.0], [1.0, 0.0]])
 
 
@@ -792,15 +793,17 @@ def test_a_custom_vjp_within_a_custom_jvp_within_vmap() -> None:
     xs, y = np.array([0.3, -0.8]), np.float64(2.0)
     by_x, by_y = 3 * np.cos(xs) * y, np.sin(xs)
     both = (0, 1)
-    for fun in (outer, jit(outer), lambda x, y: outer(x, jit(lambda y: y)(y))):
+    functions: list[Any] = [outer, jit(outer), lambda x, y: outer(x, jit(lambda y: y)(y))]
+    for fun in functions:
         close(vmap(fun, (0, None))(xs, y), np.sin(xs) * y)
-        for one in (
+        ways: list[Any] = [
             vmap(grad(fun, both), (0, None)),
             jit(vmap(jit(grad(fun, both)), (0, None))),
             lambda xs, y, f=fun: grad(lambda xs, ys: vmap(f)(xs, ys).sum(), both)(
                 xs, jnp.stack([y, y])
             ),
-        ):
+        ]
+        for one in ways:
             close(one(xs, y), (by_x, by_y))
         # of the rule: forward in x, then reverse through inner, whose rule is its own
         mixed = vmap(grad(lambda x, y, f=fun: grad(f, 1)(x, y)), (0, None))

@@ -54,6 +54,7 @@ from tinyjax.errors import (
     LeakedTracerError,
     MissingRuleError,
     NanError,
+    NumberRangeError,
     PromotionError,
     ShapeError,
     StaticArgumentError,
@@ -130,6 +131,12 @@ def identity(x: Any) -> Any:
 
 def parts(x: Any) -> dict[str, Any]:
     return {"a": x, "b": [x]}
+
+
+OF_TEXT = (
+    "Arrays hold numbers and bools: encode a text as integers; or, where it chooses what is "
+    "computed, make it a static argument of jit (static_argnums, static_argnames)."
+)
 
 
 # Matrices
@@ -281,7 +288,7 @@ def numpy_array_of_objects() -> object:
 
 @case(
     ArgumentError,
-    "add: expected an array or a number, but got str: 'a'. Convert it with jnp.asarray(...).",
+    "add: expected an array or a number, but got str: 'a'. " + OF_TEXT,
     wrong_types=True,
 )
 def operator_with_a_string() -> object:
@@ -290,7 +297,7 @@ def operator_with_a_string() -> object:
 
 @case(
     ArgumentError,
-    "sin: expected an array or a number, but got NoneType: None. Convert it with jnp.asarray(...).",
+    "sin: expected an array or a number, but got NoneType: None. Was a value forgotten?",
     wrong_types=True,
 )
 def function_of_none() -> object:
@@ -298,10 +305,104 @@ def function_of_none() -> object:
     return jnp.sin(nothing)  # here
 
 
+@attrs.frozen
+class Unregistered:
+    weight: Any
+
+    @jit
+    def __call__(self, x: Any) -> Any:
+        return self.weight * x
+
+    def __repr__(self) -> str:
+        return "Unregistered()"
+
+
+OF_UNREGISTERED = (
+    "expected an array or a number, but got Unregistered: Unregistered(). Register Unregistered "
+    "with tinyjax.tree.register_dataclass, so that its fields are seen; or, where it is not data, "
+    "make it a static argument of jit (static_argnums, static_argnames)."
+)
+
+
+@case(ArgumentError, "x of identity (HERE): " + OF_UNREGISTERED)
+def unregistered_argument() -> object:
+    return jit(identity)(Unregistered(A))  # here
+
+
+@case(ArgumentError, "self of Unregistered.__call__ (HERE): " + OF_UNREGISTERED)
+def unregistered_self() -> object:
+    return Unregistered(A)(1.0)  # here
+
+
 @case(
     ArgumentError,
-    "params['w'][0] of loss (HERE): expected an array or a number, but got str: 'a'. Convert it "
-    "with jnp.asarray(...).",
+    "Unregistered returned at result what is not an array: " + OF_UNREGISTERED,
+)
+def unregistered_result() -> object:
+    return jit(Unregistered)(1.0)  # here
+
+
+@case(
+    ArgumentError,
+    "x of identity (HERE): expected an array or a number, but got builtin_function_or_method: "
+    "<built-in function len>. Make it a static argument of jit (static_argnums, static_argnames).",
+)
+def function_as_an_argument() -> object:
+    return jit(identity)(len)  # here
+
+
+@case(
+    ArgumentError,
+    "array: expected an array or a number, but got str: 'a'. " + OF_TEXT,
+    wrong_types=True,
+)
+def array_of_texts() -> object:
+    return jnp.array(["a"])  # here
+
+
+@case(
+    NumberRangeError,
+    "1180591620717411303424 does not fit in int32, nor in 64 bits. Make it a float, for instance "
+    "jnp.asarray(1180591620717411303424, dtype=float).",
+)
+def number_of_more_than_64_bits() -> object:
+    return jnp.array(2**70)  # here
+
+
+@case(
+    NumberRangeError,
+    "array: 4294967296 does not fit in int32. Give a wider dtype, for instance "
+    "jnp.array(..., dtype=jnp.int64).",
+)
+def number_of_more_than_32_bits() -> object:
+    return jnp.array([1, 2**32])  # here
+
+
+@case(
+    AxisError,
+    "vmap of identity (HERE) maps axis 0 of x, but that is a scalar, float32[], which has no axes. "
+    "Give None in in_axes for an argument that is the same for all examples; or call the function "
+    "itself.",
+)
+def vmap_of_a_scalar() -> object:
+    return vmap(identity)(1.0)  # here
+
+
+@case(
+    LeakedTracerError,
+    "a value of type float32[] that was traced by staging of list.append is used after that "
+    "transformation ended. It was probably stored in a global, an attribute or a list by the "
+    "function; return it from the function instead.",
+)
+def number_of_a_leaked_tracer() -> object:
+    kept: list[Any] = []
+    jit(kept.append)(1.0)
+    return float(kept[0])  # here
+
+
+@case(
+    ArgumentError,
+    "params['w'][0] of loss (HERE): expected an array or a number, but got str: 'a'. " + OF_TEXT,
 )
 def argument_of_jit() -> object:
     return jit(loss)({"w": ["a"]}, 1.0)  # here
@@ -309,8 +410,7 @@ def argument_of_jit() -> object:
 
 @case(
     ArgumentError,
-    "x of loss (HERE): expected an array or a number, but got str: 'a'. Convert it with "
-    "jnp.asarray(...).",
+    "x of loss (HERE): expected an array or a number, but got str: 'a'. " + OF_TEXT,
 )
 def argument_of_grad() -> object:
     return grad(loss, argnums=(0, 1))(PARAMS, "a")  # here
@@ -318,8 +418,7 @@ def argument_of_grad() -> object:
 
 @case(
     ArgumentError,
-    "params['w'][1] of loss (HERE): expected an array or a number, but got str: 'a'. Convert it "
-    "with jnp.asarray(...).",
+    "params['w'][1] of loss (HERE): expected an array or a number, but got str: 'a'. " + OF_TEXT,
 )
 def argument_of_vmap() -> object:
     return vmap(loss)({"w": [A, "a"]}, A)  # here
@@ -327,8 +426,7 @@ def argument_of_vmap() -> object:
 
 @case(
     ArgumentError,
-    "x['q'] of loss (HERE): expected an array or a number, but got str: 'a'. Convert it with "
-    "jnp.asarray(...).",
+    "x['q'] of loss (HERE): expected an array or a number, but got str: 'a'. " + OF_TEXT,
 )
 def argument_by_keyword() -> object:
     return jit(loss)(PARAMS, x={"q": "a"})  # here
@@ -336,8 +434,7 @@ def argument_by_keyword() -> object:
 
 @case(
     ArgumentError,
-    "x of loss (HERE): expected an array or a number, but got str: 'a'. Convert it with "
-    "jnp.asarray(...).",
+    "x of loss (HERE): expected an array or a number, but got str: 'a'. " + OF_TEXT,
 )
 def argument_after_a_static_one() -> object:
     return jit(loss, static_argnums=0)("key", "a")  # here
@@ -345,8 +442,7 @@ def argument_after_a_static_one() -> object:
 
 @case(
     ArgumentError,
-    "x of loss (HERE): expected an array or a number, but got str: 'a'. Convert it with "
-    "jnp.asarray(...).",
+    "x of loss (HERE): expected an array or a number, but got str: 'a'. " + OF_TEXT,
 )
 def argument_of_make_jaxpr() -> object:
     return make_jaxpr(loss, static_argnums=0)("key", "a")  # here
@@ -355,7 +451,7 @@ def argument_of_make_jaxpr() -> object:
 @case(
     ArgumentError,
     "returns_text (HERE) returned at result['out'][1] what is not an array: expected an array or a "
-    "number, but got str: 'a'. Convert it with jnp.asarray(...).",
+    "number, but got str: 'a'. " + OF_TEXT,
 )
 def result_of_jit() -> object:
     return jit(returns_text)(1.0)  # here
@@ -364,7 +460,7 @@ def result_of_jit() -> object:
 @case(
     ArgumentError,
     "returns_text (HERE) returned at result['out'][1] what is not an array: expected an array or a "
-    "number, but got str: 'a'. Convert it with jnp.asarray(...).",
+    "number, but got str: 'a'. " + OF_TEXT,
 )
 def result_of_grad() -> object:
     return grad(returns_text)(1.0)  # here
@@ -582,7 +678,8 @@ def primals_without_a_tuple() -> object:
     "the same number of children.",
 )
 def too_few_tangents() -> object:
-    return jvp(loss, (PARAMS, 1.0), (PARAMS,))  # here
+    tangents: Any = (PARAMS,)
+    return jvp(loss, (PARAMS, 1.0), tangents)  # here
 
 
 @case(
@@ -626,6 +723,7 @@ def tangent_of_integers() -> object:
     "the tangent of x of loss (HERE) must be of its type float32[], but it is float32[5].",
 )
 def tangent_of_a_linearized_function() -> object:
+    tangent_map: Any
     _, tangent_map = linearize(loss, PARAMS, 1.0)
     return tangent_map(PARAMS, B)  # here
 
@@ -932,7 +1030,7 @@ def hash_of_an_array() -> object:
     ArgumentError,
     "there is no setting 'speed'. The settings are: default_dtypes, threefry_partitionable, "
     "default_prng_impl, check_leaks, check_jaxprs, debug_nans, debug_infs, explain, cache_dir, "
-    "cache_max_bytes, disable_jit, typecheck.",
+    "cache_max_bytes, disable_jit, interruptible, tracebacks, typecheck.",
 )
 def unknown_setting() -> object:
     config.update("speed", 11)  # here

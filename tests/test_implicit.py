@@ -78,7 +78,8 @@ def test_linear_systems(method: Any, matrix: Any) -> None:
     close(solve(a, b), x)
     close(jit(solve)(a, b), x)
     close(linear_solve(a, b, method=method), x)
-    for mode in (jacfwd, jacrev):
+    modes: list[Any] = [jacfwd, jacrev]
+    for mode in modes:
         close(mode(solve, 1, holomorphic=holomorphic)(a, b), inverse)
         # dx = -A^-1 dA x
         by_a = mode(solve, 0, holomorphic=holomorphic)(a, b)
@@ -196,7 +197,8 @@ def test_custom_linear_solve_is_jaxs() -> None:
     for f in (ours, jit(ours)):
         for found, wanted in zip(grad(f, (0, 1))(a, b), expected, strict=True):
             close(found, wanted)
-    close(jacfwd(grad(ours, 1), 0)(a, b), second)
+    by_right: Any = grad(ours, 1)
+    close(jacfwd(by_right, 0)(a, b), second)
 
 
 def test_custom_linear_solve_in_reverse_needs_a_transpose() -> None:
@@ -327,7 +329,8 @@ def test_systems_of_trees() -> None:
     precise: Any = partial(linear_solve, method="bicgstab", tol=1e-14)
     for solver in ("dense", "gmres", precise):
         close(solve(a, b, solver), expected)
-        for mode in (jacfwd, jacrev):
+        modes: list[Any] = [jacfwd, jacrev]
+        for mode in modes:
             close(mode(solve, 1)(a, b, solver), np.diag(expected) / 2)
         close(jacfwd(jacrev(solve))(a, b, solver)[1, 1, 1], expected[1] / 4)
 

@@ -12,7 +12,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import config, grad, jit, jvp, linearize, make_jaxpr, value_and_grad, vjp, vmap
 from tinyjax.core.trace import EVAL, current_trace
-from tinyjax.errors import LeakedTracerError, TinyjaxError
+from tinyjax.errors import LeakedTracerError
 
 X = np.array([1.0, 2.0], np.float32)
 
@@ -113,7 +113,7 @@ def test_a_traced_value_that_is_still_alive_is_no_leak() -> None:
 def test_data_of_a_traced_value_after_its_end() -> None:
     stored: list[Any] = []
     jit(stored.append)(1.0)
-    with pytest.raises(TinyjaxError, match="inside staging of"):
+    with pytest.raises(LeakedTracerError, match="is used after that transformation ended"):
         float(stored[0])
 
 

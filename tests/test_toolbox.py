@@ -707,7 +707,7 @@ def test_blocks_are_nested_as_the_containers_are() -> None:
         return inner
 
     args = {"x": normal(2), "y": normal()}, (normal(3), normal(2))
-    changes = [(tinyjax.jacfwd, jax.jacfwd), (tinyjax.jacrev, jax.jacrev)]
+    changes: list[Any] = [(tinyjax.jacfwd, jax.jacfwd), (tinyjax.jacrev, jax.jacrev)]
     changes.append((tinyjax.hessian, jax.hessian))
     for ours, theirs in changes:
         for argnums in (0, (1, 0)):

@@ -187,7 +187,8 @@ def test_dictionaries_come_back_sorted_as_in_jax() -> None:
 
 
 def test_defaultdict_keeps_its_factory() -> None:
-    built = tree.map(_identity, defaultdict(list, a=1))
+    given: Any = defaultdict(list, a=1)
+    built = tree.map(_identity, given)
     assert type(built) is defaultdict
     assert built["new"] == []
 

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import attrs
 
 from tinyjax.errors import ArgumentError
+from tinyjax.tracebacks import install_choice
 
 #: The generators of ``tinyjax.random``.
 _GENERATORS: Final = ("threefry2x32", "rbg", "unsafe_rbg")
 
 DefaultDtypes = Literal["float32", "float64"]
+Tracebacks = Literal["folded", "full"]
 
 
 def _boolean(value: object) -> bool:
@@ -42,6 +44,16 @@ def _default_dtypes(value: object) -> DefaultDtypes:
             return "float64"
         case _:
             raise ArgumentError(f"default_dtypes takes float32 or float64, but got {value!r}.")
+
+
+def _tracebacks(value: object) -> Tracebacks:
+    match value:
+        case "folded":
+            return "folded"
+        case "full":
+            return "full"
+        case _:
+            raise ArgumentError(f"tracebacks takes 'folded' or 'full', but got {value!r}.")
 
 
 def _folder(value: object) -> str:
@@ -90,6 +102,10 @@ class Settings:
         cache_max_bytes: what the programs in that folder may take.
         disable_jit: run jitted functions operation by operation, so that prints and debuggers see
             data.
+        interruptible: run compiled programs so that Ctrl-C is heard while they run; a call takes
+            0.1 ms more.
+        tracebacks: ``"folded"``, so that tracebacks show the user's frames, or ``"full"``, so that
+            they show this package's too.
         typecheck: instrument the whole package with runtime type checks when it is imported.
     """
 
@@ -104,6 +120,8 @@ class Settings:
     cache_dir: str = attrs.field(default="", converter=_folder)
     cache_max_bytes: int = attrs.field(default=1 << 29, converter=_size)
     disable_jit: bool = attrs.field(default=False, converter=_boolean)
+    interruptible: bool = attrs.field(default=False, converter=_boolean)
+    tracebacks: Tracebacks = attrs.field(default="folded", converter=_tracebacks)
     typecheck: bool = attrs.field(default=False, converter=_boolean)
 
     @property
@@ -156,6 +174,16 @@ _OF_JAX: Final = {
     "jax_compilation_cache_max_size": "cache_max_bytes",
     "jax_default_prng_impl": "default_prng_impl",
     "jax_disable_jit": "disable_jit",
+    "jax_traceback_filtering": "tracebacks",
+}
+
+_TRACEBACKS_OF_JAX: Final[dict[object, Tracebacks]] = {
+    None: "folded",
+    "auto": "folded",
+    "quiet_remove_frames": "folded",
+    "remove_frames": "folded",
+    "tracebackhide": "folded",
+    "off": "full",
 }
 
 #: JAX's settings that have one meaning here: what they may be set to, and why nothing else.
@@ -184,10 +212,6 @@ _FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
         ),
         (("allow", "log", "log_explicit", None), "on the CPU nothing is copied"),
     ),
-    "jax_traceback_filtering": (
-        ("auto", "off", "remove_frames", "tracebackhide", "quiet_remove_frames", None),
-        "tracebacks are whole, and errors name the user's line",
-    ),
     "jax_default_matmul_precision": (
         (None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32"),
         "products are computed in the full precision of their dtype",
@@ -200,6 +224,8 @@ def _own(name: str, value: object) -> tuple[str | None, object]:
     if name in _OF_JAX:
         if name == "jax_enable_x64":
             value = "float64" if _boolean(value) else "float32"
+        elif name == "jax_traceback_filtering":
+            value = _TRACEBACKS_OF_JAX.get(value, value)
         return _OF_JAX[name], "" if value is None else value
     if name in _FIXED:
         taken, why = _FIXED[name]
@@ -231,6 +257,8 @@ def read(name: str) -> Any:
     if found not in _NAMES:
         raise ArgumentError(f"there is no setting '{name}'. The settings are: {', '.join(_NAMES)}.")
     value = getattr(settings(), found)
+    if name == "jax_traceback_filtering":
+        return "off" if value == "full" else "auto"
     return value == "float64" if name == "jax_enable_x64" else value
 
 
@@ -248,6 +276,9 @@ def _evolve(current: Settings, changes: dict[str, Any]) -> Settings:
 Follower = Callable[[Settings], Callable[[], None]]
 
 _followers: list[Follower] = []
+
+
+install_choice(lambda: settings().tracebacks == "full")
 
 
 def follow(follower: Follower) -> None:

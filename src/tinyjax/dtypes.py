@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import ml_dtypes
 import numpy as np
@@ -21,16 +21,48 @@ from tinyjax.config import settings
 from tinyjax.errors import ArgumentError, DtypeError, PromotionError
 
 DType = np.dtype[Any]
-DTypeLike = Any  # NumPy's own meaning: a dtype, a scalar type, or a name
+
+
+@runtime_checkable
+class MakesScalars(Protocol):
+    """A dtype that makes scalars when it is called, such as ``tinyjax.numpy.float32``."""
+
+    @property
+    def dtype(self) -> DType: ...
+
+    def __call__(self, x: Any = 0, /) -> Any: ...
+
+
+#: NumPy's own meaning: a dtype, a scalar type, or a name; None for the default.
+DTypeLike: TypeAlias = (
+    str
+    | type[bool]
+    | type[int]
+    | type[float]
+    | type[complex]
+    | type[np.generic]
+    | DType
+    | MakesScalars
+    | None
+)
 HostArray = np.ndarray[Any, DType]
 #: NumPy gives scalars for arrays without axes; evaluation makes arrays of them again.
 HostResult = HostArray | np.generic
 
-bool_ = np.dtype(np.bool_)
-int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
-uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
-float16, float32, float64 = (np.dtype(f"float{n}") for n in (16, 32, 64))
-complex64, complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
+bool_: DType = np.dtype(np.bool_)
+int8: DType = np.dtype(np.int8)
+int16: DType = np.dtype(np.int16)
+int32: DType = np.dtype(np.int32)
+int64: DType = np.dtype(np.int64)
+uint8: DType = np.dtype(np.uint8)
+uint16: DType = np.dtype(np.uint16)
+uint32: DType = np.dtype(np.uint32)
+uint64: DType = np.dtype(np.uint64)
+float16: DType = np.dtype(np.float16)
+float32: DType = np.dtype(np.float32)
+float64: DType = np.dtype(np.float64)
+complex64: DType = np.dtype(np.complex64)
+complex128: DType = np.dtype(np.complex128)
 bfloat16: Final = np.dtype(ml_dtypes.bfloat16)
 float8_e4m3fn: Final = np.dtype(ml_dtypes.float8_e4m3fn)
 float8_e5m2: Final = np.dtype(ml_dtypes.float8_e5m2)

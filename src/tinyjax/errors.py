@@ -8,9 +8,11 @@ then it is both, so that whichever a program catches is caught.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from tinyjax.frames import Direction, Location, user_location
+from tinyjax.tracebacks import hide
 
 
 class TinyjaxError(Exception):
@@ -25,6 +27,7 @@ class TinyjaxError(Exception):
         super().__init__(message)
         self.message = message
         self.location: Location | None = user_location()
+        hide(sys._getframe(1))
 
     def __str__(self) -> str:
         if self.location is None:
@@ -126,7 +129,7 @@ class MissingRuleError(TinyjaxError, NotImplementedError):
         )
         self.primitive = primitive
         self.rule = rule
-        self.registered = tuple(registered)
+        self.registered: tuple[str, ...] = tuple(registered)
 
 
 class UnboundAxisError(TinyjaxError, NameError):
@@ -226,7 +229,7 @@ class SourceError(TinyjaxError, NotImplementedError):
     def __init__(self, message: str, location: Location | None = None) -> None:
         super().__init__(message)
         if location is not None:
-            self.location = location
+            self.location: Location | None = location
 
     def __reduce__(self) -> tuple[type[SourceError], tuple[object, ...]]:
         return type(self), (self.message, self.location)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -14,12 +14,14 @@ from tinyjax import tree
 from tinyjax.core.array import Array, as_array
 from tinyjax.dtypes import DType, float32, result_type
 from tinyjax.errors import ShapeError
-from tinyjax.tree import Partial, PyTree, PyTreeDef
+from tinyjax.tree import Partial, PyTreeDef
+
+T = TypeVar("T")
 
 __all__ = ["ravel_pytree"]
 
 
-def ravel_pytree(pytree: PyTree) -> tuple[Array, Callable[[Array], Any]]:
+def ravel_pytree(pytree: T) -> tuple[Array, Callable[[Array], T]]:
     """Return the elements of all leaves as one vector, and what makes the tree of such a vector.
 
     Args:

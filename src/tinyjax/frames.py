@@ -32,6 +32,22 @@ _ours: set[str] = set()
 _theirs: set[str] = set()
 
 
+def place(filename: str, lineno: int) -> str:
+    """Name a line as its author knows it: ``file.py:2``, ``Cell In[12], line 2``.
+
+    Example:
+        >>> from tinyjax.frames import place
+        >>> place("model.py", 2)
+        'model.py:2'
+    """
+    ipython = sys.modules.get("IPython")
+    shell = ipython and ipython.get_ipython()
+    cell = shell and shell.compile.format_code_name(filename)
+    if cell:
+        return f"{' '.join(cell)}, line {lineno}"
+    return f"{filename}:{lineno}"
+
+
 @attrs.frozen
 class Location:
     """A place in a program: file, line number and the function that holds the line."""
@@ -41,7 +57,7 @@ class Location:
     function: str
 
     def __str__(self) -> str:
-        return f"{self.filename}:{self.lineno} in {self.function}"
+        return f"{place(self.filename, self.lineno)} in {self.function}"
 
     @property
     def text(self) -> str:
@@ -57,10 +73,22 @@ def user_frame(depth: int = 1) -> FrameType | None:
         if filename not in _ours:
             if filename in _theirs:
                 return frame
-            (_ours if filename.startswith(_PASSED_OVER) else _theirs).add(filename)
+            _sort(filename)
             continue
         frame = frame.f_back
     return None
+
+
+def _sort(filename: str) -> None:
+    (_ours if filename.startswith(_PASSED_OVER) else _theirs).add(filename)
+
+
+def is_ours(frame: FrameType) -> bool:
+    """Whether a frame is this package's, or lies between the user's and ours."""
+    filename = frame.f_code.co_filename
+    if filename not in _ours and filename not in _theirs:
+        _sort(filename)
+    return filename in _ours
 
 
 def user_location() -> Location | None:
@@ -165,4 +193,4 @@ def describe_function(fun: Callable[..., object]) -> str:
     code = getattr(fun, "__code__", None)
     if not isinstance(code, CodeType):
         return name
-    return f"{name} ({code.co_filename}:{code.co_firstlineno})"
+    return f"{name} ({place(code.co_filename, code.co_firstlineno)})"

@@ -15,7 +15,7 @@ from copy import deepcopy
 from functools import update_wrapper
 from operator import attrgetter, is_not
 from types import MethodType
-from typing import Any, Final, Generic, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, Self, TypeVar, overload
 
 import attrs
 from numpy import ndarray
@@ -23,7 +23,7 @@ from numpy import ndarray
 from tinyjax import tree, xla
 from tinyjax.config import Settings, settings
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
-from tinyjax.core.calling import FlatFunction, as_arrays, as_avals, watched
+from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, as_avals, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
@@ -37,11 +37,13 @@ from tinyjax.signatures import Explanation, Parameters, Signature, differences, 
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.stages import Lowered, Traced
+from tinyjax.tracebacks import fold
 from tinyjax.transforms.calls import def_call
 from tinyjax.transforms.linearize import linearize_jaxpr
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
 
 ControlFlow = Literal["python", "source"]
@@ -107,10 +109,10 @@ class Entry:
     __slots__ = ("consts", "executable", "out_tree", "params", "settings")
 
     def __init__(self, params: JitParams, consts: tuple[Array, ...], out_tree: PyTreeDef) -> None:
-        self.params = params
-        self.consts = consts
-        self.out_tree = out_tree
-        self.settings = settings()
+        self.params: JitParams = params
+        self.consts: tuple[Array, ...] = consts
+        self.out_tree: PyTreeDef = out_tree
+        self.settings: Settings = settings()
         self.executable: xla.Executable | None = None
 
     def run(self, operands: Sequence[Array]) -> Any:
@@ -163,36 +165,40 @@ class JitFunction(Generic[P, R]):
         return JitFunction(fun, attrs.evolve(self._parameters, fun=fun))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        # A call like an earlier one takes 1 us above the execution itself; the usual way takes 8.
-        if current_trace() is EVAL and self._settings is settings():
-            launch: xla.Launch | None
-            if not kwargs:
-                key: list[Any] = []
-                arg: Any
-                for arg in args:
-                    kind = type(arg)
-                    if kind is ConcreteArray:
-                        key.append(arg._aval or arg.aval)
-                    elif kind is ndarray:
-                        key.append(arg.dtype)
-                        key.append(arg.shape)
-                    elif kind in PYTHON_NUMBERS:
-                        key.append(kind)
+        try:
+            # A call like an earlier one takes 1 us above the execution; the usual way takes 8.
+            if current_trace() is EVAL and self._settings is settings():
+                launch: xla.Launch | None
+                if not kwargs:
+                    key: list[Any] = []
+                    arg: Any
+                    for arg in args:
+                        kind = type(arg)
+                        if kind is ConcreteArray:
+                            key.append(arg._aval or arg.aval)
+                        elif kind is ndarray:
+                            key.append(arg.dtype)
+                            key.append(arg.shape)
+                        elif kind in PYTHON_NUMBERS:
+                            key.append(kind)
+                        else:
+                            break
                     else:
-                        break
-                else:
-                    launch = self._flat.get(tuple(key))
-                    if launch is not None:
-                        found: R = launch(args)
-                        return found
-            if self._nested:
-                call = xla.call_key(args, kwargs)
-                if call is not None:
-                    launch = self._nested.get(call[1])
-                    if launch is not None:
-                        found = launch(call[0])
-                        return found
-        return self._call(args, kwargs)
+                        launch = self._flat.get(tuple(key))
+                        if launch is not None:
+                            found: R = launch(args)
+                            return found
+                if self._nested:
+                    call = xla.call_key(args, kwargs)
+                    if call is not None:
+                        launch = self._nested.get(call[1])
+                        if launch is not None:
+                            found = launch(call[0])
+                            return found
+            return self._call(args, kwargs)
+        except Exception as error:
+            fold(error, sys._getframe())
+            raise
 
     @watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
@@ -267,7 +273,15 @@ class JitFunction(Generic[P, R]):
         self._flat.clear()
         self._nested.clear()
 
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(
+        self: Callable[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+    ) -> BoundMethod[Q, R]: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Bind as a method does, so that methods can be jitted."""
         return self if instance is None else MethodType(self, instance)
 

@@ -1,7 +1,7 @@
 """Stacks of transformations, what they must be equal to, and the comparison."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -61,6 +61,7 @@ def pushed_by_linearize(fun: Function) -> Function:
 def pushed_by_transposing_twice(fun: Function) -> Function:
     def tangent(*both: Array) -> Values:
         n = len(both) // 2
+        pull_back: Any
         outs, pull_back = tinyjax.vjp(fun, *both[:n])
         zeros = tuple(full(y.shape, 0, y.dtype) for y in outs)
         _, push = tinyjax.vjp(pull_back, zeros)

@@ -4,6 +4,8 @@ Under ``jit`` the call is recorded, and its own rules are used; the tangent map 
 met where the derivative is taken.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
@@ -36,7 +38,9 @@ def nested(x: Array) -> dict[str, Array]:
 
 
 @nested.defderivative
-def _nested_rule(x: Array) -> object:
+def _nested_rule(
+    x: Array,
+) -> tuple[dict[str, Array], Callable[[Array], dict[str, Array]]]:
     out = nested(x)
 
     def tangent_map(t: Array) -> dict[str, Array]:

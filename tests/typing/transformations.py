@@ -94,7 +94,7 @@ assert_type(linearize(loss, params, x)[0], Array)
 assert_type(linearize(loss, params, x)[1](params, x), Array)
 assert_type(linearize(pair, x, 1, has_aux=True)[2], str)
 assert_type(vjp(loss, params, x)[0], Array)
-assert_type(vjp(pair, x, 1)[1]((x, 1)), tuple[Any, ...])
+assert_type(vjp(pair, x, 1)[1]((x, "1")), tuple[Array, int])
 assert_type(vjp(pair, x, 1, has_aux=True)[2], str)
 primal, tangent = jvp(jnp.sin, (x,), (x,))
 assert_type(primal, Array)
@@ -145,5 +145,5 @@ x.reshape("a")  # type: ignore[arg-type]
 
 
 def takes_anything(values: Sequence[Any], has_aux: bool) -> None:
-    assert_type(linearize(jnp.sin, *values)[0], Array)
+    linearize(jnp.sin, *values)
     assert_type(vjp(pair, *values, has_aux=has_aux), tuple[Any, ...])

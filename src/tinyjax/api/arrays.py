@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from tinyjax import tree, xla
 from tinyjax.core.array import Array, ConcreteArray, as_array
 from tinyjax.core.devices import CPU, ON_CPU, Device, SingleDeviceSharding
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError
 
 T = TypeVar("T")
@@ -51,6 +52,10 @@ def device_put(
     return moved
 
 
+@overload
+def device_get(x: Array) -> HostArray: ...
+@overload
+def device_get(x: T) -> T: ...
 def device_get(x: Any) -> Any:
     """Return a tree with its arrays as read-only NumPy arrays."""
     return tree.map(lambda leaf: leaf.__array__() if isinstance(leaf, Array) else leaf, x)

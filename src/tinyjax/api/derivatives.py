@@ -7,12 +7,13 @@ functions of arrays, and put containers together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, overload
 
 import attrs
 
 from tinyjax import tree
 from tinyjax.api.tangents import as_tangents, without_tracers
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, leaf_path, watched
 from tinyjax.core.jaxpr import Jaxpr
@@ -26,15 +27,98 @@ from tinyjax.tree import PyTreeDef
 
 R = TypeVar("R")
 A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
+X = TypeVar("X")
+Ts = TypeVarTuple("Ts")
 
 
 @overload
 def jvp(
-    fun: Callable[..., R],
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
+    fun: Callable[[Array], R],
+    primals: tuple[ArrayLike],
+    tangents: tuple[ArrayLike],
     has_aux: Literal[False] = ...,
 ) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[[float], R],
+    primals: tuple[float],
+    tangents: tuple[float],
+    has_aux: Literal[False] = ...,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[[Array, Array], R],
+    primals: tuple[ArrayLike, ArrayLike],
+    tangents: tuple[ArrayLike, ArrayLike],
+    has_aux: Literal[False] = ...,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[[float, float], R],
+    primals: tuple[float, float],
+    tangents: tuple[float, float],
+    has_aux: Literal[False] = ...,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[[A], R],
+    primals: tuple[A],
+    tangents: tuple[A],
+    has_aux: Literal[False] = ...,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[[A, B], R],
+    primals: tuple[A, B],
+    tangents: tuple[A, B],
+    has_aux: Literal[False] = ...,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[[A, B, C], R],
+    primals: tuple[A, B, C],
+    tangents: tuple[A, B, C],
+    has_aux: Literal[False] = ...,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[[*Ts], R],
+    primals: tuple[*Ts],
+    tangents: tuple[*Ts],
+    has_aux: Literal[False] = ...,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[[*Ts], tuple[R, X]],
+    primals: tuple[*Ts],
+    tangents: tuple[*Ts],
+    has_aux: Literal[True],
+) -> tuple[R, R, X]: ...
+@overload
+def jvp(
+    fun: Callable[[*tuple[A, ...]], R],
+    primals: tuple[A, ...],
+    tangents: tuple[A, ...] | list[A],
+    has_aux: Literal[False] = ...,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., R],
+    primals: list[Any],
+    tangents: list[Any] | tuple[Any, ...],
+    has_aux: Literal[False] = ...,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, X]],
+    primals: list[Any],
+    tangents: list[Any] | tuple[Any, ...],
+    has_aux: Literal[True],
+) -> tuple[R, R, X]: ...
 @overload
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
@@ -98,12 +182,115 @@ def jvp(
 
 @overload
 def linearize(
-    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = ...
-) -> tuple[R, Callable[..., R]]: ...
+    fun: Callable[[Array], R],
+    x: ArrayLike,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, Callable[[ArrayLike], R]]: ...
 @overload
 def linearize(
-    fun: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True]
-) -> tuple[R, Callable[..., R], A]: ...
+    fun: Callable[[float], R],
+    x: float,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, Callable[[float], R]]: ...
+@overload
+def linearize(
+    fun: Callable[[Array, Array], R],
+    x: ArrayLike,
+    y: ArrayLike,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, Callable[[ArrayLike, ArrayLike], R]]: ...
+@overload
+def linearize(
+    fun: Callable[[float, float], R],
+    x: float,
+    y: float,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, Callable[[float, float], R]]: ...
+@overload
+def linearize(
+    fun: Callable[[A], R],
+    x: A,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, Callable[[A], R]]: ...
+@overload
+def linearize(
+    fun: Callable[[A, B], R],
+    x: A,
+    y: B,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, Callable[[A, B], R]]: ...
+@overload
+def linearize(
+    fun: Callable[[A, B, C], R],
+    x: A,
+    y: B,
+    z: C,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, Callable[[A, B, C], R]]: ...
+@overload
+def linearize(
+    fun: Callable[[A, B, C, D], R],
+    x: A,
+    y: B,
+    z: C,
+    u: D,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, Callable[[A, B, C, D], R]]: ...
+@overload
+def linearize(
+    fun: Callable[[A, B, C, D, E], R],
+    x: A,
+    y: B,
+    z: C,
+    u: D,
+    v: E,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, Callable[[A, B, C, D, E], R]]: ...
+@overload
+def linearize(
+    fun: Callable[[A], tuple[R, X]],
+    x: A,
+    /,
+    *,
+    has_aux: Literal[True],
+) -> tuple[R, Callable[[A], R], X]: ...
+@overload
+def linearize(
+    fun: Callable[[A, B], tuple[R, X]],
+    x: A,
+    y: B,
+    /,
+    *,
+    has_aux: Literal[True],
+) -> tuple[R, Callable[[A, B], R], X]: ...
+@overload
+def linearize(
+    fun: Callable[[A, B, C], tuple[R, X]],
+    x: A,
+    y: B,
+    z: C,
+    /,
+    *,
+    has_aux: Literal[True],
+) -> tuple[R, Callable[[A, B, C], R], X]: ...
 @overload
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 @watched
@@ -166,12 +353,115 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 @overload
 def vjp(
-    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = ...
-) -> tuple[R, PullBack]: ...
+    fun: Callable[[Array], R],
+    x: ArrayLike,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, PullBack[R, Array]]: ...
 @overload
 def vjp(
-    fun: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True]
-) -> tuple[R, PullBack, A]: ...
+    fun: Callable[[float], R],
+    x: float,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, PullBack[R, Array]]: ...
+@overload
+def vjp(
+    fun: Callable[[Array, Array], R],
+    x: ArrayLike,
+    y: ArrayLike,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, PullBack[R, Array, Array]]: ...
+@overload
+def vjp(
+    fun: Callable[[float, float], R],
+    x: float,
+    y: float,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, PullBack[R, Array, Array]]: ...
+@overload
+def vjp(
+    fun: Callable[[A], R],
+    x: A,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, PullBack[R, A]]: ...
+@overload
+def vjp(
+    fun: Callable[[A, B], R],
+    x: A,
+    y: B,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, PullBack[R, A, B]]: ...
+@overload
+def vjp(
+    fun: Callable[[A, B, C], R],
+    x: A,
+    y: B,
+    z: C,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, PullBack[R, A, B, C]]: ...
+@overload
+def vjp(
+    fun: Callable[[A, B, C, D], R],
+    x: A,
+    y: B,
+    z: C,
+    u: D,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, PullBack[R, A, B, C, D]]: ...
+@overload
+def vjp(
+    fun: Callable[[A, B, C, D, E], R],
+    x: A,
+    y: B,
+    z: C,
+    u: D,
+    v: E,
+    /,
+    *,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, PullBack[R, A, B, C, D, E]]: ...
+@overload
+def vjp(
+    fun: Callable[[A], tuple[R, X]],
+    x: A,
+    /,
+    *,
+    has_aux: Literal[True],
+) -> tuple[R, PullBack[R, A], X]: ...
+@overload
+def vjp(
+    fun: Callable[[A, B], tuple[R, X]],
+    x: A,
+    y: B,
+    /,
+    *,
+    has_aux: Literal[True],
+) -> tuple[R, PullBack[R, A, B], X]: ...
+@overload
+def vjp(
+    fun: Callable[[A, B, C], tuple[R, X]],
+    x: A,
+    y: B,
+    z: C,
+    /,
+    *,
+    has_aux: Literal[True],
+) -> tuple[R, PullBack[R, A, B, C], X]: ...
 @overload
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 @watched
@@ -214,7 +504,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
         fun,
     )
     value = tree.unflatten(flat.out_tree, linearized.primals_out)
-    pull_back = PullBack(linearized.residuals, structure)
+    pull_back: PullBack[Any, *tuple[Any, ...]] = PullBack(linearized.residuals, structure)
     return (value, pull_back, without_tracers(flat.aux)) if has_aux else (value, pull_back)
 
 
@@ -236,7 +526,7 @@ class _Structure:
 
 
 @attrs.frozen(eq=False, repr=False)
-class PullBack:
+class PullBack(Generic[R, *Ts]):
     """The map from cotangents of a function's result to those of its arguments; ``vjp`` returns it.
 
     It is a tree whose leaves are the residuals, so that it can be an argument and a result of
@@ -250,8 +540,14 @@ class PullBack:
     residuals: tuple[Any, ...]
     structure: _Structure
 
+    @overload
+    def __call__(self: PullBack[Array, *Ts], cotangent: ArrayLike, /) -> tuple[*Ts]: ...
+    @overload
+    def __call__(self: PullBack[float, *Ts], cotangent: ArrayLike, /) -> tuple[*Ts]: ...
+    @overload
+    def __call__(self, cotangent: R, /) -> tuple[*Ts]: ...
     @watched
-    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
+    def __call__(self, cotangent: Any, /) -> Any:
         known = self.structure
         given = as_tangents(
             cotangent,

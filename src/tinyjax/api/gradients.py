@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from tinyjax import tree
 from tinyjax.api.arguments import Choice, choose
 from tinyjax.api.tangents import without_tracers
+from tinyjax.api.typed import F, GradientOfNumber, Unannotated, ValueAndGradientOfNumber
 from tinyjax.core.array import Array
 from tinyjax.core.calling import FlatFunction, watched
 from tinyjax.core.checking import checked
@@ -21,16 +22,69 @@ from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
 R = TypeVar("R")
+X = TypeVar("X")
+# Bounds, so that the parameters of a lambda are Any and not of an unknown type.
+A = TypeVar("A", bound=Any)
+B = TypeVar("B", bound=Any)
 
 
+@overload
+def value_and_grad(
+    fun: F | Unannotated,
+    argnums: Literal[0] = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> ValueAndGradientOfNumber: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, P], R],
+    argnums: Literal[0] = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[Concatenate[A, P], tuple[R, A]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, P], tuple[R, X]],
+    argnums: Literal[0] = ...,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[Concatenate[A, P], tuple[tuple[R, X], A]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, B, P], R],
+    argnums: Literal[1],
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[Concatenate[A, B, P], tuple[R, B]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, B, P], R],
+    argnums: tuple[Literal[0], Literal[1]],
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[Concatenate[A, B, P], tuple[R, tuple[A, B]]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[..., object],
+    argnums: int | Sequence[int] = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Any: ...
 @checked
 def value_and_grad(
-    fun: Callable[P, R],
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[P, tuple[R, Any]]:
+) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes both the value and the gradient of a scalar function.
 
     Args:
@@ -59,7 +113,7 @@ def value_and_grad(
     choice = choose("value_and_grad", fun, argnums, holomorphic)
 
     @partial(watched, named=fun)
-    def computed(*args: P.args, **kwargs: P.kwargs) -> tuple[R, Any]:
+    def computed(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         value, gradient, aux = _gradient(choice, args, kwargs, has_aux, allow_int)
         result: Any = (value, aux) if has_aux else value
         return result, gradient
@@ -67,14 +121,63 @@ def value_and_grad(
     return computed
 
 
+@overload
+def grad(
+    fun: F | Unannotated,
+    argnums: Literal[0] = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> GradientOfNumber: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], object],
+    argnums: Literal[0] = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[Concatenate[A, P], A]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], tuple[object, X]],
+    argnums: Literal[0] = ...,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[Concatenate[A, P], tuple[A, X]]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, B, P], object],
+    argnums: Literal[1],
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[Concatenate[A, B, P], B]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, B, P], object],
+    argnums: tuple[Literal[0], Literal[1]],
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[Concatenate[A, B, P], tuple[A, B]]: ...
+@overload
+def grad(
+    fun: Callable[..., object],
+    argnums: int | Sequence[int] = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Any: ...
 @checked
 def grad(
-    fun: Callable[P, Any],
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[P, Any]:
+) -> Callable[..., Any]:
     """Return a function that computes the gradient of a scalar function.
 
     Args:
@@ -101,7 +204,7 @@ def grad(
     choice = choose("grad", fun, argnums, holomorphic)
 
     @partial(watched, named=fun)
-    def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
+    def computed(*args: Any, **kwargs: Any) -> Any:
         _, gradient, aux = _gradient(choice, args, kwargs, has_aux, allow_int)
         return (gradient, aux) if has_aux else gradient
 

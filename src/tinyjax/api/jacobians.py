@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ParamSpec
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -12,22 +12,54 @@ from tinyjax import tree
 from tinyjax.api.arguments import choose
 from tinyjax.api.derivatives import jvp, vjp
 from tinyjax.api.mapping import over_basis
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.api.typed import F, JacobianOf, JacobianOfNumber, Unannotated
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray
 from tinyjax.core.calling import watched
 from tinyjax.core.checking import checked
 from tinyjax.dtypes import float0, is_inexact
 from tinyjax.primitives.shape import reshape
 
 P = ParamSpec("P")
+R = TypeVar("R")
+A = TypeVar("A", bound=Any)
+# The Jacobian in an array has the structure of the result; in a tree it has no type in Python.
 
 
+@overload
+def jacfwd(
+    fun: F | Unannotated,
+    argnums: Literal[0] = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+) -> JacobianOfNumber: ...
+@overload
+def jacfwd(
+    fun: Callable[Concatenate[Array, P], R],
+    argnums: Literal[0] = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+) -> Callable[Concatenate[ArrayLike, P], R]: ...
+@overload
+def jacfwd(
+    fun: Callable[Concatenate[A, Array, P], R],
+    argnums: Literal[1],
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+) -> Callable[Concatenate[A, ArrayLike, P], R]: ...
+@overload
+def jacfwd(
+    fun: Callable[P, object],
+    argnums: int | Sequence[int] = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+) -> JacobianOf[P]: ...
 @checked
 def jacfwd(
-    fun: Callable[P, Any],
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[P, Any]:
+) -> Callable[..., Any]:
     """Return a function that computes the Jacobian column by column, in forward mode.
 
     Best where there are fewer inputs than outputs.
@@ -56,7 +88,7 @@ def jacfwd(
     choice = choose("jacfwd", fun, argnums, holomorphic)
 
     @partial(watched, named=fun)
-    def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
+    def computed(*args: Any, **kwargs: Any) -> Any:
         chosen = choice.take(args, kwargs)
         chosen.check(allow_complex=False)
         values = chosen.values
@@ -80,14 +112,46 @@ def jacfwd(
     return computed
 
 
+@overload
+def jacrev(
+    fun: F | Unannotated,
+    argnums: Literal[0] = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> JacobianOfNumber: ...
+@overload
+def jacrev(
+    fun: Callable[Concatenate[Array, P], R],
+    argnums: Literal[0] = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[Concatenate[ArrayLike, P], R]: ...
+@overload
+def jacrev(
+    fun: Callable[Concatenate[A, Array, P], R],
+    argnums: Literal[1],
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[Concatenate[A, ArrayLike, P], R]: ...
+@overload
+def jacrev(
+    fun: Callable[P, object],
+    argnums: int | Sequence[int] = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> JacobianOf[P]: ...
 @checked
 def jacrev(
-    fun: Callable[P, Any],
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[P, Any]:
+) -> Callable[..., Any]:
     """Return a function that computes the Jacobian row by row, in reverse mode.
 
     Best where there are fewer outputs than inputs.
@@ -115,7 +179,7 @@ def jacrev(
     choice = choose("jacrev", fun, argnums, holomorphic)
 
     @partial(watched, named=fun)
-    def computed(*args: P.args, **kwargs: P.kwargs) -> Any:
+    def computed(*args: Any, **kwargs: Any) -> Any:
         chosen = choice.take(args, kwargs)
         chosen.check(allow_int)
         of_chosen = chosen.function
@@ -133,13 +197,41 @@ def jacrev(
     return computed
 
 
+@overload
+def hessian(
+    fun: F | Unannotated,
+    argnums: Literal[0] = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+) -> JacobianOfNumber: ...
+@overload
+def hessian(
+    fun: Callable[Concatenate[Array, P], R],
+    argnums: Literal[0] = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+) -> Callable[Concatenate[ArrayLike, P], R]: ...
+@overload
+def hessian(
+    fun: Callable[Concatenate[A, Array, P], R],
+    argnums: Literal[1],
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+) -> Callable[Concatenate[A, ArrayLike, P], R]: ...
+@overload
+def hessian(
+    fun: Callable[P, object],
+    argnums: int | Sequence[int] = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+) -> JacobianOf[P]: ...
 @checked
 def hessian(
-    fun: Callable[P, Any],
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[P, Any]:
+) -> Callable[..., Any]:
     """Return a function that computes the matrix of second derivatives, forward over reverse.
 
     Args:

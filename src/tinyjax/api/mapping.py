@@ -11,7 +11,7 @@ from tinyjax.core.array import Array, canonical_axis
 from tinyjax.core.calling import FlatFunction, argument_path, as_argument, leaf_path, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import MappedAxis
-from tinyjax.errors import ArgumentError, BatchSizeError
+from tinyjax.errors import ArgumentError, AxisError, BatchSizeError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.shape import move_batch_axis, moveaxis, reshape
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
@@ -29,7 +29,7 @@ def _is_none(x: object) -> bool:
 @checked
 def vmap(
     fun: Callable[P, R],
-    in_axes: Any = 0,
+    in_axes: int | tuple[Any, ...] | list[Any] | dict[str, Any] | None = 0,
     out_axes: Any = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
@@ -77,6 +77,16 @@ def vmap(
     return _mapped(fun, in_axes, out_axes, axis_name, axis_size, chunk_size)
 
 
+def _no_axes(path: str, array: Array, axis: int, fun: Callable[..., Any]) -> AxisError:
+    return AxisError(
+        f"vmap of {describe_function(fun)} maps axis {axis} of {path}, but that is a scalar, "
+        f"{array.aval}, which has no axes. Give None in in_axes for an argument that is the same "
+        "for all examples; or call the function itself.",
+        axis,
+        0,
+    )
+
+
 def over_basis(fun: Callable[[Any], R], out_axes: Any = 0) -> Callable[[Any], R]:
     """``vmap`` over the directions of a Jacobian."""
     return _mapped(fun, 0, out_axes, of_basis=True)
@@ -101,6 +111,8 @@ def _mapped(
         ]
         for i, (array, axis) in enumerate(zip(arrays, axes, strict=True)):
             if axis is not None and not 0 <= axis < array.ndim:
+                if not array.ndim:
+                    raise _no_axes(argument_path(fun, in_tree, i), array, axis, fun)
                 name = (
                     f"in_axes of {argument_path(fun, in_tree, i)}"
                     if array.ndim <= abs(axis)

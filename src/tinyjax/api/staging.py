@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from tinyjax import tree
-from tinyjax.core.array import splat
+from tinyjax.core.array import Array, ArrayLike, splat
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.calling import FlatFunction, as_avals
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import ClosedJaxpr, close
 from tinyjax.core.staging import Staged, stage
 from tinyjax.signatures import Parameters
+from tinyjax.tracebacks import folded
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -82,6 +83,7 @@ def make_jaxpr(
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     parameters = Parameters(fun, static)
 
+    @folded
     @wraps(fun)
     def make(*args: P.args, **kwargs: P.kwargs) -> Any:
         staged, flat = _stage_call(parameters, args, kwargs)
@@ -97,6 +99,34 @@ def _structs(staged: Staged) -> list[ShapeDtypeStruct]:
     return [ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in staged.jaxpr.out_avals]
 
 
+#: What stands for an argument whose data does not matter.
+Shaped: TypeAlias = (
+    ShapeDtypeStruct
+    | ArrayLike
+    | Mapping[Any, "Shaped"]
+    | list["Shaped"]
+    | tuple["Shaped", ...]
+    | None
+)
+
+
+@overload
+def eval_shape(fun: Callable[[Any], Array], x: Shaped, /) -> ShapeDtypeStruct: ...
+@overload
+def eval_shape(fun: Callable[[Any], object], x: Shaped, /) -> Any: ...
+@overload
+def eval_shape(fun: Callable[[Any, Any], Array], x: Shaped, y: Shaped, /) -> ShapeDtypeStruct: ...
+@overload
+def eval_shape(fun: Callable[[Any, Any], object], x: Shaped, y: Shaped, /) -> Any: ...
+@overload
+def eval_shape(
+    fun: Callable[[Any, Any, Any], object], x: Shaped, y: Shaped, z: Shaped, /, *rest: Shaped
+) -> Any: ...
+@overload
+def eval_shape(fun: Callable[P, Array], *args: P.args, **kwargs: P.kwargs) -> ShapeDtypeStruct: ...
+@overload
+def eval_shape(fun: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Any: ...
+@folded
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the shapes and dtypes of ``fun(*args, **kwargs)`` without computing it.
 

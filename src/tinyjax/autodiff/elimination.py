@@ -139,7 +139,7 @@ class Elimination(Generic[E]):
     def __init__(
         self, edges: Mapping[Ends, E], multiply: Callable[[E, E], E], add: Callable[[E, E], E]
     ) -> None:
-        self.edges = dict(edges)
+        self.edges: dict[Ends, E] = dict(edges)
         self.into: dict[int, list[int]] = {}
         self.out_of: dict[int, list[int]] = {}
         self._multiply = multiply

@@ -48,6 +48,7 @@ def jvp_from_vjp(
     _check_primals("jvp_from_vjp", primals)
     value, pull_back = vjp(fun, *primals)
     origin = tree.map(lambda x: zero_tangent(as_array(x).aval), value)
+    tangent: Any
     (tangent,) = vjp(pull_back, origin)[1](tuple(tangents))
     return value, tangent
 

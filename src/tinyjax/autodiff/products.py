@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple, overload
 
 from tinyjax import numpy as jnp
 from tinyjax import random, tree
 from tinyjax.api import grad, jvp, linear_transpose, linearize, vmap
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.errors import ArgumentError
 
+A = TypeVar("A")
+B = TypeVar("B")
+Ts = TypeVarTuple("Ts")
 
+
+@overload
+def hvp(
+    fun: Callable[[Array], Any], primals: tuple[ArrayLike], tangents: tuple[ArrayLike]
+) -> Array: ...
+@overload
+def hvp(fun: Callable[[float], Any], primals: tuple[float], tangents: tuple[float]) -> Array: ...
+@overload
+def hvp(fun: Callable[[A], Any], primals: tuple[A], tangents: tuple[A]) -> A: ...
+@overload
+def hvp(fun: Callable[[A, B], Any], primals: tuple[A, B], tangents: tuple[A, B]) -> tuple[A, B]: ...
+@overload
+def hvp(
+    fun: Callable[[A, B, *Ts], Any], primals: tuple[A, B, *Ts], tangents: tuple[A, B, *Ts]
+) -> tuple[A, B, *Ts]: ...
+@overload
+def hvp(fun: Callable[..., Any], primals: list[Any], tangents: list[Any]) -> Any: ...
 def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """Multiply the matrix of second derivatives of a scalar function by a vector.
 
@@ -39,7 +59,7 @@ def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         >>> tinyjax.autodiff.hvp(lambda x: x[0] ** 2 * x[1], (x,), (v,))
         Array([4., 2.], dtype=float32)
     """
-    product = jvp(_gradient(fun, "hvp", primals), primals, tangents)[1]
+    product = jvp(_gradient(fun, "hvp", primals), list(primals), list(tangents))[1]
     return product if len(primals) > 1 else product[0]
 
 
@@ -140,7 +160,8 @@ def _gradient(
 ) -> Callable[..., tuple[Any, ...]]:
     """The gradient in all arguments, as a tuple."""
     _check_sequence(name, "primals", primals)
-    return grad(fun, tuple(range(len(primals))))
+    gradient: Callable[..., tuple[Any, ...]] = grad(fun, tuple(range(len(primals))))
+    return gradient
 
 
 def _check_sequence(name: str, what: str, given: object) -> None:

@@ -47,7 +47,7 @@ class Identity:
     __slots__ = ("__weakref__", "key", "value")
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self.value: Any = value
         match value:
             case MethodType():
                 self.key: tuple[object, ...] = (id(value.__self__), id(value.__func__))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tinyjax.callbacks.common import (
     not_differentiable,
 )
 from tinyjax.core.array import Array, as_array
+from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.primitive import (
     ZERO,
     Arrays,
@@ -64,6 +65,22 @@ def _io_callback_batch(
     return outs, [0] * len(outs)
 
 
+@overload
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: ShapeDtypeStruct,
+    *args: Any,
+    ordered: bool = ...,
+    **kwargs: Any,
+) -> Array: ...
+@overload
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: object,
+    *args: Any,
+    ordered: bool = ...,
+    **kwargs: Any,
+) -> Any: ...
 def io_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: Any,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import attrs
 
@@ -20,7 +20,7 @@ from tinyjax.callbacks.common import (
     not_differentiable,
 )
 from tinyjax.core.array import Array, as_array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.closures import holds_tracer
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import (
@@ -124,6 +124,24 @@ def _pure_callback_batch(
     return outs, [0] * len(outs)
 
 
+@overload
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: ShapeDtypeStruct,
+    *args: Any,
+    vmap_method: _Method | None = ...,
+    derivative: Callable[..., Any] | None = ...,
+    **kwargs: Any,
+) -> Array: ...
+@overload
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: object,
+    *args: Any,
+    vmap_method: _Method | None = ...,
+    derivative: Callable[..., Any] | None = ...,
+    **kwargs: Any,
+) -> Any: ...
 def pure_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: Any,

@@ -1,6 +1,6 @@
 """The checkpointed program as a primitive: its derivative computes values again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import attrs
@@ -12,6 +12,7 @@ from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import Arrays, LinearizeResult, Params, Primitive
 from tinyjax.core.programs import INLINED
+from tinyjax.core.staging import Staged
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import kind
 from tinyjax.stablehlo.lowering import Lowering
@@ -142,7 +143,7 @@ def _equal_or_not(b: Lowering, x: Value) -> Value:
     return b.or_(b.compare(x, x, "EQ"), b.compare(x, x, "NE"))
 
 
-bind_checkpoint = def_call(
+bind_checkpoint: Callable[[Staged, Sequence[Array], CheckpointParams], Sequence[Array]] = def_call(
     checkpoint_p, "a checkpointed program", lambda params, jaxpr: attrs.evolve(params, jaxpr=jaxpr)
 )
 

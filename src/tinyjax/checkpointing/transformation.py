@@ -12,6 +12,7 @@ from tinyjax.core.checking import checked
 from tinyjax.core.staging import stage
 from tinyjax.errors import StaticArgumentError
 from tinyjax.frames import describe_function
+from tinyjax.tracebacks import folded
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -98,6 +99,7 @@ def checkpoint(
     check_hashable(kept)
     name = getattr(fun, "__name__", type(fun).__name__)
 
+    @folded
     @wraps(fun)
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
         static = _static_places(user_fun, chosen, len(args))

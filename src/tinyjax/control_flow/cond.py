@@ -1,7 +1,7 @@
 """``cond`` and ``switch``: one of several functions, chosen by a value."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 
@@ -61,6 +61,11 @@ from tinyjax.transforms.transpose import transpose_jaxpr
 from tinyjax.tree import PyTreeDef
 
 R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
 
 _NOT_GIVEN: Final = object()
 
@@ -314,6 +319,115 @@ def _of_those_who_take(
 # The functions
 
 
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[], R],
+    false_fun: Callable[[], R],
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[Array], R],
+    false_fun: Callable[[Array], R],
+    x: ArrayLike,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[float], R],
+    false_fun: Callable[[float], R],
+    x: float,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[Array, Array], R],
+    false_fun: Callable[[Array, Array], R],
+    x: ArrayLike,
+    y: ArrayLike,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[float, float], R],
+    false_fun: Callable[[float, float], R],
+    x: float,
+    y: float,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A], R],
+    false_fun: Callable[[A], R],
+    x: A,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A, B], R],
+    false_fun: Callable[[A, B], R],
+    x: A,
+    y: B,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A, B, C], R],
+    false_fun: Callable[[A, B, C], R],
+    x: A,
+    y: B,
+    z: C,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A, B, C, D], R],
+    false_fun: Callable[[A, B, C, D], R],
+    x: A,
+    y: B,
+    z: C,
+    u: D,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A, B, C, D, E], R],
+    false_fun: Callable[[A, B, C, D, E], R],
+    x: A,
+    y: B,
+    z: C,
+    u: D,
+    v: E,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[Array], R],
+    false_fun: Callable[[Array], R],
+    /,
+    *,
+    operand: ArrayLike,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A], R],
+    false_fun: Callable[[A], R],
+    /,
+    *,
+    operand: A,
+) -> R: ...
 @checked
 def cond(
     pred: ArrayLike,
@@ -367,6 +481,87 @@ def cond(
     return result
 
 
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[], R]],
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[Array], R]],
+    x: ArrayLike,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[float], R]],
+    x: float,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[Array, Array], R]],
+    x: ArrayLike,
+    y: ArrayLike,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[float, float], R]],
+    x: float,
+    y: float,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[A], R]],
+    x: A,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[A, B], R]],
+    x: A,
+    y: B,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[A, B, C], R]],
+    x: A,
+    y: B,
+    z: C,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[A, B, C, D], R]],
+    x: A,
+    y: B,
+    z: C,
+    u: D,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[A, B, C, D, E], R]],
+    x: A,
+    y: B,
+    z: C,
+    u: D,
+    v: E,
+    /,
+) -> R: ...
 @checked
 def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Any) -> R:
     """Apply one of several functions, chosen by an index.

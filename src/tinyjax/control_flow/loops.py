@@ -27,7 +27,7 @@ Y = TypeVar("Y")
 def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,
-    body_fun: Callable[[Any, S], S],
+    body_fun: Callable[[Array, S], S] | Callable[[int, S], S],
     init_val: S,
     *,
     unroll: int | bool | None = None,
@@ -68,12 +68,13 @@ def fori_loop(
             )
     dtype, _ = dtypes.promote([(x.dtype, x.weak_type) for x in bounds])
     one = full((), 1, dtype)
+    at_index: Callable[[Any, S], S] = body_fun
     if all(isinstance(x, ConcreteArray) for x in bounds):
         first, length = int(bounds[0]), int(bounds[1]) - int(bounds[0])
 
         def iteration(carry: tuple[Array, S], _: None) -> tuple[tuple[Array, S], None]:
             i, state = carry
-            return (add(i, one), body_fun(i, state)), None
+            return (add(i, one), at_index(i, state)), None
 
         start: tuple[Array, S] = (full((), first, dtype), init_val)
         steps = 1 if unroll is None else unroll
@@ -91,7 +92,7 @@ def fori_loop(
 
     def body(carry: tuple[Array, Array, S]) -> tuple[Array, Array, S]:
         i, end, state = carry
-        return add(i, one), end, body_fun(i, state)
+        return add(i, one), end, at_index(i, state)
 
     ends = [convert_element_type(x, dtype) for x in bounds]
     kept = 32 if checkpoints is None else checkpoints

@@ -1,7 +1,7 @@
 """``scan``: a loop of known length with a state, an input and an output for every iteration."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import attrs
 
@@ -476,6 +476,28 @@ def _scan_batch(
 # The function
 
 
+@overload
+def scan(
+    f: Callable[[C, X], tuple[C, Y]],
+    init: C,
+    xs: X,
+    length: int | None = ...,
+    reverse: bool = ...,
+    unroll: int | bool = ...,
+    *,
+    checkpoints: int | None = ...,
+) -> tuple[C, Y]: ...
+@overload
+def scan(
+    f: Callable[[C, Any], tuple[C, Y]],
+    init: C,
+    xs: None = ...,
+    length: int | None = ...,
+    reverse: bool = ...,
+    unroll: int | bool = ...,
+    *,
+    checkpoints: int | None = ...,
+) -> tuple[C, Y]: ...
 @checked
 def scan(
     f: Callable[[C, X], tuple[C, Y]],

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from math import copysign
-from types import EllipsisType, ModuleType
+from types import BuiltinFunctionType, EllipsisType, FunctionType, MethodType, ModuleType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -522,10 +522,13 @@ class Array:
     def __getitem__(self, index: Indices) -> Array:
         return self._numpy.getitem(self, index)
 
-    def __setitem__(self, index: Indices, value: object) -> None:
-        raise ArgumentError(
-            "arrays are immutable: instead of x[index] = value write x = x.at[index].set(value)."
-        )
+    if not TYPE_CHECKING:  # to a type checker it is a mistake
+
+        def __setitem__(self, index: Indices, value: object) -> None:
+            raise ArgumentError(
+                "arrays are immutable: instead of x[index] = value write "
+                "x = x.at[index].set(value)."
+            )
 
     # Operators
 
@@ -732,12 +735,12 @@ class Array:
 
     # NumPy's meaning of == is elementwise, which no signature of object.__eq__ allows; what cannot
     # be compared is NotImplemented, as for any class.
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> Array:
         if not is_array_like(other):
             return NotImplemented
         return self._numpy.equal(self, other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Array:
         if not is_array_like(other):
             return NotImplemented
         return self._numpy.not_equal(self, other)
@@ -974,6 +977,13 @@ class Array:
 
     def tolist(self) -> Any:
         return self.concrete("a list").tolist()
+
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        data: Any = np.ascontiguousarray(self.concrete("a buffer"))
+        return memoryview(data)
 
     def tobytes(self, order: Order = "C") -> bytes:
         return self.concrete("bytes").tobytes(order)
@@ -1225,7 +1235,9 @@ def _takes_over(other: object, method: str) -> bool:
 
 # What functions take. Here, where the classes are, so that an annotation can be read at run time.
 ArrayLike: TypeAlias = Array | HostArray | np.generic | bool | int | float | complex
-Index: TypeAlias = int | slice | EllipsisType | ArrayLike | None
+Index: TypeAlias = (
+    int | slice | EllipsisType | Array | HostArray | np.integer[Any] | np.bool_ | None
+)
 Indices: TypeAlias = Index | tuple[Index, ...]
 
 
@@ -1462,11 +1474,29 @@ def scalar(
     try:
         host = np.array(value, dtype)
     except OverflowError:
-        raise NumberRangeError(
-            f"{value} does not fit in {dtype.name}. Give a wider dtype, for instance "
-            f"jnp.asarray({value}, dtype=jnp.int64)."
-        ) from None
+        if not isinstance(value, int):  # a float's infinity
+            raise
+        raise too_wide(value, dtype, f"jnp.asarray({value}, dtype=%s)") from None
     return ConcreteArray(host, ShapedArray((), dtype, weak_type))
+
+
+def too_wide(value: int, dtype: DType, wider: str, name: str = "") -> NumberRangeError:
+    """Make the error of an int that a dtype cannot hold.
+
+    Args:
+        value: the int.
+        dtype: what it was to be converted to.
+        wider: the same call with ``%s`` for another dtype.
+        name: of the function, for the message.
+    """
+    what = f"{name}: {value}" if name else f"{value}"
+    for other in (np.dtype(np.int64), np.dtype(np.uint64)):
+        ends = np.iinfo(other)
+        if ends.min <= value <= ends.max:
+            advice = f"Give a wider dtype, for instance {wider % f'jnp.{other.name}'}"
+            return NumberRangeError(f"{what} does not fit in {dtype.name}. {advice}.")
+    advice = f"Make it a float, for instance {wider % 'float'}"
+    return NumberRangeError(f"{what} does not fit in {dtype.name}, nor in 64 bits. {advice}.")
 
 
 def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -> ConcreteArray:
@@ -1554,7 +1584,31 @@ def as_array(x: object) -> Array:
         case _:
             raise ArgumentError(
                 f"expected an array or a number, but got {type(x).__name__}: {shortened(x)}. "
-                "Convert it with jnp.asarray(...)."
+                f"{_way_out(x)}"
+            )
+
+
+def _way_out(x: object) -> str:
+    """Say what to do with a value that is no array."""
+    match x:
+        case list() | tuple() | range():
+            return "Convert it with jnp.asarray(...)."
+        case None:
+            return "Was a value forgotten?"
+        case str() | bytes():
+            return (
+                "Arrays hold numbers and bools: encode a text as integers; or, where it chooses "
+                "what is computed, make it a static argument of jit (static_argnums, "
+                "static_argnames)."
+            )
+        case type() | FunctionType() | BuiltinFunctionType() | MethodType() | np.ufunc():
+            return "Make it a static argument of jit (static_argnums, static_argnames)."
+        case _:
+            name = type(x).__name__
+            return (
+                f"Register {name} with tinyjax.tree.register_dataclass, so that its fields are "
+                "seen; or, where it is not data, make it a static argument of jit (static_argnums, "
+                "static_argnames)."
             )
 
 

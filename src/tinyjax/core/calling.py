@@ -7,9 +7,10 @@ rebuilds the containers, calls, and takes the result apart again, remembering it
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from tinyjax import tree
 from tinyjax.config import settings
@@ -18,14 +19,23 @@ from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.trace import base_trace
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import describe_function
+from tinyjax.tracebacks import fold
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Q = ParamSpec("Q")
+S_co = TypeVar("S_co", covariant=True)
+
+
+class BoundMethod(Protocol[Q, S_co]):
+    """A method of an object, made of a transformed function; to be called with the rest."""
+
+    def __call__(self, *args: Q.args, **kwargs: Q.kwargs) -> S_co: ...
 
 
 def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Callable[P, R]:
-    """Make a transformed function look for NaNs in its results where ``debug_nans`` is set.
+    """Fold the tracebacks of a transformed function, and look for NaNs in its results if asked to.
 
     Args:
         call: the transformed function.
@@ -35,9 +45,13 @@ def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Ca
 
     @wraps(shown)
     def watch(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not settings().debugging:
-            return call(*args, **kwargs)
-        return base_trace().watch(call, shown, args, kwargs)
+        try:
+            if not settings().debugging:
+                return call(*args, **kwargs)
+            return base_trace().watch(call, shown, args, kwargs)
+        except Exception as error:
+            fold(error, sys._getframe())
+            raise
 
     return watch
 
@@ -62,9 +76,9 @@ class FlatFunction:
         has_aux: bool = False,
         user_fun: Callable[..., Any] | None = None,
     ) -> None:
-        self.fun = fun
-        self.user_fun = fun if user_fun is None else user_fun
-        self.in_tree = in_tree
+        self.fun: Callable[..., Any] = fun
+        self.user_fun: Callable[..., Any] = fun if user_fun is None else user_fun
+        self.in_tree: PyTreeDef = in_tree
         self._has_aux = has_aux
         self._out_tree: PyTreeDef | None = None
         self._aux: Any = None

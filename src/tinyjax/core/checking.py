@@ -8,12 +8,14 @@ expected. So typeguard, whose import takes longer than all of ours, is loaded on
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from tinyjax.errors import ArgumentError
+from tinyjax.tracebacks import fold
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,7 +23,7 @@ Test = Callable[[object], bool]
 
 
 def checked(fun: Callable[P, R]) -> Callable[P, R]:
-    """Check the arguments of every call against the annotations.
+    """Check the arguments of every call against the annotations, and fold its tracebacks.
 
     Raises:
         ArgumentError: when called with an argument of another type; it names the argument.
@@ -43,15 +45,19 @@ def checked(fun: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(fun)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not tests:
-            tests.update(_tests_of(fun))
-        for name, value in zip(names, args, strict=False):
-            if name in tests and not tests[name](value):
-                _judge(fun, name, value)
-        for name, value in kwargs.items():
-            if name in tests and not tests[name](value):
-                _judge(fun, name, value)
-        return fun(*args, **kwargs)
+        try:
+            if not tests:
+                tests.update(_tests_of(fun))
+            for name, value in zip(names, args, strict=False):
+                if name in tests and not tests[name](value):
+                    _judge(fun, name, value)
+            for name, value in kwargs.items():
+                if name in tests and not tests[name](value):
+                    _judge(fun, name, value)
+            return fun(*args, **kwargs)
+        except Exception as error:
+            fold(error, sys._getframe())
+            raise
 
     return call
 
@@ -76,6 +82,8 @@ def _test_of(hint: Any) -> Test:
     if origin is Sequence:
         (item,) = map(_test_of, get_args(hint))
         return lambda value: isinstance(value, (tuple, list)) and all(map(item, value))
+    if origin in (tuple, list, dict) and set(get_args(hint)) <= {Any, str, ...}:
+        return lambda value: isinstance(value, origin)
     if origin is Literal:
         return lambda value: any(type(value) is type(x) and value == x for x in get_args(hint))
     if isinstance(hint, type):
@@ -84,12 +92,15 @@ def _test_of(hint: Any) -> Test:
 
 
 def _judge(fun: Callable[..., object], name: str, value: object) -> None:
-    from typeguard import TypeCheckError, check_type  # noqa: PLC0415, it takes 60 ms to load
+    import typeguard  # noqa: PLC0415, it takes 60 ms to load
 
     expected = get_type_hints(fun)[name]
+    # Version 2, which jaxtyping asks for, is told the name, and raises TypeError.
+    failure: type[Exception] = getattr(typeguard, "TypeCheckError", TypeError)
+    check: Callable[..., object] = typeguard.check_type
     try:
-        check_type(value, expected)
-    except TypeCheckError:
+        check(*((name, value) if failure is TypeError else (value,)), expected)
+    except failure:
         shown = getattr(expected, "__name__", None) if isinstance(expected, type) else None
         raise ArgumentError(
             f"{name} of {fun.__qualname__} must be {shown or _readable(expected)}, but got "

@@ -12,7 +12,7 @@ import gc
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar, Token, copy_context
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, TypeVar
 from weakref import ref
 
@@ -62,8 +62,8 @@ class Trace:
         self, parent: Trace | None = None, fun: Callable[..., object] | None = None
     ) -> None:
         self.parent: Trace = self if parent is None else parent
-        self.fun = fun
-        self.live = True
+        self.fun: Callable[..., object] | None = fun
+        self.live: bool = True
         self.keeps_lines: bool = parent is not None and parent.keeps_lines
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
@@ -193,6 +193,8 @@ class Tracer(Array):
     _buffer: DeviceBuffer | None = None
 
     def concrete(self, wanted: str) -> HostArray:
+        if not self._trace.live:
+            raise_leaked(self)
         raise _CONVERSIONS.get(wanted, ConcretizationError)(
             f"{wanted} was wanted of a value that is only known as {self.aval} inside "
             f"{self._trace.describe()}. Python control flow and conversions need data: use "
@@ -206,6 +208,8 @@ class Tracer(Array):
         return ()
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
+        if not self._trace.live:
+            raise_leaked(self)
         raise TracerArrayConversionError(
             f"a NumPy array was wanted of a value of type {self.aval} that is traced by "
             f"{self._trace.describe()}. Use the function of the same name in tinyjax.numpy instead "
@@ -224,8 +228,21 @@ class Tracer(Array):
             "pickled: it has no data. Return it from the function, and pickle the result."
         )
 
+    def held(self) -> dict[str, object]:
+        """What is known of the data, by name, to be printed."""
+        return {}
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}<{self.aval}>"
+        known = ", ".join(f"{name}={value}" for name, value in self.held().items())
+        return f"{type(self).__name__}<{self.aval}>{f'({known})' if known else ''}"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.concrete("a formatted number")[()], spec) if spec else repr(self)
+
+
+def is_known(value: Array) -> bool:
+    """Say whether some of a value's data is there: of a tracer, that of what it is made of."""
+    return not isinstance(value, Tracer) or bool(value.held())
 
 
 _CONVERSIONS: Final = {
@@ -438,12 +455,12 @@ _current: ContextVar[Trace] = ContextVar("tinyjax_trace", default=EVAL)
 #: meanwhile comes from that line, and not from the one that started the transformation.
 _evaluated: ContextVar[Source | None] = ContextVar("tinyjax_evaluated_source", default=None)
 
-evaluated_source = _evaluated.get
-set_evaluated_source = _evaluated.set
+evaluated_source: Callable[[], Source | None] = _evaluated.get
+set_evaluated_source: Callable[[Source | None], Token[Source | None]] = _evaluated.set
 
-current_trace = _current.get
-set_trace = _current.set
-reset_trace = _current.reset
+current_trace: Callable[[], Trace] = _current.get
+set_trace: Callable[[Trace], Token[Trace]] = _current.set
+reset_trace: Callable[[Token[Trace]], None] = _current.reset
 
 
 def bind(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:

@@ -4,14 +4,25 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper, wraps
 from types import MethodType
-from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
+from typing import (
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    Never,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
 import attrs
 
 from tinyjax import tree
 from tinyjax.core.array import PYTHON_NUMBERS, Array, as_array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path
+from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
 from tinyjax.core.closures import holds_tracer
 from tinyjax.core.integers import integers
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
@@ -33,10 +44,13 @@ from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.rules import add_arrays, instantiate_all
 from tinyjax.primitives.shape import zero_tangent
+from tinyjax.tracebacks import folded
 from tinyjax.tree import Partial, PyTreeDef
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
+S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -169,12 +183,33 @@ def _filled(aval: ShapedArray, tangent: Tangent, symbolic_zeros: bool = False) -
     return SymbolicZero(aval.tangent()) if symbolic_zeros else zero_tangent(aval)
 
 
+#: Arguments that are not differentiated come first, at most three.
+JVPRule: TypeAlias = (
+    Callable[[Any, Any], tuple[R, R]]
+    | Callable[[Any, Any, Any], tuple[R, R]]
+    | Callable[[Any, Any, Any, Any], tuple[R, R]]
+    | Callable[[Any, Any, Any, Any, Any], tuple[R, R]]
+)
+BackwardRule: TypeAlias = (
+    Callable[[S, R], tuple[Any, ...]]
+    | Callable[[Any, S, R], tuple[Any, ...]]
+    | Callable[[Any, Any, S, R], tuple[Any, ...]]
+    | Callable[[Any, Any, Any, S, R], tuple[Any, ...]]
+)
+
+
+#: Lambdas have these types too; functions that return have not.
+Unannotated: TypeAlias = (
+    Callable[[Any], Never] | Callable[[Any, Any], Never] | Callable[[Any, Any, Any], Never]
+)
+
+
 class _Custom(Generic[P, R]):
     """A function with a rule of its own."""
 
     kind: ClassVar[str]
     #: Whether its rules are told of zeros as such.
-    symbolic_zeros = False
+    symbolic_zeros: bool = False
     __name__: str
     __wrapped__: Callable[P, R]
 
@@ -188,7 +223,7 @@ class _Custom(Generic[P, R]):
             raise ArgumentError(f"{self.kind} takes a function, but got {fun!r}.")
         update_wrapper(self, fun)
         self.fun = fun
-        self.nondiff_argnums = integers(nondiff_argnums, "nondiff_argnums")
+        self.nondiff_argnums: tuple[int, ...] = integers(nondiff_argnums, "nondiff_argnums")
         if nondiff_argnames:
             self.nondiff_argnums += _places(fun, nondiff_argnames)
 
@@ -199,10 +234,19 @@ class _Custom(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<{self.kind} of {describe_function(self.fun)}>"
 
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(
+        self: Callable[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+    ) -> BoundMethod[Q, R]: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Bind as a method does."""
         return self if instance is None else MethodType(self, instance)
 
+    @folded
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         given = self._positional(args, kwargs)
         chosen = {i + len(given) if i < 0 else i for i in self.nondiff_argnums}
@@ -307,7 +351,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.rule: Callable[..., Any] | None = None
 
-    def defjvp(self, jvp: F, symbolic_zeros: bool = False) -> F:
+    def defjvp(self, jvp: JVPRule[R], symbolic_zeros: bool = False) -> Callable[..., tuple[R, R]]:
         """Set the rule: ``jvp(*nondiff, primals, tangents) -> (result, tangent)``.
 
         Args:
@@ -315,7 +359,8 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             symbolic_zeros: whether tangents known to be zero are given as ``SymbolicZero``, which
                 the rule may return too.
         """
-        self.rule, self.symbolic_zeros = jvp, symbolic_zeros
+        self.rule = jvp
+        self.symbolic_zeros = symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
@@ -339,7 +384,8 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
                 total = tree.map(_add, total, jvp(filled, out, *primals))
             return out, total
 
-        self.rule, self.symbolic_zeros = rule, True
+        self.rule = rule
+        self.symbolic_zeros = True
 
     def _call(self, flat: _Flat) -> Call:
         rule = self.rule
@@ -414,7 +460,9 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.rule: Callable[..., Any] | None = None
 
-    def defderivative(self, rule: F) -> F:
+    def defderivative(
+        self, rule: Callable[..., tuple[R, Callable[..., object]]]
+    ) -> Callable[..., tuple[R, Callable[..., object]]]:
         """Set the rule: ``rule(*args) -> (result, tangent_map)``.
 
         ``tangent_map`` takes a tangent for each argument that is not in ``nondiff_argnums`` (of
@@ -479,8 +527,8 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
 
     def defvjp(
         self,
-        fwd: Callable[..., Any],
-        bwd: Callable[..., Any],
+        fwd: Callable[..., tuple[R, S]] | Unannotated,
+        bwd: BackwardRule[S, R],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
@@ -498,7 +546,8 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             optimize_remat: of no effect: what a checkpointed function computes again is chosen
                 by what its derivative needs.
         """
-        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+        self.fwd, self.bwd = fwd, bwd
+        self.symbolic_zeros = symbolic_zeros
 
     def _call(self, flat: _Flat) -> Call:
         fwd, bwd = self.fwd, self.bwd

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 from tinyjax import dtypes, numpy
 from tinyjax.control_flow import while_loop
-from tinyjax.core.array import Array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import checked
 from tinyjax.errors import ArgumentError
 from tinyjax.implicit.information import Info, default_tolerance
@@ -18,7 +18,74 @@ from tinyjax.implicit.roots import check_maxiter
 from tinyjax.implicit.theorem import solve_implicitly
 from tinyjax.implicit.vectors import equation
 
+T = TypeVar("T")
 
+
+@overload
+def fixed_point(
+    f: Callable[[Array], object],
+    x0: ArrayLike,
+    args: tuple[()] = ...,
+    *,
+    method: Literal["iteration", "anderson", "newton"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: Literal[False] = ...,
+) -> Array: ...
+@overload
+def fixed_point(
+    f: Callable[[T], object],
+    x0: T,
+    args: tuple[()] = ...,
+    *,
+    method: Literal["iteration", "anderson", "newton"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: Literal[False] = ...,
+) -> T: ...
+@overload
+def fixed_point(
+    f: Callable[..., object],
+    x0: ArrayLike,
+    args: tuple[Any, ...],
+    *,
+    method: Literal["iteration", "anderson", "newton"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: Literal[False] = ...,
+) -> Array: ...
+@overload
+def fixed_point(
+    f: Callable[..., object],
+    x0: T,
+    args: tuple[Any, ...],
+    *,
+    method: Literal["iteration", "anderson", "newton"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: Literal[False] = ...,
+) -> T: ...
+@overload
+def fixed_point(
+    f: Callable[..., object],
+    x0: Any,
+    args: tuple[Any, ...] = ...,
+    *,
+    method: Literal["iteration", "anderson", "newton"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: bool,
+) -> Any: ...
 @checked
 def fixed_point(  # noqa: PLR0913
     f: Callable[..., Any],

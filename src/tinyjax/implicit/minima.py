@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 
 from tinyjax import dtypes, numpy
 from tinyjax.api import grad, value_and_grad
 from tinyjax.control_flow import fori_loop, while_loop
-from tinyjax.core.array import Array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import checked
 from tinyjax.errors import ArgumentError
 from tinyjax.implicit.information import Info
@@ -20,7 +20,74 @@ from tinyjax.implicit.roots import check_maxiter
 from tinyjax.implicit.theorem import solve_implicitly
 from tinyjax.implicit.vectors import equation
 
+T = TypeVar("T")
 
+
+@overload
+def minimize(
+    fun: Callable[[Array], object],
+    x0: ArrayLike,
+    args: tuple[()] = ...,
+    *,
+    method: Literal["lbfgs", "gradient_descent"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: Literal[False] = ...,
+) -> Array: ...
+@overload
+def minimize(
+    fun: Callable[[T], object],
+    x0: T,
+    args: tuple[()] = ...,
+    *,
+    method: Literal["lbfgs", "gradient_descent"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: Literal[False] = ...,
+) -> T: ...
+@overload
+def minimize(
+    fun: Callable[..., object],
+    x0: ArrayLike,
+    args: tuple[Any, ...],
+    *,
+    method: Literal["lbfgs", "gradient_descent"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: Literal[False] = ...,
+) -> Array: ...
+@overload
+def minimize(
+    fun: Callable[..., object],
+    x0: T,
+    args: tuple[Any, ...],
+    *,
+    method: Literal["lbfgs", "gradient_descent"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: Literal[False] = ...,
+) -> T: ...
+@overload
+def minimize(
+    fun: Callable[..., object],
+    x0: Any,
+    args: tuple[Any, ...] = ...,
+    *,
+    method: Literal["lbfgs", "gradient_descent"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: bool,
+) -> Any: ...
 @checked
 def minimize(  # noqa: PLR0913
     fun: Callable[..., Any],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, overload
 
 from tinyjax import dtypes, numpy, tree
 from tinyjax.api import jvp, vjp, vmap
@@ -21,10 +21,86 @@ from tinyjax.implicit.runge_kutta import Steps, integrate
 from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, strong
 from tinyjax.primitives.elementwise import convert_element_type
 
+T = TypeVar("T")
+
 #: The derivative of a state, of what the field depends on, the state, and the time.
 Flow = Callable[[Sequence[Array], Array, Array], Array]
 
 
+@overload
+def odeint(
+    func: Callable[[Array, Array], object],
+    y0: ArrayLike,
+    t: ArrayLike,
+    *,
+    rtol: float = ...,
+    atol: float = ...,
+    mxstep: float = ...,
+    hmax: float = ...,
+    gradient: Literal["adjoint", "checkpointed"] = ...,
+    checkpoints: int = ...,
+    has_aux: Literal[False] = ...,
+) -> Array: ...
+@overload
+def odeint(
+    func: Callable[[T, Array], object],
+    y0: T,
+    t: ArrayLike,
+    *,
+    rtol: float = ...,
+    atol: float = ...,
+    mxstep: float = ...,
+    hmax: float = ...,
+    gradient: Literal["adjoint", "checkpointed"] = ...,
+    checkpoints: int = ...,
+    has_aux: Literal[False] = ...,
+) -> T: ...
+@overload
+def odeint(
+    func: Callable[..., object],
+    y0: ArrayLike,
+    t: ArrayLike,
+    arg: Any,
+    /,
+    *args: Any,
+    rtol: float = ...,
+    atol: float = ...,
+    mxstep: float = ...,
+    hmax: float = ...,
+    gradient: Literal["adjoint", "checkpointed"] = ...,
+    checkpoints: int = ...,
+    has_aux: Literal[False] = ...,
+) -> Array: ...
+@overload
+def odeint(
+    func: Callable[..., object],
+    y0: T,
+    t: ArrayLike,
+    arg: Any,
+    /,
+    *args: Any,
+    rtol: float = ...,
+    atol: float = ...,
+    mxstep: float = ...,
+    hmax: float = ...,
+    gradient: Literal["adjoint", "checkpointed"] = ...,
+    checkpoints: int = ...,
+    has_aux: Literal[False] = ...,
+) -> T: ...
+@overload
+def odeint(
+    func: Callable[..., object],
+    y0: Any,
+    t: ArrayLike,
+    *args: Any,
+    rtol: float = ...,
+    atol: float = ...,
+    mxstep: float = ...,
+    hmax: float = ...,
+    gradient: Literal["adjoint", "checkpointed"] = ...,
+    checkpoints: int = ...,
+    has_aux: bool,
+) -> Any: ...
 @checked
 def odeint(  # noqa: PLR0913
     func: Callable[..., Any],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, overload
 
 from tinyjax import numpy, tree
 from tinyjax.api import linearize
@@ -18,7 +18,87 @@ from tinyjax.implicit.newton import bisection, newton
 from tinyjax.implicit.theorem import solve_implicitly
 from tinyjax.implicit.vectors import Equation, equation
 
+T = TypeVar("T")
 
+
+@overload
+def root(
+    f: Callable[[Array], object],
+    x0: ArrayLike,
+    args: tuple[()] = ...,
+    *,
+    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
+    method: Literal["newton", "bisection"] | None = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    has_aux: Literal[False] = ...,
+) -> Array: ...
+@overload
+def root(
+    f: Callable[[T], object],
+    x0: T,
+    args: tuple[()] = ...,
+    *,
+    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
+    method: Literal["newton", "bisection"] | None = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    has_aux: Literal[False] = ...,
+) -> T: ...
+@overload
+def root(
+    f: Callable[..., object],
+    x0: ArrayLike,
+    args: tuple[Any, ...],
+    *,
+    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
+    method: Literal["newton", "bisection"] | None = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    has_aux: Literal[False] = ...,
+) -> Array: ...
+@overload
+def root(
+    f: Callable[..., object],
+    x0: T,
+    args: tuple[Any, ...],
+    *,
+    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
+    method: Literal["newton", "bisection"] | None = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    has_aux: Literal[False] = ...,
+) -> T: ...
+@overload
+def root(
+    f: Callable[..., object],
+    x0: None = ...,
+    args: tuple[Any, ...] = ...,
+    *,
+    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
+    method: Literal["newton", "bisection"] | None = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    has_aux: Literal[False] = ...,
+) -> Array: ...
+@overload
+def root(
+    f: Callable[..., object],
+    x0: Any = ...,
+    args: tuple[Any, ...] = ...,
+    *,
+    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
+    method: Literal["newton", "bisection"] | None = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    has_aux: bool,
+) -> Any: ...
 @checked
 def root(  # noqa: PLR0913
     f: Callable[..., Any],

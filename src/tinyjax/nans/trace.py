@@ -81,7 +81,7 @@ class NanTrace(EvalTrace):
     def __init__(self, replaying: bool) -> None:
         super().__init__()
         self.keeps_lines = True
-        self.replaying = replaying
+        self.replaying: bool = replaying
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         check_concrete(args)

@@ -231,8 +231,6 @@ from tinyjax.numpy.promotion import (
 from tinyjax.numpy.reductions import (
     all,
     allclose,
-    amax,
-    amin,
     any,
     argmax,
     argmin,
@@ -253,6 +251,12 @@ from tinyjax.numpy.reductions import (
     std,
     sum,
     var,
+)
+from tinyjax.numpy.reductions import (
+    max as amax,
+)
+from tinyjax.numpy.reductions import (
+    min as amin,
 )
 from tinyjax.numpy.scalar_types import (
     ScalarType,
@@ -354,11 +358,11 @@ if TYPE_CHECKING:
 ndarray: TypeAlias = Array
 bool = bool_
 
-pi = math.pi
-e = math.e
-inf = math.inf
-nan = math.nan
-euler_gamma = 0.57721566490153286061
+pi: float = math.pi
+e: float = math.e
+inf: float = math.inf
+nan: float = math.nan
+euler_gamma: float = 0.57721566490153286061
 newaxis = None
 
 # Loaded when first asked for, with the primitives that only they need: a thirtieth of the import.

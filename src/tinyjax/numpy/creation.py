@@ -22,6 +22,7 @@ from tinyjax.core.array import (
     given_number,
     is_array_like,
     scalar,
+    too_wide,
 )
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.integers import integer, integers, one_or_more
@@ -101,8 +102,8 @@ def array(
     """Make an array of numbers, arrays, or nested lists of them.
 
     Args:
-        object: a number, an array, or a list or tuple of such, nested to any depth but of equal
-            lengths. NumPy data is copied and keeps its dtype.
+        object: a number, an array, a range, or a list or tuple of such, nested to any depth but
+            of equal lengths. NumPy data is copied and keeps its dtype.
         dtype: of the result; by default what the elements promote to, where Python numbers have the
             default type of their kind.
         copy: of no effect; arrays are immutable.
@@ -152,6 +153,8 @@ def _make(x: Any, wanted: DType | None) -> Array:
         return scalar(x, dtypes.scalar_dtype(type(x)), type(x) is not bool)
     if isinstance(x, (list, tuple)):
         return _of_list(x, wanted)
+    if isinstance(x, range):
+        return _of_list(list(x), wanted)
     if not is_array_like(x) and not hasattr(x, "__jax_array__") and hasattr(x, "__array__"):
         x = np.asarray(x)
     made = as_array(x)
@@ -230,13 +233,13 @@ def _of_numbers(x: Any, types: set[type], wanted: DType | None) -> Array:
             "part. Give its real part."
         )
     host = _host_of(x, x)
+    if host.dtype == object and dtypes.is_inexact(wanted):  # ints of more than 64 bits
+        host = host.astype(np.float64)
     if host.dtype == object or (host.dtype.kind in "iu" and dtypes.is_integer(wanted)):
         info = np.iinfo(wanted if dtypes.is_integer(wanted) else np.int64)
         if host.size and not info.min <= host.min() <= host.max() <= info.max:
-            raise NumberRangeError(
-                f"array: {host.max() if host.max() > info.max else host.min()} does not fit in "
-                f"{info.dtype}. Give a wider dtype, for instance jnp.array(..., dtype=jnp.int64)."
-            )
+            widest = host.max() if host.max() > info.max else host.min()
+            raise too_wide(int(widest), info.dtype, "jnp.array(..., dtype=%s)", "array")
     return ConcreteArray(ew.convert_host(host, wanted))
 
 

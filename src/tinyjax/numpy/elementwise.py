@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -683,8 +684,16 @@ def arctanh(x: ArrayLike, /) -> Array:
     return ew.atanh(inexact(x, "arctanh"))
 
 
-asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
-asinh, acosh, atanh = arcsinh, arccosh, arctanh
+Unary: TypeAlias = Callable[[ArrayLike], Array]
+Binary: TypeAlias = Callable[[ArrayLike, ArrayLike], Array]
+
+asin: Unary = arcsin
+acos: Unary = arccos
+atan: Unary = arctan
+atan2: Binary = arctan2
+asinh: Unary = arcsinh
+acosh: Unary = arccosh
+atanh: Unary = arctanh
 
 
 def sinc(x: ArrayLike, /) -> Array:
@@ -716,7 +725,8 @@ def rad2deg(x: ArrayLike, /) -> Array:
     return ew.mul(a, full_like(a, 180 / math.pi))
 
 
-radians, degrees = deg2rad, rad2deg
+radians: Unary = deg2rad
+degrees: Unary = rad2deg
 
 
 # Comparison and choice
@@ -1001,7 +1011,8 @@ def bitwise_not(x: ArrayLike, /) -> Array:
     return ew.not_(array_of("bitwise_not", x))
 
 
-invert = bitwise_invert = bitwise_not
+invert: Unary = bitwise_not
+bitwise_invert: Unary = bitwise_not
 
 
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -1019,7 +1030,8 @@ def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ew.shift_right_arithmetic(a, b)
 
 
-bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+bitwise_left_shift: Binary = left_shift
+bitwise_right_shift: Binary = right_shift
 
 
 def bitwise_count(x: ArrayLike, /) -> Array:

@@ -9,7 +9,7 @@ any order where it is smooth.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, overload
 
 import numpy as np
@@ -76,7 +76,7 @@ __all__ = [
     "vector_norm",
 ]
 
-matrix_transpose = manipulation.matrix_transpose
+matrix_transpose: Callable[[ArrayLike], Array] = manipulation.matrix_transpose
 vecdot = contraction.vecdot
 
 Order = int | float | str | None

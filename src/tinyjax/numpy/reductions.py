@@ -259,9 +259,6 @@ def min(
     return _extremum(_MIN, a, axis, keepdims, initial, where)
 
 
-amax, amin = max, min
-
-
 def any(
     a: ArrayLike,
     axis: Axis = None,

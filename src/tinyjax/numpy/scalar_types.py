@@ -41,7 +41,7 @@ class ScalarType:
     __slots__ = ("__name__", "dtype")
 
     def __init__(self, dtype: DType) -> None:
-        self.dtype = dtype
+        self.dtype: DType = dtype
         self.__name__ = dtype.name
 
     def __call__(self, x: ArrayLike = 0) -> Array:
@@ -85,8 +85,11 @@ float64: Final = ScalarType(dtypes.float64)
 complex64: Final = ScalarType(dtypes.complex64)
 complex128: Final = ScalarType(dtypes.complex128)
 
-half, single, double = float16, float32, float64
-csingle, cdouble = complex64, complex128
+half: Final[ScalarType] = float16
+single: Final[ScalarType] = float32
+double: Final[ScalarType] = float64
+csingle: Final[ScalarType] = complex64
+cdouble: Final[ScalarType] = complex128
 
 # The abstract types
 generic = np.generic

@@ -240,7 +240,9 @@ def _sum(x: HostArray, axes: tuple[int, ...]) -> HostArray:
     return np.asarray(np.add.reduce(x, axis=axes, dtype=x.dtype))
 
 
-reduce_sum_p = reducer("reduce_sum", _sum, Lowering.add, "iufc", lambda _: 0)
+reduce_sum_p: Primitive[ReduceParams] = reducer(
+    "reduce_sum", _sum, Lowering.add, "iufc", lambda _: 0
+)
 def_linear(reduce_sum_p)
 def_transposes(
     reduce_sum_p,

@@ -55,6 +55,8 @@ from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
+T = TypeVar("T")
+
 P = TypeVar("P")
 AxisName = Hashable
 
@@ -136,9 +138,11 @@ def _reduction(
     return primitive
 
 
-psum_p = _reduction("psum", reduce_sum, "iufc", lambda x, n: mul(x, full_like(x, n)))
-pmax_p = _reduction("pmax", reduce_max, "biuf", lambda x, n: x)
-pmin_p = _reduction("pmin", reduce_min, "biuf", lambda x, n: x)
+psum_p: Primitive[CollectiveParams] = _reduction(
+    "psum", reduce_sum, "iufc", lambda x, n: mul(x, full_like(x, n))
+)
+pmax_p: Primitive[CollectiveParams] = _reduction("pmax", reduce_max, "biuf", lambda x, n: x)
+pmin_p: Primitive[CollectiveParams] = _reduction("pmin", reduce_min, "biuf", lambda x, n: x)
 
 def_linear(psum_p)
 
@@ -188,9 +192,7 @@ def _over_leaves(
     return tree.map(one, x)
 
 
-def psum(
-    x: Any, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None
-) -> Any:
+def psum(x: T, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None) -> T:
     """Return the sum over the examples of an enclosing ``vmap``.
 
     Args:
@@ -211,19 +213,20 @@ def psum(
     """
     _check_groups("psum", axis_index_groups)
     if isinstance(x, int | float | complex):
-        return x * prod(_size("psum", axis) for axis in _names(axis_name))
+        product: Any = x * prod(_size("psum", axis) for axis in _names(axis_name))
+        multiple: T = product
+        return multiple
 
     def countable(leaf: Array) -> Array:
         if leaf.dtype == dtypes.bool_:
             return convert_element_type(leaf, dtypes.default_int())
         return leaf
 
-    return _over_leaves("psum", psum_p, x, axis_name, countable)
+    result: T = _over_leaves("psum", psum_p, x, axis_name, countable)
+    return result
 
 
-def pmean(
-    x: Any, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None
-) -> Any:
+def pmean(x: T, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None) -> T:
     """Return the mean over the examples of an enclosing ``vmap``; arguments as for ``psum``.
 
     Integers are averaged in the default float, those of 64 bits in float64.
@@ -237,23 +240,22 @@ def pmean(
         return div(leaf, full_like(leaf, count))
 
     total = psum(tree.map(as_array, x), axis_name)
-    return tree.map(mean, total)
+    result: T = tree.map(mean, total)
+    return result
 
 
-def pmax(
-    x: Any, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None
-) -> Any:
+def pmax(x: T, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None) -> T:
     """Return the greatest over the examples of an enclosing ``vmap``; arguments as for ``psum``."""
     _check_groups("pmax", axis_index_groups)
-    return _over_leaves("pmax", pmax_p, x, axis_name)
+    result: T = _over_leaves("pmax", pmax_p, x, axis_name)
+    return result
 
 
-def pmin(
-    x: Any, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None
-) -> Any:
+def pmin(x: T, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None) -> T:
     """Return the least over the examples of an enclosing ``vmap``; arguments as for ``psum``."""
     _check_groups("pmin", axis_index_groups)
-    return _over_leaves("pmin", pmin_p, x, axis_name)
+    result: T = _over_leaves("pmin", pmin_p, x, axis_name)
+    return result
 
 
 # axis_index
@@ -393,13 +395,13 @@ def _psum_scatter_collective(
 
 
 def all_gather(
-    x: Any,
+    x: T,
     axis_name: AxisName | Sequence[AxisName],
     *,
     axis_index_groups: None = None,
     axis: int = 0,
     tiled: bool = False,
-) -> Any:
+) -> T:
     """Return all the examples' values in every example.
 
     Args:
@@ -434,17 +436,18 @@ def all_gather(
         middle = (count * shape[place],) if tiled else (count,)
         return reshape(array, (*shape[:place], *middle, *shape[place + tiled :]))
 
-    return tree.map(one, x)
+    result: T = tree.map(one, x)
+    return result
 
 
 def psum_scatter(
-    x: Any,
+    x: T,
     axis_name: AxisName,
     *,
     scatter_dimension: int = 0,
     axis_index_groups: None = None,
     tiled: bool = False,
-) -> Any:
+) -> T:
     """Return, in each example, its own part of the sum over the examples.
 
     Args:
@@ -472,7 +475,8 @@ def psum_scatter(
         psum_scatter_p.rules.abstract_eval((array.aval,), params)
         return bind1(psum_scatter_p, (array,), params)
 
-    return tree.map(one, x)
+    result: T = tree.map(one, x)
+    return result
 
 
 def _tiles(name: str, x: Array, axis: int, size: int) -> Array:
@@ -540,14 +544,14 @@ def _all_to_all_collective(
 
 
 def all_to_all(
-    x: Any,
+    x: T,
     axis_name: AxisName,
     split_axis: int,
     concat_axis: int,
     *,
     axis_index_groups: None = None,
     tiled: bool = False,
-) -> Any:
+) -> T:
     """Exchange parts: example ``i`` gets part ``i`` of every example's value.
 
     Args:
@@ -581,7 +585,8 @@ def all_to_all(
         shape[concat : concat + 2] = [shape[concat] * shape[concat + 1]]
         return reshape(out, tuple(shape))
 
-    return tree.map(one, x)
+    result: T = tree.map(one, x)
+    return result
 
 
 # ppermute
@@ -635,7 +640,7 @@ def _ppermute_collective(
     return (concatenate(parts, 0),), (0,)
 
 
-def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
     """Send each example's value to another one.
 
     Args:
@@ -663,14 +668,15 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
                 f"distinct destinations from 0 to {size - 1}, but got {pairs}."
             )
     params = PermuteParams(axis_name, pairs)
-    return tree.map(lambda leaf: bind1(ppermute_p, (as_array(leaf),), params), x)
+    result: T = tree.map(lambda leaf: bind1(ppermute_p, (as_array(leaf),), params), x)
+    return result
 
 
-def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
     """Send to each example ``i`` the value of example ``perm[i]``; see ``ppermute``."""
     return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
 
 
-def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: None = None) -> Any:
+def pswapaxes(x: T, axis_name: AxisName, axis: int, *, axis_index_groups: None = None) -> T:
     """Exchange the mapped axis with an axis of the same size; see ``all_to_all``."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)

@@ -316,7 +316,7 @@ def _cumlogsumexp_derivative(t: Array, out: Array, x: Array, params: CumulativeP
     return linear_recurrence(keep, ew.mul(t, take), params.axis, params.reverse)
 
 
-cumsum_p = cumulative(
+cumsum_p: Primitive[CumulativeParams] = cumulative(
     "cumsum",
     lambda x, axis: np.add.accumulate(x, axis, dtype=x.dtype),
     Lowering.add,
@@ -324,7 +324,7 @@ cumsum_p = cumulative(
     lambda _: 0,
     None,
 )
-cumprod_p = cumulative(
+cumprod_p: Primitive[CumulativeParams] = cumulative(
     "cumprod",
     lambda x, axis: np.multiply.accumulate(x, axis, dtype=x.dtype),
     Lowering.mul,
@@ -332,13 +332,13 @@ cumprod_p = cumulative(
     lambda _: 1,
     _cumprod_derivative,
 )
-cummax_p = cumulative(
+cummax_p: Primitive[CumulativeParams] = cumulative(
     "cummax", np.maximum.accumulate, Lowering.max, "biufc", lowest, _extremum_derivative
 )
-cummin_p = cumulative(
+cummin_p: Primitive[CumulativeParams] = cumulative(
     "cummin", np.minimum.accumulate, Lowering.min, "biufc", highest, _extremum_derivative
 )
-cumlogsumexp_p = cumulative(
+cumlogsumexp_p: Primitive[CumulativeParams] = cumulative(
     "cumlogsumexp",
     np.logaddexp.accumulate,
     ew.lower_logaddexp,

@@ -72,7 +72,7 @@ def _bool(_: DType) -> DType:
 
 # Of bools XLA folds sums and products as those of bits.
 
-add = elementwise(
+add: Elementwise = elementwise(
     "add",
     np.add,
     lambda b, x, y: b.or_(x, y) if x.dtype == dtypes.bool_ else b.add(x, y),
@@ -82,7 +82,7 @@ add = elementwise(
     transposes=[lambda ct, x, y: ct, lambda ct, x, y: ct],
 )
 declare_addition(add)
-sub = elementwise(
+sub: Elementwise = elementwise(
     "sub",
     np.subtract,
     "stablehlo.subtract",
@@ -157,7 +157,7 @@ div: Elementwise = elementwise(
     transposes=[lambda ct, x, y: div(ct, y), "the divisor"],
     broadcasts=True,
 )
-rem = elementwise(
+rem: Elementwise = elementwise(
     "rem",
     _remainder,
     _by_safe_divisor("stablehlo.remainder", lambda b, x: x),
@@ -179,7 +179,7 @@ def _share(t: Array, won: Array, tied: Array) -> Array:
     return select(tied, half, select(won, t, _constant(t, 0.0)))
 
 
-max_ = elementwise(
+max_: Elementwise = elementwise(
     "max",
     np.maximum,
     Lowering.max,
@@ -187,7 +187,7 @@ max_ = elementwise(
     lambda t, z, x, y: _share(t, eq(z, x), eq(x, y)),
     lambda t, z, x, y: _share(t, eq(z, y), eq(x, y)),
 )
-min_ = elementwise(
+min_: Elementwise = elementwise(
     "min",
     np.minimum,
     Lowering.min,
@@ -234,17 +234,17 @@ def _lower_abs(b: Lowering, x: Value) -> Value:
     return x if x.dtype.kind == "u" else b.abs(x)
 
 
-sign = elementwise("sign", _sign, _lower_sign, "iufc", _sign_derivative)
+sign: Elementwise = elementwise("sign", _sign, _lower_sign, "iufc", _sign_derivative)
 
 
-floor = elementwise("floor", np.floor, "stablehlo.floor", "f")
-ceil = elementwise("ceil", np.ceil, "stablehlo.ceil", "f")
-round_ = elementwise("round", np.rint, "stablehlo.round_nearest_even", "f")
-is_finite = elementwise(
+floor: Elementwise = elementwise("floor", np.floor, "stablehlo.floor", "f")
+ceil: Elementwise = elementwise("ceil", np.ceil, "stablehlo.ceil", "f")
+round_: Elementwise = elementwise("round", np.rint, "stablehlo.round_nearest_even", "f")
+is_finite: Elementwise = elementwise(
     "is_finite", np.isfinite, "stablehlo.is_finite", type_rule("is_finite", "f", _bool)
 )
-not_ = elementwise("not", np.invert, "stablehlo.not", "biu")
-population_count = elementwise(
+not_: Elementwise = elementwise("not", np.invert, "stablehlo.not", "biu")
+population_count: Elementwise = elementwise(
     "population_count",
     lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")).astype(x.dtype),
     "stablehlo.popcnt",
@@ -258,11 +258,13 @@ def _abs_derivative(t: Array, z: Array, x: Array) -> Array:
     return mul(t, sign(x))
 
 
-abs_ = elementwise(
+abs_: Elementwise = elementwise(
     "abs", np.abs, _lower_abs, type_rule("abs", "iufc", dtypes.real_part), _abs_derivative
 )
 
-exp = elementwise("exp", np.exp, "stablehlo.exponential", "fc", lambda t, z, x: mul(t, z))
+exp: Elementwise = elementwise(
+    "exp", np.exp, "stablehlo.exponential", "fc", lambda t, z, x: mul(t, z)
+)
 
 
 def _exp2(x: HostArray) -> HostArray:
@@ -278,30 +280,30 @@ def _lower_exp2(b: Lowering, x: Value) -> Value:
     return b.pow(b.full_like(x, 2), x)
 
 
-exp2 = elementwise(
+exp2: Elementwise = elementwise(
     "exp2", _exp2, _lower_exp2, "fc", lambda t, z, x: mul(t, mul(z, _constant(z, np.log(2.0))))
 )
 
 
-expm1 = elementwise(
+expm1: Elementwise = elementwise(
     "expm1",
     np.expm1,
     "stablehlo.exponential_minus_one",
     "fc",
     lambda t, z, x: mul(t, add(z, _constant(z, 1.0))),
 )
-log = elementwise("log", np.log, "stablehlo.log", "fc", lambda t, z, x: div(t, x))
-log1p = elementwise(
+log: Elementwise = elementwise("log", np.log, "stablehlo.log", "fc", lambda t, z, x: div(t, x))
+log1p: Elementwise = elementwise(
     "log1p",
     np.log1p,
     "stablehlo.log_plus_one",
     "fc",
     lambda t, z, x: div(t, add(x, _constant(x, 1.0))),
 )
-sqrt = elementwise(
+sqrt: Elementwise = elementwise(
     "sqrt", np.sqrt, "stablehlo.sqrt", "fc", lambda t, z, x: div(mul(t, _constant(t, 0.5)), z)
 )
-rsqrt = elementwise(
+rsqrt: Elementwise = elementwise(
     "rsqrt",
     lambda x: (x.dtype.type(1) / np.sqrt(x)).astype(x.dtype, copy=False),
     "stablehlo.rsqrt",
@@ -316,7 +318,7 @@ def _cbrt(x: HostArray) -> HostArray:
     )
 
 
-cbrt = elementwise(
+cbrt: Elementwise = elementwise(
     "cbrt",
     _cbrt,
     "stablehlo.cbrt",
@@ -330,7 +332,7 @@ def _logistic(x: HostArray) -> HostArray:
     return np.asarray(one / (one + np.exp(-x))).astype(x.dtype, copy=False)
 
 
-logistic = elementwise(
+logistic: Elementwise = elementwise(
     "logistic",
     _logistic,
     "stablehlo.logistic",
@@ -353,7 +355,7 @@ def exp_share(x: Array, y: Array) -> Array:
     return logistic(select(equal_infinities, _constant(x, 0.0), sub(x, y)))
 
 
-logaddexp = elementwise(
+logaddexp: Elementwise = elementwise(
     "logaddexp",
     np.logaddexp,
     lower_logaddexp,
@@ -376,33 +378,37 @@ def _one_plus_square(x: Array) -> Array:
     return add(_constant(x, 1.0), mul(x, x))
 
 
-sin = elementwise("sin", np.sin, "stablehlo.sine", "fc", lambda t, z, x: mul(t, cos(x)))
+sin: Elementwise = elementwise(
+    "sin", np.sin, "stablehlo.sine", "fc", lambda t, z, x: mul(t, cos(x))
+)
 cos: Elementwise = elementwise(
     "cos", np.cos, "stablehlo.cosine", "fc", lambda t, z, x: neg(mul(t, sin(x)))
 )
-tan = elementwise("tan", np.tan, "stablehlo.tan", "fc", lambda t, z, x: mul(t, _one_plus_square(z)))
-asin = elementwise(
+tan: Elementwise = elementwise(
+    "tan", np.tan, "stablehlo.tan", "fc", lambda t, z, x: mul(t, _one_plus_square(z))
+)
+asin: Elementwise = elementwise(
     "asin", np.arcsin, "chlo.asin", "fc", lambda t, z, x: mul(t, rsqrt(_one_minus_square(x)))
 )
-acos = elementwise(
+acos: Elementwise = elementwise(
     "acos", np.arccos, "chlo.acos", "fc", lambda t, z, x: neg(mul(t, rsqrt(_one_minus_square(x))))
 )
-atan = elementwise(
+atan: Elementwise = elementwise(
     "atan", np.arctan, "chlo.atan", "fc", lambda t, z, x: div(t, _one_plus_square(x))
 )
-sinh = elementwise("sinh", np.sinh, "chlo.sinh", "fc", lambda t, z, x: mul(t, cosh(x)))
+sinh: Elementwise = elementwise("sinh", np.sinh, "chlo.sinh", "fc", lambda t, z, x: mul(t, cosh(x)))
 cosh: Elementwise = elementwise("cosh", np.cosh, "chlo.cosh", "fc", lambda t, z, x: mul(t, sinh(x)))
-tanh = elementwise(
+tanh: Elementwise = elementwise(
     "tanh",
     np.tanh,
     "stablehlo.tanh",
     "fc",
     lambda t, z, x: mul(t, sub(_constant(z, 1.0), mul(z, z))),
 )
-asinh = elementwise(
+asinh: Elementwise = elementwise(
     "asinh", np.arcsinh, "chlo.asinh", "fc", lambda t, z, x: mul(t, rsqrt(_one_plus_square(x)))
 )
-acosh = elementwise(
+acosh: Elementwise = elementwise(
     "acosh",
     np.arccosh,
     "chlo.acosh",
@@ -410,7 +416,7 @@ acosh = elementwise(
     # two roots rather than one of x^2 - 1: the branch is right for complex x too
     lambda t, z, x: mul(t, mul(rsqrt(sub(x, _constant(x, 1.0))), rsqrt(add(x, _constant(x, 1.0))))),
 )
-atanh = elementwise(
+atanh: Elementwise = elementwise(
     "atanh", np.arctanh, "chlo.atanh", "fc", lambda t, z, x: div(t, _one_minus_square(x))
 )
 
@@ -419,7 +425,7 @@ def _atan2_denominator(x: Array, y: Array) -> Array:
     return add(mul(x, x), mul(y, y))
 
 
-atan2 = elementwise(
+atan2: Elementwise = elementwise(
     "atan2",
     np.arctan2,
     "stablehlo.atan2",
@@ -446,7 +452,7 @@ def _pow_in_y(t: Array, z: Array, x: Array, y: Array) -> Array:
     return mul(t, mul(log(safe), z))
 
 
-pow_ = elementwise("pow", np.power, "stablehlo.power", "fc", _pow_in_x, _pow_in_y)
+pow_: Elementwise = elementwise("pow", np.power, "stablehlo.power", "fc", _pow_in_x, _pow_in_y)
 
 
 def _power_by_squaring(x: T, n: int, times: Callable[[T, T], T], one: Callable[[T], T]) -> T:
@@ -488,7 +494,7 @@ def _integer_pow_type(avals: Avals, params: IntegerPowParams) -> Avals:
     return avals
 
 
-integer_pow_p = elementwise(
+integer_pow_p: Elementwise = elementwise(
     "integer_pow",
     _integer_pow,
     _lower_integer_pow,
@@ -505,9 +511,9 @@ def integer_pow(x: Array, exponent: int) -> Array:
 
 # Bits and booleans
 
-and_ = elementwise("and", np.bitwise_and, "stablehlo.and", "biu")
-or_ = elementwise("or", np.bitwise_or, "stablehlo.or", "biu")
-xor_ = elementwise("xor", np.bitwise_xor, "stablehlo.xor", "biu")
+and_: Elementwise = elementwise("and", np.bitwise_and, "stablehlo.and", "biu")
+or_: Elementwise = elementwise("or", np.bitwise_or, "stablehlo.or", "biu")
+xor_: Elementwise = elementwise("xor", np.bitwise_xor, "stablehlo.xor", "biu")
 
 
 def _bits(x: HostArray) -> int:
@@ -532,14 +538,14 @@ def _shift_right_arithmetic(x: HostArray, y: HostArray) -> HostArray:
     return np.asarray(np.right_shift(signed, most)).view(x.dtype)
 
 
-shift_left = elementwise("shift_left", _shift_left, "stablehlo.shift_left", "iu")
-shift_right_logical = elementwise(
+shift_left: Elementwise = elementwise("shift_left", _shift_left, "stablehlo.shift_left", "iu")
+shift_right_logical: Elementwise = elementwise(
     "shift_right_logical", _shift_right_logical, "stablehlo.shift_right_logical", "iu"
 )
-shift_right_arithmetic = elementwise(
+shift_right_arithmetic: Elementwise = elementwise(
     "shift_right_arithmetic", _shift_right_arithmetic, "stablehlo.shift_right_arithmetic", "iu"
 )
-nextafter = elementwise("nextafter", np.nextafter, "chlo.next_after", "f")
+nextafter: Elementwise = elementwise("nextafter", np.nextafter, "chlo.next_after", "f")
 
 
 # Comparison
@@ -557,11 +563,11 @@ def _comparison(name: str, impl: HostFunction, kinds: str) -> Elementwise:
 
 # Python's operators, since NumPy's functions do not compare keys.
 eq: Elementwise = _comparison("eq", operator.eq, "biufck")
-ne = _comparison("ne", operator.ne, "biufck")
-lt = _comparison("lt", np.less, "biuf")
-le = _comparison("le", np.less_equal, "biuf")
-gt = _comparison("gt", np.greater, "biuf")
-ge = _comparison("ge", np.greater_equal, "biuf")
+ne: Elementwise = _comparison("ne", operator.ne, "biufck")
+lt: Elementwise = _comparison("lt", np.less, "biuf")
+le: Elementwise = _comparison("le", np.less_equal, "biuf")
+gt: Elementwise = _comparison("gt", np.greater, "biuf")
+ge: Elementwise = _comparison("ge", np.greater_equal, "biuf")
 
 
 # Selection
@@ -621,14 +627,14 @@ def clamp(low: Array, x: Array, high: Array) -> Array:
 # Complex numbers and their parts. Transposes, not adjoints: complex numbers are pairs (x, y) with
 # the pairing x x' - y y'.
 
-real = elementwise(
+real: Elementwise = elementwise(
     "real",
     lambda x: x.real,
     "stablehlo.real",
     type_rule("real", "c", dtypes.real_part),
     transposes=[lambda ct, x: complex_(ct, full_like(ct, 0))],
 )
-imag = elementwise(
+imag: Elementwise = elementwise(
     "imag",
     lambda x: x.imag,
     "stablehlo.imag",
@@ -731,7 +737,7 @@ def _convert_type(avals: Avals, params: ConvertParams) -> Avals:
     return (ShapedArray(x.shape, dtype, params.weak_type),)
 
 
-convert_element_type_p = elementwise(
+convert_element_type_p: Elementwise = elementwise(
     "convert_element_type",
     _convert,
     _lower_convert,

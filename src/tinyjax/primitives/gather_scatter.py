@@ -534,7 +534,7 @@ def _windows_distinct(indices: Array, windows: wn.Windows, params: ScatterParams
 
 # scatter_add
 
-scatter_add_p = _declare("scatter_add", np.add, Lowering.add, "iufc")
+scatter_add_p: Primitive[ScatterParams] = _declare("scatter_add", np.add, Lowering.add, "iufc")
 
 
 @scatter_add_p.def_jvp
@@ -559,7 +559,9 @@ def_transposes(
 
 # scatter: the update replaces what is there
 
-scatter_p = _declare("scatter", None, lambda b, x, update: update, "biufck")
+scatter_p: Primitive[ScatterParams] = _declare(
+    "scatter", None, lambda b, x, update: update, "biufck"
+)
 
 
 def_linear(scatter_p, 0, 2)  # with the same indices the same update wins
@@ -603,7 +605,7 @@ def _winners(
 
 # scatter_mul
 
-scatter_mul_p = _declare("scatter_mul", np.multiply, Lowering.mul, "iufc")
+scatter_mul_p: Primitive[ScatterParams] = _declare("scatter_mul", np.multiply, Lowering.mul, "iufc")
 
 
 def _of_factors(
@@ -658,5 +660,5 @@ def _declare_extremum(name: str, ufunc: np.ufunc, combine: Combine) -> Primitive
     return primitive
 
 
-scatter_min_p = _declare_extremum("scatter_min", np.minimum, Lowering.min)
-scatter_max_p = _declare_extremum("scatter_max", np.maximum, Lowering.max)
+scatter_min_p: Primitive[ScatterParams] = _declare_extremum("scatter_min", np.minimum, Lowering.min)
+scatter_max_p: Primitive[ScatterParams] = _declare_extremum("scatter_max", np.maximum, Lowering.max)

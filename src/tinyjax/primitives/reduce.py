@@ -81,18 +81,26 @@ def _all_ones(dtype: DType) -> bool | int:
     return int(np.iinfo(dtype).max) if dtypes.kind(dtype) == "u" else -1
 
 
-reduce_prod_p = reducer("reduce_prod", _product, Lowering.mul, "iufc", lambda _: 1)
-reduce_max_p = reducer("reduce_max", _extremum(np.maximum, lowest), Lowering.max, "biufc", lowest)
-reduce_min_p = reducer("reduce_min", _extremum(np.minimum, highest), Lowering.min, "biufc", highest)
-reduce_and_p = reducer("reduce_and", np.bitwise_and.reduce, Lowering.and_, "biu", _all_ones)
-reduce_or_p = reducer(
+reduce_prod_p: Primitive[ReduceParams] = reducer(
+    "reduce_prod", _product, Lowering.mul, "iufc", lambda _: 1
+)
+reduce_max_p: Primitive[ReduceParams] = reducer(
+    "reduce_max", _extremum(np.maximum, lowest), Lowering.max, "biufc", lowest
+)
+reduce_min_p: Primitive[ReduceParams] = reducer(
+    "reduce_min", _extremum(np.minimum, highest), Lowering.min, "biufc", highest
+)
+reduce_and_p: Primitive[ReduceParams] = reducer(
+    "reduce_and", np.bitwise_and.reduce, Lowering.and_, "biu", _all_ones
+)
+reduce_or_p: Primitive[ReduceParams] = reducer(
     "reduce_or",
     np.bitwise_or.reduce,
     Lowering.or_,
     "biu",
     lambda d: False if d == dtypes.bool_ else 0,
 )
-reduce_xor_p = reducer(
+reduce_xor_p: Primitive[ReduceParams] = reducer(
     "reduce_xor",
     np.bitwise_xor.reduce,
     Lowering.xor,
@@ -238,8 +246,8 @@ def _arg_reducer(name: str, impl: Callable[..., HostArray], direction: str) -> P
     return primitive
 
 
-argmax_p = _arg_reducer("argmax", np.argmax, "GT")
-argmin_p = _arg_reducer("argmin", np.argmin, "LT")
+argmax_p: Primitive[ArgParams] = _arg_reducer("argmax", np.argmax, "GT")
+argmin_p: Primitive[ArgParams] = _arg_reducer("argmin", np.argmin, "LT")
 
 
 def argmax(x: Array, axis: int, dtype: DType) -> Array:

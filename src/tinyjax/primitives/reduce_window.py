@@ -170,9 +170,13 @@ def _reduce_axis(
     return np.moveaxis(np.asarray(out), -1, axis)
 
 
-reduce_window_sum_p = window_reducer("reduce_window_sum", np.add, Lowering.add, "iufc", lambda _: 0)
-reduce_window_max_p = window_reducer("reduce_window_max", np.maximum, Lowering.max, "biufc", lowest)
-reduce_window_min_p = window_reducer(
+reduce_window_sum_p: Primitive[WindowParams] = window_reducer(
+    "reduce_window_sum", np.add, Lowering.add, "iufc", lambda _: 0
+)
+reduce_window_max_p: Primitive[WindowParams] = window_reducer(
+    "reduce_window_max", np.maximum, Lowering.max, "biufc", lowest
+)
+reduce_window_min_p: Primitive[WindowParams] = window_reducer(
     "reduce_window_min", np.minimum, Lowering.min, "biufc", highest
 )
 

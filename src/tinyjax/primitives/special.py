@@ -166,8 +166,10 @@ def _lower_erfc(b: Lowering, x: Value) -> Value:
     return b.convert(b.op("chlo.erfc", wide), x.dtype)
 
 
-erf = elementwise("erf", _in_float64(_erf), "chlo.erf", "f", lambda t, z, x: mul(t, _gaussian(x)))
-erfc = elementwise(
+erf: Elementwise = elementwise(
+    "erf", _in_float64(_erf), "chlo.erf", "f", lambda t, z, x: mul(t, _gaussian(x))
+)
+erfc: Elementwise = elementwise(
     "erfc", _in_float64(_erfc), _lower_erfc, "f", lambda t, z, x: neg(mul(t, _gaussian(x)))
 )
 
@@ -266,7 +268,7 @@ def _erf_inv(x: HostArray) -> HostArray:
     return _erf_inv_single(flat).astype(x.dtype, copy=False).reshape(x.shape)
 
 
-erf_inv = elementwise(
+erf_inv: Elementwise = elementwise(
     "erf_inv",
     _erf_inv,
     "chlo.erf_inv",
@@ -485,7 +487,7 @@ def _no_derivative(name: str, operand: str) -> Callable[..., Array]:
     return derivative
 
 
-lgamma = elementwise(
+lgamma: Elementwise = elementwise(
     "lgamma", _in_float64(_lgamma), "chlo.lgamma", "f", lambda t, z, x: mul(t, digamma(x))
 )
 digamma: Elementwise = elementwise(

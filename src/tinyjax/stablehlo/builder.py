@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final, Protocol, Self, TypeAlias
+from typing import ClassVar, Final, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -71,24 +71,28 @@ class Builder:
 
     # Elementwise operations on operands of one type
 
-    neg = _unary("stablehlo.negate")
-    exp = _unary("stablehlo.exponential")
-    log1p = _unary("stablehlo.log_plus_one")
-    not_ = _unary("stablehlo.not")
-    real = _part("stablehlo.real")
-    imag = _part("stablehlo.imag")
-    abs = _part("stablehlo.abs")
-    add = _binary("stablehlo.add")
-    sub = _binary("stablehlo.subtract")
-    mul = _binary("stablehlo.multiply")
-    div = _binary("stablehlo.divide")
-    pow = _binary("stablehlo.power")
-    and_ = _binary("stablehlo.and")
-    or_ = _binary("stablehlo.or")
-    xor = _binary("stablehlo.xor")
-    shift_left = _binary("stablehlo.shift_left")
-    shift_right_logical = _binary("stablehlo.shift_right_logical")
-    shift_right_arithmetic = _binary("stablehlo.shift_right_arithmetic")
+    neg: ClassVar[Callable[[_Writer, Value], Value]] = _unary("stablehlo.negate")
+    exp: ClassVar[Callable[[_Writer, Value], Value]] = _unary("stablehlo.exponential")
+    log1p: ClassVar[Callable[[_Writer, Value], Value]] = _unary("stablehlo.log_plus_one")
+    not_: ClassVar[Callable[[_Writer, Value], Value]] = _unary("stablehlo.not")
+    real: ClassVar[Callable[[_Writer, Value], Value]] = _part("stablehlo.real")
+    imag: ClassVar[Callable[[_Writer, Value], Value]] = _part("stablehlo.imag")
+    abs: ClassVar[Callable[[_Writer, Value], Value]] = _part("stablehlo.abs")
+    add: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.add")
+    sub: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.subtract")
+    mul: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.multiply")
+    div: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.divide")
+    pow: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.power")
+    and_: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.and")
+    or_: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.or")
+    xor: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.xor")
+    shift_left: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.shift_left")
+    shift_right_logical: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary(
+        "stablehlo.shift_right_logical"
+    )
+    shift_right_arithmetic: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary(
+        "stablehlo.shift_right_arithmetic"
+    )
 
     def max(self, x: Value, y: Value) -> Value:
         """Write the greater of two; see ``_extremum`` for complex numbers."""

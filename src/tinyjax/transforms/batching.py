@@ -32,6 +32,7 @@ from tinyjax.core.trace import (
     Tracer,
     current_trace,
     enclosing_traces,
+    is_known,
     leak_check,
     on_top,
     reset_trace,
@@ -59,8 +60,8 @@ class BatchTracer(Tracer):
         self, trace: Trace, value: Array, axis: int, example: ShapedArray | None = None
     ) -> None:
         self._trace = trace
-        self.value = value
-        self.axis = axis
+        self.value: Array = value
+        self.axis: int = axis
         self._example = example
 
     @property
@@ -93,6 +94,9 @@ class BatchTracer(Tracer):
     def components(self) -> Sequence[Array]:
         return (self.value,)
 
+    def held(self) -> dict[str, object]:
+        return {"batch": self.value, "axis": self.axis} if is_known(self.value) else {}
+
 
 def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:
     """The type without its batch axis."""
@@ -123,7 +127,7 @@ class BatchTrace(Trace):
         self, parent: Trace, mapped: MappedAxis, fun: Callable[..., object] | None = None
     ) -> None:
         super().__init__(parent, fun)
-        self.mapped = mapped
+        self.mapped: MappedAxis = mapped
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         values: list[Array] = []

@@ -24,6 +24,7 @@ from tinyjax.core.trace import (
     Trace,
     Tracer,
     current_trace,
+    is_known,
     leak_check,
     reset_trace,
     set_trace,
@@ -45,8 +46,8 @@ class JVPTracer(Tracer):
 
     def __init__(self, trace: Trace, primal: Array, tangent: Array) -> None:
         self._trace = trace
-        self.primal = primal
-        self.tangent = tangent
+        self.primal: Array = primal
+        self.tangent: Array = tangent
 
     @property
     def aval(self) -> ShapedArray:
@@ -74,6 +75,10 @@ class JVPTracer(Tracer):
 
     def components(self) -> Sequence[Array]:
         return self.primal, self.tangent
+
+    def held(self) -> dict[str, object]:
+        parts = {"primal": self.primal, "tangent": self.tangent}
+        return {name: x for name, x in parts.items() if is_known(x)}
 
     # What is computed from a number has no derivative, and nobody would notice: math.sin(x).
 

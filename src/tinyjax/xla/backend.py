@@ -69,7 +69,7 @@ class Backend:
         self.client: Client = xla_client.make_cpu_client(asynchronous=asynchronous)
         self.device: Device = self.client.devices()[0]
         self.devices = DeviceList((self.device,))
-        self.placement = _Placement(self.device)
+        self.placement: _Placement = _Placement(self.device)
 
     @property
     def identity(self) -> str:

@@ -115,7 +115,7 @@ def launch_arrays(
         usual: makes the call in the usual way, where the program does not start, such as for an
             array that was donated.
     """
-    on, execute = program.backend, program.execute
+    on, execute = program.backend, program.executing()
     fixed = [buffer_of(c, on) for c in consts]
     result = _result(program.out_avals, out_tree)
 
@@ -184,7 +184,7 @@ def launch_mixed(
     ):
         return None
     witness = sizes.index(min(sizes))
-    on, execute = program.backend, program.execute
+    on, execute = program.backend, program.executing()
     fixed = [buffer_of(c, on) for c in consts]
     result = _result(program.out_avals, out_tree)
     free: list[tuple[_Stage, ArrayImpl]] = []

@@ -85,13 +85,13 @@ class Executable:
         donated: tuple[int, ...],
         host_program: HostProgram | None = None,
     ) -> None:
-        self.host_program = host_program
-        self.backend = on
+        self.host_program: HostProgram | None = host_program
+        self.backend: Backend = on
         self.loaded = loaded
-        self.in_avals = in_avals
-        self.out_avals = out_avals
-        self.donated = donated
-        self.execute = executor(loaded, on, out_avals)
+        self.in_avals: tuple[ShapedArray, ...] = in_avals
+        self.out_avals: tuple[ShapedArray, ...] = out_avals
+        self.donated: tuple[int, ...] = donated
+        self.execute: Execute = executor(loaded, on, out_avals)
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Run the program; the results may still be under way when this returns.
@@ -110,7 +110,7 @@ class Executable:
             buffer = arg._buffer
             buffers.append(buffer_of(arg, on) if buffer is None else buffer)
         try:
-            outs = self.execute(buffers)
+            outs = self.executing()(buffers)
         except (RuntimeError, ValueError):
             _check_donated(args)
             raise
@@ -120,6 +120,15 @@ class Executable:
         for aval, out in zip(self.out_avals, outs, strict=True):
             results.append(ConcreteArray(None, aval, out))
         return results
+
+    def executing(self) -> Execute:
+        """How the settings in force want the program to be run."""
+        if not settings().interruptible:
+            return self.execute
+        # Most processes have no such setting.
+        from tinyjax.xla.interruptible import interruptible  # noqa: PLC0415
+
+        return interruptible(self.execute)
 
 
 def _check_donated(args: Sequence[Array]) -> None:

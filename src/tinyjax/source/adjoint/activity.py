@@ -49,10 +49,12 @@ class Activity:
     def __init__(self, ir: IR, arguments: tuple[Kind, ...], callees: Callees) -> None:
         self.ir = ir
         self.callees = callees
-        self.kinds = infer(ir, arguments)
-        self.predecessors = predecessors(ir.blocks)
-        self.returns = [i for i, block in enumerate(ir.blocks) if block.returned is not None]
-        self.single = len(ir.blocks) == 1
+        self.kinds: dict[Variable, Kind] = infer(ir, arguments)
+        self.predecessors: list[list[int]] = predecessors(ir.blocks)
+        self.returns: list[int] = [
+            i for i, block in enumerate(ir.blocks) if block.returned is not None
+        ]
+        self.single: bool = len(ir.blocks) == 1
         self.residuals: list[list[Variable]] = [[] for _ in ir.blocks]
         #: The pullbacks of calls, which only the forward program has.
         self._backs: dict[Variable, Variable] = {}
@@ -61,6 +63,8 @@ class Activity:
             out.union(self._used_at_end(block))
             for out, block in zip(live.exit, ir.blocks, strict=True)
         ]
+        self.live_in: list[list[Variable]]
+        self.live_out: list[list[Variable]]
         self.live_in, self.live_out = (
             [sorted(found, key=lambda v: v.number) for found in sets]
             for sets in (live.entry, leaving)

@@ -113,7 +113,7 @@ class Reversal:
 
     def __init__(self, activity: Activity) -> None:
         self.activity = activity
-        self.writers = [BlockWriter([Variable(0, STACK), Variable(0, "ct")])]
+        self.writers: list[BlockWriter] = [BlockWriter([Variable(0, STACK), Variable(0, "ct")])]
         self.reversed: list[ReverseBlock] = []
 
     def program(self, name: str) -> IR:

@@ -37,7 +37,7 @@ class BlockWriter:
     """Writes the statements of one block."""
 
     def __init__(self, arguments: Sequence[Variable] = ()) -> None:
-        self.arguments = list(arguments)
+        self.arguments: list[Variable] = list(arguments)
         self.statements: list[Statement] = []
         self.exits: tuple[Branch | Return, ...] = ()
         self.line = 0
@@ -84,7 +84,7 @@ class ReverseBlock:
     ) -> None:
         self.activity = activity
         self.index = index
-        self.block = activity.ir.blocks[index]
+        self.block: Block = activity.ir.blocks[index]
         self.writer = writer
         self.stack = stack
         self.cotangents: dict[Variable, Cotangent] = {}

@@ -85,7 +85,7 @@ class BlocksBuilder:
 
     def __init__(self, fun: FunctionType, node: FunctionNode) -> None:
         self.fun = fun
-        self.code = fun.__code__
+        self.code: CodeType = fun.__code__
         self.node = node
         self.resolved: dict[str, Any] = {}
         self.drafts: list[OpenBlock] = []
@@ -93,21 +93,21 @@ class BlocksBuilder:
         self.loop_nodes: list[ast.AST] = []
         self.renamed: list[dict[str, str]] = []
         self.replaced: dict[Variable, Atom] = {}
-        self.line = node.lineno
-        self.hidden = 0
+        self.line: int = node.lineno
+        self.hidden: int = 0
         #: Generated programs name what they go through, and do so once.
-        self.generated = self.code.co_filename.startswith(PACKAGE_DIRECTORY)
-        self.locals = {*self.code.co_varnames, *self.code.co_cellvars}
-        self.scope = Scope(node, self.code)
+        self.generated: bool = self.code.co_filename.startswith(PACKAGE_DIRECTORY)
+        self.locals: set[str] = {*self.code.co_varnames, *self.code.co_cellvars}
+        self.scope: Scope = Scope(node, self.code)
         #: The names of variables that may have no value, as Python's locals.
-        self.unsure = self.locals - {*parameters_of(self.code)}
+        self.unsure: set[str] = self.locals - {*parameters_of(self.code)}
         #: The variables of comprehensions.
         self.iterated: set[str] = set()
         #: The variables that nested functions assign, and the nested functions that use one.
         self.shared: set[str] = set()
         self.draft: OpenBlock | None = None
         #: The function itself, whose captured values are read from it.
-        self.self_variable = Variable(0)
+        self.self_variable: Variable = Variable(0)
 
     def finished(self) -> tuple[Block, ...]:
         """The blocks as they are now."""

@@ -317,7 +317,7 @@ class Expressions(Functions):
             self.assign(target.value if isinstance(target, ast.Starred) else target, part)
 
     def iterable(self, node: ast.expr) -> Atom:
-        self.line = node.lineno
+        self.line: int = node.lineno
         items = self.call(node) if isinstance(node, ast.Call) else self.expression(node)
         return self.emit(runtime.items_of, items)
 

@@ -144,7 +144,7 @@ class Inlining(Expressions):
         self.jump(scope.after)
         self.scope, self.renamed, self.loops, self.cleanups, self.loop_nodes = before
         self.enter(scope.after)
-        self.line = node.lineno
+        self.line: int = node.lineno
         return self.result(scope.result)
 
     def bind(self, node: ast.Call, found: WrittenOut) -> dict[str, Atom]:

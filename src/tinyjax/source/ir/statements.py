@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.blocks import UNDEFINED, OpenBlock
 from tinyjax.source.ir.inlining import Inlining, LoopTargets
-from tinyjax.source.ir.program import IR, Atom, Constant, Return
+from tinyjax.source.ir.program import IR, Atom, Constant, Return, Variable
 from tinyjax.source.ir.signature import parameters_of
 from tinyjax.source.ir.simplify import simplified
 from tinyjax.source.ir.syntax import BINARY, MUTATORS, UNSUPPORTED
@@ -20,7 +20,7 @@ class Builder(Inlining):
 
     def build(self) -> IR:
         first = self.new_block(sealed=True)
-        self.self_variable = self.block_argument(first, None)
+        self.self_variable: Variable = self.block_argument(first, None)
         for name in parameters_of(self.code):
             first.values[name] = self.block_argument(first, name)
         self.draft = first
@@ -44,7 +44,7 @@ class Builder(Inlining):
                 i += 1
 
     def statement(self, node: ast.stmt) -> None:
-        self.line = node.lineno
+        self.line: int = node.lineno
         match node:
             case ast.Expr():
                 self.expression_statement(node)

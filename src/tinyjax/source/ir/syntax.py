@@ -47,7 +47,9 @@ _UNARY: Final[tuple[tuple[type[ast.unaryop], Callable[[Any], Any], str], ...]] =
     (ast.Not, operator.not_, "not "),
 )
 #: The functions that operators are calls of, by their nodes.
-BINARY: Final = {node: function for node, function, _ in _BINARY}
+BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
+    node: function for node, function, _ in _BINARY
+}
 COMPARISONS: Final = {node: function for node, function, _ in _COMPARISONS}
 UNARY: Final = {node: function for node, function, _ in _UNARY}
 #: How the calls of these functions are written.

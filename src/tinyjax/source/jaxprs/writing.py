@@ -126,7 +126,7 @@ class ModuleWriter:
         }
         #: Modules that are only imported for the primitives that they define.
         self.modules: set[str] = set()
-        self.taken = {*_RESERVED, "Array", "literal", "program"}
+        self.taken: set[str] = {*_RESERVED, "Array", "literal", "program"}
 
     def module(self, jaxpr: Jaxpr, consts: tuple[Array, ...] | None) -> str:
         constants: list[str] = []
@@ -233,7 +233,7 @@ class Scope:
     def __init__(self, writer: ModuleWriter) -> None:
         self.writer = writer
         self.names: dict[Var, str] = {}
-        self.fresh = _letters()
+        self.fresh: Iterator[str] = _letters()
         self.programs: dict[int, str] = {}
 
     def define(self, var: Var) -> str:

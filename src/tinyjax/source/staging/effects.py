@@ -254,17 +254,17 @@ class Body:
         self.given = given
         self.seen = seen
         parts = [node.body] if isinstance(node, ast.Lambda) else getattr(node, "body", [])
-        self.nodes = [inner for part in parts for inner in ast.walk(part)]
+        self.nodes: list[ast.AST] = [inner for part in parts for inner in ast.walk(part)]
         code = fun.__code__
-        self.local = {*code.co_varnames, *code.co_cellvars}
-        self.defined = {n.name for n in self.nodes if isinstance(n, ast.FunctionDef)}
+        self.local: set[str] = {*code.co_varnames, *code.co_cellvars}
+        self.defined: set[str] = {n.name for n in self.nodes if isinstance(n, ast.FunctionDef)}
         bound: dict[str, list[ast.expr | None]] = {}
         for name in parameters_of(code):
             bound[name] = [] if name in own else [None]
         for inner in self.nodes:
             for name, value in _bindings(inner):
                 bound.setdefault(name, []).append(value)
-        self.own = {*bound}
+        self.own: set[str] = {*bound}
         while lost := {n for n in self.own if not all(map(self.is_made, bound[n]))}:
             self.own -= lost
 

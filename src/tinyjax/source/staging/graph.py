@@ -79,13 +79,17 @@ class ControlFlowGraph:
     """
 
     def __init__(self, ir: IR) -> None:
-        self.blocks = ir.blocks
-        self.predecessors = predecessors(ir.blocks)
-        self.order = {block: place for place, block in enumerate(reverse_postorder(ir.blocks))}
+        self.blocks: tuple[Block, ...] = ir.blocks
+        self.predecessors: list[list[int]] = predecessors(ir.blocks)
+        self.order: dict[int, int] = {
+            block: place for place, block in enumerate(reverse_postorder(ir.blocks))
+        }
         self.order[RETURN] = len(ir.blocks)
         self._gone_through = {s.variable for s in ir.statements if s.function is runtime.items_of}
         bodies = natural_loops(ir.blocks)
-        self.loops = {header: self._loop(header, body) for header, body in bodies.items()}
+        self.loops: dict[int, Loop] = {
+            header: self._loop(header, body) for header, body in bodies.items()
+        }
         self._reached: dict[tuple[int, frozenset[int]], frozenset[int]] = {}
         self._live_after: dict[tuple[int, int], frozenset[Variable]] = {}
         self._collecting = _collecting_variables(ir.blocks)

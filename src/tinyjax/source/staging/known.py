@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 import numpy as np
@@ -20,6 +20,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.dtypes import DType
+
+#: A function, and the arguments it is called with.
+Recipe: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class NotUniformError(Exception):
@@ -57,12 +60,12 @@ class Known:
         iterations: Iterations,
         values: Sequence[Any] | None,
         sample: Any,
-        recipe: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None = None,
+        recipe: Recipe | None = None,
     ) -> None:
-        self.iterations = iterations
-        self.values = values
-        self.sample = sample
-        self.recipe = recipe
+        self.iterations: Iterations = iterations
+        self.values: Sequence[Any] | None = values
+        self.sample: Any = sample
+        self.recipe: Recipe | None = recipe
 
     @property
     def aval(self) -> ShapedArray:

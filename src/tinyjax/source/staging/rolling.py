@@ -147,8 +147,8 @@ class Rolled:
         self.inner = inner
         self.items = items
         self.carry = carry
-        self.count = len(items)
-        self.constant = {
+        self.count: int = len(items)
+        self.constant: set[tuple[int, int]] = {
             (i, j)
             for i, parts in enumerate(carry.parts)
             for j, part in enumerate(parts)

@@ -58,7 +58,7 @@ class Run:
         self.graph = graph
         self.env: dict[Variable, Any] = {}
         self.lines: dict[Variable, int] = {}
-        self.located = not ir.filename.startswith(PACKAGE_DIRECTORY)
+        self.located: bool = not ir.filename.startswith(PACKAGE_DIRECTORY)
 
     # What values are called
 

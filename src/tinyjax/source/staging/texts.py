@@ -84,7 +84,7 @@ class Placeholder:
     """Stands for a traced value in the text of an exception."""
 
     def __init__(self, value: Array) -> None:
-        self.text = f"<{value.aval}>"
+        self.text: str = f"<{value.aval}>"
 
     def __format__(self, spec: str) -> str:
         return self.text

@@ -181,9 +181,9 @@ class Coalescing:
 
     def __init__(self, ir: IR, inlined: dict[Variable, Call], conventions: Conventions) -> None:
         self.ir = ir
-        self.apart = taken_apart(ir, conventions)
+        self.apart: dict[Variable, tuple[int, int]] = taken_apart(ir, conventions)
         used = {v for block in ir.blocks for v in block.uses}
-        self.unused = {s.variable for s in ir.statements} - used
+        self.unused: set[Variable] = {s.variable for s in ir.statements} - used
         self.inlined = inlined
         self.conflicts: dict[Variable, set[Variable]] = {}
         live = liveness(ir.blocks, self._used_by, self._used_at_end)

@@ -70,22 +70,23 @@ class Text:
     """The text of one program."""
 
     def __init__(self, ir: IR, names: Names, conventions: Conventions) -> None:
-        self.ir = ir = gathered(ir, conventions)
+        ir = gathered(ir, conventions)
+        self.ir: IR = ir
         self.conventions = conventions
         self.lines: list[Line] = []
-        self.depth = 1
-        self.predecessors = predecessors(ir.blocks)
-        self.dominating = dominators(ir.blocks)
-        self.loops = natural_loops(ir.blocks)
-        self.order = reverse_postorder(ir.blocks)
-        self.merges = self._merges()
+        self.depth: int = 1
+        self.predecessors: list[list[int]] = predecessors(ir.blocks)
+        self.dominating: list[set[int]] = dominators(ir.blocks)
+        self.loops: dict[int, frozenset[int]] = natural_loops(ir.blocks)
+        self.order: list[int] = reverse_postorder(ir.blocks)
+        self.merges: dict[int, list[int]] = self._merges()
         self.labels: list[int] = []
-        self.frames = _frames(ir)
+        self.frames: dict[Variable, int] = _frames(ir)
         self._reserve(names)
         inlined = choose_inlined(ir, conventions)
-        self.coalescing = Coalescing(ir, inlined, conventions)
-        self.called = self.coalescing.names(names)
-        self.written = ExpressionWriter(names, self.called, inlined)
+        self.coalescing: Coalescing = Coalescing(ir, inlined, conventions)
+        self.called: dict[Variable, str] = self.coalescing.names(names)
+        self.written: ExpressionWriter = ExpressionWriter(names, self.called, inlined)
 
     def _reserve(self, names: Names) -> None:
         """Let constants have their names before variables do."""

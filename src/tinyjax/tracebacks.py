@@ -1,0 +1,94 @@
+"""Tracebacks that show the user's lines: this package's own frames are folded.
+
+An exception that leaves a transformed function loses the frames of this package that it came
+through (``fold``), and a note says how to see them. An error of ours also marks the frames that it
+is raised under (``hide``), as IPython and pytest want to have it, since not every function of ours
+is left through a place that folds. Nothing is done for a call that raises nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from types import FrameType, TracebackType
+from typing import Final, ParamSpec, TypeVar
+
+from tinyjax.frames import is_ours
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_NOTE: Final = (
+    "tinyjax's own frames are not shown; tinyjax.config.update('tracebacks', 'full') shows them"
+)
+# What IPython and pytest look for among the variables of a frame.
+_MARK: Final = "__tracebackhide__"
+
+_shown_whole: list[Callable[[], bool]] = []
+
+
+def install_choice(shown_whole: Callable[[], bool]) -> None:
+    """Hand over how to tell whether tracebacks are to be whole; the settings are loaded above."""
+    _shown_whole[:] = [shown_whole]
+
+
+def _whole() -> bool:
+    return any(ask() for ask in _shown_whole)
+
+
+def hide(frame: FrameType | None) -> None:
+    """Mark the frames of this package from here to the program's start."""
+    if _whole():
+        return
+    while frame is not None:
+        if is_ours(frame):
+            frame.f_locals[_MARK] = True
+        frame = frame.f_back
+
+
+def fold(error: BaseException, boundary: FrameType) -> None:
+    """Take this package's frames out of an exception's traceback.
+
+    Args:
+        error: the exception, which is on its way out.
+        boundary: the frame that it is going to be raised again from.
+    """
+    if _whole():
+        return
+    boundary.f_locals[_MARK] = True
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        link.__traceback__ = _without_ours(link.__traceback__)
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    if _NOTE not in getattr(error, "__notes__", ()):
+        error.add_note(_NOTE)
+
+
+def folded(call: Callable[P, R]) -> Callable[P, R]:
+    """Fold the tracebacks of what a function raises."""
+
+    @wraps(call)
+    def fold_what_it_raises(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return call(*args, **kwargs)
+        except Exception as error:
+            fold(error, sys._getframe())
+            raise
+
+    return fold_what_it_raises
+
+
+def _without_ours(entry: TracebackType | None) -> TracebackType | None:
+    """The entries of a traceback whose frames are not this package's."""
+    theirs: list[TracebackType] = []
+    while entry is not None:
+        if not is_ours(entry.tb_frame):
+            theirs.append(entry)
+        entry = entry.tb_next
+    rest: TracebackType | None = None
+    for entry in reversed(theirs):
+        rest = TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return rest

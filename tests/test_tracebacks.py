@@ -1,0 +1,181 @@
+"""What a mistake looks like to its maker: their own lines, in Python, in IPython and in pytest."""
+
+import re
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import config, grad, jit, lax, make_jaxpr, vmap
+from tinyjax.errors import ArgumentError, ShapeError, TinyjaxError
+
+OURS = str(Path(tinyjax.__file__ or "").parent)
+
+PRELUDE = """
+import tinyjax
+import tinyjax.numpy as jnp
+
+def loss(w, x):
+    {mistake}
+    return jnp.sum(h)
+
+@tinyjax.jit
+def step(w, x):
+    value, gradient = tinyjax.value_and_grad(loss)(w, x)
+    return w - gradient
+
+"""
+CALL = "step(jnp.ones((3, 4)), jnp.ones((5, 2)))\n"
+#: Each mistake, and how many lines it may take in IPython and in Python.
+MISTAKES = {
+    "shapes": ("h = x @ w", 26, 21),
+    "if": ("h = x if jnp.sum(x) > 0 else w", 21, 21),
+    "python": ("h = x + [][0]", 26, 21),
+}
+
+
+def program(name: str) -> str:
+    return PRELUDE.format(mistake=MISTAKES[name][0]).lstrip()
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_python_shows_the_lines_of_the_user(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(program(name) + CALL)
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
+    assert OURS not in done.stderr
+    assert len(done.stderr.splitlines()) <= MISTAKES[name][2]
+    assert MISTAKES[name][0] in done.stderr
+    assert "config.update('tracebacks', 'full')" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def shell() -> Any:
+    return InteractiveShell.instance(colors="nocolor", history_length=0)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_ipython_shows_the_lines_of_the_user(name: str, shell: Any) -> None:
+    with capture_output() as captured:
+        shell.run_cell(program(name), store_history=True)
+        shell.run_cell(CALL, store_history=True)
+    text = captured.stdout
+    assert OURS not in text
+    assert len(text.strip().splitlines()) <= MISTAKES[name][1]
+    if name != "python":
+        assert re.search(r"  at Cell In\[\d+\], line 5 in loss: h = ", text)
+
+
+def frames(error: BaseException) -> list[str]:
+    return [entry.filename for entry in traceback.extract_tb(error.__traceback__)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda fun: grad(fun)(1.0),
+        lambda fun: jit(fun)(1.0),
+        lambda fun: vmap(fun)(jnp.ones(3)),
+        lambda fun: tinyjax.jvp(fun, (1.0,), (1.0,)),
+        lambda fun: make_jaxpr(fun)(1.0),
+        lambda fun: tinyjax.eval_shape(fun, 1.0),
+        lambda fun: tinyjax.hessian(fun)(1.0),
+        lambda fun: tinyjax.checkpoint(fun)(1.0),
+        lambda fun: tinyjax.custom_gradient(fun)(1.0),
+        lambda fun: lax.fori_loop(0, 3, lambda _, x: fun(x), 1.0),
+        lambda fun: lax.scan(lambda c, _: (fun(c), None), 1.0, length=3),
+        lambda fun: lax.cond(True, fun, fun, 1.0),
+        lambda fun: lax.while_loop(lambda x: x < 2, fun, 1.0),
+    ],
+)
+def test_every_transformation_folds(call: Any) -> None:
+    def fails(x: object) -> object:
+        raise KeyError(x)
+
+    with pytest.raises(KeyError) as caught:
+        call(fails)
+    assert frames(caught.value).count(__file__) == len(frames(caught.value))
+    with config.scoped(tracebacks="full"), pytest.raises(KeyError) as caught:
+        call(fails)
+    assert any(path.startswith(OURS) for path in frames(caught.value))
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_causes_are_folded_too() -> None:
+    def fails(x: object) -> object:
+        try:
+            return grad(lambda y: y.nothing)(x)
+        except AttributeError as error:
+            raise RuntimeError("sum") from error
+
+    with pytest.raises(RuntimeError) as caught:
+        jit(fails)(1.0)
+    assert caught.value.__cause__ is not None
+    assert set(frames(caught.value) + frames(caught.value.__cause__)) == {__file__}
+
+
+def test_ipython_and_pytest_know_the_frames_of_eager_functions() -> None:
+    with pytest.raises(TinyjaxError) as caught:
+        jnp.concatenate([jnp.ones(3), jnp.ones((3, 4))])
+    hidden = [e.frame.f_locals.get("__tracebackhide__", False) for e in caught.traceback]
+    assert hidden == [False] + [True] * (len(hidden) - 1)
+    assert len(hidden) > 1
+
+
+def test_the_setting_has_a_name_of_jax() -> None:
+    assert config.read("jax_traceback_filtering") == "auto"
+    config.update("jax_traceback_filtering", "off")
+    try:
+        assert config.settings().tracebacks == "full"
+    finally:
+        config.update("jax_traceback_filtering", "auto")
+    with pytest.raises(ArgumentError, match="'folded' or 'full'"):
+        config.update("jax_traceback_filtering", "sometimes")
+
+
+@pytest.mark.parametrize(
+    ("transformed", "spec", "seen"),
+    [
+        (grad, "", "JVPTracer<float32[]>(primal=2.0)"),
+        (grad, ".2f", "2.00"),
+        (
+            lambda fun: lambda x: tinyjax.jvp(fun, (x,), (1.0,)),
+            "",
+            "JVPTracer<float32[]>(primal=2.0, tangent=1.0)",
+        ),
+        (
+            lambda fun: lambda x: vmap(fun)(jnp.array([x, 3.0])),
+            "",
+            "BatchTracer<float32[]>(batch=[2. 3.], axis=0)",
+        ),
+        (jit, "", "StagingTracer<float32[]>"),
+        (lambda fun: jit(grad(fun)), "", "JVPTracer<float32[]>"),
+    ],
+)
+def test_tracers_show_the_values_they_hold(transformed: Any, spec: str, seen: str) -> None:
+    shown: list[str] = []
+
+    def show(x: Any) -> Any:
+        shown.append(format(x, spec))
+        return x
+
+    transformed(show)(2.0)
+    assert shown == [seen]
+
+
+def test_a_format_wants_a_value() -> None:
+    with pytest.raises(TinyjaxError, match="a formatted number was wanted"):
+        jit(lambda x: f"{x:.2f}")(1.0)
+
+
+def test_an_error_of_an_eager_function_is_short_in_python() -> None:
+    with pytest.raises(ShapeError) as caught:
+        jnp.ones(3) @ jnp.ones(4)
+    assert len(caught.traceback) <= 3
