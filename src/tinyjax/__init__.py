@@ -138,35 +138,6 @@ def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
 config.follow(_evaluate_as_set)
 
 # What many programs do not use is loaded when first asked for: half of the time of the import.
-_ROOMS: Final = frozenset(
-    (
-        "ad_checkpoint",
-        "autodiff",
-        "cache",
-        "core",
-        "custom_batching",
-        "custom_derivatives",
-        "debug",
-        "dlpack",
-        "example_libraries",
-        "experimental",
-        "export",
-        "extend",
-        "flatten_util",
-        "implicit",
-        "lax",
-        "nn",
-        "ops",
-        "random",
-        "scipy",
-        "sharding",
-        "source",
-        "stages",
-        "test_util",
-        "tree_util",
-        "typing",
-    )
-)
 _HOMES: Final = {
     "jacobian": "autodiff",
     "Device": "tinyjax.core.devices",
@@ -326,7 +297,7 @@ def _why_missing(name: str) -> str:
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, {**dict.fromkeys(_ROOMS, ""), **_HOMES}, _why_missing)
+    __getattr__ = loader(__name__, {**dict.fromkeys(__all__, ""), **_HOMES}, _why_missing)
 
 
 def __dir__() -> list[str]:

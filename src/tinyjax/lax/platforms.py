@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from tinyjax.errors import ArgumentError
 
+__all__ = ["platform_dependent"]
+
 R = TypeVar("R")
 
 

@@ -14,6 +14,8 @@ from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lax.operands import one_dtype
 from tinyjax.primitives.dot import DotParams, dot_general_p
 
+__all__ = ["DotDimensionNumbers", "Precision", "batch_matmul", "dot", "dot_general"]
+
 
 class Precision(Enum):
     """How exact products are to be; all are computed in the full precision of their dtype."""

@@ -20,6 +20,34 @@ from tinyjax.primitives import broadcast as _bc
 from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import slicing as _sl
 
+__all__ = [
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_like",
+    "broadcast_to_rank",
+    "broadcasted_iota",
+    "collapse",
+    "concatenate",
+    "dtype",
+    "empty",
+    "expand_dims",
+    "full",
+    "full_like",
+    "index_in_dim",
+    "iota",
+    "pad",
+    "reshape",
+    "rev",
+    "slice",
+    "slice_in_dim",
+    "split",
+    "squeeze",
+    "stack",
+    "tile",
+    "transpose",
+    "unstack",
+]
+
 
 def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
     """Repeat an array along new axes in front.

@@ -16,6 +16,8 @@ from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import sort as _so
 from tinyjax.primitives.gather import take_front
 
+__all__ = ["approx_max_k", "approx_min_k", "index_take", "sort", "sort_key_val", "top_k"]
+
 
 def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
     """Take one element of each of several axes, at each of several places.
