@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from tinyjax.core.primitive import Primitive
     from tinyjax.core.trace import Trace, Tracer
 
-_HOMES: Final = {
-    **dict.fromkeys(("Atom", "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Var", "eval_jaxpr"), "jaxpr"),
-    "Primitive": "primitive",
-    **dict.fromkeys(("Trace", "Tracer"), "trace"),
+_LATER: Final = {
+    "jaxpr": "Atom ClosedJaxpr Jaxpr JaxprEqn Var eval_jaxpr",
+    "primitive": "Primitive",
+    "trace": "Trace Tracer",
 }
 
 __all__ = [
@@ -33,4 +33,4 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, _HOMES)
+    __getattr__ = loader(__name__, _LATER)

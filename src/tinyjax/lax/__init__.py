@@ -74,8 +74,9 @@ if TYPE_CHECKING:
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
     # not many programs use these
-    _LATER = dict.fromkeys(("custom_linear_solve", "custom_root"), "tinyjax.implicit")
-    __getattr__ = loader(__name__, {"linalg": "", **_LATER})
+    __getattr__ = loader(
+        __name__, {"": "linalg", "tinyjax.implicit": "custom_linear_solve custom_root"}
+    )
 
 
 __all__ = [

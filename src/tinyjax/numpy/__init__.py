@@ -88,54 +88,17 @@ newaxis = None
 
 # Loaded when first asked for, with the primitives that only they need: a thirtieth of the import.
 _LATER: Final = {
-    **dict.fromkeys(
-        (
-            "cross",
-            "gradient",
-            "interp",
-            "polyval",
-            "trapezoid",
-        ),
-        "calculus",
+    "calculus": "cross gradient interp polyval trapezoid",
+    "sorting": (
+        "argpartition argsort cumprod cumsum cumulative_prod cumulative_sum lexsort median "
+        "nancumprod nancumsum nanmedian nanpercentile nanquantile partition percentile quantile "
+        "sort"
     ),
-    **dict.fromkeys(
-        (
-            "argpartition",
-            "argsort",
-            "cumprod",
-            "cumsum",
-            "cumulative_prod",
-            "cumulative_sum",
-            "lexsort",
-            "median",
-            "nancumprod",
-            "nancumsum",
-            "nanmedian",
-            "nanpercentile",
-            "nanquantile",
-            "partition",
-            "percentile",
-            "quantile",
-            "sort",
-        ),
-        "sorting",
+    "taking": (
+        "choose compress digitize extract ix_ put_along_axis searchsorted take take_along_axis"
     ),
-    **dict.fromkeys(
-        (
-            "choose",
-            "compress",
-            "digitize",
-            "extract",
-            "ix_",
-            "put_along_axis",
-            "searchsorted",
-            "take",
-            "take_along_axis",
-        ),
-        "taking",
-    ),
-    **dict.fromkeys(("byteswap", "view"), "views"),
-    "linalg": "",
+    "views": "byteswap view",
+    "": "linalg",
 }
 
 

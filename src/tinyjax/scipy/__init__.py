@@ -14,4 +14,4 @@ __all__ = ["linalg", "special", "stats"]
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, {"linalg": ""})
+    __getattr__ = loader(__name__, {"": "linalg"})
