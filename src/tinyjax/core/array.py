@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from math import copysign
-from types import EllipsisType, ModuleType
+from types import EllipsisType, MethodType, ModuleType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -53,9 +53,6 @@ from tinyjax.errors import (
     NumberRangeError,
 )
 
-if TYPE_CHECKING:  # the functions behind the operators and methods, which are built on these
-    from tinyjax import numpy as _numpy
-
 ArrayLike: TypeAlias = Union["Array", HostArray, np.generic, bool, int, float, complex]
 Axis: TypeAlias = int | Sequence[int] | None
 Order: TypeAlias = Literal["C", "F"]
@@ -65,6 +62,31 @@ Indices: TypeAlias = Index | tuple[Index, ...]
 _ALL = frozenset(ALL)
 
 PYTHON_NUMBERS: Final = frozenset((bool, int, float, complex))
+
+
+class _Method:
+    """A method that is a function of ``tinyjax.numpy``, found when it is first used."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, array: Array | None, owner: type) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(_numpy, self.name)
+        setattr(Array, self.name, function)
+        return function if array is None else MethodType(function, array)
+
+
+class _Methods:
+    """Stands for ``tinyjax.numpy`` until that is handed in."""
+
+    def __getattr__(self, name: str) -> _Method:
+        return _Method(name)
+
+
+if TYPE_CHECKING:  # the functions behind the operators and methods, which are built on these
+    from tinyjax import numpy as _numpy
+else:
+    _numpy = _Methods()
 
 
 class Array:
@@ -383,6 +405,38 @@ class Array:
 
     # Methods
 
+    # These are the functions, with the array as the first argument.
+    swapaxes = _numpy.swapaxes
+    squeeze = _numpy.squeeze
+    ravel = _numpy.ravel
+    sum = _numpy.sum
+    prod = _numpy.prod
+    mean = _numpy.mean
+    var = _numpy.var
+    std = _numpy.std
+    max = _numpy.max
+    min = _numpy.min
+    any = _numpy.any
+    all = _numpy.all
+    argmax = _numpy.argmax
+    argmin = _numpy.argmin
+    cumsum = _numpy.cumsum
+    cumprod = _numpy.cumprod
+    sort = _numpy.sort
+    argsort = _numpy.argsort
+    clip = _numpy.clip
+    round = _numpy.round
+    dot = _numpy.dot
+    repeat = _numpy.repeat
+    take = _numpy.take
+    ptp = _numpy.ptp
+    argpartition = _numpy.argpartition
+    trace = _numpy.trace
+    diagonal = _numpy.diagonal
+    nonzero = _numpy.nonzero
+    searchsorted = _numpy.searchsorted
+    choose = _numpy.choose
+
     def astype(self, dtype: DTypeLike, copy: bool = False, device: object = None) -> Array:
         return _numpy.astype(self, dtype)
 
@@ -399,200 +453,14 @@ class Array:
             return _numpy.transpose(self)
         return _numpy.transpose(self, [integer(n, "an axis of transpose") for n in axes])
 
-    def swapaxes(self, axis1: int, axis2: int) -> Array:
-        return _numpy.swapaxes(self, axis1, axis2)
-
-    def squeeze(self, axis: Axis = None) -> Array:
-        return _numpy.squeeze(self, axis)
-
-    def ravel(self, order: Order = "C") -> Array:
-        return _numpy.ravel(self, order)
-
     def flatten(self, order: Order = "C") -> Array:
         return _numpy.ravel(self, order)
-
-    def sum(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-        promote_integers: bool = True,
-    ) -> Array:
-        return _numpy.sum(self, axis, dtype, out, keepdims, initial, where, promote_integers)
-
-    def prod(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-        promote_integers: bool = True,
-    ) -> Array:
-        return _numpy.prod(self, axis, dtype, out, keepdims, initial, where, promote_integers)
-
-    def mean(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        return _numpy.mean(self, axis, dtype, out, keepdims, where=where)
-
-    def var(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-        correction: int | float | None = None,
-    ) -> Array:
-        return _numpy.var(
-            self, axis, dtype, out, ddof, keepdims, where=where, correction=correction
-        )
-
-    def std(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-        correction: int | float | None = None,
-    ) -> Array:
-        return _numpy.std(
-            self, axis, dtype, out, ddof, keepdims, where=where, correction=correction
-        )
-
-    def max(
-        self,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        return _numpy.max(self, axis, out, keepdims, initial, where)
-
-    def min(
-        self,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        return _numpy.min(self, axis, out, keepdims, initial, where)
-
-    def any(
-        self,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        return _numpy.any(self, axis, out, keepdims, where=where)
-
-    def all(
-        self,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        return _numpy.all(self, axis, out, keepdims, where=where)
-
-    def argmax(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
-        return _numpy.argmax(self, axis, out, keepdims)
-
-    def argmin(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
-        return _numpy.argmin(self, axis, out, keepdims)
-
-    def cumsum(self, axis: int | None = None, dtype: DTypeLike = None, out: None = None) -> Array:
-        return _numpy.cumsum(self, axis, dtype, out)
-
-    def cumprod(self, axis: int | None = None, dtype: DTypeLike = None, out: None = None) -> Array:
-        return _numpy.cumprod(self, axis, dtype, out)
-
-    def sort(
-        self,
-        axis: int | None = -1,
-        *,
-        kind: None = None,
-        order: None = None,
-        stable: bool = True,
-        descending: bool = False,
-    ) -> Array:
-        return _numpy.sort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
-
-    def argsort(
-        self,
-        axis: int | None = -1,
-        *,
-        kind: None = None,
-        order: None = None,
-        stable: bool = True,
-        descending: bool = False,
-    ) -> Array:
-        return _numpy.argsort(
-            self, axis, kind=kind, order=order, stable=stable, descending=descending
-        )
-
-    def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-        return _numpy.clip(self, min, max)
-
-    def round(self, decimals: int = 0, out: None = None) -> Array:
-        return _numpy.round(self, decimals, out)
 
     def conj(self) -> Array:
         return _numpy.conj(self)
 
     def conjugate(self) -> Array:
         return _numpy.conj(self)
-
-    def dot(
-        self, b: ArrayLike, *, precision: object = None, preferred_element_type: DTypeLike = None
-    ) -> Array:
-        return _numpy.dot(
-            self, b, precision=precision, preferred_element_type=preferred_element_type
-        )
-
-    def repeat(
-        self,
-        repeats: int | ArrayLike | Sequence[int],
-        axis: int | None = None,
-        *,
-        total_repeat_length: int | None = None,
-    ) -> Array:
-        return _numpy.repeat(self, repeats, axis, total_repeat_length=total_repeat_length)
-
-    def take(
-        self,
-        indices: ArrayLike,
-        axis: int | None = None,
-        out: None = None,
-        mode: str | None = None,
-        unique_indices: bool = False,
-        indices_are_sorted: bool = False,
-        fill_value: ArrayLike | None = None,
-    ) -> Array:
-        return _numpy.take(
-            self, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value
-        )
 
     def copy(self) -> Array:
         return self
@@ -641,48 +509,6 @@ class Array:
     def is_deleted(self) -> bool:
         """Say whether the array was donated and its memory reused."""
         return False
-
-    def ptp(self, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-        return _numpy.ptp(self, axis, out, keepdims)
-
-    def argpartition(self, kth: int, axis: int = -1) -> Array:
-        return _numpy.argpartition(self, kth, axis)
-
-    def trace(
-        self,
-        offset: int = 0,
-        axis1: int = 0,
-        axis2: int = 1,
-        dtype: DTypeLike = None,
-        out: None = None,
-    ) -> Array:
-        return _numpy.trace(self, offset, axis1, axis2, dtype, out)
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-        return _numpy.diagonal(self, offset, axis1, axis2)
-
-    def nonzero(
-        self, *, size: int | None = None, fill_value: int | tuple[int, ...] | None = None
-    ) -> tuple[Array, ...]:
-        return _numpy.nonzero(self, size=size, fill_value=fill_value)
-
-    def searchsorted(
-        self,
-        v: ArrayLike,
-        side: Literal["left", "right"] = "left",
-        sorter: ArrayLike | None = None,
-        *,
-        method: str = "scan",
-    ) -> Array:
-        return _numpy.searchsorted(self, v, side, sorter, method=method)
-
-    def choose(
-        self,
-        choices: Array | HostArray | Sequence[ArrayLike],
-        out: None = None,
-        mode: Literal["raise", "wrap", "clip"] = "raise",
-    ) -> Array:
-        return _numpy.choose(self, choices, out, mode)
 
     def compress(
         self,
