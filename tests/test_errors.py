@@ -953,7 +953,8 @@ del registry["bare"]  # a primitive of this test only; those of the package have
 
 @case(
     MissingRuleError,
-    "primitive 'bare' has no impl rule. It has: none. Register one with @bare_p.def_impl.",
+    "primitive 'bare' has no impl rule. It has: none. Register one with @p.def_impl, where p is "
+    "the Primitive 'bare'.",
 )
 def missing_impl() -> object:
     return bind1(bare_p, (array(A),), NO_PARAMS)  # here
@@ -961,7 +962,8 @@ def missing_impl() -> object:
 
 @case(
     MissingRuleError,
-    "primitive 'bare' has no jvp rule. It has: none. Register one with @bare_p.def_jvp.",
+    "primitive 'bare' has no jvp rule. It has: none. Register one with @p.def_jvp, where p is "
+    "the Primitive 'bare'.",
 )
 def missing_jvp() -> object:
     return grad(lambda x: bind1(bare_p, (x,), NO_PARAMS))(1.0)  # here
@@ -969,7 +971,8 @@ def missing_jvp() -> object:
 
 @case(
     MissingRuleError,
-    "primitive 'bare' has no batch rule. It has: none. Register one with @bare_p.def_batch.",
+    "primitive 'bare' has no batch rule. It has: none. Register one with @p.def_batch, where p is "
+    "the Primitive 'bare'.",
 )
 def missing_batch() -> object:
     return vmap(lambda x: bind1(bare_p, (x,), NO_PARAMS))(A)  # here
@@ -978,7 +981,7 @@ def missing_batch() -> object:
 @case(
     MissingRuleError,
     "primitive 'bare' has no abstract_eval rule. It has: none. Register one with "
-    "@bare_p.def_abstract_eval.",
+    "@p.def_abstract_eval, where p is the Primitive 'bare'.",
 )
 def missing_abstract_eval() -> object:
     return jit(lambda x: bind1(bare_p, (x,), NO_PARAMS))(A)  # here

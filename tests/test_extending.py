@@ -274,7 +274,7 @@ def test_a_lowering_rule_for_one_platform() -> None:
 
 def test_a_missing_rule_of_a_strangers_names_the_call_that_registers_it() -> None:
     key: RuleKey[Callable[[], int]] = RuleKey("cost")
-    with pytest.raises(MissingRuleError, match=r"@sin_p\.def_rule\(KEY\), where KEY is RuleKey"):
+    with pytest.raises(MissingRuleError, match=r"@p\.def_rule\(KEY\), where p is the Primi"):
         sin.rule(key)
 
 

@@ -333,7 +333,7 @@ REPRS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("text", REPRS)
+@pytest.mark.parametrize("text", REPRS, ids=range(len(REPRS)))
 def test_repr(text: str) -> None:
     structure = tree.structure(REPRS[text])
     assert repr(structure) == str(structure) == f"PyTreeDef({text})"

@@ -118,28 +118,7 @@ if TYPE_CHECKING:
     from tinyjax.custom_derivatives import custom_gradient as custom_gradient
     from tinyjax.custom_derivatives import custom_jvp as custom_jvp
     from tinyjax.custom_derivatives import custom_vjp as custom_vjp
-    from tinyjax.toplevel import clear_caches as clear_caches
-    from tinyjax.toplevel import copy_to_host_async as copy_to_host_async
-    from tinyjax.toplevel import default_backend as default_backend
-    from tinyjax.toplevel import default_device as default_device
-    from tinyjax.toplevel import device_count as device_count
-    from tinyjax.toplevel import devices as devices
-    from tinyjax.toplevel import effects_barrier as effects_barrier
-    from tinyjax.toplevel import ensure_compile_time_eval as ensure_compile_time_eval
-    from tinyjax.toplevel import fwd_and_bwd as fwd_and_bwd
-    from tinyjax.toplevel import host_count as host_count
-    from tinyjax.toplevel import host_id as host_id
-    from tinyjax.toplevel import host_ids as host_ids
-    from tinyjax.toplevel import live_arrays as live_arrays
-    from tinyjax.toplevel import local_device_count as local_device_count
-    from tinyjax.toplevel import local_devices as local_devices
-    from tinyjax.toplevel import named_call as named_call
-    from tinyjax.toplevel import named_scope as named_scope
-    from tinyjax.toplevel import print_environment_info as print_environment_info
-    from tinyjax.toplevel import process_count as process_count
-    from tinyjax.toplevel import process_index as process_index
-    from tinyjax.toplevel import process_indices as process_indices
-    from tinyjax.toplevel import typeof as typeof
+    from tinyjax.toplevel import *
 
 __version__ = "0.1.0"
 
@@ -157,88 +136,21 @@ def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
 config.follow(_evaluate_as_set)
 
 # What many programs do not use is loaded when first asked for: half of the time of the import.
-_ROOMS: Final = frozenset(
-    (
-        "ad_checkpoint",
-        "autodiff",
-        "cache",
-        "core",
-        "custom_batching",
-        "custom_derivatives",
-        "debug",
-        "dlpack",
-        "example_libraries",
-        "experimental",
-        "export",
-        "extend",
-        "flatten_util",
-        "implicit",
-        "lax",
-        "monitoring",
-        "nn",
-        "ops",
-        "random",
-        "scipy",
-        "sharding",
-        "source",
-        "stages",
-        "test_util",
-        "tree_util",
-        "typing",
-    )
-)
-_HOMES: Final = {
-    "jacobian": "autodiff",
-    "Device": "tinyjax.core.devices",
-    **dict.fromkeys(("error_if", "io_callback", "pure_callback"), "callbacks"),
-    **dict.fromkeys(
-        (
-            "checkpoint",
-            "checkpoint_name",
-            "checkpoint_policies",
-            "print_saved_residuals",
-            "remat",
-            "saved_residuals",
-        ),
-        "checkpointing",
+_LATER: Final = {
+    "autodiff": "jacobian",
+    "tinyjax.core.devices": "Device",
+    "callbacks": "error_if io_callback pure_callback",
+    "checkpointing": (
+        "checkpoint checkpoint_name checkpoint_policies print_saved_residuals remat saved_residuals"
     ),
-    **dict.fromkeys(
-        (
-            "closure_convert",
-            "custom_batch",
-            "custom_derivative",
-            "custom_gradient",
-            "custom_jvp",
-            "custom_vjp",
-        ),
-        "custom_derivatives",
+    "custom_derivatives": (
+        "closure_convert custom_batch custom_derivative custom_gradient custom_jvp custom_vjp"
     ),
-    **dict.fromkeys(
-        (
-            "clear_caches",
-            "copy_to_host_async",
-            "default_backend",
-            "default_device",
-            "device_count",
-            "devices",
-            "effects_barrier",
-            "ensure_compile_time_eval",
-            "fwd_and_bwd",
-            "host_count",
-            "host_id",
-            "host_ids",
-            "live_arrays",
-            "local_device_count",
-            "local_devices",
-            "named_call",
-            "named_scope",
-            "print_environment_info",
-            "process_count",
-            "process_index",
-            "process_indices",
-            "typeof",
-        ),
-        "toplevel",
+    "toplevel": (
+        "clear_caches copy_to_host_async default_backend default_device device_count devices "
+        "effects_barrier ensure_compile_time_eval fwd_and_bwd host_count host_id host_ids "
+        "live_arrays local_device_count local_devices named_call named_scope "
+        "print_environment_info process_count process_index process_indices typeof"
     ),
 }
 
@@ -369,7 +281,7 @@ def _why_missing(name: str) -> str:
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, {**dict.fromkeys(_ROOMS, ""), **_HOMES}, _why_missing)
+    __getattr__ = loader(__name__, {"": " ".join(__all__), **_LATER}, _why_missing)
 
 
 def __dir__() -> list[str]:

@@ -121,11 +121,15 @@ class MissingRuleError(TinyjaxError, NotImplementedError):
     def __init__(
         self, primitive: str, rule: str, registered: Sequence[str], keyed: bool = False
     ) -> None:
-        register = f"def_rule(KEY), where KEY is RuleKey({rule!r})" if keyed else f"def_{rule}"
+        what = f"p is the Primitive '{primitive}'"
+        how = (
+            f"rule(KEY), where {what} and KEY is RuleKey({rule!r})"
+            if keyed
+            else f"{rule}, where {what}"
+        )
         super().__init__(
             f"primitive '{primitive}' has no {rule} rule. It has: "
-            f"{', '.join(registered) or 'none'}. "
-            f"Register one with @{primitive}_p.{register}."
+            f"{', '.join(registered) or 'none'}. Register one with @p.def_{how}."
         )
         self.primitive = primitive
         self.rule = rule

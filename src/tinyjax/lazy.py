@@ -24,22 +24,24 @@ def unknown(module: str, name: str, why: str = "") -> AttributeError:
 
 
 def loader(
-    module: str, homes: Mapping[str, str], why: Callable[[str], str] = lambda name: ""
+    module: str, parts: Mapping[str, str], why: Callable[[str], str] = lambda name: ""
 ) -> Callable[[str], Any]:
     """Make a module's ``__getattr__``, which imports a name from its home and keeps it.
 
     Args:
         module: the module's name.
-        homes: for each name the module that holds it: by its name within ``module``, or by its
-            whole name, which has a dot; nothing where the name is that of a module within it.
+        parts: the names, with blanks between them, that other modules hold. These go by their names
+            within ``module``, or by whole names, which have a dot; nothing stands for ``module``
+            itself, whose modules are named. The last module that has a name gives it.
         why: says why another name is missing, or nothing.
 
     Example:
         >>> from tinyjax.lazy import loader
-        >>> load = loader("tinyjax", {"sin": "numpy", "lax": ""})
+        >>> load = loader("tinyjax", {"numpy": "sin cos", "": "lax"})
         >>> load("lax").__name__
         'tinyjax.lax'
     """
+    homes = {name: part for part, names in parts.items() for name in names.split()}
 
     def load(name: str) -> Any:
         home = homes.get(name)

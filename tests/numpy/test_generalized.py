@@ -23,7 +23,11 @@ CASES: list[tuple[str | None, Any, list[tuple[int, ...]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("signature", "fun", "shapes"), CASES, ids=str)
+@pytest.mark.parametrize(
+    ("signature", "fun", "shapes"),
+    CASES,
+    ids=[f"{signature}-{shapes}" for signature, _, shapes in CASES],
+)
 def test_vectorize_maps_over_the_other_axes(signature: Any, fun: Any, shapes: Any) -> None:
     xs = [np.sin(np.arange(np.prod(shape))).reshape(shape).astype(np.float32) for shape in shapes]
     wanted = jax_numpy.vectorize(lambda *xs: fun(jax_numpy, *xs), signature=signature)(*xs)

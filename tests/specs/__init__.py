@@ -1,7 +1,8 @@
 """The table of primitives: what each one is held to, one row per primitive or way of using it.
 
 A module of this package is a family; its ``SPECS`` are the rows. A row gives the function, operands
-to try it on, and independent references; ``tests/test_primitives.py`` drives every check from it.
+to try it on, and independent references; ``tests/primitives/test_primitives.py`` drives every check
+from it.
 
     Spec(
         "sin", sin_p, lax.sin,
@@ -38,7 +39,7 @@ KINDS: Final[dict[str, tuple[DType, ...]]] = {
     "c": dtypes.COMPLEXES,
 }
 
-#: The checks of tests/test_primitives.py, which a row may skip by name.
+#: The checks of tests/primitives/test_primitives.py, which a row may skip by name.
 CHECKS: Final = (
     "numpy",  # eager evaluation against NumPy, and the types that abstract_eval says
     "dtypes",  # whether it is refused, by type, eagerly, compiled and mapped, in every dtype

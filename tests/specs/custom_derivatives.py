@@ -73,7 +73,7 @@ def _batched_rule(size: int, in_batched: list[bool], x: Array) -> tuple[Array, b
     return mul(sin(x), x), in_batched[0]
 
 
-FORWARD = "custom_vjp has no forward mode; tests/test_custom_derivatives.py tests reverse mode"
+FORWARD = "custom_vjp has no forward mode; tests/custom_derivatives tests reverse mode"
 
 SPECS = [
     Spec(

@@ -13,7 +13,7 @@ from tinyjax.core.calling import FlatFunction, as_avals
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import ClosedJaxpr, close
 from tinyjax.core.staging import Staged, stage
-from tinyjax.signatures import Parameters
+from tinyjax.jit.signatures import Parameters
 from tinyjax.tracebacks import folded
 
 P = ParamSpec("P")

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from tinyjax.core.primitive import Primitive
     from tinyjax.core.trace import Trace, Tracer, eval_context
 
-_HOMES: Final = {
-    **dict.fromkeys(("Atom", "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Var", "eval_jaxpr"), "jaxpr"),
-    "Primitive": "primitive",
-    "Value": "array",
-    **dict.fromkeys(("Trace", "Tracer", "eval_context"), "trace"),
+_LATER: Final = {
+    "jaxpr": "Atom ClosedJaxpr Jaxpr JaxprEqn Var eval_jaxpr",
+    "primitive": "Primitive",
+    "array": "Value",
+    "trace": "Trace Tracer eval_context",
 }
 
 #: All types are of arrays.
@@ -56,4 +56,4 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, _HOMES)
+    __getattr__ = loader(__name__, _LATER)

@@ -18,7 +18,6 @@ from types import BuiltinFunctionType, EllipsisType, FunctionType, MethodType, M
 from typing import (
     TYPE_CHECKING,
     Any,
-    ClassVar,
     Final,
     Literal,
     Protocol,
@@ -68,271 +67,29 @@ _ALL = frozenset(ALL)
 PYTHON_NUMBERS: Final = frozenset((bool, int, float, complex))
 
 
-class ArrayNamespace(Protocol):
-    """What the methods of ``Array`` need of ``tinyjax.numpy``."""
+class _Method:
+    """A method that is a function of ``tinyjax.numpy``, found when it is first used."""
 
-    def add(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def subtract(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def multiply(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def true_divide(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def floor_divide(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def remainder(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def power(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def matmul(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def bitwise_and(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def bitwise_or(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def bitwise_xor(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def left_shift(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def right_shift(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def equal(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def not_equal(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def less(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def less_equal(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def greater(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def greater_equal(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def negative(self, x: ArrayLike, /) -> Array: ...
-    def positive(self, x: ArrayLike, /) -> Array: ...
-    def abs(self, x: ArrayLike, /) -> Array: ...
-    def invert(self, x: ArrayLike, /) -> Array: ...
-    def real(self, x: ArrayLike, /) -> Array: ...
-    def imag(self, x: ArrayLike, /) -> Array: ...
-    def conj(self, x: ArrayLike, /) -> Array: ...
-    def getitem(
-        self,
-        x: Array,
-        index: Indices,
-        /,
-        *,
-        mode: Any = None,
-        fill_value: ArrayLike | None = None,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        wrap_negative_indices: bool = True,
-    ) -> Array: ...
-    def update_at(
-        self,
-        x: Array,
-        index: Indices,
-        value: ArrayLike,
-        kind: str,
-        /,
-        *,
-        mode: Any = None,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        wrap_negative_indices: bool = True,
-    ) -> Array: ...
-    def astype(self, x: ArrayLike, dtype: DTypeLike, /) -> Array: ...
-    def reshape(self, a: ArrayLike, shape: int | Sequence[int], order: Order = "C") -> Array: ...
-    def transpose(self, a: ArrayLike, axes: Sequence[int] | None = None) -> Array: ...
-    def matrix_transpose(self, x: ArrayLike, /) -> Array: ...
-    def swapaxes(self, a: ArrayLike, axis1: int, axis2: int) -> Array: ...
-    def squeeze(self, a: ArrayLike, axis: Axis = None) -> Array: ...
-    def ravel(self, a: ArrayLike, order: Order = "C") -> Array: ...
-    def sum(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-        promote_integers: bool = True,
-    ) -> Array: ...
-    def prod(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-        promote_integers: bool = True,
-    ) -> Array: ...
-    def mean(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-    ) -> Array: ...
-    def var(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-        correction: int | float | None = None,
-    ) -> Array: ...
-    def std(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-        correction: int | float | None = None,
-    ) -> Array: ...
-    def max(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array: ...
-    def min(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array: ...
-    def any(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-    ) -> Array: ...
-    def all(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-    ) -> Array: ...
-    def argmax(
-        self, a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
-    ) -> Array: ...
-    def argmin(
-        self, a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
-    ) -> Array: ...
-    def cumsum(
-        self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
-    ) -> Array: ...
-    def cumprod(
-        self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
-    ) -> Array: ...
-    def sort(
-        self,
-        a: ArrayLike,
-        axis: int | None = -1,
-        *,
-        kind: None = None,
-        order: None = None,
-        stable: bool = True,
-        descending: bool = False,
-    ) -> Array: ...
-    def argsort(
-        self,
-        a: ArrayLike,
-        axis: int | None = -1,
-        *,
-        kind: None = None,
-        order: None = None,
-        stable: bool = True,
-        descending: bool = False,
-    ) -> Array: ...
-    def clip(
-        self, x: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None
-    ) -> Array: ...
-    def round(self, a: ArrayLike, decimals: int = 0, out: None = None) -> Array: ...
-    def dot(
-        self,
-        a: ArrayLike,
-        b: ArrayLike,
-        *,
-        precision: object = None,
-        preferred_element_type: DTypeLike = None,
-    ) -> Array: ...
-    def repeat(
-        self,
-        a: ArrayLike,
-        repeats: int | ArrayLike | Sequence[int],
-        axis: int | None = None,
-        *,
-        total_repeat_length: int | None = None,
-    ) -> Array: ...
-    def take(
-        self,
-        a: ArrayLike,
-        indices: ArrayLike,
-        axis: int | None = None,
-        out: None = None,
-        mode: str | None = None,
-        unique_indices: bool = False,
-        indices_are_sorted: bool = False,
-        fill_value: ArrayLike | None = None,
-    ) -> Array: ...
-    def ptp(
-        self, a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False
-    ) -> Array: ...
-    def argpartition(self, a: ArrayLike, kth: int, axis: int = -1) -> Array: ...
-    def trace(
-        self,
-        a: ArrayLike,
-        offset: int = 0,
-        axis1: int = 0,
-        axis2: int = 1,
-        dtype: DTypeLike = None,
-        out: None = None,
-    ) -> Array: ...
-    def diagonal(self, a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array: ...
-    def nonzero(
-        self,
-        a: ArrayLike,
-        *,
-        size: int | None = None,
-        fill_value: int | tuple[int, ...] | None = None,
-    ) -> tuple[Array, ...]: ...
-    def searchsorted(
-        self,
-        a: ArrayLike,
-        v: ArrayLike,
-        side: Literal["left", "right"] = "left",
-        sorter: ArrayLike | None = None,
-        *,
-        method: str = "scan",
-    ) -> Array: ...
-    def choose(
-        self,
-        a: ArrayLike,
-        choices: Array | HostArray | Sequence[ArrayLike],
-        out: None = None,
-        mode: Literal["raise", "wrap", "clip"] = "raise",
-    ) -> Array: ...
-    def compress(
-        self,
-        condition: ArrayLike,
-        a: ArrayLike,
-        axis: int | None = None,
-        *,
-        size: int | None = None,
-        fill_value: ArrayLike = 0,
-        out: None = None,
-    ) -> Array: ...
-    def view(self, a: ArrayLike, dtype: DTypeLike = None) -> Array: ...
-    def byteswap(self, a: ArrayLike) -> Array: ...
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, array: Array | None, owner: type) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(_numpy, self.name)
+        setattr(Array, self.name, function)
+        return function if array is None else MethodType(function, array)
+
+
+class _Methods:
+    """Stands for ``tinyjax.numpy`` until that is handed in."""
+
+    def __getattr__(self, name: str) -> _Method:
+        return _Method(name)
+
+
+if TYPE_CHECKING:  # the functions behind the operators and methods, which are built on these
+    from tinyjax import numpy as _numpy
+else:
+    _numpy = _Methods()
 
 
 class Array:
@@ -349,9 +106,6 @@ class Array:
 
     __slots__ = ()
     __array_priority__ = 1000
-
-    #: The functions behind the operators and methods.
-    _numpy: ClassVar[ArrayNamespace]
 
     # The host data, and the type where it is remembered; a tracer has no data.
     _host: HostArray | None
@@ -404,24 +158,24 @@ class Array:
 
     @property
     def T(self) -> Array:
-        return self._numpy.transpose(self)
+        return _numpy.transpose(self)
 
     @property
     def mT(self) -> Array:
-        return self._numpy.matrix_transpose(self)
+        return _numpy.matrix_transpose(self)
 
     @property
     def real(self) -> Array:
-        return self._numpy.real(self)
+        return _numpy.real(self)
 
     @property
     def imag(self) -> Array:
-        return self._numpy.imag(self)
+        return _numpy.imag(self)
 
     @property
     def flat(self) -> Array:
         """The elements in order, as an array with one axis."""
-        return self._numpy.ravel(self)
+        return _numpy.ravel(self)
 
     @property
     def device(self) -> Device:
@@ -465,10 +219,10 @@ class Array:
     def __iter__(self) -> Iterator[Array]:
         if not self.shape:
             raise ArgumentError("iteration over an array without axes.")
-        return (self._numpy.getitem(self, i) for i in range(self.shape[0]))
+        return (_numpy.getitem(self, i) for i in range(self.shape[0]))
 
     def __contains__(self, x: ArrayLike) -> bool:
-        return bool(self._numpy.any(self._numpy.equal(self, x)))
+        return bool(_numpy.any(_numpy.equal(self, x)))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The module of functions on arrays, by the standard of array libraries.
@@ -478,7 +232,7 @@ class Array:
         """
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
             raise ArgumentError(f"there is no array namespace of the version {api_version!r}.")
-        return self._numpy
+        return _numpy
 
     def __bool__(self) -> bool:
         return bool(self._scalar("a Python bool", "use jnp.where, jnp.any or jnp.all"))
@@ -520,7 +274,7 @@ class Array:
         )
 
     def __getitem__(self, index: Indices) -> Array:
-        return self._numpy.getitem(self, index)
+        return _numpy.getitem(self, index)
 
     if not TYPE_CHECKING:  # to a type checker it is a mistake
 
@@ -534,176 +288,176 @@ class Array:
 
     def __add__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.add(self, other)
+            return _numpy.add(self, other)
         except ArgumentError:
             if _takes_over(other, "__radd__"):
                 return NotImplemented
             raise
 
     def __radd__(self, other: ArrayLike) -> Array:
-        return self._numpy.add(other, self)
+        return _numpy.add(other, self)
 
     def __sub__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.subtract(self, other)
+            return _numpy.subtract(self, other)
         except ArgumentError:
             if _takes_over(other, "__rsub__"):
                 return NotImplemented
             raise
 
     def __rsub__(self, other: ArrayLike) -> Array:
-        return self._numpy.subtract(other, self)
+        return _numpy.subtract(other, self)
 
     def __mul__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.multiply(self, other)
+            return _numpy.multiply(self, other)
         except ArgumentError:
             if _takes_over(other, "__rmul__"):
                 return NotImplemented
             raise
 
     def __rmul__(self, other: ArrayLike) -> Array:
-        return self._numpy.multiply(other, self)
+        return _numpy.multiply(other, self)
 
     def __truediv__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.true_divide(self, other)
+            return _numpy.true_divide(self, other)
         except ArgumentError:
             if _takes_over(other, "__rtruediv__"):
                 return NotImplemented
             raise
 
     def __rtruediv__(self, other: ArrayLike) -> Array:
-        return self._numpy.true_divide(other, self)
+        return _numpy.true_divide(other, self)
 
     def __floordiv__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.floor_divide(self, other)
+            return _numpy.floor_divide(self, other)
         except ArgumentError:
             if _takes_over(other, "__rfloordiv__"):
                 return NotImplemented
             raise
 
     def __rfloordiv__(self, other: ArrayLike) -> Array:
-        return self._numpy.floor_divide(other, self)
+        return _numpy.floor_divide(other, self)
 
     def __mod__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.remainder(self, other)
+            return _numpy.remainder(self, other)
         except ArgumentError:
             if _takes_over(other, "__rmod__"):
                 return NotImplemented
             raise
 
     def __rmod__(self, other: ArrayLike) -> Array:
-        return self._numpy.remainder(other, self)
+        return _numpy.remainder(other, self)
 
     def __divmod__(self, other: ArrayLike) -> tuple[Array, Array]:
         try:
-            return self._numpy.floor_divide(self, other), self._numpy.remainder(self, other)
+            return _numpy.floor_divide(self, other), _numpy.remainder(self, other)
         except ArgumentError:
             if _takes_over(other, "__rdivmod__"):
                 return NotImplemented
             raise
 
     def __rdivmod__(self, other: ArrayLike) -> tuple[Array, Array]:
-        return self._numpy.floor_divide(other, self), self._numpy.remainder(other, self)
+        return _numpy.floor_divide(other, self), _numpy.remainder(other, self)
 
     def __pow__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.power(self, other)
+            return _numpy.power(self, other)
         except ArgumentError:
             if _takes_over(other, "__rpow__"):
                 return NotImplemented
             raise
 
     def __rpow__(self, other: ArrayLike) -> Array:
-        return self._numpy.power(other, self)
+        return _numpy.power(other, self)
 
     def __matmul__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.matmul(self, other)
+            return _numpy.matmul(self, other)
         except ArgumentError:
             if _takes_over(other, "__rmatmul__"):
                 return NotImplemented
             raise
 
     def __rmatmul__(self, other: ArrayLike) -> Array:
-        return self._numpy.matmul(other, self)
+        return _numpy.matmul(other, self)
 
     def __and__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.bitwise_and(self, other)
+            return _numpy.bitwise_and(self, other)
         except ArgumentError:
             if _takes_over(other, "__rand__"):
                 return NotImplemented
             raise
 
     def __rand__(self, other: ArrayLike) -> Array:
-        return self._numpy.bitwise_and(other, self)
+        return _numpy.bitwise_and(other, self)
 
     def __or__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.bitwise_or(self, other)
+            return _numpy.bitwise_or(self, other)
         except ArgumentError:
             if _takes_over(other, "__ror__"):
                 return NotImplemented
             raise
 
     def __ror__(self, other: ArrayLike) -> Array:
-        return self._numpy.bitwise_or(other, self)
+        return _numpy.bitwise_or(other, self)
 
     def __xor__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.bitwise_xor(self, other)
+            return _numpy.bitwise_xor(self, other)
         except ArgumentError:
             if _takes_over(other, "__rxor__"):
                 return NotImplemented
             raise
 
     def __rxor__(self, other: ArrayLike) -> Array:
-        return self._numpy.bitwise_xor(other, self)
+        return _numpy.bitwise_xor(other, self)
 
     def __lshift__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.left_shift(self, other)
+            return _numpy.left_shift(self, other)
         except ArgumentError:
             if _takes_over(other, "__rlshift__"):
                 return NotImplemented
             raise
 
     def __rlshift__(self, other: ArrayLike) -> Array:
-        return self._numpy.left_shift(other, self)
+        return _numpy.left_shift(other, self)
 
     def __rshift__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.right_shift(self, other)
+            return _numpy.right_shift(self, other)
         except ArgumentError:
             if _takes_over(other, "__rrshift__"):
                 return NotImplemented
             raise
 
     def __rrshift__(self, other: ArrayLike) -> Array:
-        return self._numpy.right_shift(other, self)
+        return _numpy.right_shift(other, self)
 
     def __neg__(self) -> Array:
-        return self._numpy.negative(self)
+        return _numpy.negative(self)
 
     def __pos__(self) -> Array:
-        return self._numpy.positive(self)
+        return _numpy.positive(self)
 
     def __abs__(self) -> Array:
-        return self._numpy.abs(self)
+        return _numpy.abs(self)
 
     def __invert__(self) -> Array:
-        return self._numpy.invert(self)
+        return _numpy.invert(self)
 
     def __round__(self, decimals: int = 0) -> Array:
-        return self._numpy.round(self, decimals)
+        return _numpy.round(self, decimals)
 
     def __lt__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.less(self, other)
+            return _numpy.less(self, other)
         except ArgumentError:
             if _takes_over(other, "__gt__"):
                 return NotImplemented
@@ -711,7 +465,7 @@ class Array:
 
     def __le__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.less_equal(self, other)
+            return _numpy.less_equal(self, other)
         except ArgumentError:
             if _takes_over(other, "__ge__"):
                 return NotImplemented
@@ -719,7 +473,7 @@ class Array:
 
     def __gt__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.greater(self, other)
+            return _numpy.greater(self, other)
         except ArgumentError:
             if _takes_over(other, "__lt__"):
                 return NotImplemented
@@ -727,7 +481,7 @@ class Array:
 
     def __ge__(self, other: ArrayLike) -> Array:
         try:
-            return self._numpy.greater_equal(self, other)
+            return _numpy.greater_equal(self, other)
         except ArgumentError:
             if _takes_over(other, "__le__"):
                 return NotImplemented
@@ -738,227 +492,71 @@ class Array:
     def __eq__(self, other: object) -> Array:
         if not is_array_like(other):
             return NotImplemented
-        return self._numpy.equal(self, other)
+        return _numpy.equal(self, other)
 
     def __ne__(self, other: object) -> Array:
         if not is_array_like(other):
             return NotImplemented
-        return self._numpy.not_equal(self, other)
+        return _numpy.not_equal(self, other)
 
     # Methods
 
+    # These are the functions, with the array as the first argument.
+    swapaxes = _numpy.swapaxes
+    squeeze = _numpy.squeeze
+    ravel = _numpy.ravel
+    sum = _numpy.sum
+    prod = _numpy.prod
+    mean = _numpy.mean
+    var = _numpy.var
+    std = _numpy.std
+    max = _numpy.max
+    min = _numpy.min
+    any = _numpy.any
+    all = _numpy.all
+    argmax = _numpy.argmax
+    argmin = _numpy.argmin
+    cumsum = _numpy.cumsum
+    cumprod = _numpy.cumprod
+    sort = _numpy.sort
+    argsort = _numpy.argsort
+    clip = _numpy.clip
+    round = _numpy.round
+    dot = _numpy.dot
+    repeat = _numpy.repeat
+    take = _numpy.take
+    ptp = _numpy.ptp
+    argpartition = _numpy.argpartition
+    trace = _numpy.trace
+    diagonal = _numpy.diagonal
+    nonzero = _numpy.nonzero
+    searchsorted = _numpy.searchsorted
+    choose = _numpy.choose
+
     def astype(self, dtype: DTypeLike, copy: bool = False, device: object = None) -> Array:
-        return self._numpy.astype(self, dtype)
+        return _numpy.astype(self, dtype)
 
     def reshape(self, *shape: int | Sequence[int], order: Order = "C") -> Array:
         if len(shape) == 1:
-            return self._numpy.reshape(self, shape[0], order)
+            return _numpy.reshape(self, shape[0], order)
         sizes = [integer(n, "a size in reshape") for n in shape]
-        return self._numpy.reshape(self, sizes, order)
+        return _numpy.reshape(self, sizes, order)
 
     def transpose(self, *axes: int | Sequence[int] | None) -> Array:
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], Sequence)):
-            return self._numpy.transpose(self, axes[0])
+            return _numpy.transpose(self, axes[0])
         if not axes:
-            return self._numpy.transpose(self)
-        return self._numpy.transpose(self, [integer(n, "an axis of transpose") for n in axes])
-
-    def swapaxes(self, axis1: int, axis2: int) -> Array:
-        return self._numpy.swapaxes(self, axis1, axis2)
-
-    def squeeze(self, axis: Axis = None) -> Array:
-        return self._numpy.squeeze(self, axis)
-
-    def ravel(self, order: Order = "C") -> Array:
-        return self._numpy.ravel(self, order)
+            return _numpy.transpose(self)
+        return _numpy.transpose(self, [integer(n, "an axis of transpose") for n in axes])
 
     def flatten(self, order: Order = "C") -> Array:
-        return self._numpy.ravel(self, order)
-
-    def sum(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-        promote_integers: bool = True,
-    ) -> Array:
-        return self._numpy.sum(self, axis, dtype, out, keepdims, initial, where, promote_integers)
-
-    def prod(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-        promote_integers: bool = True,
-    ) -> Array:
-        return self._numpy.prod(self, axis, dtype, out, keepdims, initial, where, promote_integers)
-
-    def mean(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        return self._numpy.mean(self, axis, dtype, out, keepdims, where=where)
-
-    def var(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-        correction: int | float | None = None,
-    ) -> Array:
-        return self._numpy.var(
-            self, axis, dtype, out, ddof, keepdims, where=where, correction=correction
-        )
-
-    def std(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-        correction: int | float | None = None,
-    ) -> Array:
-        return self._numpy.std(
-            self, axis, dtype, out, ddof, keepdims, where=where, correction=correction
-        )
-
-    def max(
-        self,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        return self._numpy.max(self, axis, out, keepdims, initial, where)
-
-    def min(
-        self,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        return self._numpy.min(self, axis, out, keepdims, initial, where)
-
-    def any(
-        self,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        return self._numpy.any(self, axis, out, keepdims, where=where)
-
-    def all(
-        self,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        return self._numpy.all(self, axis, out, keepdims, where=where)
-
-    def argmax(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
-        return self._numpy.argmax(self, axis, out, keepdims)
-
-    def argmin(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
-        return self._numpy.argmin(self, axis, out, keepdims)
-
-    def cumsum(self, axis: int | None = None, dtype: DTypeLike = None, out: None = None) -> Array:
-        return self._numpy.cumsum(self, axis, dtype, out)
-
-    def cumprod(self, axis: int | None = None, dtype: DTypeLike = None, out: None = None) -> Array:
-        return self._numpy.cumprod(self, axis, dtype, out)
-
-    def sort(
-        self,
-        axis: int | None = -1,
-        *,
-        kind: None = None,
-        order: None = None,
-        stable: bool = True,
-        descending: bool = False,
-    ) -> Array:
-        return self._numpy.sort(
-            self, axis, kind=kind, order=order, stable=stable, descending=descending
-        )
-
-    def argsort(
-        self,
-        axis: int | None = -1,
-        *,
-        kind: None = None,
-        order: None = None,
-        stable: bool = True,
-        descending: bool = False,
-    ) -> Array:
-        return self._numpy.argsort(
-            self, axis, kind=kind, order=order, stable=stable, descending=descending
-        )
-
-    def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-        return self._numpy.clip(self, min, max)
-
-    def round(self, decimals: int = 0, out: None = None) -> Array:
-        return self._numpy.round(self, decimals, out)
+        return _numpy.ravel(self, order)
 
     def conj(self) -> Array:
-        return self._numpy.conj(self)
+        return _numpy.conj(self)
 
     def conjugate(self) -> Array:
-        return self._numpy.conj(self)
-
-    def dot(
-        self, b: ArrayLike, *, precision: object = None, preferred_element_type: DTypeLike = None
-    ) -> Array:
-        return self._numpy.dot(
-            self, b, precision=precision, preferred_element_type=preferred_element_type
-        )
-
-    def repeat(
-        self,
-        repeats: int | ArrayLike | Sequence[int],
-        axis: int | None = None,
-        *,
-        total_repeat_length: int | None = None,
-    ) -> Array:
-        return self._numpy.repeat(self, repeats, axis, total_repeat_length=total_repeat_length)
-
-    def take(
-        self,
-        indices: ArrayLike,
-        axis: int | None = None,
-        out: None = None,
-        mode: str | None = None,
-        unique_indices: bool = False,
-        indices_are_sorted: bool = False,
-        fill_value: ArrayLike | None = None,
-    ) -> Array:
-        return self._numpy.take(
-            self, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value
-        )
+        return _numpy.conj(self)
 
     def copy(self) -> Array:
         return self
@@ -966,10 +564,10 @@ class Array:
     def item(self, *args: int) -> bool | int | float | complex:
         if args:
             index = [integer(n, "an index in item") for n in args]
-            flat = self._numpy.ravel(self) if len(index) == 1 else self
+            flat = _numpy.ravel(self) if len(index) == 1 else self
             if any(not -n <= i < n for i, n in zip(index, flat.shape, strict=False)):
                 raise IndexingError(f"item{tuple(index)} is outside of {self.aval}.")
-            return self._numpy.getitem(flat, tuple(index)).item()
+            return _numpy.getitem(flat, tuple(index)).item()
         found: bool | int | float | complex = self._scalar(
             "a Python scalar", "use x.item(index)"
         ).item()
@@ -1015,48 +613,6 @@ class Array:
         """Say whether the array was donated and its memory reused."""
         return False
 
-    def ptp(self, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-        return self._numpy.ptp(self, axis, out, keepdims)
-
-    def argpartition(self, kth: int, axis: int = -1) -> Array:
-        return self._numpy.argpartition(self, kth, axis)
-
-    def trace(
-        self,
-        offset: int = 0,
-        axis1: int = 0,
-        axis2: int = 1,
-        dtype: DTypeLike = None,
-        out: None = None,
-    ) -> Array:
-        return self._numpy.trace(self, offset, axis1, axis2, dtype, out)
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-        return self._numpy.diagonal(self, offset, axis1, axis2)
-
-    def nonzero(
-        self, *, size: int | None = None, fill_value: int | tuple[int, ...] | None = None
-    ) -> tuple[Array, ...]:
-        return self._numpy.nonzero(self, size=size, fill_value=fill_value)
-
-    def searchsorted(
-        self,
-        v: ArrayLike,
-        side: Literal["left", "right"] = "left",
-        sorter: ArrayLike | None = None,
-        *,
-        method: str = "scan",
-    ) -> Array:
-        return self._numpy.searchsorted(self, v, side, sorter, method=method)
-
-    def choose(
-        self,
-        choices: Array | HostArray | Sequence[ArrayLike],
-        out: None = None,
-        mode: Literal["raise", "wrap", "clip"] = "raise",
-    ) -> Array:
-        return self._numpy.choose(self, choices, out, mode)
-
     def compress(
         self,
         condition: ArrayLike,
@@ -1066,31 +622,22 @@ class Array:
         size: int | None = None,
         fill_value: ArrayLike = 0,
     ) -> Array:
-        return self._numpy.compress(
-            condition, self, axis, out=out, size=size, fill_value=fill_value
-        )
+        return _numpy.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
     def view(self, dtype: DTypeLike = None, type: None = None) -> Array:
         """Read the same bits as another dtype, by which the last axis may change its size."""
         if type is not None:
             raise ArgumentError(f"view takes a dtype, and no type of array: {type!r}.")
-        return self._numpy.view(self, dtype)
+        return _numpy.view(self, dtype)
 
     def byteswap(self) -> Array:
         """Turn round the order of the bytes of every element."""
-        return self._numpy.byteswap(self)
+        return _numpy.byteswap(self)
 
 
-# At run time a module: typeguard would look for the functions on the type of the module.
-if TYPE_CHECKING:
-    _Namespace: TypeAlias = ArrayNamespace
-else:
-    _Namespace = ModuleType
-
-
-def install_namespace(namespace: _Namespace) -> None:
+def install_namespace(namespace: ModuleType) -> None:
     """Hand in the functions that the operators and methods of ``Array`` call."""
-    Array._numpy = namespace
+    globals().update(_numpy=namespace)
 
 
 class IndexUpdater:
@@ -1142,7 +689,7 @@ class IndexUpdate:
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Return ``x[index]``; with ``mode="fill"`` an index out of bounds gives ``fill_value``."""
-        return self._array._numpy.getitem(
+        return _numpy.getitem(
             self._array,
             self._index,
             mode=mode,
@@ -1153,7 +700,7 @@ class IndexUpdate:
         )
 
     def _update(self, value: ArrayLike, kind: str, options: UpdateOptions) -> Array:
-        return self._array._numpy.update_at(self._array, self._index, value, kind, **options)
+        return _numpy.update_at(self._array, self._index, value, kind, **options)
 
     def set(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """Replace what is there."""
@@ -1191,7 +738,7 @@ class IndexUpdate:
 
     def apply(self, func: Callable[[Array], Array], **options: Unpack[UpdateOptions]) -> Array:
         """Replace what is there by a function of it, which works element by element."""
-        there = self._array._numpy.getitem(
+        there = _numpy.getitem(
             self._array,
             self._index,
             wrap_negative_indices=options.get("wrap_negative_indices", True),

@@ -223,6 +223,7 @@ class _Custom(Generic[P, R]):
             raise ArgumentError(f"{self.kind} takes a function, but got {fun!r}.")
         update_wrapper(self, fun)
         self.fun = fun
+        self.rule: Callable[..., Any] | None = None
         self.nondiff_argnums: tuple[int, ...] = integers(nondiff_argnums, "nondiff_argnums")
         if nondiff_argnames:
             self.nondiff_argnums += _places(fun, nondiff_argnames)
@@ -342,15 +343,6 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
 
     kind = "custom_jvp"
 
-    def __init__(
-        self,
-        fun: Callable[P, R],
-        nondiff_argnums: Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
-    ) -> None:
-        super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.rule: Callable[..., Any] | None = None
-
     def defjvp(self, jvp: JVPRule[R], symbolic_zeros: bool = False) -> Callable[..., tuple[R, R]]:
         """Set the rule: ``jvp(*nondiff, primals, tangents) -> (result, tangent)``.
 
@@ -451,15 +443,6 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
 
     kind = "custom_derivative"
 
-    def __init__(
-        self,
-        fun: Callable[P, R],
-        nondiff_argnums: Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
-    ) -> None:
-        super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.rule: Callable[..., Any] | None = None
-
     def defderivative(
         self, rule: Callable[..., tuple[R, Callable[..., object]]]
     ) -> Callable[..., tuple[R, Callable[..., object]]]:
@@ -514,16 +497,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
     """
 
     kind = "custom_vjp"
-
-    def __init__(
-        self,
-        fun: Callable[P, R],
-        nondiff_argnums: Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
-    ) -> None:
-        super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.fwd: Callable[..., Any] | None = None
-        self.bwd: Callable[..., Any] | None = None
+    bwd: Callable[..., Any]
 
     def defvjp(
         self,
@@ -546,13 +520,14 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             optimize_remat: of no effect: what a checkpointed function computes again is chosen
                 by what its derivative needs.
         """
-        self.fwd, self.bwd = fwd, bwd
+        self.rule, self.bwd = fwd, bwd
         self.symbolic_zeros = symbolic_zeros
 
     def _call(self, flat: _Flat) -> Call:
-        fwd, bwd = self.fwd, self.bwd
-        if fwd is None or bwd is None:
+        fwd = self.rule
+        if fwd is None:
             raise self._missing("defvjp")
+        bwd = self.bwd
 
         def jvp(
             primals: Sequence[Array], tangents: Sequence[Tangent]
@@ -776,7 +751,6 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
 
     def __init__(self, fun: Callable[P, R]) -> None:
         super().__init__(fun)
-        self.rule: Callable[..., Any] | None = None
 
     def def_vmap(self, rule: F) -> F:
         """Set the rule: ``rule(axis_size, in_batched, *args) -> (result, out_batched)``.

@@ -36,11 +36,11 @@ from tinyjax.errors import ArgumentError, DifferentiationError, ExportError
 from tinyjax.export.format import Content, decode, encode
 from tinyjax.frames import describe_function
 from tinyjax.jit import JitFunction, JitParams, jit, jit_p
+from tinyjax.jit.stages import Lowered, check_arguments
 from tinyjax.primitives.rules import instantiate, instantiate_all
 from tinyjax.primitives.shape import moveaxis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
-from tinyjax.stages import Lowered, check_arguments
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")

@@ -2,72 +2,9 @@
 
 from __future__ import annotations
 
-from tinyjax.nn import initializers
-from tinyjax.nn.functions import (
-    celu,
-    elu,
-    gelu,
-    glu,
-    hard_sigmoid,
-    hard_silu,
-    hard_swish,
-    hard_tanh,
-    identity,
-    leaky_relu,
-    log1mexp,
-    log_sigmoid,
-    log_softmax,
-    logmeanexp,
-    logsumexp,
-    mish,
-    one_hot,
-    relu,
-    relu6,
-    selu,
-    sigmoid,
-    silu,
-    soft_sign,
-    softmax,
-    softplus,
-    sparse_plus,
-    sparse_sigmoid,
-    squareplus,
-    standardize,
-    swish,
-)
+from tinyjax.nn import functions, initializers
+from tinyjax.nn.functions import *
 from tinyjax.numpy.elementwise import tanh
 
-__all__ = [
-    "celu",
-    "elu",
-    "gelu",
-    "glu",
-    "hard_sigmoid",
-    "hard_silu",
-    "hard_swish",
-    "hard_tanh",
-    "identity",
-    "initializers",
-    "leaky_relu",
-    "log1mexp",
-    "log_sigmoid",
-    "log_softmax",
-    "logmeanexp",
-    "logsumexp",
-    "mish",
-    "one_hot",
-    "relu",
-    "relu6",
-    "selu",
-    "sigmoid",
-    "silu",
-    "soft_sign",
-    "softmax",
-    "softplus",
-    "sparse_plus",
-    "sparse_sigmoid",
-    "squareplus",
-    "standardize",
-    "swish",
-    "tanh",
-]
+__all__ = ["initializers", "tanh"]
+__all__ += functions.__all__

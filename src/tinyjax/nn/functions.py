@@ -49,6 +49,7 @@ __all__ = [
     "hard_tanh",
     "identity",
     "leaky_relu",
+    "log1mexp",
     "log_sigmoid",
     "log_softmax",
     "logmeanexp",

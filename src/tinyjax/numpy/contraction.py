@@ -29,6 +29,20 @@ from tinyjax.primitives.reduce import reduce_or
 from tinyjax.primitives.shape import moveaxis, reshape, squeeze, transpose
 from tinyjax.primitives.slicing import slice_
 
+__all__ = [
+    "dot",
+    "einsum",
+    "inner",
+    "kron",
+    "matmul",
+    "matvec",
+    "outer",
+    "tensordot",
+    "vdot",
+    "vecdot",
+    "vecmat",
+]
+
 Axes = tuple[int, ...]
 
 

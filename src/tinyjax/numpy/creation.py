@@ -59,6 +59,44 @@ from tinyjax.primitives.shape import full_like as like
 from tinyjax.primitives.shape import iota, reshape, transpose
 from tinyjax.primitives.slicing import concatenate, pad, slice_
 
+__all__ = [
+    "arange",
+    "array",
+    "array_equal",
+    "array_equiv",
+    "asarray",
+    "broadcast_to",
+    "copy",
+    "diag",
+    "diag_indices",
+    "diagflat",
+    "diagonal",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "geomspace",
+    "identity",
+    "indices",
+    "linspace",
+    "logspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "trace",
+    "tri",
+    "tril",
+    "tril_indices",
+    "tril_indices_from",
+    "triu",
+    "triu_indices",
+    "triu_indices_from",
+    "vander",
+    "zeros",
+    "zeros_like",
+]
+
 Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 
 

@@ -51,6 +51,51 @@ from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
 from tinyjax.primitives.gather import gather
 from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, GatherScatterMode
 
+__all__ = [
+    "append",
+    "array_split",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block",
+    "broadcast_arrays",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "diff",
+    "dsplit",
+    "dstack",
+    "ediff1d",
+    "expand_dims",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hsplit",
+    "hstack",
+    "matrix_transpose",
+    "moveaxis",
+    "pad",
+    "permute_dims",
+    "ravel",
+    "ravel_multi_index",
+    "repeat",
+    "reshape",
+    "resize",
+    "roll",
+    "rollaxis",
+    "rot90",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "tile",
+    "transpose",
+    "unravel_index",
+    "unstack",
+    "vsplit",
+    "vstack",
+]
+
 Sections: TypeAlias = int | Sequence[int] | Array | HostArray
 
 

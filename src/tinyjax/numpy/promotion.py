@@ -35,6 +35,8 @@ from tinyjax.primitives.elementwise import (
 )
 from tinyjax.primitives.shape import reshape
 
+__all__ = ["broadcast_shapes"]
+
 #: Python's number types, with the dtypes that hold them: beside such an array a number takes the
 #: array's type.
 _HOLDS = frozenset(

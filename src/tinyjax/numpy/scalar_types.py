@@ -18,6 +18,52 @@ from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.numpy.creation import array
 
+__all__ = [
+    "ScalarType",
+    "bfloat16",
+    "bool_",
+    "can_cast",
+    "cdouble",
+    "complex64",
+    "complex128",
+    "complexfloating",
+    "csingle",
+    "double",
+    "dtype",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float16",
+    "float32",
+    "float64",
+    "floating",
+    "generic",
+    "half",
+    "inexact",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "integer",
+    "iscomplexobj",
+    "isdtype",
+    "isrealobj",
+    "isscalar",
+    "ndim",
+    "number",
+    "shape",
+    "signedinteger",
+    "single",
+    "size",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "unsignedinteger",
+]
+
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 

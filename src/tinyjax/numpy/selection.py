@@ -26,6 +26,8 @@ from tinyjax.primitives.slicing import pad as pad_with
 from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.primitives.sort import sort
 
+__all__ = ["argwhere", "flatnonzero", "nonzero", "select", "where"]
+
 
 @overload
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...

@@ -7,7 +7,7 @@ from tinyjax.core.integers import described
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.errors import ArgumentError
-from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives.elementwise import convert_element_type, neg
 from tinyjax.primitives.gather_scatter import (
     GatherScatterMode,
     Mode,
@@ -125,6 +125,28 @@ def scatter_add(
         indices_are_sorted,
         unique_indices,
         mode,
+    )
+
+
+def scatter_sub(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """Subtract windows from an array, at starts that are data; see ``scatter_add``."""
+    return scatter_add(
+        operand,
+        scatter_indices,
+        neg(as_array(updates)),
+        dimension_numbers,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        mode=mode,
     )
 
 

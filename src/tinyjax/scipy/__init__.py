@@ -15,4 +15,4 @@ __all__ = ["linalg", "optimize", "special", "stats"]
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, {"linalg": "", "optimize": ""})
+    __getattr__ = loader(__name__, {"": "linalg optimize"})

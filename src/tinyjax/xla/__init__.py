@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.modules import from_portable as from_portable
     from tinyjax.xla.modules import to_portable as to_portable
 
-#: What each part defines.
-_PARTS: Final = {
+_LATER: Final = {
     "backend": "to_device",
     "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info",
     "dispatch": "Launch call_key launch_arrays launch_mixed register_nodes",
@@ -46,8 +45,7 @@ _PARTS: Final = {
     "lowering": "lowered",
     "modules": "from_portable to_portable",
 }
-_HOMES: Final = {name: part for part, names in _PARTS.items() for name in names.split()}
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, _HOMES)
+    __getattr__ = loader(__name__, _LATER)

@@ -195,13 +195,13 @@ def ising(coupling: float) -> float:
 def decision_tree(x: float, y: float) -> float:
     tree = ((("leaf", 1.0), "x", 0.5, ("leaf", -2.0)), "y", 1.0, ("leaf", 3.0))
 
-    def walk(node: tuple[object, ...], weight: float) -> float:
+    def walk(node: tuple[Any, ...], weight: float) -> float:
         if node[0] == "leaf":
-            return weight * float(node[1])  # type: ignore[arg-type]
+            return weight * float(node[1])
         left, feature, bound, right = node
         value = x if feature == "x" else y
-        gate = 1 / (1 + math.exp(-4 * (value - bound)))  # type: ignore[operator]
-        return walk(left, weight * (1 - gate)) + walk(right, weight * gate)  # type: ignore[arg-type]
+        gate = 1 / (1 + math.exp(-4 * (value - bound)))
+        return walk(left, weight * (1 - gate)) + walk(right, weight * gate)
 
     return walk(tree, 1.0)
 

@@ -1,9 +1,7 @@
 """``jit``: staging a function once per signature, and compiling it once per program.
 
-``jit`` is a higher-order primitive whose parameter is a jaxpr, so every transformation has a rule
-for it: the rule transforms the jaxpr and binds the primitive again. Evaluating it compiles through
-XLA. A call looks up its signature (the structure and types of its arguments, the values of static
-ones, the settings); a signature seen before runs the compiled program at once.
+A call looks up its signature (the structure and types of its arguments, the values of static ones,
+the settings); a signature seen before runs the compiled program at once.
 """
 
 from __future__ import annotations
@@ -26,20 +24,14 @@ from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
 from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, as_avals, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.events import timed
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitive import Arrays, LinearizeResult, Params, Primitive
-from tinyjax.core.programs import INLINED
-from tinyjax.core.staging import Staged, stage, stand_ins
+from tinyjax.core.staging import stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, check_concrete, current_trace
 from tinyjax.frames import describe_function
-from tinyjax.signatures import Explanation, Parameters, Signature, differences, log, make_signature
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
-from tinyjax.stages import Lowered, Traced
+from tinyjax.jit.explaining import Explanation, differences, log
+from tinyjax.jit.program import JitParams, jit_p
+from tinyjax.jit.signatures import Parameters, Signature, make_signature
+from tinyjax.jit.stages import Lowered, Traced
 from tinyjax.tracebacks import fold
-from tinyjax.transforms.calls import def_call
-from tinyjax.transforms.linearize import linearize_jaxpr
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
@@ -49,58 +41,6 @@ R = TypeVar("R")
 ControlFlow = Literal["python", "source"]
 
 _MOST_SIGNATURES: Final = 4096
-
-
-@attrs.frozen(repr=False)
-class JitParams(Params):
-    """A program to be compiled as a unit.
-
-    Attributes:
-        jaxpr: the program.
-        name: the function's name; programs that differ in name only are the same.
-        donated: the parameters whose memory may be reused.
-    """
-
-    jaxpr: Jaxpr
-    name: str = attrs.field(default="f", eq=False)
-    donated: tuple[int, ...] = ()
-
-
-jit_p: Primitive[JitParams] = Primitive("jit", JitParams)
-
-
-@jit_p.def_evaluate
-def _jit_evaluate(args: Arrays, params: JitParams) -> Arrays:
-    return xla.executable_for(params.jaxpr, params.name, params.donated)(args)
-
-
-@jit_p.def_lowering
-def _jit_lowering(b: Lowering, operands: Values, params: JitParams) -> Values:
-    return call_jaxpr(b, params.jaxpr, params.name, operands)
-
-
-jit_p.def_rule(INLINED)(lambda params: params.jaxpr)
-
-
-_bind_jit = def_call(
-    jit_p, "a compiled program", lambda params, jaxpr: JitParams(jaxpr, params.name)
-)
-
-
-@jit_p.def_linearize
-def _jit_linearize(primals: Arrays, nonzero: Sequence[bool], params: JitParams) -> LinearizeResult:
-    linearized = linearize_jaxpr(params.jaxpr, tuple(nonzero))
-    outs = _bind_jit(linearized.primal, primals, params)
-    n = len(linearized.nonzero_out)
-    residuals = linearized.residuals(primals, outs[n:])
-
-    def tangent_map(tangents: Arrays) -> Arrays:
-        return _bind_jit(Staged(linearized.tangent, ()), [*residuals, *tangents], params)
-
-    return outs[:n], linearized.nonzero_out, tangent_map
-
-
-# The public transformation
 
 
 class Entry:

@@ -198,8 +198,8 @@ INTEGER_CALLS: dict[str, Calls] = {
 }
 # Those with tests of their own: in this file, with the collectives, with gather and scatter.
 ELSEWHERE = {
-    "platform_dependent",  # tests/test_more_of_lax.py
-    # tests/test_control_flow.py
+    "platform_dependent",  # tests/lax/test_more_of_lax.py
+    # tests/control_flow/test_control_flow.py
     "associative_scan",
     "cond",
     "fori_loop",

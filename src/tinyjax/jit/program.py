@@ -1,0 +1,67 @@
+"""The primitive ``jit``: a program that is compiled as a unit, and its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from tinyjax import xla
+from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.primitive import Arrays, LinearizeResult, Params, Primitive
+from tinyjax.core.programs import INLINED
+from tinyjax.core.staging import Staged
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
+from tinyjax.transforms.calls import def_call
+from tinyjax.transforms.linearize import linearize_jaxpr
+
+
+@attrs.frozen(repr=False)
+class JitParams(Params):
+    """A program to be compiled as a unit.
+
+    Attributes:
+        jaxpr: the program.
+        name: the function's name; programs that differ in name only are the same.
+        donated: the parameters whose memory may be reused.
+    """
+
+    jaxpr: Jaxpr
+    name: str = attrs.field(default="f", eq=False)
+    donated: tuple[int, ...] = ()
+
+
+jit_p: Primitive[JitParams] = Primitive("jit", JitParams)
+
+
+@jit_p.def_evaluate
+def _jit_evaluate(args: Arrays, params: JitParams) -> Arrays:
+    return xla.executable_for(params.jaxpr, params.name, params.donated)(args)
+
+
+@jit_p.def_lowering
+def _jit_lowering(b: Lowering, operands: Values, params: JitParams) -> Values:
+    return call_jaxpr(b, params.jaxpr, params.name, operands)
+
+
+jit_p.def_rule(INLINED)(lambda params: params.jaxpr)
+
+
+_bind_jit = def_call(
+    jit_p, "a compiled program", lambda params, jaxpr: JitParams(jaxpr, params.name)
+)
+
+
+@jit_p.def_linearize
+def _jit_linearize(primals: Arrays, nonzero: Sequence[bool], params: JitParams) -> LinearizeResult:
+    linearized = linearize_jaxpr(params.jaxpr, tuple(nonzero))
+    outs = _bind_jit(linearized.primal, primals, params)
+    n = len(linearized.nonzero_out)
+    residuals = linearized.residuals(primals, outs[n:])
+
+    def tangent_map(tangents: Arrays) -> Arrays:
+        return _bind_jit(Staged(linearized.tangent, ()), [*residuals, *tangents], params)
+
+    return outs[:n], linearized.nonzero_out, tangent_map

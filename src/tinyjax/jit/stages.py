@@ -1,0 +1,280 @@
+"""What ``jit(f).lower(...)`` gives: a program before it is compiled, and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Protocol, TypeAlias
+
+import attrs
+
+from tinyjax import tree, xla
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.calling import as_arrays, watched
+from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, close, effects, eval_jaxpr
+from tinyjax.core.trace import base_trace, check_concrete
+from tinyjax.dtypes import DType
+from tinyjax.errors import ArgumentError
+from tinyjax.tree import PyTreeDef, SequenceKey, path_str
+
+CompilerOptions: TypeAlias = dict[str, Any]
+
+
+class Wrapped(Protocol):
+    """A jitted function, as far as it is looked at before it is called."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered: ...
+
+
+@attrs.frozen
+class ArgInfo:
+    """The type of an argument, and whether its memory may be reused."""
+
+    aval: ShapedArray
+    donated: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.aval.dtype
+
+
+class _Stage:
+    """What a program says of itself at every stage."""
+
+    @property
+    def lowered(self) -> Lowered:
+        """The program as it is lowered."""
+        raise NotImplementedError
+
+    @property
+    def in_tree(self) -> PyTreeDef:
+        """The structure of ``(args, kwargs)``, less the static ones."""
+        return self.lowered.in_tree
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the result."""
+        return self.lowered.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of the arguments, in their structure."""
+        return tree.unflatten(self.in_tree, self.lowered.arguments)
+
+    @property
+    def args_info(self) -> Any:
+        """The types of the arguments and whether they are donated, in their structure."""
+        lowered = self.lowered
+        first = len(lowered.consts)
+        infos = [
+            ArgInfo(aval, first + i in lowered.donated) for i, aval in enumerate(lowered.arguments)
+        ]
+        return tree.unflatten(self.in_tree, infos)
+
+    @property
+    def out_info(self) -> Any:
+        """The shapes and dtypes of the results, in their structure."""
+        infos = [ShapeDtypeStruct(a.shape, a.dtype) for a in self.lowered.jaxpr.out_avals]
+        return tree.unflatten(self.out_tree, infos)
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """Which of the arguments, counted by their leaves, are donated."""
+        return tuple([i - len(self.lowered.consts) for i in self.lowered.donated])
+
+
+@attrs.frozen(eq=False, repr=False)
+class Traced(_Stage):
+    """A function traced for one signature, before it is lowered."""
+
+    _lowered: Lowered
+
+    @property
+    def lowered(self) -> Lowered:
+        return self._lowered
+
+    @property
+    def fun_name(self) -> str:
+        """The function's name."""
+        return self.lowered.name
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        """The program."""
+        return close(self.lowered.jaxpr, self.lowered.consts)
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """Lower it to StableHLO.
+
+        Args:
+            lowering_platforms: for which platforms; "cpu" is the only one.
+
+        Raises:
+            ArgumentError: for another platform.
+        """
+        if lowering_platforms not in (None, ["cpu"], ("cpu",)):
+            raise ArgumentError(f"programs are lowered for 'cpu', not for {lowering_platforms}.")
+        return self.lowered
+
+
+@attrs.frozen(eq=False, repr=False)
+class Lowered(_Stage):
+    """A function lowered to StableHLO for one signature, before it is compiled.
+
+    Attributes:
+        jaxpr: the program; arrays that the function closed over are its first parameters.
+        name: the function's name.
+        donated: the parameters whose memory may be reused.
+        consts: the arrays that the function closed over.
+        in_tree: the structure of ``(args, kwargs)``, less the static ones.
+        out_tree: the structure of the result.
+    """
+
+    jaxpr: Jaxpr
+    name: str
+    donated: tuple[int, ...]
+    consts: tuple[Array, ...]
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
+
+    @property
+    def lowered(self) -> Lowered:
+        return self
+
+    @property
+    def arguments(self) -> tuple[ShapedArray, ...]:
+        """The types of the arguments, in the order of ``in_tree``."""
+        return self.jaxpr.in_avals[len(self.consts) :]
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The StableHLO module.
+
+        Args:
+            dialect: "stablehlo", or None for that.
+            debug_info: of no effect: the user's lines are always in it.
+
+        Raises:
+            ArgumentError: it is another dialect.
+        """
+        if dialect not in (None, "stablehlo"):
+            raise ArgumentError(
+                f"programs are lowered to 'stablehlo', not to {dialect!r}. The HLO that XLA makes "
+                "of it is compile().as_text()."
+            )
+        aliases = xla.match_donations(self.jaxpr, self.donated)
+        return xla.lowered(self.jaxpr, self.name, aliases)[0]
+
+    def cost_analysis(self) -> dict[str, object]:
+        """XLA's estimate of work, for which it is compiled."""
+        return self.compile().cost_analysis()
+
+    def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
+        """Compile it.
+
+        Args:
+            compiler_options: none are taken; XLA_FLAGS in the environment has those of XLA.
+
+        Raises:
+            ArgumentError: there are some.
+        """
+        if compiler_options:
+            raise ArgumentError(
+                f"compile takes no options, but got {compiler_options}. Set them in the "
+                "environment: XLA_FLAGS."
+            )
+        return Compiled(self)
+
+
+class Compiled(_Stage):
+    """A function compiled for one signature."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self._lowered = lowered
+        self._executable = xla.executable_for(lowered.jaxpr, lowered.name, lowered.donated)
+
+    @property
+    def lowered(self) -> Lowered:
+        return self._lowered
+
+    @watched
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run it on arguments of the types it was compiled for; static arguments are left out.
+
+        Raises:
+            ArgumentError: the arguments are of another structure or of other types.
+        """
+        lowered = self.lowered
+        leaves, in_tree = tree.flatten_arguments(args, kwargs)
+        arrays = as_arrays(leaves, self.__call__, in_tree)
+        check_concrete(arrays)
+        check_arguments(
+            lowered.name, "compiled", lowered.in_tree, lowered.arguments, in_tree, arrays
+        )
+        operands = (*lowered.consts, *arrays)
+        if lowered.donated or effects(lowered.jaxpr).any:
+            return tree.unflatten(lowered.out_tree, self._executable(operands))
+        evaluate = partial(eval_jaxpr, lowered.jaxpr)
+        outs = base_trace().run_program(self._executable, evaluate, operands)
+        return tree.unflatten(lowered.out_tree, outs)
+
+    def runtime_executable(self) -> Any:
+        """XLA's own executable."""
+        return self._executable.loaded
+
+    def as_text(self) -> str:
+        """The optimised HLO."""
+        return self._executable.loaded.get_hlo_text()
+
+    def cost_analysis(self) -> dict[str, object]:
+        """XLA's estimate of work: floating-point operations, bytes accessed, and more."""
+        return dict(self._executable.loaded.cost_analysis())
+
+    def memory_analysis(self) -> Any:
+        """XLA's account of memory: of arguments, results, temporaries and code, in bytes."""
+        return self._executable.loaded.get_compiled_memory_stats()
+
+
+def check_arguments(
+    name: str,
+    verb: str,
+    in_tree: PyTreeDef,
+    in_avals: Sequence[ShapedArray],
+    given_tree: PyTreeDef,
+    given: Sequence[Array],
+) -> None:
+    """Check that a program is called with what it was made for.
+
+    Args:
+        name: the function's name.
+        verb: what made the program: "compiled", or "exported".
+        in_tree: the structure of ``(args, kwargs)`` that it takes.
+        in_avals: the types it takes.
+        given_tree: the structure it was given.
+        given: the arrays.
+
+    Raises:
+        ArgumentError: the structures or the types differ.
+    """
+    if given_tree != in_tree:
+        raise ArgumentError(
+            f"'{name}' was {verb} for (args, kwargs) of the structure {in_tree}, but was called "
+            f"with {given_tree}."
+        )
+    for i, (x, expected) in enumerate(zip(given, in_avals, strict=True)):
+        if x.aval is not expected and (x.shape, x.dtype) != (expected.shape, expected.dtype):
+            (which, *rest), _ = tree.leaves_with_path(
+                tree.unflatten(in_tree, range(in_tree.num_leaves))
+            )[i]
+            place = path_str("args" if which == SequenceKey(0) else "kwargs", rest)
+            raise ArgumentError(
+                f"'{name}' was {verb} for {expected} at {place}, but was called with {x.aval}."
+            )

@@ -1,0 +1,392 @@
+"""Functions of single elements, and choices between them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Protocol, TypeVar
+
+from tinyjax import dtypes, tree
+from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.integers import integer
+from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
+from tinyjax.core.trace import bind1
+from tinyjax.dtypes import DTypeLike
+from tinyjax.errors import ArgumentError, DtypeError
+from tinyjax.lax.operands import named, one_dtype, pair
+from tinyjax.numpy.promotion import convert
+from tinyjax.primitives import bitcast as _bitcast
+from tinyjax.primitives import broadcast as _bc
+from tinyjax.primitives import elementwise as _ew
+from tinyjax.primitives import shape as _sh
+from tinyjax.primitives import special as _sp
+from tinyjax.primitives.stop_gradient import stop_gradient_p
+
+__all__ = [
+    "RoundingMethod",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitcast_convert_type",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "cbrt",
+    "ceil",
+    "clamp",
+    "complex",
+    "conj",
+    "convert_element_type",
+    "cos",
+    "cosh",
+    "digamma",
+    "div",
+    "eq",
+    "erf",
+    "erf_inv",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "ge",
+    "gt",
+    "imag",
+    "integer_pow",
+    "is_finite",
+    "le",
+    "lgamma",
+    "log",
+    "log1p",
+    "logistic",
+    "lt",
+    "max",
+    "min",
+    "mul",
+    "ne",
+    "neg",
+    "nextafter",
+    "polygamma",
+    "population_count",
+    "pow",
+    "real",
+    "reciprocal",
+    "rem",
+    "round",
+    "rsqrt",
+    "select",
+    "select_n",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "stop_gradient",
+    "sub",
+    "tan",
+    "tanh",
+    "zeta",
+]
+
+T = TypeVar("T")
+
+
+class Unary(Protocol):
+    """A function of one array."""
+
+    __name__: str
+
+    def __call__(self, x: ArrayLike) -> Array: ...
+
+
+class Binary(Protocol):
+    """A function of two arrays of one shape and dtype."""
+
+    __name__: str
+
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array: ...
+
+
+def _unary(name: str, primitive: Primitive[NoParams], doc: str) -> Unary:
+    def fun(x: ArrayLike) -> Array:
+        return bind1(primitive, (as_array(x),), NO_PARAMS)
+
+    named(fun, name, doc)
+    return fun
+
+
+def _binary(name: str, primitive: Primitive[NoParams], doc: str) -> Binary:
+    def fun(x: ArrayLike, y: ArrayLike) -> Array:
+        return bind1(primitive, pair(name, as_array(x), as_array(y)), NO_PARAMS)
+
+    named(fun, name, doc)
+    return fun
+
+
+neg = _unary("neg", _ew.neg, "Return ``-x``.")
+sign = _unary("sign", _ew.sign, "Return -1, 0 or 1; for complex numbers ``x / abs(x)``.")
+abs = _unary("abs", _ew.abs_, "Return the absolute value.")
+floor = _unary("floor", _ew.floor, "Return the greatest integer not above ``x``, as a float.")
+ceil = _unary("ceil", _ew.ceil, "Return the least integer not below ``x``, as a float.")
+is_finite = _unary("is_finite", _ew.is_finite, "Say where ``x`` is neither infinite nor NaN.")
+exp = _unary("exp", _ew.exp, "Return the exponential.")
+exp2 = _unary("exp2", _ew.exp2, "Return 2 to the power of ``x``.")
+expm1 = _unary("expm1", _ew.expm1, "Return ``exp(x) - 1``, accurate for small ``x``.")
+log = _unary("log", _ew.log, "Return the natural logarithm.")
+log1p = _unary("log1p", _ew.log1p, "Return ``log(1 + x)``, accurate for small ``x``.")
+sqrt = _unary("sqrt", _ew.sqrt, "Return the square root.")
+rsqrt = _unary("rsqrt", _ew.rsqrt, "Return one over the square root.")
+cbrt = _unary("cbrt", _ew.cbrt, "Return the cube root.")
+logistic = _unary("logistic", _ew.logistic, "Return ``1 / (1 + exp(-x))``.")
+sin = _unary("sin", _ew.sin, "Return the sine.")
+cos = _unary("cos", _ew.cos, "Return the cosine.")
+tan = _unary("tan", _ew.tan, "Return the tangent.")
+asin = _unary("asin", _ew.asin, "Return the angle whose sine is ``x``.")
+acos = _unary("acos", _ew.acos, "Return the angle whose cosine is ``x``.")
+atan = _unary("atan", _ew.atan, "Return the angle whose tangent is ``x``.")
+sinh = _unary("sinh", _ew.sinh, "Return the hyperbolic sine.")
+cosh = _unary("cosh", _ew.cosh, "Return the hyperbolic cosine.")
+tanh = _unary("tanh", _ew.tanh, "Return the hyperbolic tangent.")
+asinh = _unary("asinh", _ew.asinh, "Return the inverse of ``sinh``.")
+acosh = _unary("acosh", _ew.acosh, "Return the inverse of ``cosh``.")
+atanh = _unary("atanh", _ew.atanh, "Return the inverse of ``tanh``.")
+real = _unary("real", _ew.real, "Return the real part of a complex number.")
+imag = _unary("imag", _ew.imag, "Return the imaginary part of a complex number.")
+bitwise_not = _unary("bitwise_not", _ew.not_, "Return the complement of the bits.")
+population_count = _unary("population_count", _ew.population_count, "Return how many bits are set.")
+erf = _unary("erf", _sp.erf, "Return the error function.")
+erfc = _unary("erfc", _sp.erfc, "Return ``1 - erf(x)``, accurate for large ``x``.")
+erf_inv = _unary("erf_inv", _sp.erf_inv, "Return the inverse of ``erf``.")
+lgamma = _unary("lgamma", _sp.lgamma, "Return the logarithm of the absolute gamma function.")
+digamma = _unary("digamma", _sp.digamma, "Return the derivative of ``lgamma``.")
+
+add = _binary("add", _ew.add, "Return ``x + y``; for bools the logical or.")
+sub = _binary("sub", _ew.sub, "Return ``x - y``.")
+mul = _binary("mul", _ew.mul, "Return ``x * y``; for bools the logical and.")
+div = _binary("div", _ew.div, "Return ``x / y``; for integers the quotient towards zero.")
+rem = _binary("rem", _ew.rem, "Return the remainder of ``div``, which has the sign of ``x``.")
+max = _binary("max", _ew.max_, "Return the greater of two; NaN where either is.")
+min = _binary("min", _ew.min_, "Return the lesser of two; NaN where either is.")
+atan2 = _binary("atan2", _ew.atan2, "Return the angle of the point ``(y, x)``.")
+nextafter = _binary("nextafter", _ew.nextafter, "Return the float next to ``x`` towards ``y``.")
+complex = _binary("complex", _ew.complex_, "Return the number with these parts.")
+bitwise_and = _binary("bitwise_and", _ew.and_, "Return the bits set in both.")
+bitwise_or = _binary("bitwise_or", _ew.or_, "Return the bits set in either.")
+bitwise_xor = _binary("bitwise_xor", _ew.xor_, "Return the bits set in one of the two.")
+shift_left = _binary("shift_left", _ew.shift_left, "Return ``x`` shifted left by ``y`` bits.")
+shift_right_logical = _binary(
+    "shift_right_logical",
+    _ew.shift_right_logical,
+    "Return ``x`` shifted right by ``y`` bits, with zeros coming in.",
+)
+shift_right_arithmetic = _binary(
+    "shift_right_arithmetic",
+    _ew.shift_right_arithmetic,
+    "Return ``x`` shifted right by ``y`` bits, with copies of the sign coming in.",
+)
+eq = _binary("eq", _ew.eq, "Say where ``x == y``.")
+ne = _binary("ne", _ew.ne, "Say where ``x != y``.")
+lt = _binary("lt", _ew.lt, "Say where ``x < y``.")
+le = _binary("le", _ew.le, "Say where ``x <= y``.")
+gt = _binary("gt", _ew.gt, "Say where ``x > y``.")
+ge = _binary("ge", _ew.ge, "Say where ``x >= y``.")
+polygamma = _binary("polygamma", _sp.polygamma, "Return the ``m``-th derivative of ``digamma``.")
+zeta = _binary("zeta", _sp.zeta, "Return Hurwitz' zeta function.")
+
+
+def conj(x: ArrayLike) -> Array:
+    """Return the complex conjugate; a real number becomes complex."""
+    array = as_array(x)
+    if not dtypes.is_complex(array.dtype):
+        return complex(array, _sh.zeros_like(array))
+    return bind1(_ew.conj, (array,), NO_PARAMS)
+
+
+def square(x: ArrayLike) -> Array:
+    """Return ``x * x``."""
+    return integer_pow(x, 2)
+
+
+def reciprocal(x: ArrayLike) -> Array:
+    """Return ``1 / x``, of a float or complex number."""
+    return integer_pow(x, -1)
+
+
+def integer_pow(x: ArrayLike, y: int) -> Array:
+    """Return ``x`` to the power of a Python int, by repeated multiplication.
+
+    Raises:
+        DtypeError: ``x`` is a bool, or an integer to a negative power.
+    """
+    return bind1(
+        _ew.integer_pow_p, (as_array(x),), _ew.IntegerPowParams(integer(y, "the exponent"))
+    )
+
+
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return ``x`` to the power of ``y``; an integer ``y`` is converted to ``x``'s dtype.
+
+    Raises:
+        DtypeError: ``x`` is an integer, or ``y`` has another dtype.
+    """
+    if isinstance(y, int):
+        return integer_pow(x, y)
+    base, exponent = as_array(x), as_array(y)
+    if dtypes.is_inexact(base.dtype) and dtypes.is_integer(exponent.dtype):
+        exponent = convert(exponent, base.dtype)
+    return bind1(_ew.pow_, pair("pow", base, exponent), NO_PARAMS)
+
+
+class RoundingMethod(Enum):
+    """Where ``round`` takes a number half way between two integers."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
+    """Return the nearest integer, as a float.
+
+    Args:
+        x: floats.
+        rounding_method: what happens half way between two integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.round(jnp.array([0.5, 1.5, 2.5]))
+        Array([1., 2., 3.], dtype=float32)
+    """
+    array = as_array(x)
+    nearest = bind1(_ew.round_, (array,), NO_PARAMS)
+    if rounding_method is RoundingMethod.TO_NEAREST_EVEN:
+        return nearest
+    sign_ = _ew.sign(array)
+    below = _ew.mul(sign_, _ew.floor(_ew.abs_(array)))
+    half = _ew.eq(_ew.abs_(_ew.sub(array, below)), _sh.full_like(array, 0.5))
+    return _ew.select(half, _ew.add(below, sign_), nearest)
+
+
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
+    """Return ``on_true`` where the predicate holds, ``on_false`` elsewhere.
+
+    Args:
+        pred: bools: a scalar, or of the cases' shape.
+        on_true: any dtype.
+        on_false: of the same shape and dtype.
+
+    Raises:
+        ShapeError: the shapes differ.
+        DtypeError: the dtypes differ, or the predicate is not bool.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([3, 4]))
+        Array([1, 4], dtype=int32)
+    """
+    chosen, a, b = as_array(pred), as_array(on_true), as_array(on_false)
+    a, b = one_dtype("select", (a, b))
+    if not chosen.shape and a.shape:
+        chosen = _bc.broadcast_in_dim(chosen, a.shape, ())
+    return bind1(_ew.select_p, (chosen, a, b), NO_PARAMS)
+
+
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
+    """Return for each element the one of the case that ``which`` numbers.
+
+    Args:
+        which: bools for two cases, where False is the first; else int32; a scalar, or of the cases'
+            shape. A number out of range gives one of the cases at the ends.
+        *cases: arrays of one shape and dtype.
+
+    Raises:
+        ArgumentError: there are no cases, or bools are to choose among more than two.
+        ShapeError: the shapes differ.
+        DtypeError: the dtypes differ.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.select_n(jnp.array([0, 2]), jnp.array([1, 2]), jnp.array([3, 4]), jnp.array([5, 6]))
+        Array([1, 6], dtype=int32)
+    """
+    if not cases:
+        raise ArgumentError("select_n needs at least one case.")
+    number = as_array(which)
+    arrays = one_dtype("select_n", [as_array(case) for case in cases])
+    if number.dtype == dtypes.bool_:
+        if len(arrays) > 2:
+            raise ArgumentError(
+                f"select_n has {len(arrays)} cases, but bools can number only two. Give int32."
+            )
+        return select(number, arrays[1], arrays[0]) if len(arrays) == 2 else arrays[0]
+    if number.dtype != dtypes.int32:
+        raise DtypeError(f"select_n numbers its cases with bool or int32, but got {number.aval}.")
+    out = arrays[0]
+    for i, case in enumerate(arrays[1:], start=1):
+        out = select(_ew.ge(number, _sh.full_like(number, i)), case, out)
+    return out
+
+
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
+    """Return ``x``, or the bound that it exceeds.
+
+    Args:
+        min: the least; a scalar, or of ``x``'s shape.
+        x: real.
+        max: the greatest; a scalar, or of ``x``'s shape.
+
+    Raises:
+        ShapeError: the shapes differ.
+        DtypeError: the dtypes differ.
+    """
+    low, array, high = pair("clamp", as_array(min), as_array(x), as_array(max))
+    return bind1(_ew.min_, (bind1(_ew.max_, (low, array), NO_PARAMS), high), NO_PARAMS)
+
+
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
+    """Return the elements converted to a dtype; floats are cut off towards zero to integers."""
+    return _ew.convert_element_type(as_array(operand), dtypes.check(new_dtype))
+
+
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
+    """Return the bits of the elements read as another dtype.
+
+    Where that is narrower the result has one more axis, for the parts of each element; where it is
+    wider the last axis of the operand holds the parts.
+
+    Raises:
+        ShapeError: the last axis does not hold the parts of one element.
+        DtypeError: a dtype is bool or complex.
+    """
+    return _bitcast.bitcast_convert_type(as_array(operand), dtypes.check(new_dtype))
+
+
+def stop_gradient(x: T) -> T:
+    """Return ``x``, arrays in any containers, as constants to derivatives.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import lax
+        >>> float(tinyjax.grad(lambda x: x * lax.stop_gradient(x))(3.0))
+        3.0
+    """
+
+    def constant(leaf: Any) -> Any:
+        array = as_array(leaf)
+        if not dtypes.is_inexact(array.dtype):
+            return leaf
+        return bind1(stop_gradient_p, (array,), NO_PARAMS)
+
+    found: T = tree.map(constant, x)
+    return found

@@ -1,0 +1,49 @@
+"""Operands as the functions of ``tinyjax.lax`` take them: of one shape and one dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.numpy.promotion import broadcast as _broadcast_arrays
+from tinyjax.numpy.promotion import convert
+
+
+def named(fun: Callable[..., Array], name: str, doc: str) -> None:
+    """Give a function its name and docstring."""
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = doc
+
+
+def pair(name: str, *operands: Array) -> list[Array]:
+    """Give operands one shape and dtype, if they are as good as equal."""
+    xs = one_dtype(name, operands)
+    shapes = {x.shape for x in xs}
+    if len(shapes) == 1:
+        return xs
+    if len({len(s) for s in shapes if s}) > 1:
+        raise ShapeError(
+            f"{name} needs operands with as many axes, or scalars, but got "
+            f"{' and '.join(str(x.aval) for x in xs)}. The function of tinyjax.numpy broadcasts."
+        )
+    return _broadcast_arrays(xs)
+
+
+def one_dtype(name: str, operands: Sequence[Array]) -> list[Array]:
+    """Convert weak operands to the dtype of the others, where they can be without loss of kind."""
+    xs = list(operands)
+    strong = {x.dtype for x in xs if not x.weak_type}
+    if not strong:
+        if len({x.dtype for x in xs}) == 1:
+            return xs
+    elif len(strong) == 1:
+        (dtype,) = strong
+        pairs = [(x.dtype, x.weak_type) for x in xs]
+        if dtypes.promote(pairs)[0] == dtype:
+            return [x if x.dtype == dtype else convert(x, dtype) for x in xs]
+    raise DtypeError(
+        f"{name} needs operands of one dtype, but got {' and '.join(str(x.aval) for x in xs)}. The "
+        "function of tinyjax.numpy promotes; or convert one with .astype(...)."
+    )

@@ -1,0 +1,329 @@
+"""Reductions: over axes, under windows, running ones, and by any function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Protocol
+
+from tinyjax import dtypes, tree
+from tinyjax.api import vmap
+from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import listed
+from tinyjax.core.jaxpr import Jaxpr, Lit
+from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
+from tinyjax.core.staging import stage
+from tinyjax.core.trace import bind1
+from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.lax.operands import named, one_dtype, pair
+from tinyjax.lax.shapes import (
+    broadcast,
+    concatenate,
+    distinct,
+    reshape,
+    transpose,
+)
+from tinyjax.primitives import broadcast as _bc
+from tinyjax.primitives import cumulative as _cu
+from tinyjax.primitives import elementwise as _ew
+from tinyjax.primitives import reduce as _rd
+from tinyjax.primitives import reduce_window as _wi
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "cumlogsumexp",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "reduce",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_prod",
+    "reduce_sum",
+    "reduce_window",
+    "reduce_xor",
+]
+
+
+def _axes_of(name: str, x: Array, axes: Sequence[int]) -> tuple[int, ...]:
+    given = listed(axes, f"the axes of {name}")
+    found = sorted([canonical_axis(a, x.ndim, f"{name}: axis") for a in given])
+    distinct(name, found)
+    return tuple(found)
+
+
+class Reduction(Protocol):
+    """A reduction over axes."""
+
+    __name__: str
+
+    def __call__(self, operand: ArrayLike, axes: Sequence[int]) -> Array: ...
+
+
+def _reduction(name: str, primitive: Primitive[_bc.ReduceParams], doc: str) -> Reduction:
+    def fun(operand: ArrayLike, axes: Sequence[int]) -> Array:
+        x = as_array(operand)
+        return bind1(primitive, (x,), _bc.ReduceParams(_axes_of(name, x, axes)))
+
+    named(fun, name, doc)
+    return fun
+
+
+reduce_sum = _reduction("reduce_sum", _bc.reduce_sum_p, "Return the sum over axes.")
+reduce_prod = _reduction("reduce_prod", _rd.reduce_prod_p, "Return the product over axes.")
+reduce_max = _reduction("reduce_max", _rd.reduce_max_p, "Return the greatest over axes.")
+reduce_min = _reduction("reduce_min", _rd.reduce_min_p, "Return the least over axes.")
+reduce_and = _reduction("reduce_and", _rd.reduce_and_p, "Return the bitwise and over axes.")
+reduce_or = _reduction("reduce_or", _rd.reduce_or_p, "Return the bitwise or over axes.")
+reduce_xor = _reduction("reduce_xor", _rd.reduce_xor_p, "Return the exclusive or over axes.")
+
+
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
+    """Return the index of the first of the greatest along an axis; NaN counts as the greatest.
+
+    Raises:
+        AxisError: there is no such axis.
+    """
+    x = as_array(operand)
+    return bind1(_rd.argmax_p, (x,), _arg_params(x, axis, index_dtype))
+
+
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
+    """Return the index of the first of the least along an axis; NaN counts as the least.
+
+    Raises:
+        AxisError: there is no such axis.
+    """
+    x = as_array(operand)
+    return bind1(_rd.argmin_p, (x,), _arg_params(x, axis, index_dtype))
+
+
+def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> _rd.ArgParams:
+    found = dtypes.check(index_dtype)
+    if not dtypes.is_integer(found):
+        raise DtypeError(f"index_dtype must be an integer type, but got {found.name}.")
+    return _rd.ArgParams(canonical_axis(axis, x.ndim), found)
+
+
+def _operation(name: str, computation: Callable[[Any, Any], Any], dtype: DType) -> Primitive[Any]:
+    """The primitive that a function of two scalars applies to them.
+
+    Raises:
+        ArgumentError: it does something else.
+    """
+    found, jaxpr = _only_operation(computation, dtype)
+    if found is None:
+        raise ArgumentError(
+            f"{name} takes one operation on two scalars, such as lax.add, lax.mul, lax.max or "
+            f"lax.min, but got a function that computes\n{jaxpr}\nWrite a loop for others."
+        )
+    return found
+
+
+def _only_operation(
+    computation: Callable[[Any, Any], Any], dtype: DType
+) -> tuple[Primitive[Any] | None, Jaxpr]:
+    """The primitive that a function of two scalars consists in, if it does, and its program."""
+    scalar = ShapedArray((), dtype)
+    staged = stage(lambda x, y: [as_array(computation(x, y))], (scalar, scalar))
+    jaxpr = staged.jaxpr
+    if len(jaxpr.eqns) == 1 and not staged.consts:
+        (eqn,) = jaxpr.eqns
+        (out,) = jaxpr.outs
+        plain = all(not isinstance(x, Lit) for x in eqn.inputs)
+        if plain and set(eqn.inputs) == set(jaxpr.in_binders) and (out,) == eqn.out_binders:
+            return eqn.primitive, jaxpr
+    return None, jaxpr
+
+
+_REDUCTIONS: dict[Primitive[NoParams], Primitive[_bc.ReduceParams]] = {
+    _ew.add: _bc.reduce_sum_p,
+    _ew.mul: _rd.reduce_prod_p,
+    _ew.max_: _rd.reduce_max_p,
+    _ew.min_: _rd.reduce_min_p,
+    _ew.and_: _rd.reduce_and_p,
+    _ew.or_: _rd.reduce_or_p,
+    _ew.xor_: _rd.reduce_xor_p,
+}
+
+
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+) -> Any:
+    """Reduce arrays of one shape over axes by a function of two elements.
+
+    Args:
+        operands: arrays in any containers.
+        init_values: scalars in the same containers, where the reduction starts.
+        computation: takes two trees of scalars like the operands and returns one; associative. One
+            that is ``add``, ``mul``, ``max``, ``min`` or bitwise is one operation; any other is
+            mapped over pairs of neighbours again and again.
+        dimensions: the axes; over none, the operands are returned as they are.
+
+    Raises:
+        ShapeError: the operands differ in shape.
+        TreeMismatchError: ``init_values``, or what the computation returns, has another structure.
+        AxisError: an axis is out of range.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.reduce(jnp.array([[1, 2], [3, 4]]), 0, lax.add, (1,))
+        Array([3, 7], dtype=int32)
+    """
+    leaves, treedef = tree.flatten(operands)
+    starts = treedef.flatten_up_to(init_values, "init_values")
+    pairs = [
+        one_dtype("reduce", (as_array(x), as_array(start)))
+        for x, start in zip(leaves, starts, strict=True)
+    ]
+    axes = _axes_of("reduce", pairs[0][0], dimensions)
+    if not axes:
+        return treedef.unflatten(x for x, _ in pairs)
+    if treedef is tree.LEAF:
+        ((x, start),) = pairs
+        operation, _ = _only_operation(computation, x.dtype)
+        if operation in _REDUCTIONS:
+            out = bind1(_REDUCTIONS[operation], (x,), _bc.ReduceParams(axes))
+            return bind1(operation, pair("reduce", start, out), NO_PARAMS)
+    return _fold(computation, treedef, pairs, axes)
+
+
+def _fold(
+    computation: Callable[[Any, Any], Any],
+    treedef: tree.PyTreeDef,
+    pairs: Sequence[Sequence[Array]],
+    axes: tuple[int, ...],
+) -> Any:
+    """Reduce by any associative function: of neighbours, until one element is left."""
+    first = pairs[0][0]
+    for x, _ in pairs:
+        if x.shape != first.shape:
+            raise ShapeError(f"reduce takes operands of one shape, but got {first.aval}, {x.aval}.")
+    rest = [i for i in range(first.ndim) if i not in axes]
+    shape = [first.shape[i] for i in rest]
+    count = prod([first.shape[i] for i in axes])
+    lines = [reshape(transpose(x, (*axes, *rest)), (count, prod(shape))) for x, _ in pairs]
+
+    def both(xs: Sequence[Array], ys: Sequence[Array]) -> list[Array]:
+        found = computation(treedef.unflatten(xs), treedef.unflatten(ys))
+        return [as_array(x) for x in treedef.flatten_up_to(found, "result of computation")]
+
+    join = vmap(vmap(both))
+    while count > 1:
+        even = count - count % 2
+        joined = join([x[0:even:2] for x in lines], [x[1:even:2] for x in lines])
+        lines = [concatenate([x, y[even:]], 0) for x, y in zip(joined, lines, strict=True)]
+        count = lines[0].shape[0]
+    found = [broadcast(start, (1, prod(shape))) for _, start in pairs]
+    if count:
+        found = join(found, lines)
+    return treedef.unflatten(reshape(x, shape) for x in found)
+
+
+_WINDOW_REDUCTIONS: dict[Primitive[NoParams], Primitive[_wi.WindowParams]] = {
+    _ew.add: _wi.reduce_window_sum_p,
+    _ew.max_: _wi.reduce_window_max_p,
+    _ew.min_: _wi.reduce_window_min_p,
+}
+
+
+def reduce_window(
+    operand: Any,
+    init_value: Any,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
+    """Reduce the elements under a window, at each place that it moves to.
+
+    Args:
+        operand: arrays in any containers.
+        init_value: where each reduction starts, which padding holds too: zero for sums.
+        computation: ``add``, ``max`` or ``min``, or a function that does nothing else.
+        window_dimensions: the window's size along each axis.
+        window_strides: how far it moves; ones by default.
+        padding: ``"VALID"``, ``"SAME"``, ``"SAME_LOWER"``, or how many go before and after each
+            axis.
+        base_dilation: how far apart the elements are put.
+        window_dilation: how far apart the elements under the window are.
+
+    Raises:
+        ArgumentError: the computation is another one, or a sum does not start at zero.
+        ShapeError: something does not fit the operand.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.reduce_window(jnp.array([1, 5, 2, 4]), 0, lax.max, (2,), (2,))
+        Array([5, 4], dtype=int32)
+    """
+
+    def one(leaf: Any, initial: Any) -> Array:
+        x, start = one_dtype("reduce_window", (as_array(leaf), as_array(initial)))
+        operation = _operation("reduce_window", computation, x.dtype)
+        found = _WINDOW_REDUCTIONS.get(operation)
+        if found is None:
+            raise ArgumentError(
+                f"reduce_window does not know how to reduce by {operation}; it knows "
+                f"{', '.join(p.name for p in _WINDOW_REDUCTIONS)}."
+            )
+        params = _wi.window_params(
+            "reduce_window",
+            x,
+            window_dimensions,
+            window_strides,
+            padding,
+            base_dilation,
+            window_dilation,
+        )
+        out = bind1(found, (x,), params)
+        if operation is not _ew.add:
+            return bind1(operation, pair("reduce_window", start, out), NO_PARAMS)
+        if start.concrete("the start of reduce_window's sum").any():
+            raise ArgumentError(
+                "reduce_window of sums starts at zero, since padding holds its start too; but got "
+                f"{start}. Add it to the result."
+            )
+        return out
+
+    return tree.map(one, operand, init_value)
+
+
+class Cumulative(Protocol):
+    """A reduction that keeps what it has so far, along an axis."""
+
+    __name__: str
+
+    def __call__(self, operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array: ...
+
+
+def _cumulative(name: str, primitive: Primitive[_cu.CumulativeParams], doc: str) -> Cumulative:
+    def fun(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+        x = as_array(operand)
+        along = canonical_axis(axis, x.ndim, f"{name}: axis")
+        return bind1(primitive, (x,), _cu.CumulativeParams(along, reverse))
+
+    named(fun, name, f"{doc} Runs along ``axis``, and from the end if ``reverse``.")
+    return fun
+
+
+cumsum = _cumulative("cumsum", _cu.cumsum_p, "Return the running sum.")
+cumprod = _cumulative("cumprod", _cu.cumprod_p, "Return the running product.")
+cummax = _cumulative("cummax", _cu.cummax_p, "Return the greatest element so far.")
+cummin = _cumulative("cummin", _cu.cummin_p, "Return the least element so far.")
+cumlogsumexp = _cumulative(
+    "cumlogsumexp", _cu.cumlogsumexp_p, "Return the logarithm of the running sum of exponentials."
+)

@@ -1,0 +1,470 @@
+"""Arrays in other shapes, pieces of arrays, and arrays of one value."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
+from tinyjax.core.integers import integer, integers, listed
+from tinyjax.core.trace import bind1
+from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from tinyjax.lax.operands import one_dtype
+from tinyjax.numpy.creation import canonical_shape
+from tinyjax.numpy.promotion import broadcast_shapes, convert
+from tinyjax.primitives import broadcast as _bc
+from tinyjax.primitives import shape as _sh
+from tinyjax.primitives import slicing as _sl
+
+__all__ = [
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_like",
+    "broadcast_to_rank",
+    "broadcasted_iota",
+    "collapse",
+    "concatenate",
+    "dtype",
+    "empty",
+    "expand_dims",
+    "full",
+    "full_like",
+    "index_in_dim",
+    "iota",
+    "pad",
+    "reshape",
+    "rev",
+    "slice",
+    "slice_in_dim",
+    "split",
+    "squeeze",
+    "stack",
+    "tile",
+    "transpose",
+    "unstack",
+]
+
+
+def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
+    """Repeat an array along new axes in front.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.broadcast(jnp.array([1, 2]), (2,))
+        Array([[1, 2],
+               [1, 2]], dtype=int32)
+    """
+    x, new = as_array(operand), integers(sizes, "sizes")
+    dims = tuple(range(len(new), len(new) + x.ndim))
+    return broadcast_in_dim(x, (*new, *x.shape), dims)
+
+
+def broadcast_in_dim(
+    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+) -> Array:
+    """Place axis ``i`` of an array at axis ``broadcast_dimensions[i]`` of a larger shape.
+
+    Args:
+        operand: any dtype.
+        shape: of the result; along the operand's axes of the same size, or any where that is 1.
+        broadcast_dimensions: increasing axes of the result.
+
+    Raises:
+        ShapeError: they do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
+        Array([[1, 1, 1],
+               [2, 2, 2]], dtype=int32)
+    """
+    x, sizes = as_array(operand), canonical_shape(shape)
+    dims = integers(broadcast_dimensions, "broadcast_dimensions")
+    if len(dims) == x.ndim and all(0 <= d < len(sizes) for d in dims):
+        stretched = [i for i, n in enumerate(x.shape) if n == 1 != sizes[dims[i]]]
+        x = _sh.squeeze(x, tuple(stretched)) if stretched else x
+        dims = tuple(d for i, d in enumerate(dims) if i not in stretched)
+    return bind1(_bc.broadcast_in_dim_p, (x,), _bc.BroadcastParams(sizes, dims))
+
+
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
+    """Repeat an array until it has another's shape, by NumPy's rules.
+
+    Raises:
+        ShapeError: it does not broadcast to that shape.
+    """
+    x, shape = as_array(arr), as_array(like_arr).shape
+    if broadcast_shapes(x.shape, shape) != shape:
+        raise ShapeError(f"{x.aval} does not broadcast to shape {shape}.")
+    return broadcast_in_dim(x, shape, range(len(shape) - x.ndim, len(shape)))
+
+
+def dtype(x: Any) -> DType:
+    """Return the dtype of an array or number.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.dtype(1.0)
+        dtype('float32')
+    """
+    return as_array(x).dtype
+
+
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
+    """Put axes of size one in front, until there are as many as wanted."""
+    array = as_array(x)
+    return _sh.reshape(array, (1,) * (integer(rank, "rank") - array.ndim) + array.shape)
+
+
+def reshape(
+    operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
+) -> Array:
+    """Return the elements, in row-major order, in another shape.
+
+    Args:
+        operand: any dtype.
+        new_sizes: the shape, without ``-1``.
+        dimensions: the order in which the axes are read; the order they have by default.
+
+    Raises:
+        ShapeError: the numbers of elements differ.
+    """
+    x = as_array(operand)
+    if dimensions is not None:
+        x = transpose(x, dimensions)
+    return bind1(_sh.reshape_p, (x,), _sh.ReshapeParams(integers(new_sizes, "new_sizes")))
+
+
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
+    """Make one axis of those from ``start_dimension`` to before ``stop_dimension``.
+
+    Raises:
+        AxisError: an axis is out of range.
+    """
+    x = as_array(operand)
+    first = integer(start_dimension, "start_dimension")
+    last = None if stop_dimension is None else integer(stop_dimension, "stop_dimension")
+    start, stop, _ = builtins.slice(first, last).indices(x.ndim)
+    middle = prod(x.shape[start:stop])
+    return _sh.reshape(x, (*x.shape[:start], middle, *x.shape[stop:]))
+
+
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """Put in axes of size one, at these places of the result.
+
+    Raises:
+        AxisError: a place is out of range or repeated.
+    """
+    x, given = as_array(array), listed(dimensions, "dimensions")
+    ndim = x.ndim + len(given)
+    places = sorted([canonical_axis(d, ndim, "expand_dims: dimension") for d in given])
+    distinct("expand_dims", places)
+    return _sh.expand_dims(x, tuple(places))
+
+
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """Remove axes of size one.
+
+    Raises:
+        AxisError: an axis is out of range.
+        ShapeError: an axis has another size, or is repeated.
+    """
+    x = as_array(array)
+    given = listed(dimensions, "dimensions")
+    axes = [canonical_axis(d, x.ndim, "squeeze: dimension") for d in given]
+    distinct("squeeze", axes)
+    if any(x.shape[a] != 1 for a in axes):
+        raise ShapeError(f"squeeze removes axes of size one, but axes {axes} of {x.aval} are not.")
+    return _sh.squeeze(x, tuple(axes))
+
+
+def distinct(name: str, axes: Sequence[int]) -> None:
+    """Raise ``ShapeError`` where an axis is repeated."""
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"{name} needs distinct axes, but got {tuple(axes)}.")
+
+
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
+    """Permute axes: axis ``i`` of the result is axis ``permutation[i]`` of the operand.
+
+    Raises:
+        ShapeError: it is not a permutation of the axes.
+    """
+    params = _sh.TransposeParams(integers(permutation, "permutation"))
+    return bind1(_sh.transpose_p, (as_array(operand),), params)
+
+
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """Reverse the order of the elements along axes.
+
+    Raises:
+        AxisError: an axis is out of range.
+        ShapeError: an axis is repeated.
+    """
+    x = as_array(operand)
+    given = listed(dimensions, "dimensions")
+    axes = tuple([canonical_axis(d, x.ndim, "rev: dimension") for d in given])
+    return bind1(_sh.rev_p, (x,), _sh.RevParams(axes))
+
+
+def slice(
+    operand: ArrayLike,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """Return a box of an array: ``operand[start:limit:stride, ...]`` for fixed bounds.
+
+    Args:
+        operand: any dtype.
+        start_indices: for each axis, from 0.
+        limit_indices: for each axis, at most its size.
+        strides: positive; ones by default.
+
+    Raises:
+        ShapeError: the bounds do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.slice(jnp.array([0, 1, 2, 3, 4]), (1,), (5,), (2,))
+        Array([1, 3], dtype=int32)
+    """
+    x = as_array(operand)
+    steps = (1,) * x.ndim if strides is None else integers(strides, "strides")
+    starts, limits = (
+        integers(start_indices, "start_indices"),
+        integers(limit_indices, "limit_indices"),
+    )
+    params = _sl.SliceParams(starts, limits, steps)
+    return bind1(_sl.slice_p, (x,), params)
+
+
+def slice_in_dim(
+    operand: ArrayLike,
+    start_index: int | None,
+    limit_index: int | None,
+    stride: int = 1,
+    axis: int = 0,
+) -> Array:
+    """Slice one axis; negative bounds count from the end, and None is an end.
+
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: the bounds do not fit.
+    """
+    x = as_array(operand)
+    along = canonical_axis(axis, x.ndim)
+    n = x.shape[along]
+    bounds = [
+        0 if start_index is None else integer(start_index, "start_index"),
+        n if limit_index is None else integer(limit_index, "limit_index"),
+    ]
+    starts, limits, strides = [0] * x.ndim, list(x.shape), [1] * x.ndim
+    starts[along], limits[along] = [b + n if b < 0 else b for b in bounds]
+    strides[along] = stride
+    return slice(x, starts, limits, strides)
+
+
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+    """Return one place along an axis, given as a Python int.
+
+    Raises:
+        AxisError: there is no such axis.
+        IndexingError: the index is out of range.
+    """
+    x, index = as_array(operand), integer(index, "index")
+    along = canonical_axis(axis, x.ndim)
+    n = x.shape[along]
+    if not -n <= index < n:
+        raise IndexingError(f"index {index} is out of range for axis {along} of {x.aval}.")
+    place = index + n if index < 0 else index
+    out = slice_in_dim(x, place, place + 1, 1, along)
+    return out if keepdims else _sh.squeeze(out, (along,))
+
+
+def pad(
+    operand: ArrayLike,
+    padding_value: ArrayLike,
+    padding_config: Sequence[tuple[int, int, int]],
+) -> Array:
+    """Put a value around and between the elements of an array.
+
+    Args:
+        operand: any dtype.
+        padding_value: a scalar of the same dtype.
+        padding_config: for each axis how many before, after and between; negative numbers before
+            and after cut off.
+
+    Raises:
+        ShapeError: they do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.pad(jnp.array([1, 2]), 0, [(1, 2, 1)])
+        Array([0, 1, 0, 2, 0, 0], dtype=int32)
+    """
+    x, value = one_dtype("pad", (as_array(operand), as_array(padding_value)))
+    config = [
+        integers(amounts, "each of padding_config")
+        for amounts in listed(padding_config, "padding_config")
+    ]
+    if any(len(amounts) != 3 for amounts in config):
+        raise ShapeError(
+            "padding_config holds (before, after, between) for each axis, but got "
+            f"{padding_config}."
+        )
+    triples = tuple([(a, b, c) for a, b, c in config])
+    return bind1(_sl.pad_p, (x, value), _sl.PadParams(triples))
+
+
+def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
+    """Join arrays along an axis.
+
+    Args:
+        operands: arrays of one dtype, and of one shape but for the axis.
+        dimension: the axis.
+
+    Raises:
+        ArgumentError: there are no operands.
+        ShapeError: the operands do not fit each other, or there is no such axis.
+    """
+    xs = [as_array(x) for x in listed(operands, "operands of concatenate")]
+    if not xs:
+        raise ArgumentError("concatenate needs at least one operand.")
+    params = _sl.ConcatenateParams(integer(dimension, "dimension"))
+    return bind1(_sl.concatenate_p, xs, params)
+
+
+def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
+    """Join arrays of one type along a new axis.
+
+    Raises:
+        ArgumentError: there are no operands.
+        ShapeError: their shapes differ.
+        AxisError: there is no such place for an axis.
+    """
+    xs = [as_array(x) for x in listed(operands, "operands of stack")]
+    if not xs:
+        raise ArgumentError("stack needs at least one operand.")
+    place = canonical_axis(axis, xs[0].ndim + 1)
+    return concatenate([_sh.expand_dims(x, (place,)) for x in xs], place)
+
+
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
+    """Return the slices along an axis, without it.
+
+    Raises:
+        AxisError: there is no such axis.
+    """
+    array = as_array(x)
+    along = canonical_axis(axis, array.ndim)
+    return tuple(index_in_dim(array, i, along, keepdims=False) for i in range(array.shape[along]))
+
+
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+    """Cut an array into parts of the given sizes along an axis.
+
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: the sizes do not add up to the axis's.
+    """
+    x, parts = as_array(operand), integers(sizes, "sizes")
+    along = canonical_axis(axis, x.ndim)
+    if sum(parts) != x.shape[along] or any(n < 0 for n in parts):
+        raise ShapeError(
+            f"split of axis {along} of {x.aval} needs sizes that add up to it, but got {parts}."
+        )
+    return _sl.split(x, parts, along)
+
+
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
+    """Repeat an array along each of its axes.
+
+    Raises:
+        ShapeError: there is not one number for each axis.
+    """
+    x, times = as_array(operand), canonical_shape(integers(reps, "reps"), "reps")
+    if len(times) != x.ndim:
+        raise ShapeError(f"tile needs a number for each axis of {x.aval}, but got {times}.")
+    shape = tuple([n for pair in zip(times, x.shape, strict=True) for n in pair])
+    dims = tuple(range(1, 2 * x.ndim, 2))
+    return _sh.reshape(
+        _bc.broadcast_in_dim(x, shape, dims),
+        tuple([n * r for n, r in zip(x.shape, times, strict=True)]),
+    )
+
+
+def iota(dtype: DTypeLike, size: int) -> Array:
+    """Return the numbers from 0 to before ``size``.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.iota("int32", 3)
+        Array([0, 1, 2], dtype=int32)
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Array:
+    """Return an array whose elements are their own index along an axis.
+
+    Raises:
+        AxisError: there is no such axis.
+    """
+    sizes, found = canonical_shape(shape), dtypes.check(dtype)
+    if found == dtypes.bool_:
+        raise DtypeError("iota counts in numbers, but dtype is bool.")
+    axis = canonical_axis(dimension, len(sizes))
+    return bind1(_sh.iota_p, (), _sh.IotaParams(sizes, found, axis))
+
+
+def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike = None) -> Array:
+    """Return an array of one value.
+
+    Args:
+        shape: of the result.
+        fill_value: a scalar.
+        dtype: the value's own by default.
+
+    Raises:
+        ShapeError: the value is not a scalar.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.full((2,), 7, "float32")
+        Array([7., 7.], dtype=float32)
+    """
+    value = as_array(fill_value)
+    if value.shape:
+        raise ShapeError(f"full needs a scalar, but got {value.aval}.")
+    wanted = value.dtype if dtype is None else dtypes.check(dtype)
+    weak = value.weak_type and dtype is None
+    return _bc.broadcast_in_dim(convert(value, wanted, weak), canonical_shape(shape), ())
+
+
+def full_like(
+    x: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike = None,
+    shape: Sequence[int] | None = None,
+) -> Array:
+    """Return an array of one value, with another's shape and dtype where none are given."""
+    array = as_array(x)
+    wanted = array.dtype if dtype is None else dtype
+    out = full(array.shape if shape is None else shape, fill_value, wanted)
+    if dtype is None and array.weak_type:
+        return convert(out, array.dtype, True)
+    return out
+
+
+def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
+    """Return an array of zeros."""
+    return full(shape, 0, dtype)

@@ -1,0 +1,149 @@
+"""Elements by their order, and by their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
+from tinyjax.core.integers import integers, listed
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.lax.elementwise import (
+    neg,
+)
+from tinyjax.primitives import elementwise as _ew
+from tinyjax.primitives import shape as _sh
+from tinyjax.primitives import sort as _so
+from tinyjax.primitives.gather import take_front
+
+__all__ = ["approx_max_k", "approx_min_k", "index_take", "sort", "sort_key_val", "top_k"]
+
+
+def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
+    """Take one element of each of several axes, at each of several places.
+
+    Args:
+        src: any dtype.
+        idxs: for each of the axes a vector of integers, all of one length and dtype; they are taken
+            modulo the axis's size.
+        axes: distinct axes of ``src``.
+
+    Returns:
+        An array with the indices' axis in front of ``src``'s other axes.
+
+    Raises:
+        ShapeError: the vectors or the axes do not fit each other or ``src``.
+        DtypeError: the indices are no integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> x = jnp.array([[1, 2], [3, 4]])
+        >>> lax.index_take(x, (jnp.array([0, 1]), jnp.array([-1, 0])), (0, 1))
+        Array([2, 3], dtype=int32)
+    """
+    x, places = as_array(src), [as_array(i) for i in listed(idxs, "idxs of index_take")]
+    axes = integers(axes, "axes of index_take")
+    if len(places) != len(axes) or any(i.ndim != 1 for i in places):
+        raise ShapeError(
+            f"index_take needs a vector of indices for each of the axes {tuple(axes)}, but got "
+            f"{', '.join(str(i.aval) for i in places)}."
+        )
+    where = [canonical_axis(axis, x.ndim, "index_take: axis") for axis in axes]
+    inside = []
+    for i, axis in zip(places, where, strict=True):
+        size = _sh.full_like(i, x.shape[axis] or 1)
+        left = _ew.rem(i, size)
+        below = _ew.lt(left, _sh.full_like(left, 0))
+        inside.append(_ew.select(below, _ew.add(left, size), left))
+    return take_front(x, inside, where)
+
+
+def sort(
+    operand: ArrayLike | Sequence[ArrayLike],
+    dimension: int = -1,
+    is_stable: bool = True,
+    num_keys: int = 1,
+) -> Any:
+    """Sort an array along an axis, or several by the order of the first of them.
+
+    Args:
+        operand: an array, or several of one shape.
+        dimension: the axis.
+        is_stable: whether elements that are equal keep their order.
+        num_keys: how many of several arrays are compared; later ones where earlier ones are equal.
+
+    Returns:
+        A sorted array; or of several a tuple, all permuted in the same way. NaN comes last.
+
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: the shapes differ.
+        ArgumentError: there are more keys than arrays.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.sort((jnp.array([2, 1]), jnp.array([5.0, 6.0])))
+        (Array([1, 2], dtype=int32), Array([6., 5.], dtype=float32))
+    """
+    several = isinstance(operand, tuple | list)
+    xs = (
+        [as_array(x) for x in operand] if isinstance(operand, tuple | list) else [as_array(operand)]
+    )
+    if not xs:
+        raise ArgumentError("sort needs at least one operand.")
+    axis = canonical_axis(dimension, xs[0].ndim, "sort: dimension")
+    outs = _so.sort(xs, axis, num_keys, is_stable)
+    return tuple(outs) if several else outs[0]
+
+
+def sort_key_val(
+    keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
+    """Sort keys along an axis, and values in the same way; see ``sort``."""
+    a, b = sort((as_array(keys), as_array(values)), dimension, is_stable)
+    return a, b
+
+
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
+    """Return the ``k`` greatest elements along an axis, greatest first, and their indices.
+
+    Args:
+        operand: integers or floats.
+        k: at most the axis's size.
+        axis: the axis.
+
+    Returns:
+        The values, and where they stood (int32); of equal elements the first comes first.
+
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: ``k`` is too large.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.top_k(jnp.array([3.0, 9.0, 5.0]), 2)
+        (Array([9., 5.], dtype=float32), Array([1, 2], dtype=int32))
+    """
+    x = as_array(operand)
+    along = canonical_axis(axis, x.ndim, "top_k: axis")
+    last = x.ndim - 1
+    values, indices = _so.top_k(_sh.moveaxis(x, along, last), k)
+    return _sh.moveaxis(values, last, along), _sh.moveaxis(indices, last, along)
+
+
+def approx_max_k(
+    operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95
+) -> tuple[Array, Array]:
+    """Return the ``k`` greatest elements along an axis and their indices, here exactly."""
+    return top_k(operand, k, axis=reduction_dimension)
+
+
+def approx_min_k(
+    operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95
+) -> tuple[Array, Array]:
+    """Return the ``k`` least elements along an axis and their indices, here exactly."""
+    values, indices = top_k(neg(operand), k, axis=reduction_dimension)
+    return neg(values), indices
