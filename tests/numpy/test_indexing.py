@@ -218,9 +218,10 @@ def test_getitem_vmap(case: Case) -> None:
     wanted = np.stack([fun(x, *ds) for x, *ds in zip(xs, *several, strict=True)])
     check(tj.vmap(fun)(xs, *several), wanted)
     wanted = np.stack([fun(xs[0], *ds) for ds in zip(*several, strict=True)])
-    check(tj.vmap(fun, in_axes=(None,) + (0,) * len(data))(xs[0], *several), wanted)
+    shared = jnp.asarray(xs[0])  # what is not mapped over is handed on as it is
+    check(tj.vmap(fun, in_axes=(None,) + (0,) * len(data))(shared, *several), wanted)
     moved = [np.moveaxis(d, 0, -1) for d in several]
-    check(tj.vmap(fun, in_axes=(None,) + (-1,) * len(data))(xs[0], *moved), wanted)
+    check(tj.vmap(fun, in_axes=(None,) + (-1,) * len(data))(shared, *moved), wanted)
 
 
 def test_compiled_getitem_vmap() -> None:

@@ -278,6 +278,7 @@ NOT_TAKEN = {
 #: Of lax.linalg.qr and scipy.linalg.eigh.
 NOT_TAKEN_BY = {
     ("lax", "qr"): {"pivoting"},
+    ("lax", "tridiagonal_solve"): {"perturb_singular"},
     ("scipy", "eigh"): {"overwrite_a", "overwrite_b", "check_finite"},
 }
 

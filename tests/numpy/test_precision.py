@@ -53,7 +53,7 @@ NOT_CALLED: Final = {
     *(f"numpy.{name}" for name in (
         "broadcast_shapes", "can_cast", "finfo", "iscomplexobj", "isdtype", "isrealobj", "isscalar",
         "issubdtype", "ndim", "promote_types", "ravel_multi_index", "result_type", "shape", "size",
-        "getitem", "update_at", "view",
+        "getitem", "update_at", "view", "load", "save",
     )),
     "numpy.put_along_axis",  # with inplace=False only
     "scipy.special.factorial",  # the second argument is a flag

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from enum import Enum
 from types import MethodType
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import attrs
 import numpy as np
@@ -36,6 +37,9 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.tree import PyTreeDef
 
+#: What is told apart by identity, as long as something holds it.
+_known: WeakValueDictionary[tuple[object, ...], Identity] = WeakValueDictionary()
+
 
 class Identity:
     """An object as a parameter of a program: the same parameter only where it is the same object.
@@ -46,15 +50,27 @@ class Identity:
 
     __slots__ = ("__weakref__", "key", "value")
 
-    def __init__(self, value: Any) -> None:
-        self.value: Any = value
+    key: tuple[object, ...]
+    value: Any
+
+    def __new__(cls, value: Any) -> Identity:
         match value:
             case MethodType():
-                self.key: tuple[object, ...] = (id(value.__self__), id(value.__func__))
+                key: tuple[object, ...] = (id(value.__self__), id(value.__func__))
             case bool() | int() | str():
-                self.key = (type(value), value)
+                key = (type(value), value)
             case _:
-                self.key = (id(value),)
+                key = (id(value),)
+        # One object for equal ones: digests know it by a token, which it must not outlive.
+        found = _known.get(key)
+        if found is None:
+            found = object.__new__(cls)
+            found.key, found.value = key, value
+            _known[key] = found
+        return found
+
+    def __reduce__(self) -> tuple[type[Identity], tuple[Any]]:
+        return Identity, (self.value,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.value(*args, **kwargs)

@@ -23,7 +23,7 @@ def cond(pred: ArrayLike, *args: Any, **kwargs: Any) -> Any:
     Example:
         >>> from tinyjax.facade.lax import cond
         >>> cond(True, 1.0, lambda x: x + 1, 5.0, lambda x: x)
-        2.0
+        Array(2., dtype=float32, weak_type=True)
     """
     match args:
         case (first, Callable() as true_fun, second, Callable() as false_fun) if not callable(

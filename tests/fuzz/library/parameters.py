@@ -286,6 +286,7 @@ def percentiles(call: Drawn) -> Any:
 #: By annotation, spaces and quotes left out.
 BY_ANNOTATION: Final[dict[str, Strategy]] = {
     "ArrayLike": array_like,
+    "ArrayLike|ShapeDtypeStruct": array_like,
     "Array": array_like,
     "Array|HostArray": lambda call: call.operand(),
     "Nested": array_like,

@@ -317,6 +317,8 @@ class Parameter:
 
     def dtype(self, value: np.dtype[Any]) -> str:
         self.writer.imports.add(("tinyjax", "dtypes"))
+        if dtypes.is_key(value):
+            return f"dtypes.named({dtypes.dtype_name(value)!r})"
         return f"dtypes.{value.name}" + ("_" if value.name == "bool" else "")
 
     def array(self, value: ConcreteArray) -> Doc:
