@@ -158,7 +158,7 @@ def _check_chunk_size(chunk_size: int, axis_name: Hashable | None) -> None:
 
 def _in_chunks(
     flat: FlatFunction,
-    arrays: Sequence[Array],
+    arrays: Sequence[Any],
     axes: Sequence[int | None],
     size: int,
     chunk_size: int,
@@ -238,15 +238,16 @@ def _check_axes(name: str, axes: Sequence[Any]) -> None:
 
 def _mapped_size(
     fun: Callable[..., Any],
-    arrays: list[Array],
+    arrays: list[Any],
     axes: list[int | None],
     in_tree: PyTreeDef,
     axis_size: int | None,
 ) -> int:
     if len(arrays) == 1 and axes[0] is not None and axis_size is None:  # as most have
-        return arrays[0].shape[axes[0]]
+        size: int = arrays[0].shape[axes[0]]
+        return size
     sizes = {i: arrays[i].shape[axis] for i, axis in enumerate(axes) if axis is not None}
-    distinct = set(sizes.values())
+    distinct: set[int] = set(sizes.values())
     if axis_size is not None:
         distinct.add(axis_size)
     if len(distinct) == 1:

@@ -83,7 +83,7 @@ class FlatFunction:
         self._out_tree: PyTreeDef | None = None
         self._aux: Any = None
 
-    def __call__(self, *leaves: Array) -> list[Array]:
+    def __call__(self, *leaves: Any) -> list[Array]:
         args, kwargs = tree.unflatten_arguments(self.in_tree, leaves)
         out = self.fun(*args, **kwargs)
         if self._has_aux:

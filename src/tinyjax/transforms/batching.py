@@ -237,7 +237,7 @@ class BatchTrace(Trace):
 def batch_flat(
     fun: Callable[..., Sequence[Array]],
     mapped: MappedAxis,
-    args: Sequence[Array],
+    args: Sequence[Any],
     axes: Sequence[BatchAxis],
     user_fun: Callable[..., object] | None = None,
 ) -> tuple[list[Array], list[BatchAxis]]:
