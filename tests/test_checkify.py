@@ -194,6 +194,7 @@ def outcome(m: Any, c: Any, x: Any) -> Any:
     return c.checkify(log(m, c))(x)[0].get()
 
 
+@pytest.mark.wrong_types
 def test_what_is_refused() -> None:
     for c, m in ((ours, tinyjax), (theirs, jax)):
         refused: list[Callable[[], Any]] = [

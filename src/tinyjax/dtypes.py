@@ -33,6 +33,14 @@ class MakesScalars(Protocol):
     def __call__(self, x: Any = 0, /) -> Any: ...
 
 
+@runtime_checkable
+class HasDType(Protocol):
+    """An array, of NumPy or of tinyjax, or anything else with a dtype."""
+
+    @property
+    def dtype(self) -> DType: ...
+
+
 #: NumPy's own meaning: a dtype, a scalar type, or a name; None for the default.
 DTypeLike: TypeAlias = (
     str
@@ -490,7 +498,11 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     return bool(np.issubdtype(first, second))
 
 
-def finfo(dtype: DTypeLike) -> np.finfo[Any]:
+def _dtype_of(given: Any) -> DType:
+    return check(getattr(given, "dtype", given))
+
+
+def finfo(dtype: DTypeLike | HasDType) -> np.finfo[Any]:
     """Return the limits of a float type: ``eps``, ``max``, ``tiny`` and kin.
 
     Args:
@@ -501,7 +513,7 @@ def finfo(dtype: DTypeLike) -> np.finfo[Any]:
         >>> float(jnp.finfo(jnp.float32).eps)
         1.1920928955078125e-07
     """
-    found = check(getattr(dtype, "dtype", dtype))
+    found = _dtype_of(dtype)
     if not is_inexact(found):
         raise DtypeError(
             f"finfo describes floats and complex numbers, but got {dtype_name(found)}."
@@ -509,13 +521,13 @@ def finfo(dtype: DTypeLike) -> np.finfo[Any]:
     return _finfo(found)
 
 
-def iinfo(dtype: DTypeLike) -> np.iinfo[Any]:
+def iinfo(dtype: DTypeLike | HasDType) -> np.iinfo[Any]:
     """Return the limits of an integer type: ``min``, ``max`` and ``bits``.
 
     Args:
         dtype: the type, or an array of it.
     """
-    found = check(getattr(dtype, "dtype", dtype))
+    found = _dtype_of(dtype)
     if not is_integer(found):
         raise DtypeError(f"iinfo describes integers, but got {dtype_name(found)}.")
     return np.iinfo(found)

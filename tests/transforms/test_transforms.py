@@ -808,6 +808,7 @@ def test_a_function_whose_shape_is_asked_for_may_return_a_type() -> None:
     assert not jnp.iscomplexobj(struct)
 
 
+@pytest.mark.wrong_types
 def test_operators_are_left_to_the_other_operand() -> None:
     class Marker:
         def __rpow__(self, other: Any) -> str:

@@ -307,5 +307,5 @@ def test_donated_memory_and_export() -> None:
     f = nest("cond", 40)
     donated = tinyjax.jit(f, donate_argnums=0)
     exported = tinyjax.export.export(tinyjax.jit(f))(X)
-    assert donated(jnp.asarray(X)) == pytest.approx(float(f(X)))
-    assert exported.call(X) == pytest.approx(float(f(X)))
+    assert float(donated(jnp.asarray(X))) == pytest.approx(float(f(X)))
+    assert float(exported.call(X)) == pytest.approx(float(f(X)))

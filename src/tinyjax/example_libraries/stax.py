@@ -375,17 +375,18 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[()]]:
         return input_shape, ()
 
-    def apply(params: tuple[()], inputs: Array, **kwargs: Any) -> Array:
+    def apply(params: tuple[()], inputs: ArrayLike, **kwargs: Any) -> Array:
         rng = kwargs.get("rng")
         if rng is None:
             raise ArgumentError(
                 "Dropout needs a key: call apply_fun(parameters, inputs, rng=key), also where it "
                 "is not trained."
             )
+        values = jnp.asarray(inputs)
         if mode != "train":
-            return inputs
-        keep = random.bernoulli(rng, rate, inputs.shape)
-        return jnp.where(keep, inputs / rate, 0)
+            return values
+        keep = random.bernoulli(rng, rate, values.shape)
+        return jnp.where(keep, values / rate, 0)
 
     return init, apply
 

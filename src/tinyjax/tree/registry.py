@@ -7,7 +7,7 @@ is not a child is metadata: it is compared with ``==`` as part of the structure,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar, overload
 
@@ -19,7 +19,7 @@ from tinyjax.tree.keys import GetAttrKey, KeyEntry
 from tinyjax.tree.node import NodeKind, add_kind, check_callable, check_class
 
 T = TypeVar("T")
-A = TypeVar("A", bound=Hashable)
+A = TypeVar("A")
 
 
 class FlattensItself(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import Any
 
 import attrs
 
@@ -22,7 +23,6 @@ from tinyjax.core.primitive import (
     Tangents,
 )
 from tinyjax.core.trace import bind
-from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, CheckFailedError
 from tinyjax.frames import Location
 from tinyjax.primitives.broadcast import broadcast_in_dim
@@ -62,7 +62,7 @@ class Site:
     avals: tuple[ShapedArray, ...]
     location: Location | None
 
-    def text(self, values: Sequence[HostArray]) -> str:
+    def text(self, values: Sequence[Any]) -> str:
         """Fill in the message."""
         args, kwargs = tree.unflatten(self.payload, values)
         end = " (`check` failed)" if self.category is Category.USER else ""
