@@ -218,6 +218,33 @@ def test_equal_static_values_of_different_types_are_different() -> None:
     assert float(kinds(1.0, 1.0)) == 2.0
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        ((1,), (1.0,), (True,)),
+        ((0.0,), (-0.0,)),
+        (("a", (2, (0.0,))), ("a", (2.0, (0.0,))), ("a", (2, (-0.0,)))),
+        (frozenset([1]), frozenset([1.0])),
+        (complex(0.0, 0.0), complex(0.0, -0.0)),
+    ],
+    ids=str,
+)
+def test_static_values_whose_items_differ_in_type_or_sign_are_different(
+    values: tuple[Any, ...],
+) -> None:
+    traced: list[Any] = []
+
+    def f(x: Any, static: Any) -> Any:
+        traced.append(static)
+        return x
+
+    compiled = tinyjax.jit(f, static_argnums=1)
+    for _ in range(2):
+        for value in values:
+            compiled(1.0, value)
+    assert list(map(repr, traced)) == list(map(repr, values))
+
+
 def test_static_arguments_may_be_any_hashable_value() -> None:
     apply = jit(lambda f, x, axes: jnp.sum(f(x), axis=axes), static_argnums=(0, 2))
     x = jnp.ones((2, 3))

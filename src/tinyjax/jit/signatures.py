@@ -73,9 +73,18 @@ class StaticArguments:
 
 
 def same_value(a: object, b: object) -> bool:
-    """Say whether two static arguments are one: equal, and of one type."""
-    # Equal values of different types, such as 1 and True, are different programs.
-    return type(a) is type(b) and a == b and (type(a) is not float or str(a) == str(b))
+    """Say whether two static arguments are one: equal and of one type, and so are their items.
+
+    Equal values of different types, such as 1 and True, are different programs, and so are 0.0 and
+    -0.0.
+    """
+    if type(a) is not type(b) or not a == b:
+        return False
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return all(map(same_value, a, b))
+    if isinstance(a, frozenset) and isinstance(b, frozenset):
+        return {(type(x), repr(x)) for x in a} == {(type(x), repr(x)) for x in b}
+    return not isinstance(a, (float, complex)) or repr(a) == repr(b)
 
 
 _NONE = StaticArguments()
