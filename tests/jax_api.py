@@ -83,7 +83,7 @@ DIFFERS: Final = {
     "scipy.optimize.minimize": "its line search is its own, and more often successful",
     "devices": "one, the CPU",
     "effects_barrier": "returns at once: programs return when their callbacks are done",
-    "enable_x64": "chooses defaults; 64-bit types exist outside of it too",
+    "enable_x64": "`False` lets there be no 64-bit types; they are there at first",
     "explain_cache_misses": "tells the logger `tinyjax`",
     "jit": "has `control_flow=`; takes no shardings, backends or options of XLA",
     "log_compiles": "tells the logger `tinyjax`",

@@ -89,6 +89,8 @@ class Settings:
     Attributes:
         default_dtypes: ``"float32"`` (with int32 and complex64) or ``"float64"`` (with int64 and
             complex128): the types of Python scalars and of constructors without a dtype.
+        wide_dtypes: whether arrays may have 64-bit types; where they may not, 64-bit data and
+            dtypes become 32-bit ones, as in JAX without ``jax_enable_x64``.
         threefry_partitionable: which of JAX's two random streams ``tinyjax.random`` draws.
         default_prng_impl: the generator of raw keys, and of keys that are made without naming one.
         check_leaks: look for tracers that outlive their transformation as soon as it ends.
@@ -110,6 +112,7 @@ class Settings:
     """
 
     default_dtypes: DefaultDtypes = attrs.field(default="float32", converter=_default_dtypes)
+    wide_dtypes: bool = attrs.field(default=True, converter=_boolean)
     threefry_partitionable: bool = attrs.field(default=True, converter=_boolean)
     default_prng_impl: str = attrs.field(default="threefry2x32", converter=_generator)
     check_leaks: bool = attrs.field(default=False, converter=_boolean)
@@ -219,25 +222,26 @@ _FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
 }
 
 
-def _own(name: str, value: object) -> tuple[str | None, object]:
-    """The setting that one of JAX's stands for, and its value; no setting where that is fixed."""
+def _own(name: str, value: object) -> dict[str, object]:
+    """Return the changes of our settings that a change of one of JAX's or ours means."""
+    if name == "jax_enable_x64":
+        wide = _boolean(value)
+        return {"default_dtypes": "float64" if wide else "float32", "wide_dtypes": wide}
     if name in _OF_JAX:
-        if name == "jax_enable_x64":
-            value = "float64" if _boolean(value) else "float32"
-        elif name == "jax_traceback_filtering":
+        if name == "jax_traceback_filtering":
             value = _TRACEBACKS_OF_JAX.get(value, value)
-        return _OF_JAX[name], "" if value is None else value
+        return {_OF_JAX[name]: "" if value is None else value}
     if name in _FIXED:
         taken, why = _FIXED[name]
         if value not in taken:
             raise ArgumentError(f"'{name}' cannot be {value!r}: {why}.")
-        return None, value
+        return {}
     if name.startswith("jax_"):
         raise ArgumentError(
             f"'{name}' is a setting of JAX that tinyjax does not have: docs/jax_api.md lists those "
             f"that it has. Its own are: {', '.join(_NAMES)}."
         )
-    return name, value
+    return {name: value}
 
 
 def read(name: str) -> Any:
@@ -301,13 +305,11 @@ def update(name: str, value: object) -> None:
     Raises:
         ArgumentError: there is no such setting, or it does not take this value.
     """
-    own, value = _own(name, value)
-    if own is None:
-        return
-    _Process.settings = _evolve(_Process.settings, {own: value})
+    changes = _own(name, value)
+    _Process.settings = _evolve(_Process.settings, changes)
     local = _local.get()
     if local is not None:
-        _local.set(_evolve(local, {own: value}))
+        _local.set(_evolve(local, changes))
     for follower in _followers:
         follower(settings())
 
@@ -355,13 +357,12 @@ def default_dtypes(dtype: object) -> Iterator[Settings]:
 
 @contextmanager
 def _named(name: str, value: object) -> Iterator[None]:
-    own, value = _own(name, value)
-    with scoped(**({} if own is None else {own: value})):
+    with scoped(**_own(name, value)):
         yield
 
 
 def enable_x64(new_val: bool = True) -> AbstractContextManager[None]:
-    """Make 64-bit types the default in a block; they exist outside of it as well.
+    """Make 64-bit types the default in a block, or with ``False`` let there be none in it.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

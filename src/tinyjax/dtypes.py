@@ -19,6 +19,7 @@ import numpy as np
 
 from tinyjax.config import settings
 from tinyjax.errors import ArgumentError, DtypeError, PromotionError
+from tinyjax.frames import warn_user
 
 DType = np.dtype[Any]
 
@@ -214,10 +215,46 @@ def kind(dtype: DType) -> str:
     return "f" if dtype in _FLOATS else "k" if is_key(dtype) else found
 
 
-def check(dtype: DTypeLike) -> DType:
-    """Return the NumPy dtype meant, or raise.
+#: What 64-bit types become where there are none.
+_NARROWED: Final[dict[DType, DType]] = {
+    int64: int32,
+    uint64: uint32,
+    float64: float32,
+    complex128: complex64,
+}
 
-    ``float``, ``int`` and ``complex`` mean the default type of their kind.
+
+def allowed(dtype: DType) -> DType:
+    """Return the type that data of a type has as an array: itself, unless ``wide_dtypes`` is off.
+
+    Then it is the 32-bit type in place of a 64-bit one.
+    """
+    if dtype in _NARROWED and not settings().wide_dtypes:
+        return _NARROWED[dtype]
+    return dtype
+
+
+def check(dtype: DTypeLike) -> DType:
+    """Return the NumPy dtype that a user asks for, or raise.
+
+    ``float``, ``int`` and ``complex`` mean the default type of their kind. Where ``wide_dtypes`` is
+    off, a 64-bit type means the 32-bit one, and a warning says so.
+
+    Raises:
+        DtypeError: the type is not one that arrays can have.
+    """
+    found = parse(dtype)
+    held = allowed(found)
+    if held is not found:
+        warn_user(
+            f"{found} is asked for, but arrays have {held} while there are no 64-bit types: set "
+            "jax_enable_x64, or tinyjax's wide_dtypes."
+        )
+    return held
+
+
+def parse(dtype: DTypeLike) -> DType:
+    """Return the NumPy dtype meant, 64-bit or not, or raise.
 
     Raises:
         DtypeError: the type is not one that arrays can have.
@@ -245,8 +282,12 @@ def typed(dtype: DTypeLike) -> tuple[DType, bool]:
     Raises:
         DtypeError: the type is not one that arrays can have.
     """
+    return allowed(parse(dtype)), _is_weak(dtype)
+
+
+def _is_weak(dtype: DTypeLike) -> bool:
     # by identity: NumPy says that its float64 is equal to Python's float
-    return check(dtype), dtype is int or dtype is float or dtype is complex
+    return dtype is int or dtype is float or dtype is complex
 
 
 def default_float() -> DType:
@@ -393,6 +434,11 @@ def promote(types: Sequence[tuple[DType, bool]]) -> tuple[DType, bool]:
     Raises:
         PromotionError: there is no common type, as for float8 and float16.
     """
+    dtype, weak = _joined(types)
+    return allowed(dtype), weak
+
+
+def _joined(types: Sequence[tuple[DType, bool]]) -> tuple[DType, bool]:
     first = types[0]
     if all(t == first for t in types[1:]):
         return first
@@ -412,7 +458,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
         >>> dtypes.promote_types("int32", "uint32")
         dtype('int64')
     """
-    return promote([typed(a), typed(b)])[0]
+    return _joined([(parse(t), _is_weak(t)) for t in (a, b)])[0]
 
 
 def result_type(*args: Any) -> DType:
@@ -440,11 +486,11 @@ def _type_of(x: Any) -> tuple[DType, bool]:
         return scalar_dtype(kind), kind is not bool
     if isinstance(x, type):
         return typed(x)
-    return check(getattr(x, "dtype", x)), getattr(x, "weak_type", False)
+    return allowed(parse(getattr(x, "dtype", x))), getattr(x, "weak_type", False)
 
 
 def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> DType:
-    """Return the NumPy dtype meant; 64-bit types stay as they are.
+    """Return the NumPy dtype meant; 64-bit types stay as they are, unless there are none.
 
     Args:
         dtype: a dtype, a scalar type or a name; ``int``, ``float`` and ``complex`` mean the
@@ -459,7 +505,7 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
         >>> dtypes.canonicalize_dtype(float), dtypes.canonicalize_dtype("float64")
         (dtype('float32'), dtype('float64'))
     """
-    return check(dtype)
+    return allowed(parse(dtype))
 
 
 def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
@@ -472,7 +518,7 @@ def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
 
 def itemsize_bits(dtype: DTypeLike) -> int:
     """Return the number of bits that an element takes in memory."""
-    return 8 * check(dtype).itemsize
+    return 8 * parse(dtype).itemsize
 
 
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
@@ -489,9 +535,9 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
         >>> jnp.issubdtype(jnp.int8, jnp.inexact)
         False
     """
-    first = arg1 if isinstance(arg1, type) and issubclass(arg1, np.generic) else check(arg1)
+    first = arg1 if isinstance(arg1, type) and issubclass(arg1, np.generic) else parse(arg1)
     abstract = isinstance(arg2, type) and issubclass(arg2, np.generic)
-    second = arg2 if abstract else check(arg2)
+    second = arg2 if abstract else parse(arg2)
     if abstract and isinstance(first, np.dtype) and is_narrow_float(first):
         # NumPy knows of no place for the types of ml_dtypes
         return second in (np.generic, np.number, np.inexact, np.floating) or first.type is second
@@ -499,7 +545,8 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 
 
 def _dtype_of(given: Any) -> DType:
-    return check(getattr(given, "dtype", given))
+    # the attribute of a scalar type is a descriptor
+    return parse(given if isinstance(given, type) else getattr(given, "dtype", given))
 
 
 def finfo(dtype: DTypeLike | HasDType) -> np.finfo[Any]:

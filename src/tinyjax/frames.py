@@ -10,6 +10,7 @@ import contextlib
 import linecache
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Literal
@@ -121,6 +122,18 @@ class Source:
             next(lines, self.code.co_firstlineno),
             self.code.co_qualname,
         )
+
+
+def warn_user(message: str) -> None:
+    """Warn at the user's line, once for each line unless Python's filters say otherwise."""
+    frame = user_frame()
+    if frame is None:
+        warnings.warn(message, UserWarning, stacklevel=2)
+        return
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(
+        message, UserWarning, frame.f_code.co_filename, frame.f_lineno, registry=registry
+    )
 
 
 def user_source() -> Source | None:

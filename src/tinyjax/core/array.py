@@ -29,6 +29,7 @@ from typing import (
 
 import numpy as np
 
+from tinyjax.config import settings
 from tinyjax.core.avals import ShapedArray, interned
 from tinyjax.core.devices import CPU, ON_CPU, Device, SingleDeviceSharding
 from tinyjax.core.integers import described, integer, one_or_more, shortened
@@ -40,6 +41,7 @@ from tinyjax.dtypes import (
     DType,
     DTypeLike,
     HostArray,
+    allowed,
     bfloat16,
     default_complex,
     default_float,
@@ -1037,6 +1039,11 @@ def too_wide(value: int, dtype: DType, wider: str, name: str = "") -> NumberRang
         name: of the function, for the message.
     """
     what = f"{name}: {value}" if name else f"{value}"
+    if not settings().wide_dtypes:
+        return NumberRangeError(
+            f"{what} does not fit in {dtype.name}, and there are no 64-bit types: set "
+            "jax_enable_x64, or tinyjax's wide_dtypes."
+        )
     for other in (np.dtype(np.int64), np.dtype(np.uint64)):
         ends = np.iinfo(other)
         if ends.min <= value <= ends.max:
@@ -1117,7 +1124,7 @@ def as_array(x: object) -> Array:
                     "or bools, in the machine's byte order."
                 )
             # The user may write into their array later; nothing computed from it may change.
-            return ConcreteArray(np.array(x))
+            return ConcreteArray(np.array(x, allowed(x.dtype)))
         case bool():
             return scalar(x, np.dtype(np.bool_))
         case int():

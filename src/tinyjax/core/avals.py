@@ -14,7 +14,7 @@ import numpy as np
 
 from tinyjax.core.devices import ON_CPU, SingleDeviceSharding
 from tinyjax.core.integers import integers
-from tinyjax.dtypes import DType, DTypeLike, check, dtype_name, float0, is_inexact
+from tinyjax.dtypes import DType, DTypeLike, allowed, dtype_name, float0, is_inexact, parse
 from tinyjax.errors import ArgumentError
 
 _Key = tuple[tuple[int, ...], DType, bool]
@@ -42,7 +42,7 @@ class ShapedArray:
         if found is not None:
             return found
         if not isinstance(dtype, _DTYPES):  # a scalar type, or a name
-            return ShapedArray(shape, check(dtype), weak_type)
+            return ShapedArray(shape, parse(dtype), weak_type)
         self = object.__new__(cls)
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", dtype)
@@ -143,7 +143,7 @@ def _shape(dims: Sequence[int]) -> tuple[int, ...]:
 def _dtype(dtype: DTypeLike) -> DType:
     if dtype is None:
         raise ArgumentError("ShapeDtypeStruct needs a dtype, but got None.")
-    return check(dtype)
+    return parse(dtype)
 
 
 @attrs.frozen
@@ -173,7 +173,7 @@ class ShapeDtypeStruct:
     @property
     def aval(self) -> ShapedArray:
         """The type of an array of this shape and dtype."""
-        return ShapedArray(self.shape, self.dtype, self.weak_type)
+        return ShapedArray(self.shape, allowed(self.dtype), self.weak_type)
 
 
 def _drop_unused() -> None:

@@ -6,6 +6,7 @@ a module that is not there is an error that says that this is tinyjax.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -15,6 +16,7 @@ from types import ModuleType
 from typing import Any, Final
 
 import tinyjax
+from tinyjax import config
 from tinyjax.absent import ABSENT, DEVICES
 
 #: For each module of JAX's, the modules of tinyjax that it takes its names from, the first first.
@@ -238,6 +240,9 @@ class Finder(MetaPathFinder):
 def install() -> None:
     """Make ``import jax`` mean tinyjax from here on; once it does, do nothing.
 
+    As in JAX there are no 64-bit types then, unless JAX_ENABLE_X64 is set, or the settings say that
+    they are the default.
+
     Raises:
         ImportError: jax has been imported.
     """
@@ -249,4 +254,6 @@ def install() -> None:
             "whoever imported them keeps them. Import tinyjax.as_jax first, before any library "
             "that imports jax."
         )
+    if config.settings().default_dtypes != "float64":
+        config.update("jax_enable_x64", os.environ.get("JAX_ENABLE_X64", "0"))
     sys.meta_path.insert(0, Finder())

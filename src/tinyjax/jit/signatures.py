@@ -78,7 +78,7 @@ def same_value(a: object, b: object) -> bool:
     Equal values of different types, such as 1 and True, are different programs, and so are 0.0 and
     -0.0.
     """
-    if type(a) is not type(b) or not a == b:
+    if type(a) is not type(b) or a != b:
         return False
     if isinstance(a, tuple) and isinstance(b, tuple):
         return all(map(same_value, a, b))

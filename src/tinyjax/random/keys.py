@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.config import settings
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, scalar
 from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -54,7 +55,8 @@ def PRNGKey(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
         if not -(1 << 63) <= seed < 1 << 63:
             raise ArgumentError(f"a seed has at most 64 bits, but got {seed}.")
         default = np.iinfo(default_int())
-        narrow = default.bits == 32 and default.min <= seed <= default.max
+        fits = default.min <= seed <= default.max
+        narrow = default.bits == 32 and (fits or not settings().wide_dtypes)
         words = (0 if narrow else (seed >> 32) & _WORD, seed & _WORD)
         return rules.seed(*[ConcreteArray(np.array(word, np.uint32)) for word in words])
     array = as_array(seed)
