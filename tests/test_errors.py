@@ -1031,9 +1031,9 @@ def hash_of_an_array() -> object:
 
 @case(
     ArgumentError,
-    "there is no setting 'speed'. The settings are: default_dtypes, threefry_partitionable, "
-    "default_prng_impl, check_leaks, check_jaxprs, debug_nans, debug_infs, explain, cache_dir, "
-    "cache_max_bytes, disable_jit, interruptible, tracebacks, typecheck.",
+    "there is no setting 'speed'. The settings are: default_dtypes, wide_dtypes, "
+    "threefry_partitionable, default_prng_impl, check_leaks, check_jaxprs, debug_nans, debug_infs, "
+    "explain, cache_dir, cache_max_bytes, disable_jit, interruptible, tracebacks, typecheck.",
 )
 def unknown_setting() -> object:
     config.update("speed", 11)  # here

@@ -130,6 +130,8 @@ def test_settings_by_the_names_of_jax() -> None:
         assert config.settings().default_dtypes == "float64"
     finally:
         config.update("jax_enable_x64", False)
+        assert not config.settings().wide_dtypes
+        config.update("wide_dtypes", True)
     assert jnp.ones(1).dtype == np.float32
     for name in ("jax_enable_x64", "x64_enabled"):
         assert not getattr(config, name)

@@ -112,6 +112,7 @@ if TYPE_CHECKING:
     from tinyjax.checkpointing import remat as remat
     from tinyjax.checkpointing import saved_residuals as saved_residuals
     from tinyjax.core.devices import Device as Device
+    from tinyjax.core.devices import P as P
     from tinyjax.custom_derivatives import closure_convert as closure_convert
     from tinyjax.custom_derivatives import custom_batch as custom_batch
     from tinyjax.custom_derivatives import custom_derivative as custom_derivative
@@ -138,7 +139,7 @@ config.follow(_evaluate_as_set)
 # What many programs do not use is loaded when first asked for: half of the time of the import.
 _LATER: Final = {
     "autodiff": "jacobian",
-    "tinyjax.core.devices": "Device",
+    "tinyjax.core.devices": "Device P",
     "callbacks": "error_if io_callback pure_callback",
     "checkpointing": (
         "checkpoint checkpoint_name checkpoint_policies print_saved_residuals remat saved_residuals"
@@ -157,6 +158,7 @@ _LATER: Final = {
 __all__ = [
     "Array",
     "Device",
+    "P",
     "ShapeDtypeStruct",
     "ad_checkpoint",
     "allow_f16_reductions",

@@ -16,7 +16,6 @@ ABSENT: Final[dict[str, str]] = {
     **dict.fromkeys(
         (
             "NamedSharding",
-            "P",
             "Shard",
             "auto_pcast",
             "distributed",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tinyjax.core.devices import SingleDeviceSharding
+from tinyjax.core.devices import PartitionSpec, SingleDeviceSharding
 
-__all__ = ["Sharding", "SingleDeviceSharding"]
+__all__ = ["PartitionSpec", "Sharding", "SingleDeviceSharding"]
 
 Sharding = SingleDeviceSharding

@@ -6,9 +6,8 @@ from typing import Any, TypeVar, overload
 
 from tinyjax import tree, xla
 from tinyjax.core.array import Array, ConcreteArray, as_array
-from tinyjax.core.devices import CPU, ON_CPU, Device, SingleDeviceSharding
+from tinyjax.core.devices import Device, SingleDeviceSharding, check_placement
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError
 
 T = TypeVar("T")
 
@@ -39,8 +38,7 @@ def device_put(
         >>> tinyjax.device_put({"x": np.arange(3)})
         {'x': Array([0, 1, 2], dtype=int64)}
     """
-    if device not in (None, CPU, ON_CPU):
-        raise ArgumentError(f"there is one device, {CPU!r}, but got {device!r}.")
+    check_placement("device_put", device=device)
 
     def put(leaf: Any) -> Array:
         array = as_array(leaf)

@@ -34,6 +34,7 @@ def vmap(
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
     *,
+    spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
     chunk_size: int | None = None,
 ) -> Callable[P, R]:
     """Map a function over an axis of its arguments, as one program and without a loop.
@@ -48,6 +49,7 @@ def vmap(
             for all examples. An int, or a tree that is a prefix of the result.
         axis_name: the name by which collectives in ``fun`` refer to the axis.
         axis_size: the number of examples; needed only where no argument is mapped.
+        spmd_axis_name: of no effect: there is no mesh of devices.
         chunk_size: how many examples to take at once, where memory is short of room for all: the
             chunks are gone through one after the other, by a ``scan``, and what is left over after
             the last whole one goes on its own. The results are those of all at once.

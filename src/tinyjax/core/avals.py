@@ -36,7 +36,14 @@ class ShapedArray:
     dtype: DType
     weak_type: bool
 
-    def __new__(cls, shape: tuple[int, ...], dtype: DType, weak_type: bool = False) -> ShapedArray:
+    def __new__(
+        cls,
+        shape: tuple[int, ...],
+        dtype: DType,
+        weak_type: bool = False,
+        *,
+        sharding: SingleDeviceSharding | None = None,
+    ) -> ShapedArray:
         key = (shape, dtype, weak_type)
         found = interned.get(key)
         if found is not None:

@@ -10,14 +10,18 @@ from typing import Final, TypeVar
 import tinyjax
 from tinyjax.core.primitive import NoParams, Primitive
 from tinyjax.core.trace import enclosing_traces
+from tinyjax.tree.node import KINDS
 
 F = TypeVar("F", bound=Callable[..., object])
 
 __all__ = [
+    "ExtendedDType",
+    "_registry",
     "api_boundary",
     "call_p",
     "closed_call_p",
     "custom_jvp_call_p",
+    "get_abstract_mesh",
     "include_frame",
     "jit_p",
     "register_exclusion",
@@ -33,6 +37,32 @@ closed_call_p: Final = Primitive("closed_call", NoParams)
 custom_jvp_call_p: Final = Primitive("custom_jvp_call", NoParams)
 jit_p: Final = Primitive("pjit", NoParams)
 
+
+class ExtendedDType:
+    """The base of dtypes of one's own: there are such classes, and no arrays of them."""
+
+
+class _NoMesh:
+    """The mesh of devices where there is none."""
+
+    empty: Final = True
+    axis_names: Final[tuple[str, ...]] = ()
+    axis_sizes: Final[tuple[int, ...]] = ()
+
+
+def get_abstract_mesh() -> _NoMesh:
+    """Return the mesh of devices in force: none, which is empty."""
+    return _NoMesh()
+
+
+class _Registry:
+    """The classes that are nodes of trees."""
+
+    def __contains__(self, node_type: object) -> bool:
+        return isinstance(node_type, type) and KINDS.get(node_type) is not None
+
+
+_registry: Final = _Registry()
 
 _excluded: Final[set[str]] = set()
 

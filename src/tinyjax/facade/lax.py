@@ -8,7 +8,7 @@ from typing import Any
 from tinyjax import lax
 from tinyjax.core.array import ArrayLike
 
-__all__ = ["cond"]
+__all__ = ["cond", "scan"]
 
 
 def cond(pred: ArrayLike, *args: Any, **kwargs: Any) -> Any:
@@ -38,3 +38,14 @@ def cond(pred: ArrayLike, *args: Any, **kwargs: Any) -> Any:
             )
         case _:
             return lax.cond(pred, *args, **kwargs)
+
+
+def scan(*args: Any, _split_transpose: bool = False, **kwargs: Any) -> Any:
+    """Scan a function, as ``tinyjax.lax.scan``.
+
+    Args:
+        args: as of ``tinyjax.lax.scan``.
+        _split_transpose: of no effect: how JAX lowers the transposed loop.
+        kwargs: as of ``tinyjax.lax.scan``.
+    """
+    return lax.scan(*args, **kwargs)

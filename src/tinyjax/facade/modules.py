@@ -22,6 +22,7 @@ from tinyjax.absent import ABSENT, DEVICES
 #: For each module of JAX's, the modules of tinyjax that it takes its names from, the first first.
 MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax": ("facade.toplevel", ""),
+    "jax._src.checkify": ("experimental.checkify",),
     "jax.ad_checkpoint": ("ad_checkpoint",),
     "jax.core": ("facade.core", "core"),
     "jax.custom_batching": ("custom_batching",),
@@ -35,6 +36,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.example_libraries.stax": ("example_libraries.stax",),
     "jax.experimental": ("experimental",),
     "jax.experimental.checkify": ("experimental.checkify",),
+    "jax.experimental.hijax": ("facade.hijax",),
     "jax.experimental.multihost_utils": ("experimental.multihost_utils",),
     "jax.experimental.ode": ("experimental.ode",),
     "jax.export": ("export",),
@@ -45,6 +47,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.interpreters.ad": ("facade.ad",),
     "jax.interpreters.batching": ("facade.batching",),
     "jax.interpreters.mlir": ("facade.mlir",),
+    "jax.interpreters.partial_eval": ("facade.partial_eval",),
     "jax.lax": ("facade.lax", "lax"),
     "jax.lax.linalg": ("lax.linalg",),
     "jax.monitoring": ("monitoring",),
@@ -79,15 +82,22 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax.extend.core.primitives": dict.fromkeys(
         ("call_p", "closed_call_p", "jit_p"), "facade.internals"
     ),
+    "jax.extend.source_info_util": {"register_exclusion": "facade.internals"},
     "jax.extend.linear_util": dict.fromkeys(("WrappedFun", "wrap_init"), "facade.linear_util"),
     "jax.lax": {"stop_gradient_p": "primitives.stop_gradient"},
+    "jax.sharding": {"get_abstract_mesh": "facade.internals"},
     "jax._src": {},
     "jax._src.ad_util": {"stop_gradient_p": "primitives.stop_gradient"},
     "jax._src.compiler": {},
-    "jax._src.core": {"trace_state_clean": "facade.internals"},
+    "jax._src.state": {},
+    "jax._src.core": {"ShapedArray": "core", "trace_state_clean": "facade.internals"},
     "jax._src.dispatch": {"wait_for_tokens": "facade.internals"},
-    "jax._src.dtypes": {"TypePromotionError": "dtypes"},
+    "jax._src.dtypes": {
+        "ExtendedDType": "facade.internals",
+        **dict.fromkeys(("DType", "TypePromotionError", "extended", "finfo"), "dtypes"),
+    },
     "jax._src.flatten_util": {"ravel_pytree": "flatten_util"},
+    "jax._src.tree_util": {"_registry": "facade.internals"},
     "jax._src.traceback_util": dict.fromkeys(
         ("api_boundary", "include_frame", "register_exclusion"), "facade.internals"
     ),
@@ -96,13 +106,27 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
 _DISTRIBUTION: Final = "not yet: a distribution"
 _SPECIAL: Final = "not yet: a special function"
 _FUNCTION: Final = "not yet: an array function"
+_MUTABLE: Final = "arrays cannot be written to"
+_OWN_TYPES: Final = "values are arrays, and trees of them"
+_INTERNAL: Final = "it belongs to the inside of JAX"
 
 #: What libraries name when they are imported, and tinyjax has not: why. Of a class nothing is an
 #: instance, and to call either is an error that says why.
 PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
-    "jax": dict.fromkeys(("NamedSharding", "P", "shard_map"), DEVICES),
+    "jax": {
+        **dict.fromkeys(("NamedSharding", "shard_map"), DEVICES),
+        **dict.fromkeys(("Ref", "new_ref"), _MUTABLE),
+    },
+    "jax._src.checkify": {"JaxException": _INTERNAL},
+    "jax._src.state.types": {"AbstractRef": _MUTABLE},
+    "jax.experimental.hijax": dict.fromkeys(
+        ("AbstractValue", "AvalMutableQDD", "AvalQDD", "Zero"), _OWN_TYPES
+    ),
+    "jax.experimental.layout": {"Format": DEVICES},
+    "jax.extend.core": {"Effect": _INTERNAL},
     "jax.experimental.sparse": {"BCOO": "there are no sparse arrays"},
     "jax.nn": {"dot_product_attention": _FUNCTION},
+    "jax.nn.initializers": dict.fromkeys(("delta_orthogonal", "orthogonal"), _FUNCTION),
     "jax.random": dict.fromkeys(
         (
             *("ball", "beta", "binomial", "chisquare", "dirichlet", "double_sided_maxwell", "f"),
@@ -121,9 +145,7 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
         _SPECIAL,
     ),
     "jax.scipy.stats": {"gaussian_kde": _FUNCTION},
-    "jax.sharding": dict.fromkeys(
-        ("AbstractMesh", "Mesh", "NamedSharding", "PartitionSpec"), DEVICES
-    ),
+    "jax.sharding": dict.fromkeys(("AbstractMesh", "Mesh", "NamedSharding"), DEVICES),
 }
 
 KNOWN: Final = frozenset({*MODULES, *NAMES, *PLACEHOLDERS})

@@ -23,6 +23,7 @@ from tinyjax.config import Settings, settings
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
 from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, as_avals, watched
 from tinyjax.core.checking import checked
+from tinyjax.core.devices import CPU, Device, SingleDeviceSharding, check_placement
 from tinyjax.core.events import timed
 from tinyjax.core.staging import stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, check_concrete, current_trace
@@ -364,36 +365,48 @@ def install_staging(stage: Callable[[Callable[..., Any]], Callable[..., Any]]) -
 def jit(
     fun: Callable[P, R],
     *,
-    static_argnums: int | Sequence[int] = ...,
-    static_argnames: str | Sequence[str] = ...,
-    donate_argnums: int | Sequence[int] = ...,
-    donate_argnames: str | Sequence[str] = ...,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Sequence[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Sequence[str] | None = ...,
     control_flow: ControlFlow = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
+    device: Device | SingleDeviceSharding | None = ...,
+    backend: str | None = ...,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
 ) -> JitFunction[P, R]: ...
 @overload
 def jit(
     *,
-    static_argnums: int | Sequence[int] = ...,
-    static_argnames: str | Sequence[str] = ...,
-    donate_argnums: int | Sequence[int] = ...,
-    donate_argnames: str | Sequence[str] = ...,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Sequence[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Sequence[str] | None = ...,
     control_flow: ControlFlow = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
+    device: Device | SingleDeviceSharding | None = ...,
+    backend: str | None = ...,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 @checked
-def jit(
+def jit(  # noqa: PLR0913 (JAX's signature)
     fun: Callable[P, R] | None = None,
     *,
-    static_argnums: int | Sequence[int] = (),
-    static_argnames: str | Sequence[str] = (),
-    donate_argnums: int | Sequence[int] = (),
-    donate_argnames: str | Sequence[str] = (),
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
     control_flow: ControlFlow = "python",
     inline: bool = False,
     keep_unused: bool = False,
+    device: Device | SingleDeviceSharding | None = None,
+    backend: str | None = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
 ) -> JitFunction[P, R] | Callable[[Callable[P, R]], JitFunction[P, R]]:
     """Compile a function with XLA.
 
@@ -415,6 +428,10 @@ def jit(
             ``while_loop`` and ``scan`` (``tinyjax.source.stage``).
         inline: of no effect: XLA decides what is written where it is called.
         keep_unused: likewise: parameters that are not used stay.
+        device: of no effect: there is one.
+        backend: likewise; "cpu" is the one there is.
+        in_shardings: likewise: None, or a tree of shardings of one device.
+        out_shardings: likewise.
 
     Returns:
         A function of the same signature, with ``lower(*args)`` to look at the program.
@@ -426,7 +443,8 @@ def jit(
         SourceError: when called, if ``control_flow`` is "source" and the function does what is not
             taken.
         ArgumentError: ``fun`` is not callable; ``control_flow`` is neither "python" nor "source";
-            or what is donated is static, or no argument of the function.
+            what is donated is static, or no argument of the function; or a device, backend or
+            sharding is not that of the one device.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -448,16 +466,36 @@ def jit(
                 control_flow=control_flow,
                 inline=inline,
                 keep_unused=keep_unused,
+                device=device,
+                backend=backend,
+                in_shardings=in_shardings,
+                out_shardings=out_shardings,
             )
 
         return decorate
+    _check_placement(device, backend, in_shardings=in_shardings, out_shardings=out_shardings)
     if control_flow == "source":
         fun = _read_control_flow[0](fun)
     parameters = Parameters(
         fun,
-        (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums),
-        (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames),
-        (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums),
-        (donate_argnames,) if isinstance(donate_argnames, str) else tuple(donate_argnames),
+        _positions(static_argnums),
+        _names(static_argnames),
+        _positions(donate_argnums),
+        _names(donate_argnames),
     )
     return JitFunction(fun, parameters)
+
+
+def _positions(given: int | Sequence[int] | None) -> tuple[int, ...]:
+    return (given,) if isinstance(given, int) else tuple(given or ())
+
+
+def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given or ())
+
+
+def _check_placement(device: object, backend: str | None, **shardings: Any) -> None:
+    check_placement("jit", device=device, backend=None if backend == CPU.platform else backend)
+    for name, given in shardings.items():
+        for sharding in tree.leaves(given):
+            check_placement("jit", **{f"a leaf of {name}": sharding})

@@ -7,6 +7,7 @@ from enum import Enum
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
+from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.core.integers import listed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike
@@ -36,6 +37,8 @@ def dot_general(
     dimension_numbers: DotDimensionNumbers,
     precision: object = None,
     preferred_element_type: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Contract and batch two arrays over any axes.
 
@@ -47,6 +50,7 @@ def dot_general(
             rhs_batch))``.
         precision: not used: products are computed in the full precision of their dtype.
         preferred_element_type: the dtype of the result; that of the operands by default.
+        out_sharding: of no effect: there is one device.
 
     Returns:
         An array with the aligned axes, then ``lhs``'s others, then ``rhs``'s.
@@ -62,6 +66,7 @@ def dot_general(
         >>> lax.dot_general(x, y, (((2,), (2,)), ((0,), (0,)))).shape
         (5, 2, 4)
     """
+    check_placement("dot_general", out_sharding=out_sharding)
     x, y = one_dtype("dot_general", (as_array(lhs), as_array(rhs)))
     try:
         (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers

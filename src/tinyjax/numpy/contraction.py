@@ -19,6 +19,7 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, canonical_axis
+from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, AxisError, ShapeError
 from tinyjax.numpy.promotion import arrays, convert, promote_dtypes
@@ -428,6 +429,7 @@ def einsum(
     optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
     precision: object = None,
     preferred_element_type: DTypeLike = None,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Return the sum of products that subscripts describe, in Einstein's notation.
 
@@ -446,6 +448,7 @@ def einsum(
             are replaced by their product at the end of the list.
         precision: not used; see the module.
         preferred_element_type: the dtype of the result.
+        out_sharding: of no effect: there is one device.
 
     Returns:
         An array with the axes that the output names.
@@ -466,6 +469,7 @@ def einsum(
     """
     if out is not None:
         raise ArgumentError("einsum cannot write to out: arrays are immutable. Leave it out.")
+    check_placement("einsum", out_sharding=out_sharding)
     if not isinstance(subscripts, str):
         subscripts, operands = _interleaved((subscripts, *operands))
     if not operands:

@@ -17,6 +17,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.core.integers import int_pairs, integers, listed
 from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.primitive import (
@@ -510,6 +511,8 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
     batch_group_count: int = 1,
     precision: object = None,
     preferred_element_type: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Convolve an array with a kernel.
 
@@ -527,6 +530,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
             its own.
         precision: not used: products are computed in the full precision of their dtype.
         preferred_element_type: the dtype of the result; that of the operands by default.
+        out_sharding: of no effect: there is one device.
 
     Returns:
         An array with batch, output features and spatial axes.
@@ -544,6 +548,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
         Array([[[[4., 4.],
                  [4., 4.]]]], dtype=float32)
     """
+    check_placement("conv_general_dilated", out_sharding=out_sharding)
     x, w = as_array(lhs), as_array(rhs)
     numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
     space = max(x.ndim - 2, 0)
