@@ -85,7 +85,7 @@ DIFFERS: Final = {
     "effects_barrier": "returns at once: programs return when their callbacks are done",
     "enable_x64": "`False` lets there be no 64-bit types; they are there at first",
     "explain_cache_misses": "tells the logger `tinyjax`",
-    "jit": "has `control_flow=`; takes shardings, devices and backends of the one device only, and no options of XLA",
+    "jit": "has `control_flow=`; takes placements on the one device only, and no options of XLA",
     "log_compiles": "tells the logger `tinyjax`",
     "make_jaxpr": "arrays closed over come first among the parameters; other text",
     "named_call": NO_EFFECT,
