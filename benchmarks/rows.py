@@ -201,6 +201,32 @@ def _lower(lib: Library) -> Call:
     return lambda: lib.module.jit(lambda x: chain(lib.sin, x, 3000)).lower(x)
 
 
+# The compiler
+
+
+def _normals(lib: Library, key: Any) -> list[Any]:
+    keys = lib.module.random.split(key, 10)
+    return [lib.module.random.normal(keys[i], (100,)) for i in range(10)]
+
+
+def _images(lib: Library, key: Any) -> Any:
+    """A picture of 36 random images, each turned."""
+    images = lib.module.random.bernoulli(key, 0.3, (36, 28, 28))
+    rows = [[images[6 * i + j].T for j in range(6)] for i in range(6)]
+    return lib.module.numpy.vstack([lib.module.numpy.hstack(row) for row in rows])
+
+
+def _compile_random(draw: Callable[[Library, Any], Any], lib: Library) -> Call:
+    key, numbers = lib.module.random.key(0), count(1)
+
+    def call() -> object:
+        size = next(numbers)  # a program that was not compiled before
+        program = lib.module.jit(lambda key: (draw(lib, key), lib.module.numpy.zeros(size)))
+        return program.lower(key).compile()
+
+    return call
+
+
 # Compiled code
 
 
@@ -365,6 +391,20 @@ ROWS: Final = (
         once=True,
     ),
     Row("trace and lower, chain of 3000", _lower, ("jax",), (Bar("jax", 0.15),), once=True),
+    Row(
+        "compile ten normals of keys split",
+        partial(_compile_random, _normals),
+        ("jax",),
+        (Bar("jax", 1.0),),
+        once=True,
+    ),
+    Row(
+        "compile a picture of 36 random images",
+        partial(_compile_random, _images),
+        ("jax",),
+        (Bar("jax", 1.0),),
+        once=True,
+    ),
     Row(
         "jit call, two small arrays",
         _call_arrays,

@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import tinyjax
+import tinyjax.numpy as jnp
 from tinyjax import config, dtypes, random
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -594,3 +595,22 @@ def test_the_stream_is_part_of_what_is_compiled() -> None:
         other = np.asarray(draw(KEY))
     assert (one != other).any()
     np.testing.assert_array_equal(draw(KEY), one)
+
+
+def test_the_hash_is_compiled_once_for_a_draw() -> None:
+    """However many operations read it."""
+
+    def pieces(key: Any) -> Any:
+        drawn = random.bernoulli(key, 0.3, (9, 8, 8))
+        return jnp.vstack([jnp.hstack([drawn[3 * i + j].T for j in range(3)]) for i in range(3)])
+
+    def draws(key: Any) -> Any:
+        return [random.normal(each) for each in random.split(key, 3)]
+
+    def hashes(fun: Any) -> float:
+        one = tinyjax.jit(lambda key: random.bits(key, (5,))).lower(KEY).compile().as_text()
+        text = tinyjax.jit(fun).lower(KEY).compile().as_text()
+        return float(text.count(" xor(") / one.count(" xor("))
+
+    assert hashes(pieces) == pytest.approx(1, abs=0.1)
+    assert hashes(draws) == pytest.approx(4, abs=0.4)

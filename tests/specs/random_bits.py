@@ -74,10 +74,49 @@ def philox(state: HostArray, *, shape: tuple[int, ...], dtype: str) -> Any:
     return new, drawn.astype(dtype).reshape(shape)
 
 
+def draw(words: Any, *, shape: tuple[int, ...], dtype: str) -> Any:
+    if dtype != "key":
+        return rb.random_bits(words, shape, np.dtype(dtype))
+    return random_unwrap(rb.random_bits(words, shape, dtypes.key_threefry))
+
+
+def drawn_by_hashing(words: HostArray, *, shape: tuple[int, ...], dtype: str) -> Any:
+    """The positions in the array, hashed for each key."""
+    batch, size = words.shape[:-1], int(np.prod(shape))
+    k1, k2 = (np.repeat(words[..., i].reshape(-1), size) for i in range(2))
+    low = np.tile(np.arange(size, dtype=np.uint32), k1.size // max(size, 1))
+    first, second = threefry(k1, k2, np.zeros_like(low), low)
+    if dtype == "key":
+        return np.stack([first, second], 1).reshape(*batch, *shape, 2)
+    wide = first.astype(np.uint64) << np.uint64(32) | second
+    return (wide if dtype == "uint64" else (first ^ second).astype(dtype)).reshape(*batch, *shape)
+
+
+def jax_drawn(words: HostArray, *, shape: tuple[int, ...], dtype: str) -> Any:
+    keys = jax.random.wrap_key_data(words.reshape(-1, 2))
+    if dtype == "key":
+        drawn = jax.vmap(lambda key: jax.random.key_data(jax.random.split(key, shape)))(keys)
+    else:
+        drawn = jax.vmap(lambda key: jax.random.bits(key, shape, dtype))(keys)
+    return drawn.reshape(*words.shape[:-1], *drawn.shape[1:])
+
+
 STATE = ArraySpec((4,), np.uint32, 0, 2**32 - 1)
 KEY_WORDS = [Case(ArraySpec(shape, np.uint32, 0, 2**32 - 1)) for shape in ((2,), (3, 4), (0, 2))]
 
 SPECS = [
+    Spec(
+        "random_bits",
+        rb.random_bits_p,
+        draw,
+        [
+            Case(ArraySpec((*batch, 2), np.uint32, 0, 2**32 - 1), shape=shape, dtype=dtype)
+            for batch, shape in (((), (3,)), ((), (4, 5)), ((2, 2), (9,)), ((3,), ()), ((), (0,)))
+            for dtype in ("uint8", "uint16", "uint32", "uint64", "key")
+        ],
+        numpy=drawn_by_hashing,
+        jax=jax_drawn,
+    ),
     Spec(
         "rng_bit_generator",
         rng_bit_generator_p,

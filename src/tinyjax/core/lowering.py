@@ -8,7 +8,7 @@ from typing import Final
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects
 from tinyjax.core.nesting import LEVEL
-from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.lowering import Lowering, function_text
 from tinyjax.stablehlo.module import HostFunction, Module
 from tinyjax.stablehlo.types import TensorType, Value, tensor
 
@@ -78,16 +78,10 @@ def _define(
     b = Lowering(module, platform)
     operands = [Value(f"%arg{i}", of) for i, of in enumerate(tensors(jaxpr.in_avals))]
     outs = lower_jaxpr(b, jaxpr, operands)
-    out_types = ", ".join([of.text for of in tensors(jaxpr.out_avals)])
-    parameters = []
-    for i, operand in enumerate(operands):
-        alias = aliases[i] if aliases else None
-        attribute = "" if alias is None else f" {{tf.aliasing_output = {alias} : i32}}"
-        parameters.append(f"{operand.name}: {operand.type.text}{attribute}")
-    names = ", ".join([x.name for x in outs])
-    returned = f"func.return {names} : {out_types}" if outs else "func.return"
-    body = b.assembled("\n".join(f"    {line}" for line in (*b.lines, returned)))
-    module.define(f"  func.func {name}({', '.join(parameters)}) -> ({out_types}) {{\n{body}\n  }}")
+    attributes = [
+        "" if alias is None else f" {{tf.aliasing_output = {alias} : i32}}" for alias in aliases
+    ]
+    module.define(function_text(b, name, operands, outs, attributes))
 
 
 def write_module(

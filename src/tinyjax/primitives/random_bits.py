@@ -8,21 +8,25 @@ implementations give the same bits.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
+import attrs
 import numpy as np
 from numpy import add, bitwise_or, bitwise_xor, left_shift, right_shift
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.core.primitive import NO_PARAMS, Avals, Hosts, NoParams, Primitive
-from tinyjax.core.trace import bind
-from tinyjax.dtypes import HostArray
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import NO_PARAMS, Avals, Hosts, NoParams, Params, Primitive
+from tinyjax.core.trace import bind, bind1
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError
 from tinyjax.primitives.families import def_elementwise_batch, elementwise_type
 from tinyjax.primitives.rules import def_constant
+from tinyjax.primitives.shape import def_simple_batch
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, Values
+from tinyjax.stablehlo.types import Value, Values, tensor
 
 threefry2x32_p: Primitive[NoParams] = Primitive("threefry2x32", NoParams)
 
@@ -33,6 +37,7 @@ _PARITY: Final = 0x1BD11BDA
 _MASK: Final = 0xFFFFFFFF
 # Operands without axes, and results given by position, cost NumPy 0.2 us an operation on small
 # arrays, where scalars and a keyword cost 0.4.
+_HALF: Final = np.uint64(32)
 _WORDS: Final = [np.array(i, np.uint32) for i in range(32)]
 _PARITY_WORD: Final = np.array(_PARITY, np.uint32)
 
@@ -40,6 +45,9 @@ _PARITY_WORD: Final = np.array(_PARITY, np.uint32)
 _FEW: Final = 6
 #: What is hashed at once stays in the cache: 88 ms for 10^7 pairs, against 276 ms in one go.
 _BLOCK: Final = 1 << 16
+#: Up to this size the hash is a function of its own, which is compiled and computed once. Larger
+#: arrays of bits do not stay in the cache: 10^7 uniform numbers take 44 ms rather than 30.
+_MOST_OUTLINED: Final = 1 << 22
 
 
 def _hash_pair(k1: int, k2: int, x1: int, x2: int) -> tuple[int, int]:
@@ -73,6 +81,14 @@ def _hash_block(k1: HostArray, k2: HostArray, x1: HostArray, x2: HostArray) -> N
         add(x2, _WORDS[group + 1], x2)
 
 
+def _hash(k1: HostArray, k2: HostArray, x1: HostArray, x2: HostArray) -> None:
+    """Hash one-dimensional ``x1`` and ``x2`` in place, block by block."""
+    for start in range(0, x1.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        a, b = (k[block] if k.ndim else k for k in (k1, k2))
+        _hash_block(a, b, x1[block], x2[block])
+
+
 def _key_words(k: HostArray) -> HostArray:
     """One key for all counters, as it mostly is, comes as a broadcast scalar and becomes one."""
     flat = k.reshape(-1)
@@ -90,10 +106,7 @@ def _threefry_impl(operands: Hosts, params: NoParams) -> Hosts:
         return both[..., 0], both[..., 1]
     k1, k2 = _key_words(k1), _key_words(k2)
     out1, out2 = (np.array(x, np.uint32, order="C").reshape(-1) for x in (x1, x2))
-    for start in range(0, size, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        a, b = (k[block] if k.ndim else k for k in (k1, k2))
-        _hash_block(a, b, out1[block], out2[block])
+    _hash(k1, k2, out1, out2)
     return out1.reshape(shape), out2.reshape(shape)
 
 
@@ -105,12 +118,9 @@ def _threefry_type(avals: Avals, params: NoParams) -> Avals:
     return (aval, aval)
 
 
-@threefry2x32_p.def_lowering
-def _threefry_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _write_hash(b: Lowering, k1: Value, k2: Value, x1: Value, x2: Value) -> tuple[Value, Value]:
     # Written out, not as a loop: XLA makes one fused loop over the counters of it, which compiles
-    # in 80 ms and draws 10^6 words in 4 ms; a loop over the groups takes 260 ms and 9 ms.
-    k1, k2, x1, x2 = operands
-
+    # in a third of the time and draws 10^6 words in 4 ms; a loop over the groups takes 9 ms.
     def word(value: int) -> Value:
         return b.full_like(x1, value)
 
@@ -124,7 +134,26 @@ def _threefry_lowering(b: Lowering, operands: Values, params: NoParams) -> Value
             x2 = b.xor(x1, b.or_(high, low))
         x1 = b.add(x1, keys[(group + 1) % 3])
         x2 = b.add(b.add(x2, keys[(group + 2) % 3]), word(group + 1))
-    return (x1, x2)
+    return x1, x2
+
+
+def _joined(b: Lowering, high: Value, low: Value) -> Value:
+    """Write pairs of words as numbers of 64 bits."""
+    upper = b.convert(high, dtypes.uint64)
+    shifted = b.shift_left(upper, b.full_like(upper, 32))
+    return b.or_(shifted, b.convert(low, dtypes.uint64))
+
+
+@threefry2x32_p.def_lowering
+def _threefry_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    # one result, since XLA would compute the hash once for each
+    def write(inner: Lowering, given: list[Value]) -> Value:
+        return _joined(inner, *_write_hash(inner, *given))
+
+    wide = tensor(operands[0].shape, dtypes.uint64)
+    pairs = b.outlined("threefry2x32", operands, wide, write)
+    high = b.shift_right_logical(pairs, b.full_like(pairs, 32))
+    return b.convert(high, dtypes.uint32), b.convert(pairs, dtypes.uint32)
 
 
 def_constant(threefry2x32_p)
@@ -151,3 +180,135 @@ def threefry2x32(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Arr
     """
     y1, y2 = bind(threefry2x32_p, (k1, k2, x1, x2), NO_PARAMS)
     return y1, y2
+
+
+# random_bits
+
+
+@attrs.frozen(repr=False)
+class RandomBitsParams(Params):
+    """The type of what is drawn with each key: unsigned integers of any width, or keys."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+
+random_bits_p: Primitive[RandomBitsParams] = Primitive("random_bits", RandomBitsParams)
+
+
+@random_bits_p.def_impl
+def _bits_impl(operands: Hosts, params: RandomBitsParams) -> Hosts:
+    (words,), size = operands, math.prod(params.shape)
+    shape = (*words.shape[:-1], *params.shape)
+    if words.ndim == 1 and size <= _FEW:
+        k1, k2 = words.tolist()
+        pairs = [_hash_pair(k1, k2, 0, i) for i in range(size)]
+        both = np.array(pairs, np.uint32).reshape(size, 2)
+        first, second = both[:, 0], both[:, 1]
+    else:
+        keys = words.reshape(-1, 2)
+        first, second = _counters(size, len(keys))
+        k1, k2 = (keys[0, i, ...] if len(keys) == 1 else keys[:, i].repeat(size) for i in range(2))
+        _hash(k1, k2, first, second)
+    return (_packed(first, second, params.dtype).reshape(shape),)
+
+
+def _counters(size: int, repeats: int) -> tuple[HostArray, HostArray]:
+    """Return the upper and lower words of the numbers below ``size``, repeated."""
+    if size <= 1 << 32:
+        high, low = np.zeros(size * repeats, np.uint32), np.arange(size, dtype=np.uint32)
+    else:
+        wide = np.arange(size, dtype=np.uint64)
+        low = wide.astype(np.uint32)
+        high = np.tile((wide >> np.uint64(32)).astype(np.uint32), repeats)
+    return high, low if repeats == 1 else np.tile(low, repeats)
+
+
+def _packed(first: HostArray, second: HostArray, dtype: DType) -> HostArray:
+    """Make what is drawn from the words of the hash, one-dimensional."""
+    if dtypes.is_key(dtype):
+        return np.stack([first, second], 1).view(dtype).reshape(-1)
+    if dtype == dtypes.uint64:
+        return np.asarray(bitwise_or(first.astype(dtype) << _HALF, second))
+    drawn: HostArray = bitwise_xor(first, second)
+    return drawn.astype(dtype, copy=False)
+
+
+@random_bits_p.def_abstract_eval
+def _bits_type(avals: Avals, params: RandomBitsParams) -> Avals:
+    (words,), dtype = avals, params.dtype
+    if words.dtype != dtypes.uint32 or words.shape[-1:] != (2,):
+        raise DtypeError(f"random_bits takes keys of two uint32 words, but got {words}.")
+    if dtype not in dtypes.UNSIGNED and dtype != dtypes.key_threefry:
+        raise DtypeError(
+            "random_bits draws unsigned integers or keys of two words, but was asked for "
+            f"{dtypes.dtype_name(dtype)}."
+        )
+    return (ShapedArray((*words.shape[:-1], *params.shape), dtype),)
+
+
+@random_bits_p.def_lowering
+def _bits_lowering(b: Lowering, operands: Values, params: RandomBitsParams) -> Values:
+    (words,), shape, dtype = operands, params.shape, params.dtype
+    batch = words.shape[:-1]
+    full, own = (*batch, *shape), range(len(batch), len(batch) + len(shape))
+    result = tensor(full, dtype)
+
+    def write(b: Lowering, given: list[Value]) -> Value:
+        (words,) = given
+        k1, k2 = [b.broadcast_in_dim(_word(b, words, i), full, range(len(batch))) for i in range(2)]
+        x1, x2 = [b.broadcast_in_dim(x, full, own) for x in _write_counters(b, shape)]
+        first, second = _write_hash(b, k1, k2, x1, x2)
+        if dtypes.is_key(dtype):  # the first word is the lower one
+            return Value(_joined(b, second, first).name, result)
+        if dtype == dtypes.uint64:
+            return _joined(b, first, second)
+        return b.convert(b.xor(first, second), dtype)
+
+    if math.prod(full) > _MOST_OUTLINED:
+        return (write(b, list(operands)),)
+    name = "random_split" if dtypes.is_key(dtype) else "random_bits"
+    return (b.outlined(name, operands, result, write),)
+
+
+def _word(b: Lowering, words: Value, index: int) -> Value:
+    """Write one word of each key."""
+    batch = words.shape[:-1]
+    starts, limits = ((*(0 for _ in batch), index), (*batch, index + 1))
+    return b.reshape(b.slice(words, starts, limits), batch)
+
+
+def _write_counters(b: Lowering, shape: tuple[int, ...]) -> tuple[Value, Value]:
+    """Write the upper and lower words of each element's position in the flattened array."""
+    size = math.prod(shape)
+    if size <= 1 << 32:
+        low = b.reshape(b.iota(tensor((size,), dtypes.uint32), 0), shape)
+        return b.full_like(low, 0), low
+    position = b.reshape(b.iota(tensor((size,), dtypes.uint64), 0), shape)
+    high = b.shift_right_logical(position, b.full_like(position, 32))
+    return b.convert(high, dtypes.uint32), b.convert(position, dtypes.uint32)
+
+
+def_constant(random_bits_p)
+
+
+def_simple_batch(random_bits_p)
+
+
+def random_bits(words: Array, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Hash the positions in an array with keys: JAX's stream ``threefry_partitionable``.
+
+    The counter of an element is its position in the flattened array, a number of 64 bits.
+
+    Args:
+        words: the words of keys, uint32 of shape (*batch, 2).
+        shape: what is drawn with each key.
+        dtype: an unsigned integer type, or ``dtypes.key_threefry`` for new keys.
+
+    Returns:
+        An array of shape (*batch, *shape).
+
+    Raises:
+        DtypeError: there are no keys of two words, or ``dtype`` is another.
+    """
+    return bind1(random_bits_p, (words,), RandomBitsParams(shape, dtype))

@@ -16,7 +16,8 @@ from tinyjax.dtypes import DType
 from tinyjax.errors import ShapeError
 from tinyjax.numpy.promotion import broadcast_to_shape
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.random_bits import threefry2x32
+from tinyjax.primitives.keys import random_unwrap
+from tinyjax.primitives.random_bits import random_bits, threefry2x32
 from tinyjax.primitives.shape import expand_dims, full, full_like, iota, reshape, squeeze
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.random.rules import Rules
@@ -50,7 +51,7 @@ def seed(high: Array, low: Array) -> Array:
 def split(words: Array, shape: tuple[int, ...]) -> Array:
     """Return the words of new keys, of shape (*shape, 2)."""
     if settings().threefry_partitionable:
-        return _join(*_hash_positions(_pair(words), shape))
+        return random_unwrap(random_bits(words, shape, dtypes.key_threefry))
     count = iota((2 * math.prod(shape),), dtypes.uint32, 0)
     return reshape(_hash_halves(_pair(words), count), (*shape, 2))
 
@@ -58,21 +59,6 @@ def split(words: Array, shape: tuple[int, ...]) -> Array:
 def fold_in(words: Array, number: Array) -> Array:
     """Return the words of the key for this one and a number, a uint32 scalar."""
     return _join(*threefry2x32(*_pair(words), full((), 0, dtypes.uint32), number))
-
-
-def _hash_positions(words: Words, shape: tuple[int, ...]) -> Words:
-    """Hash each element's position in the flattened array, as a number of 64 bits."""
-    size = math.prod(shape)
-    k1, k2 = (broadcast_to_shape(k, shape) for k in words)
-    if size <= 1 << 32:
-        high = full(shape, 0, dtypes.uint32)
-        low = reshape(iota((size,), dtypes.uint32, 0), shape)
-    else:
-        position = reshape(iota((size,), dtypes.uint64, 0), shape)
-        shifted = ew.shift_right_logical(position, full_like(position, 32))
-        high = ew.convert_element_type(shifted, dtypes.uint32)
-        low = ew.convert_element_type(position, dtypes.uint32)
-    return threefry2x32(k1, k2, high, low)
 
 
 def _hash_halves(words: Words, counts: Array) -> Array:
@@ -88,12 +74,9 @@ def _hash_halves(words: Words, counts: Array) -> Array:
 
 def bits(words: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
     """Draw unsigned integers of any width, all bits random."""
-    if not settings().threefry_partitionable:
-        return _bits_of_old(_pair(words), dtype, shape)
-    first, second = _hash_positions(_pair(words), shape)
-    if dtype == dtypes.uint64:
-        return _wide(first, second)
-    return ew.convert_element_type(ew.xor_(first, second), dtype)
+    if settings().threefry_partitionable:
+        return random_bits(words, shape, dtype)
+    return _bits_of_old(_pair(words), dtype, shape)
 
 
 def _wide(high: Array, low: Array) -> Array:

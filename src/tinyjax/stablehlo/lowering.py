@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -123,6 +123,39 @@ class Lowering(Builder):
         self.token = outs[0]
         return outs[1:]
 
+    def outlined(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        result: TensorType,
+        write: Callable[[Lowering, list[Value]], Value],
+    ) -> Value:
+        """Write a call of a function that XLA compiles by itself.
+
+        XLA puts other called functions into their callers, and elementwise operations once more
+        into each operation that reads them. What is long and read often is better computed once.
+
+        Args:
+            name: which function it is. A module has one of a name and types.
+            operands: its arguments.
+            result: the type of its result.
+            write: writes it, given its parameters.
+        """
+
+        def define(found: str) -> None:
+            b = Lowering(self.module, self.platform)
+            parameters = [Value(f"%arg{i}", x.type) for i, x in enumerate(operands)]
+            out = write(b, parameters)
+            self.module.define(function_text(b, f"private @{found}", parameters, (out,)))
+
+        types = [name, *[x.type.text for x in operands], result.text]
+        function = self.module.called("\0".join(types).encode(), name, define)
+        attributes = {
+            "callee": f"@{function}",
+            "mhlo.frontend_attributes": '{inlineable = "false"}',
+        }
+        return self.emit("func.call", operands, (result,), attributes)[0]
+
     def custom_call(
         self,
         target: str,
@@ -153,6 +186,32 @@ class Lowering(Builder):
             "result_layouts": layout_list(layouts[1]),
         }
         return self.emit("stablehlo.custom_call", operands, results, attributes)
+
+
+def function_text(
+    b: Lowering,
+    name: str,
+    parameters: Sequence[Value],
+    outs: Sequence[Value],
+    attributes: Sequence[str] = (),
+) -> str:
+    """Return the text of a function.
+
+    Args:
+        b: what has written its operations.
+        name: with its visibility, such as ``"private @f"``.
+        parameters: its parameters.
+        outs: its results.
+        attributes: for each parameter its attributes, or an empty text; none by default.
+    """
+    out_types = ", ".join([x.type.text for x in outs])
+    heads = [f"{x.name}: {x.type.text}" for x in parameters]
+    if attributes:
+        heads = [head + text for head, text in zip(heads, attributes, strict=True)]
+    names = ", ".join([x.name for x in outs])
+    returned = f"func.return {names} : {out_types}" if outs else "func.return"
+    body = b.assembled("\n".join(f"    {line}" for line in (*b.lines, returned)))
+    return f"  func.func {name}({', '.join(heads)}) -> ({out_types}) {{\n{body}\n  }}"
 
 
 _ORDER_LOST: Final = (
