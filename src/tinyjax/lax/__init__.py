@@ -71,11 +71,26 @@ if TYPE_CHECKING:
     from tinyjax.implicit import custom_linear_solve as custom_linear_solve
     from tinyjax.implicit import custom_root as custom_root
     from tinyjax.lax import linalg as linalg
+    from tinyjax.lax.special import (
+        bessel_i0e,
+        bessel_i1e,
+        betainc,
+        igamma,
+        igamma_grad_a,
+        igammac,
+        random_gamma_grad,
+    )
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
     # not many programs use these
     __getattr__ = loader(
-        __name__, {"": "linalg", "tinyjax.implicit": "custom_linear_solve custom_root"}
+        __name__,
+        {
+            "": "linalg",
+            "special": "bessel_i0e bessel_i1e betainc igamma igamma_grad_a igammac "
+            "random_gamma_grad",
+            "tinyjax.implicit": "custom_linear_solve custom_root",
+        },
     )
 
 
@@ -89,6 +104,9 @@ __all__ = [
     "associative_scan",
     "axis_index",
     "axis_size",
+    "bessel_i0e",
+    "bessel_i1e",
+    "betainc",
     "broadcast_shapes",
     "cond",
     "conv",
@@ -104,6 +122,9 @@ __all__ = [
     "dynamic_update_slice_in_dim",
     "fori_loop",
     "gather",
+    "igamma",
+    "igamma_grad_a",
+    "igammac",
     "linalg",
     "map",
     "padtype_to_pads",
@@ -115,6 +136,7 @@ __all__ = [
     "psum",
     "psum_scatter",
     "pswapaxes",
+    "random_gamma_grad",
     "scan",
     "scatter",
     "scatter_add",

@@ -1,0 +1,153 @@
+"""Special functions of one, two and three arrays, loaded when they are first asked for."""
+
+from __future__ import annotations
+
+from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.primitive import NO_PARAMS
+from tinyjax.core.trace import bind1
+from tinyjax.dtypes import DTypeLike, check
+from tinyjax.lax.operands import pair
+from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.special import bessel as _bessel
+from tinyjax.special import beta as _beta
+from tinyjax.special import gamma as _gamma
+
+__all__ = [
+    "bessel_i0e",
+    "bessel_i1e",
+    "betainc",
+    "igamma",
+    "igamma_grad_a",
+    "igammac",
+    "random_gamma_grad",
+]
+
+
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """Return the regularized incomplete beta function, the integral up to ``x`` over the whole.
+
+    Args:
+        a: floats, at least 0; there is no derivative in it.
+        b: floats, at least 0; nor in it.
+        x: floats in [0, 1].
+
+    Raises:
+        ShapeError: the shapes differ.
+        DtypeError: the dtypes differ, or are not of floats.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> round(float(lax.betainc(2.0, 3.0, 0.5)), 4)
+        0.6875
+    """
+    operands = pair("betainc", as_array(a), as_array(b), as_array(x))
+    return bind1(_beta.regularized_incomplete_beta, operands, NO_PARAMS)
+
+
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
+    """Return the regularized lower incomplete gamma function.
+
+    Args:
+        a: floats, at least 0.
+        x: floats, at least 0.
+
+    Raises:
+        ShapeError: the shapes differ.
+        DtypeError: the dtypes differ, or are not of floats.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> round(float(lax.igamma(2.0, 1.0)), 6)
+        0.264241
+    """
+    return bind1(_gamma.igamma, pair("igamma", as_array(a), as_array(x)), NO_PARAMS)
+
+
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
+    """Return the regularized upper incomplete gamma function, ``1 - igamma(a, x)``.
+
+    Args:
+        a: floats, at least 0.
+        x: floats, at least 0.
+
+    Raises:
+        ShapeError: the shapes differ.
+        DtypeError: the dtypes differ, or are not of floats.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> round(float(lax.igammac(2.0, 1.0)), 6)
+        0.735759
+    """
+    return bind1(_gamma.igammac, pair("igammac", as_array(a), as_array(x)), NO_PARAMS)
+
+
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
+    """Return the derivative of ``igamma(a, x)`` in ``a``.
+
+    Args:
+        a: floats, at least 0; there is no derivative in it.
+        x: floats, at least 0.
+
+    Raises:
+        ShapeError: the shapes differ.
+        DtypeError: the dtypes differ, or are not of floats.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> round(float(lax.igamma_grad_a(2.0, 1.0)), 6)
+        -0.276196
+    """
+    return bind1(_gamma.igamma_grad_a, pair("igamma_grad_a", as_array(a), as_array(x)), NO_PARAMS)
+
+
+def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: DTypeLike = None) -> Array:
+    """Return the derivative in ``a`` of a sample ``x`` of the gamma distribution.
+
+    It moves the sample so that ``igamma(a, x)`` stays.
+
+    Args:
+        a: floats above 0, the distribution's parameter.
+        x: floats, at least 0: the sample.
+        dtype: of the result; that of the operands by default.
+
+    Raises:
+        ShapeError: the shapes differ.
+        DtypeError: the dtypes differ, or are not of floats.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> round(float(lax.random_gamma_grad(2.0, 1.0)), 6)
+        0.750779
+    """
+    operands = pair("random_gamma_grad", as_array(a), as_array(x))
+    out = bind1(_gamma.random_gamma_grad, operands, NO_PARAMS)
+    return out if dtype is None else convert_element_type(out, check(dtype))
+
+
+def bessel_i0e(x: ArrayLike) -> Array:
+    """Return the modified Bessel function of order 0, times ``exp(-abs(x))``.
+
+    Args:
+        x: floats.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> round(float(lax.bessel_i0e(1.0)), 6)
+        0.46576
+    """
+    return bind1(_bessel.bessel_i0e, (as_array(x),), NO_PARAMS)
+
+
+def bessel_i1e(x: ArrayLike) -> Array:
+    """Return the modified Bessel function of order 1, times ``exp(-abs(x))``.
+
+    Args:
+        x: floats.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> round(float(lax.bessel_i1e(1.0)), 6)
+        0.20791
+    """
+    return bind1(_bessel.bessel_i1e, (as_array(x),), NO_PARAMS)

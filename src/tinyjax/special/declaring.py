@@ -1,0 +1,182 @@
+"""How a special function is declared: SciPy's function, a formula to compile, derivatives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax.control_flow import while_loop
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.primitive import Avals, NoParams
+from tinyjax.core.staging import stage
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import DifferentiationError
+from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives.families import (
+    Elementwise,
+    HloFormula,
+    HostFunction,
+    elementwise,
+    elementwise_type,
+)
+from tinyjax.primitives.reduce import reduce_or
+from tinyjax.primitives.rules import Derivative
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Value
+
+#: The distance from 1 to the next float64.
+EPS: Final = 2.0**-52
+
+
+def scipy_special() -> Any:
+    """Import SciPy's special functions, which takes long, when they are first needed."""
+    return import_module("scipy.special")
+
+
+def by_scipy(name: str) -> HostFunction:
+    """Evaluate SciPy's function in float64, and round once."""
+
+    def evaluate(*operands: HostArray) -> HostArray:
+        wide = [x.astype(np.float64, copy=False) for x in operands]
+        out = getattr(scipy_special(), name)(*wide)
+        return np.asarray(out).astype(operands[0].dtype, copy=False)
+
+    return evaluate
+
+
+def by_formula(formula: Callable[..., Array]) -> HostFunction:
+    """Evaluate a formula in float64, and round once, where SciPy lacks the function."""
+
+    def evaluate(*operands: HostArray) -> HostArray:
+        wide = [ConcreteArray(x.astype(np.float64, copy=False)) for x in operands]
+        return np.asarray(formula(*wide)).astype(operands[0].dtype, copy=False)
+
+    return evaluate
+
+
+def compiled(name: str, formula: Callable[..., Array]) -> HloFormula:
+    """Compile a formula in float64, as a function that a module has once, and round once."""
+
+    def rounded(*operands: Array) -> Sequence[Array]:
+        wide = [convert_element_type(x, dtypes.float64) for x in operands]
+        return (convert_element_type(formula(*wide), operands[0].dtype),)
+
+    @lru_cache(maxsize=64)
+    def program(*avals: ShapedArray) -> Jaxpr:
+        staged = stage(rounded, avals, formula)
+        assert not staged.consts, "the formula of a special function holds scalars only"
+        return staged.jaxpr
+
+    def write(b: Lowering, *operands: Value) -> Value:
+        jaxpr = program(*[ShapedArray(x.shape, x.dtype) for x in operands])
+        (out,) = call_jaxpr(b, jaxpr, name, operands)
+        return out
+
+    return write
+
+
+def special(
+    name: str, evaluate: HostFunction, formula: Callable[..., Array], *derivatives: Derivative
+) -> Elementwise:
+    """Declare a special function of floats.
+
+    Args:
+        name: the primitive's name.
+        evaluate: how NumPy and SciPy compute it.
+        formula: takes and returns float64 arrays; how it is compiled.
+        derivatives: for each operand ``(tangent, out, *operands) -> tangent``.
+    """
+
+    def type_of(avals: Avals, params: NoParams) -> Avals:
+        return (elementwise_type(name, avals, "f"),)
+
+    return elementwise(name, evaluate, compiled(name, formula), type_of, *derivatives)
+
+
+def no_derivative(name: str, operand: str) -> Derivative:
+    """Refuse to differentiate in an operand."""
+
+    def refuse(*_: object) -> NoReturn:
+        raise DifferentiationError(
+            f"{name} has no derivative in its {operand}. Use tinyjax.lax.stop_gradient on it."
+        )
+
+    return refuse
+
+
+def iterate(
+    goes_on: Callable[[tuple[Array, ...]], Array],
+    step: Callable[[tuple[Array, ...]], tuple[Array, ...]],
+    state: tuple[Array, ...],
+) -> tuple[Array, ...]:
+    """Repeat a step while the condition, a bool of each element, holds for any of them."""
+
+    def any_goes_on(state: tuple[Array, ...]) -> Array:
+        goes = goes_on(state)
+        return reduce_or(goes, tuple(range(goes.ndim)))
+
+    if not all(isinstance(x, ConcreteArray) for x in state):
+        return while_loop(any_goes_on, step, state)
+    while bool(any_goes_on(state)):
+        state = step(state)
+    return state
+
+
+def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
+    """Evaluate by Horner's rule, the constant coefficient first."""
+    *lower, highest = coefficients
+    out = jnp.full_like(x, highest)
+    for c in reversed(lower):
+        out = out * x + c
+    return out
+
+
+@lru_cache(maxsize=256)
+def _chebyshev_coefficients(
+    fun: Callable[[HostArray], HostArray], low: float, high: float, degree: int
+) -> tuple[float, ...]:
+    middle, half = (low + high) / 2, (high - low) / 2
+    angles = math.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)
+    values = fun(middle + half * np.cos(angles))
+    cosines = np.cos(np.arange(degree + 1)[:, None] * angles)
+    found = cosines @ values * 2 / (degree + 1)
+    found[0] /= 2
+    counts = np.flatnonzero(np.abs(found) > EPS / 16 * np.abs(found).max())
+    return tuple([float(c) for c in found[: counts[-1] + 1]])
+
+
+def chebyshev(
+    x: Array, fun: Callable[[HostArray], HostArray], low: float, high: float, degree: int = 40
+) -> Array:
+    """Evaluate a function's Chebyshev interpolant on an interval, by Clenshaw's recurrence.
+
+    Args:
+        x: within the interval.
+        fun: the function, of NumPy arrays; smooth, and without zeros where its relative error
+            counts. It is not asked about the ends.
+        low: the interval's lower end.
+        high: its upper end.
+        degree: the most that may be needed; what adds nothing to float64 is left out.
+    """
+    first, *others = _chebyshev_coefficients(fun, low, high, degree)
+    t = (x - (low + high) / 2) * (2 / (high - low))
+    twice = t + t
+    out = before = jnp.zeros_like(x)
+    for c in reversed(others):
+        out, before = c + twice * out - before, out
+    return first + t * out - before
+
+
+def between(x: Array, low: float, high: float) -> Array:
+    """Bound the argument of a formula to where it stands; NaN stays."""
+    return jnp.clip(x, low, high)

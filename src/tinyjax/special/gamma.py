@@ -1,0 +1,370 @@
+"""The incomplete gamma functions P and Q, and their derivatives in the parameter.
+
+Three formulas share the quarter plane, as in W. Gautschi, "A computational procedure for incomplete
+gamma functions", ACM Trans. Math. Software 5 (1979): the power series of P where x is below 1 or a,
+a continued fraction of Q beyond, and for large a near x the uniform expansion of N. Temme (DLMF
+8.12), whose coefficients follow from each other. Their derivatives in a are taken term by term.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from typing import Final
+
+import attrs
+
+import tinyjax.numpy as jnp
+from tinyjax.core.array import Array
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import special as sp
+from tinyjax.primitives.families import Elementwise
+from tinyjax.primitives.shape import full_like
+from tinyjax.primitives.special import _LGAMMA_AT_TWO, _STIRLING
+from tinyjax.special.declaring import (
+    EPS,
+    by_formula,
+    by_scipy,
+    iterate,
+    no_derivative,
+    polynomial,
+    special,
+)
+
+#: From where on a is large: the expansion then stands for x within 0.3 a of a.
+LARGE: Final = 200.0
+_TINY: Final = 1e-300
+
+
+def lgamma_of_one_more(x: Array) -> Array:
+    """``lgamma(1 + x)`` for positive x, with all its digits near 0."""
+    near = x < 0.5
+    small = jnp.where(near, x, 0.25)
+    series = polynomial(small, _LGAMMA_AT_TWO[::-1]) - jnp.log1p(small)
+    return jnp.where(near, series, sp.lgamma(jnp.where(near, 1.0, x) + 1.0))
+
+
+def stirling_error(x: Array) -> Array:
+    """``lgamma(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2)`` for positive x."""
+    far = x > 10
+    large, small = jnp.where(far, x, 10.0), jnp.where(far, 1.0, x)
+    inverse = 1 / large
+    series = inverse * polynomial(inverse * inverse, _STIRLING[::-1])
+    log = jnp.log(small)
+    # lgamma(x) = lgamma(1 + x) - log(x)
+    exact = lgamma_of_one_more(small) - (small + 0.5) * log + small - 0.5 * math.log(2 * math.pi)
+    return jnp.where(far, series, exact)
+
+
+def minus_log1p(x: Array) -> Array:
+    """``x - log(1 + x)``, with all its digits near 0."""
+    near = jnp.abs(x) < 0.4
+    small = jnp.where(near, x, 0.0)
+    # log(1 + x) = 2 artanh(r)
+    r = small / (2 + small)
+    square = r * r
+    tail = polynomial(square, [1 / (2 * k + 3) for k in range(14)])
+    return jnp.where(near, r * (small - 2 * square * tail), x - jnp.log1p(x))
+
+
+# Temme's expansion
+
+
+@cache
+def _temme_coefficients() -> tuple[tuple[float, ...], ...]:
+    """Expand the coefficients ``c_k`` of DLMF 8.12.8 in powers of eta."""
+    count, orders = 17, 7
+    length = count + 2 * orders + 2
+    # mu = eta + eta^2 / 3 + ..., from mu mu' = (1 + mu) eta
+    mu = [Fraction(0), Fraction(1)]
+    for n in range(2, length + 1):
+        known = sum((mu[i] * (n + 1 - i) * mu[n + 1 - i] for i in range(2, n)), Fraction(0))
+        mu.append((mu[n - 1] - known) / (n + 1))
+    # eta / mu = 1 + ..., so that c_0 = 1 / mu - 1 / eta
+    inverse = [Fraction(1)]
+    for n in range(1, length):
+        inverse.append(-sum((mu[i + 1] * inverse[n - i] for i in range(1, n + 1)), Fraction(0)))
+    first = inverse[1:]
+    rows = [first]
+    for _ in range(1, orders):
+        last = rows[-1]
+        # c_k is c_{k-1}' / eta and a multiple of 1 / mu that takes the pole away
+        rows.append([(n + 2) * last[n + 2] - last[1] * first[n] for n in range(len(last) - 2)])
+    return tuple([tuple([float(c) for c in row[: count - k]]) for k, row in enumerate(rows)])
+
+
+@attrs.frozen
+class _Temme:
+    """The expansion's parts, for large a near x.
+
+    Attributes:
+        eta: ``eta^2 / 2 = x / a - 1 - log(x / a)``, with the sign of ``x - a``.
+        gauss: ``exp(-a eta^2 / 2) / sqrt(2 pi a)``.
+        total: the sum of ``c_k a^-k``.
+        slope: its derivative in eta, where it is wanted.
+        slope_a: its derivative in a at fixed eta, where it is wanted.
+    """
+
+    eta: Array
+    gauss: Array
+    total: Array
+    slope: Array
+    slope_a: Array
+
+    def upper(self, a: Array) -> Array:
+        """``Q``."""
+        return 0.5 * sp.erfc(self.eta * jnp.sqrt(a / 2)) + self.gauss * self.total
+
+    def lower(self, a: Array) -> Array:
+        """``P``."""
+        return 0.5 * sp.erfc(-self.eta * jnp.sqrt(a / 2)) - self.gauss * self.total
+
+    def upper_slope(self, a: Array, x: Array) -> Array:
+        """The derivative of ``Q`` in a, over ``gauss``."""
+        # mu / eta = 1 / (1 + eta c_0), and d eta / da = -(mu / eta) / a
+        c0 = polynomial(self.eta, _temme_coefficients()[0])
+        ratio = 1 / (1 + self.eta * c0)
+        from_erfc = ratio - self.eta / 2
+        from_gauss = (jnp.log(x / a) - 1 / (2 * a)) * self.total
+        return from_erfc + from_gauss + self.slope_a - self.slope * ratio / a
+
+
+def _temme(a: Array, x: Array, with_slope: bool) -> _Temme:
+    mu = (x - a) / a
+    half = minus_log1p(mu)
+    eta = jnp.sign(mu) * jnp.sqrt(2 * half)
+    inverse = 1 / a
+    power = jnp.ones_like(a)
+    total = slope = slope_a = jnp.zeros_like(a)
+    for k, row in enumerate(_temme_coefficients()):
+        value = polynomial(eta, row)
+        total = total + power * value
+        if with_slope:
+            slope = slope + power * polynomial(eta, [n * c for n, c in enumerate(row)][1:])
+            slope_a = slope_a - k * power * inverse * value
+        power = power * inverse
+    gauss = jnp.exp(-a * half) / jnp.sqrt(2 * math.pi * a)
+    return _Temme(eta, gauss, total, slope, slope_a)
+
+
+# The series and the continued fraction
+
+
+def _density(a: Array, x: Array) -> Array:
+    """``x^a exp(-x) / gamma(a + 1)``."""
+    large = a > 10
+    big, small = jnp.where(large, a, 10.0), jnp.where(large, 1.0, a)
+    far = -big * minus_log1p((x - big) / big) - stirling_error(big)
+    near = small * jnp.log(x) - x - lgamma_of_one_more(small)
+    return jnp.where(large, jnp.exp(far) / jnp.sqrt(2 * math.pi * big), jnp.exp(near))
+
+
+def _series(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
+    """``P`` over the density, ``1 + x / (a + 1) + ...``, and its derivative in a."""
+
+    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        n, term, total, *slopes = state
+        place = a + n
+        term = term * (x / place)
+        if not slopes:
+            return n + 1, term, total + term
+        rate, slope = slopes
+        rate = rate + 1 / place
+        return n + 1, term, total + term, rate, slope - term * rate
+
+    one, zero = jnp.ones_like(a), jnp.zeros_like(a)
+    start = (one, one, one, zero, zero) if with_slope else (one, one, one)
+    # the derivative's terms are greater by a factor that grows as a logarithm
+    least = EPS / 64 if with_slope else EPS / 4
+    _, _, total, *slopes = iterate(lambda s: s[1] > least * s[2], step, start)
+    return total, slopes[1] if slopes else zero
+
+
+def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
+    """``Q`` over ``a`` times the density, by DLMF 8.9.2, and its derivative in a.
+
+    Evaluated forward as W. Lentz does (Applied Optics 15, 1976): the product of the ratios of
+    successive convergents.
+    """
+    one, zero = jnp.ones_like(a), jnp.zeros_like(a)
+    b = x + 1 - a
+    least = 2 * EPS  # rounding keeps the ratios some units from 1
+
+    def away(y: Array) -> Array:
+        return jnp.where(jnp.abs(y) < _TINY, _TINY, y)
+
+    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        n, b, c, d, value, last, *slopes = state
+        # what has converged waits for the others as it is
+        going = last > least
+        numerator = n * (a - n)
+        b = b + 2
+        next_d = 1 / away(numerator * d + b)
+        next_c = away(b + numerator / c)
+        ratio = next_c * next_d
+        new = jnp.where(going, value * ratio, value)
+        change = jnp.abs(ratio - 1)
+        if not slopes:
+            return n + 1, b, next_c, next_d, new, jnp.where(going, change, last)
+        # b falls by one as a grows by one, and the numerator grows by n
+        slope_c, slope_d, slope = slopes
+        slope_d = -(n * d + numerator * slope_d - 1) * next_d * next_d
+        slope_c = n / c - 1 - numerator * slope_c / (c * c)
+        of_ratio = slope_c * next_d + next_c * slope_d
+        slope = jnp.where(going, slope * ratio + value * of_ratio, slope)
+        change = jnp.where(going, change + jnp.abs(of_ratio), last)
+        return n + 1, b, next_c, next_d, new, change, slope_c, slope_d, slope
+
+    d = 1 / away(b)
+    start: tuple[Array, ...] = (one, b, full_like(a, 1 / _TINY), d, d, one)
+    if with_slope:
+        start = (*start, zero, d * d, d * d)
+    state = iterate(lambda s: (s[5] > least) & (s[0] < 5000), step, start)
+    return state[4], state[8] if with_slope else zero
+
+
+def _upper_of_small(a: Array, x: Array) -> Array:
+    """``Q`` for a below 1 and x to 1.1, where it is not the small difference ``1 - P``."""
+    log = a * jnp.log(x) - lgamma_of_one_more(a)
+    term = jnp.ones_like(a)
+    total = jnp.zeros_like(a)
+    for n in range(1, 21):
+        term = term * (-x / n)
+        total = total + term / (a + n)
+    return -jnp.expm1(log) - jnp.exp(log) * a * total
+
+
+@attrs.frozen
+class _Regions:
+    """Where which formula stands."""
+
+    inside: Array
+    expansion: Array
+    series: Array
+    fraction: Array
+
+
+def _regions(a: Array, x: Array) -> _Regions:
+    inside = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
+    expansion = inside & (a > LARGE) & (jnp.abs(x - a) < 0.3 * a)
+    series = inside & ~expansion & ((x <= 1.1) | (x < a))
+    return _Regions(inside, expansion, series, inside & ~expansion & ~series)
+
+
+def _at(where: Array, a: Array, x: Array, safe_a: float, safe_x: float) -> tuple[Array, Array]:
+    return jnp.where(where, a, safe_a), jnp.where(where, x, safe_x)
+
+
+def _outside(a: Array, x: Array, value: Array, at_zero: float, at_infinity: float) -> Array:
+    """Add the values on the border; NaN beyond."""
+    infinite = a == math.inf
+    border = jnp.where(x == 0, at_zero, jnp.where(infinite, at_zero, at_infinity))
+    # as a goes to 0 the whole of the distribution comes to 0
+    border = jnp.where(a == 0, at_infinity, border)
+    wrong = ~((a >= 0) & (x >= 0)) | ((a == 0) & (x == 0)) | (infinite & (x == math.inf))
+    inside = (a > 0) & (x > 0) & ~infinite & (x < math.inf)
+    return jnp.where(inside, value, jnp.where(wrong, math.nan, border))
+
+
+def _incomplete(a: Array, x: Array, upper: bool) -> Array:
+    r = _regions(a, x)
+    by_expansion = _temme(*_at(r.expansion, a, x, 2 * LARGE, 2 * LARGE), False)
+    a_expansion = jnp.where(r.expansion, a, 2 * LARGE)
+    near = by_expansion.upper(a_expansion) if upper else by_expansion.lower(a_expansion)
+    density = _density(*_at(r.inside, a, x, 1.0, 1.0))
+    lower = density * _series(*_at(r.series, a, x, 1.0, 0.5), with_slope=False)[0]
+    fraction = _fraction(*_at(r.fraction, a, x, 1.0, 3.0), with_slope=False)[0]
+    above = jnp.where(r.fraction, a, 1.0) * density * fraction
+    if not upper:
+        value = jnp.where(r.expansion, near, jnp.where(r.series, lower, 1 - above))
+        return _outside(a, x, value, 0.0, 1.0)
+    small = r.series & (a < 1) & (x <= 1.1)
+    of_small = _upper_of_small(*_at(small, a, x, 0.5, 0.5))
+    below = jnp.where(small, of_small, 1 - lower)
+    value = jnp.where(r.expansion, near, jnp.where(r.series, below, above))
+    return _outside(a, x, value, 1.0, 0.0)
+
+
+def _slope(a: Array, x: Array, of_sample: bool) -> Array:
+    """The derivative of ``P`` in a; or of the ``x`` that keeps ``P``, which is less than 0 over it.
+
+    The density is in both the derivative in a and that in x, so it leaves the ratio of the two
+    before it can underflow.
+    """
+    r = _regions(a, x)
+    a_far, x_far = _at(r.expansion, a, x, 2 * LARGE, 2 * LARGE)
+    by_expansion = _temme(a_far, x_far, True)
+    far = by_expansion.upper_slope(a_far, x_far)
+    a_low, x_low = _at(r.series, a, x, 1.0, 0.5)
+    total, slope = _series(a_low, x_low, with_slope=True)
+    low = (jnp.log(x_low) - sp.digamma(a_low + 1)) * total + slope
+    a_high, x_high = _at(r.fraction, a, x, 1.0, 3.0)
+    value, slope = _fraction(a_high, x_high, with_slope=True)
+    high = (jnp.log(x_high) - sp.digamma(a_high)) * value + slope
+    if of_sample:
+        # the density of x is a / x times x^a exp(-x) / gamma(a + 1)
+        scaled = (x_far / a_far) * jnp.exp(stirling_error(a_far)) * far
+        found = jnp.where(
+            r.expansion, scaled, jnp.where(r.series, -x_low / a_low * low, x_high * high)
+        )
+        return jnp.where(r.inside, found, jnp.where((a > 0) & (x == 0), 0.0, math.nan))
+    density = _density(*_at(r.inside, a, x, 1.0, 1.0))
+    found = jnp.where(
+        r.expansion,
+        -by_expansion.gauss * far,
+        jnp.where(r.series, density * low, -a_high * density * high),
+    )
+    return _outside(a, x, found, 0.0, 0.0)
+
+
+def _of_upper(upper: bool) -> Callable[[Array, Array], Array]:
+    return lambda a, x: _incomplete(a, x, upper)
+
+
+def _of_slope(of_sample: bool) -> Callable[[Array, Array], Array]:
+    return lambda a, x: _slope(a, x, of_sample)
+
+
+# The primitives
+
+
+def gamma_density(a: Array, x: Array) -> Array:
+    """``x^(a - 1) exp(-x) / gamma(a)``, the derivative of ``P`` in x."""
+    log = ew.sub(ew.mul(ew.sub(a, full_like(a, 1.0)), ew.log(x)), x)
+    return ew.exp(ew.sub(log, sp.lgamma(a)))
+
+
+def _grad_a_in_x(t: Array, z: Array, a: Array, x: Array) -> Array:
+    return ew.mul(t, ew.mul(gamma_density(a, x), ew.sub(ew.log(x), sp.digamma(a))))
+
+
+igamma_grad_a: Elementwise = special(
+    "igamma_grad_a",
+    by_formula(_of_slope(False)),
+    _of_slope(False),
+    no_derivative("igamma_grad_a", "parameter"),
+    _grad_a_in_x,
+)
+random_gamma_grad: Elementwise = special(
+    "random_gamma_grad",
+    by_formula(_of_slope(True)),
+    _of_slope(True),
+    no_derivative("random_gamma_grad", "parameter"),
+    no_derivative("random_gamma_grad", "sample"),
+)
+igamma: Elementwise = special(
+    "igamma",
+    by_scipy("gammainc"),
+    _of_upper(False),
+    lambda t, z, a, x: ew.mul(t, igamma_grad_a(a, x)),
+    lambda t, z, a, x: ew.mul(t, gamma_density(a, x)),
+)
+igammac: Elementwise = special(
+    "igammac",
+    by_scipy("gammaincc"),
+    _of_upper(True),
+    lambda t, z, a, x: ew.neg(ew.mul(t, igamma_grad_a(a, x))),
+    lambda t, z, a, x: ew.neg(ew.mul(t, gamma_density(a, x))),
+)

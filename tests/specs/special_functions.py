@@ -1,0 +1,98 @@
+"""Special functions that SciPy evaluates, and formulas compile."""
+
+from typing import Any
+
+import jax
+import scipy.special
+
+from specs import ArraySpec, Case, Spec
+from specs.elementwise import EMPTY, EXTREME, SCALAR, in_wide, one
+from tinyjax.primitives.shape import full_like
+from tinyjax.special import bessel, beta, gamma
+
+PARAMETER = ArraySpec((3, 4), low=0.1, high=12)
+POSITIVE = ArraySpec((3, 4), low=0.1, high=15)
+PROBABILITY = ArraySpec((3, 4), low=0.2, high=0.8)
+LARGE = ArraySpec((3, 4), "float64", low=230, high=300)
+
+
+def second(fun: Any) -> Any:
+    """A function of its last operand, the first being a number."""
+
+    def of_last(x: Any, *, first: float) -> Any:
+        return fun(full_like(x, first), x)
+
+    return of_last
+
+
+def second_of(fun: Any) -> Any:
+    return lambda x, first: fun(0 * x + x.dtype.type(first), x)
+
+
+SPECS = [
+    *[
+        Spec(
+            name,
+            primitive,
+            primitive,
+            [
+                Case(PARAMETER, POSITIVE),
+                Case(LARGE, LARGE),
+                Case(EXTREME, EXTREME),
+                Case(EMPTY, EMPTY),
+            ],
+            numpy=in_wide(reference),
+            grad=1,
+            grad_cases=(0, 1),
+            tol=64,
+        )
+        for name, primitive, reference in (
+            ("igamma", gamma.igamma, scipy.special.gammainc),
+            ("igammac", gamma.igammac, scipy.special.gammaincc),
+        )
+    ],
+    *[
+        Spec(
+            f"{name} in x",
+            primitive,
+            second(primitive),
+            [Case(POSITIVE, first=a) for a in (0.5, 3.0, 20.0)],
+            jax=second_of(theirs),
+            dtypes=("float32", "float64"),
+            grad=2 if name != "random_gamma_grad" else 0,
+            grad_cases=(1,),
+            tol=256,
+            skip={"dtypes": "XLA rounds to NaN what vanishes below 0 in float8_e4m3fnuz"},
+        )
+        for name, primitive, theirs in (
+            ("igamma", gamma.igamma, jax.lax.igamma),
+            ("igammac", gamma.igammac, jax.lax.igammac),
+            ("igamma_grad_a", gamma.igamma_grad_a, jax.lax.igamma_grad_a),
+            ("random_gamma_grad", gamma.random_gamma_grad, jax.lax.random_gamma_grad),
+        )
+    ],
+    Spec(
+        "regularized_incomplete_beta",
+        beta.regularized_incomplete_beta,
+        lambda x, *, a, b: beta.regularized_incomplete_beta(full_like(x, a), full_like(x, b), x),
+        [
+            Case(PROBABILITY, a=2.5, b=0.5),
+            Case(PROBABILITY, a=3.0, b=6.0),
+            Case(EMPTY, a=1.0, b=1.0),
+        ],
+        numpy=in_wide(lambda x, a, b: scipy.special.betainc(a, b, x)),
+        jax=lambda x, a, b: jax.lax.betainc(0 * x + x.dtype.type(a), 0 * x + x.dtype.type(b), x),
+        grad=2,
+        tol=64,
+    ),
+    one(bessel.bessel_i0e, bessel.bessel_i0e, scipy.special.i0e, jax.lax.bessel_i0e, "f", tol=4),
+    one(bessel.bessel_i1e, bessel.bessel_i1e, scipy.special.i1e, jax.lax.bessel_i1e, "f", tol=4),
+    Spec(
+        "bessel_i0e far",
+        bessel.bessel_i0e,
+        bessel.bessel_i0e,
+        [Case(ArraySpec((9,), low=-700, high=700)), Case(SCALAR)],
+        numpy=in_wide(scipy.special.i0e),
+        tol=4,
+    ),
+]
