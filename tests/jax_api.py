@@ -127,7 +127,7 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"lax\.(AccuracyMode|Tolerance|DotAlgorithm.*|PrecisionLike)", FIXED.partition(": ")[2]),
     (r"lax\.(composite|dce_sink|optimization_barrier|RandomAlgorithm|rng_.*)", INTERNALS),
     (r"lax\.shape_as_value", SIZES),
-    (r"lax\.linalg\.(.*Implementation|SvdAlgorithm|qdwh)", "LAPACK has one way for each"),
+    (r"lax\.linalg\.qdwh", "polar factors are `scipy.linalg.polar`, by singular values"),
     (r"nn\.(scaled_.*|get_scaled.*)", NARROW),
     (r"numpy\.(u?int[124]|float[46]_.*|float8_e3m4|float8_e4m3|float8_e8m0fnu)", NARROW),
     (r"numpy\.(object_|character|flexible|ufunc|frompyfunc)", "elements are numbers or bools"),

@@ -11,12 +11,24 @@ from typing import Any
 
 import jax
 import numpy as np
+import scipy.linalg
 
 import tinyjax.numpy as jnp
 from specs import ArraySpec, Case, Spec
 from tinyjax.core.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import determinant, lu, qr, spectral, triangular
+from tinyjax.primitives import (
+    determinant,
+    eigen,
+    householder,
+    lu,
+    qr,
+    spectral,
+    sylvester,
+    triangular,
+    tridiagonal_solve,
+    updates,
+)
 
 TYPES = ("float32", "float64", "complex64", "complex128")
 SMOOTH = ("float64", "complex128")
@@ -67,7 +79,7 @@ def invariants(xp: Any, left: Any, right: Any) -> Any:
 # The same in tinyjax, NumPy and jax
 
 
-def eigen(xp: Any, vectors: Any, values: Any) -> Any:
+def eigenpairs(xp: Any, vectors: Any, values: Any) -> Any:
     return values, invariants(xp, vectors, vectors)
 
 
@@ -77,12 +89,12 @@ def singular(xp: Any, u: Any, s: Any, vh: Any) -> Any:
 
 
 def eigh(x: Array) -> Any:
-    return eigen(jnp, *spectral.eigh(x))
+    return eigenpairs(jnp, *spectral.eigh(x))
 
 
 def numpy_eigh(x: HostArray) -> Any:
     values, vectors = np.linalg.eigh((x + adjoint(np, x)) / 2)
-    return eigen(np, vectors, values)
+    return eigenpairs(np, vectors, values)
 
 
 def svd(x: Array) -> Any:
@@ -158,6 +170,88 @@ def jax_geqrf(x: Any) -> Any:
 
 def numpy_qr(x: HostArray, full_matrices: bool) -> Any:
     return tuple(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
+
+
+def numpy_pivoted_qr(x: HostArray, full_matrices: bool) -> Any:
+    mode = "full" if full_matrices else "economic"
+    return stacked(lambda a: scipy.linalg.qr(a, mode=mode, pivoting=True), x)
+
+
+def stacked(fun: Callable[..., Any], *operands: HostArray, core: int = 2) -> Any:
+    """A function of matrices, applied to stacks of them: an array, or a tuple of such."""
+    batch = operands[0].shape[: operands[0].ndim - core]
+    found = [fun(*(x[index] for x in operands)) for index in np.ndindex(*batch)]
+    if not isinstance(found[0], tuple):
+        return np.reshape(found, (*batch, *np.shape(found[0])))
+    return tuple(
+        np.reshape(part, (*batch, *np.shape(part[0]))) for part in zip(*found, strict=True)
+    )
+
+
+def numpy_eig(x: HostArray) -> Any:
+    dtype = np.result_type(x.dtype, np.complex64)
+    outs = stacked(lambda a: scipy.linalg.eig(a, left=True), x)
+    return tuple(out.astype(dtype) for out in outs)
+
+
+def hermitian(xp: Any, x: Any) -> Any:
+    return x + adjoint(xp, x)
+
+
+def reflections(xp: Any, a: Any, taus: Any) -> Any:
+    """The product of reflections, from its definition."""
+    *batch, m, n = a.shape
+    v = xp.tril(a, -1) + xp.asarray(np.eye(m, n, dtype=a.dtype))
+    product = xp.asarray(np.broadcast_to(np.eye(m, dtype=a.dtype), (*batch, m, m)))
+    for i in range(taus.shape[-1]):
+        column = v[..., :, i, None]
+        product = product - (product @ column) * taus[..., i, None, None] @ adjoint(xp, column)
+    return product
+
+
+def numpy_ormqr(a: HostArray, taus: HostArray, c: HostArray, left: bool, transpose: bool) -> Any:
+    q = reflections(np, a, taus)
+    q = adjoint(np, q) if transpose else q
+    return q @ c if left else c @ q
+
+
+def numpy_hessenberg(x: HostArray) -> Any:
+    """The matrices, and the products of what is packed."""
+    found = stacked(lambda a: scipy.linalg.hessenberg(a, calc_q=True), x)
+    return np.triu(found[0], -1), found[1].astype(x.dtype)
+
+
+def hessenberg(x: Array) -> Any:
+    packed, taus = householder.hessenberg(x)
+    form = jnp.triu(packed, -1)
+    if x.shape[-1] < 2:
+        return form, jnp.ones_like(form)
+    inner = householder.householder_product(packed[..., 1:, :-1], taus)
+    q = jnp.pad(inner, [(0, 0)] * (x.ndim - 2) + [(1, 0), (1, 0)])
+    return form, q + jnp.zeros_like(q).at[..., 0, 0].set(1)
+
+
+def numpy_tridiagonal_solve(dl: HostArray, d: HostArray, du: HostArray, b: HostArray) -> Any:
+    def solve(dl: HostArray, d: HostArray, du: HostArray, b: HostArray) -> Any:
+        return np.linalg.solve(np.diag(dl[1:], -1) + np.diag(d) + np.diag(du[:-1], 1), b)
+
+    return stacked(solve, dl, d, du, b, core=1)
+
+
+def dominant(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Make the diagonal of a tridiagonal matrix outweigh its neighbours."""
+    return lambda dl, d, du, b: fun(dl, d + d.dtype.type(4), du, b)
+
+
+def numpy_cholesky_update(r: HostArray, w: HostArray) -> Any:
+    total = adjoint(np, np.triu(r)) @ np.triu(r) + w[..., None] * w[..., None, :]
+    return adjoint(np, np.linalg.cholesky(total))
+
+
+def jax_cholesky_update(r: Any, w: Any) -> Any:
+    fun, batch = jax.lax.linalg.cholesky_update, w.shape[:-1]
+    rows = [fun(jax.numpy.triu(r[index]), w[index]) for index in np.ndindex(*batch)]
+    return jax.numpy.stack(rows).reshape(r.shape)
 
 
 def slogdet(xp: Any, x: Any) -> Any:
@@ -338,7 +432,7 @@ SPECS = [
         on(jnp, eigh, small),
         SQUARE,
         on(np, numpy_eigh, small),
-        on(jax.numpy, lambda x: eigen(jax.numpy, *jax.lax.linalg.eigh(x)), small),
+        on(jax.numpy, lambda x: eigenpairs(jax.numpy, *jax.lax.linalg.eigh(x)), small),
         TYPES,
         grad=2,
         grad_dtypes=SMOOTH,
@@ -366,6 +460,180 @@ SPECS = [
         TYPES,
         grad=2,
         grad_dtypes=SMOOTH,
+        tol=TOL,
+    ),
+    Spec(
+        "qr, pivoted",
+        qr.qr_p,
+        on(jnp, qr.pivoted_qr),
+        [Case(*case.operands, full_matrices=False) for case in RECTANGULAR],
+        on(np, numpy_pivoted_qr),
+        on(jax.numpy, partial(jax.lax.linalg.qr, pivoting=True)),
+        TYPES,
+        grad=2,
+        grad_dtypes=SMOOTH,
+        tol=TOL,
+    ),
+    Spec(
+        "eig",
+        eigen.eig_p,
+        on(jnp, lambda x: tuple(eigen.eig(x)), small),
+        SQUARE,
+        on(np, numpy_eig, small),
+        on(jax.numpy, lambda x: tuple(jax.lax.linalg.eig(x)), small),
+        TYPES,
+        grad=2,
+        grad_dtypes=SMOOTH,
+        tol=4 * TOL,
+    ),
+    Spec(
+        "eig, of values alone",
+        eigen.eig_p,
+        on(jnp, partial(eigen.eig, left=False, right=False), small),
+        SQUARE,
+        on(np, lambda x: numpy_eig(x)[:1], small),
+        None,
+        TYPES,
+        grad=2,
+        grad_dtypes=SMOOTH,
+        tol=4 * TOL,
+    ),
+    Spec(
+        "schur",
+        eigen.schur_p,
+        on(jnp, eigen.schur, small),
+        SQUARE,
+        on(np, partial(stacked, scipy.linalg.schur), small),
+        on(jax.numpy, jax.lax.linalg.schur, small),
+        TYPES,
+        tol=4 * TOL,
+    ),
+    Spec(
+        "hessenberg",
+        householder.hessenberg_p,
+        on(jnp, hessenberg),
+        SQUARE,
+        on(np, numpy_hessenberg),
+        None,
+        TYPES,
+        tol=2 * TOL,
+    ),
+    Spec(
+        "tridiagonal",
+        householder.tridiagonal_p,
+        on(jnp, householder.tridiagonal, hermitian),
+        [Case(array(3, 3), lower=True), Case(array(2, 4, 4), lower=False)],
+        None,
+        on(jax.numpy, jax.lax.linalg.tridiagonal, hermitian),
+        TYPES,
+        tol=2 * TOL,
+    ),
+    Spec(
+        "householder_product",
+        householder.householder_product_p,
+        householder.householder_product,
+        [
+            Case(array(3, 3), array(3)),
+            Case(array(2, 4, 2), array(2, 1)),
+            Case(array(3, 2), array(0)),
+        ],
+        lambda a, taus: reflections(np, a, taus)[..., : a.shape[-1]],
+        jax.lax.linalg.householder_product,
+        TYPES,
+        grad=2,
+        grad_dtypes=SMOOTH,
+        tol=TOL,
+    ),
+    Spec(
+        "ormqr",
+        householder.ormqr_p,
+        householder.ormqr,
+        [
+            Case(array(3, 2), array(2), array(3, 4), left=True, transpose=False),
+            Case(array(3, 3), array(3), array(2, 3), left=False, transpose=False),
+            Case(array(2, 3, 4), array(2, 3), array(2, 3, 1), left=True, transpose=True),
+            Case(array(3, 2), array(1), array(2, 3), left=False, transpose=True),
+        ],
+        numpy_ormqr,
+        jax.lax.linalg.ormqr,
+        TYPES,
+        grad=2,
+        grad_dtypes=SMOOTH,
+        linear=(2,),
+        tol=TOL,
+    ),
+    Spec(
+        "solve_sylvester",
+        sylvester.sylvester_p,
+        on(jnp, sylvester.solve_sylvester),
+        [
+            Case(array(3, 3), array(2, 2), array(3, 2)),
+            Case(array(2, 2, 2), array(2, 1, 1), array(2, 2, 1)),
+        ],
+        on(np, partial(stacked, scipy.linalg.solve_sylvester)),
+        None,
+        TYPES,
+        grad=2,
+        grad_dtypes=SMOOTH,
+        linear=(2,),
+        tol=2 * TOL,
+    ),
+    Spec(
+        "sqrtm",
+        sylvester.sqrtm_p,
+        on(jnp, sylvester.sqrtm),
+        SQUARE,
+        on(np, lambda x: stacked(scipy.linalg.sqrtm, x).astype(np.result_type(x, np.complex64))),
+        None,
+        TYPES,
+        grad=2,
+        grad_dtypes=SMOOTH,
+        tol=2 * TOL,
+    ),
+    Spec(
+        "tridiagonal_solve",
+        tridiagonal_solve.tridiagonal_solve_p,
+        dominant(tridiagonal_solve.tridiagonal_solve),
+        [
+            Case(array(3), array(3), array(3), array(3, 2)),
+            Case(array(2, 4), array(2, 4), array(2, 4), array(2, 4, 1)),
+            Case(array(1), array(1), array(1), array(1, 2)),
+        ],
+        dominant(numpy_tridiagonal_solve),
+        dominant(jax.lax.linalg.tridiagonal_solve),
+        TYPES,
+        grad=2,
+        grad_dtypes=SMOOTH,
+        linear=(3,),
+        tol=TOL,
+    ),
+    Spec(
+        "symmetric_product",
+        updates.symmetric_product_p,
+        updates.symmetric_product,
+        [
+            Case(array(3, 2), array(3, 3), alpha=0.5, beta=2.0),
+            Case(array(2, 2, 3), array(2, 2, 2), alpha=1.0, beta=0.0),
+        ],
+        lambda a, c, alpha, beta: (alpha * (a @ adjoint(np, a)) + beta * c).astype(a.dtype),
+        jax.lax.linalg.symmetric_product,
+        ("float32", "float64"),
+        grad=2,
+        tol=TOL,
+    ),
+    Spec(
+        "cholesky_update",
+        updates.cholesky_update_p,
+        on(jnp, updates.cholesky_update),
+        [
+            Case(array(3, 3), array(3)),
+            Case(array(2, 2, 2), array(2, 2)),
+            Case(array(1, 1), array(1)),
+        ],
+        on(np, numpy_cholesky_update),
+        on(jax.numpy, jax_cholesky_update),
+        ("float32", "float64"),
+        grad=2,
         tol=TOL,
     ),
 ]

@@ -6,29 +6,101 @@ the matrices' two; nothing is broadcast or promoted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import Enum
 from typing import Any, Literal, overload
 
-from tinyjax.control_flow import scan
 from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.errors import ShapeError
+from tinyjax.errors import ArgumentError
+from tinyjax.primitives import eigen as _eigen
+from tinyjax.primitives import householder as _householder
 from tinyjax.primitives import lu as _lu
 from tinyjax.primitives import matrices as _matrices
 from tinyjax.primitives import qr as _qr
 from tinyjax.primitives import spectral as _spectral
 from tinyjax.primitives import triangular as _triangular
-from tinyjax.primitives.shape import expand_dims, moveaxis, squeeze, zeros_like
+from tinyjax.primitives import tridiagonal_solve as _tridiagonal
+from tinyjax.primitives import updates as _updates
+from tinyjax.primitives.eigen import eig_p, schur_p
+from tinyjax.primitives.householder import (
+    hessenberg_p,
+    householder_product_p,
+    ormqr_p,
+    tridiagonal_p,
+)
+from tinyjax.primitives.lu import lu_p
+from tinyjax.primitives.lu import pivots_to_permutation_p as lu_pivots_to_permutation_p
+from tinyjax.primitives.qr import qr_p
+from tinyjax.primitives.shape import expand_dims, squeeze
+from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.primitives.spectral import eigh_p, svd_p
+from tinyjax.primitives.triangular import cholesky_p, triangular_solve_p
+from tinyjax.primitives.tridiagonal_solve import tridiagonal_solve_p
+from tinyjax.primitives.updates import cholesky_update_p, symmetric_product_p
 
 __all__ = [
+    "EigImplementation",
+    "EighImplementation",
+    "SvdAlgorithm",
     "cholesky",
+    "cholesky_p",
+    "cholesky_update",
+    "cholesky_update_p",
+    "eig",
+    "eig_p",
     "eigh",
+    "eigh_p",
+    "hessenberg",
+    "hessenberg_p",
+    "householder_product",
+    "householder_product_p",
     "lu",
+    "lu_p",
     "lu_pivots_to_permutation",
+    "lu_pivots_to_permutation_p",
     "ormqr",
+    "ormqr_p",
     "qr",
+    "qr_p",
+    "schur",
+    "schur_p",
     "svd",
+    "svd_p",
+    "symmetric_product",
+    "symmetric_product_p",
     "triangular_solve",
+    "triangular_solve_p",
+    "tridiagonal",
+    "tridiagonal_p",
     "tridiagonal_solve",
+    "tridiagonal_solve_p",
 ]
+
+
+class EigImplementation(Enum):
+    """What computes eigenvalues of matrices that need not be Hermitian; here ``LAPACK`` does."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+class EighImplementation(Enum):
+    """What computes eigenvalues of Hermitian matrices; here LAPACK does, whichever is asked for."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+class SvdAlgorithm(Enum):
+    """What computes singular values; here LAPACK does, by divide and conquer, in any case."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
@@ -56,13 +128,93 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     return _triangular.cholesky(as_array(x), symmetrize_input=symmetrize_input)
 
 
-def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True) -> tuple[Array, Array]:
+def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
+    """Return the factor ``R`` of ``R^T R = r^T r + w w^T``.
+
+    Args:
+        r_matrix: ``r``, upper triangular real matrices, shape ``(..., n, n)``.
+        w_vector: ``w``, vectors, shape ``(..., n)``.
+
+    Returns:
+        Upper triangular matrices with a positive diagonal, of the shape of ``r_matrix``.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        DtypeError: the dtypes differ, or are neither float32 nor float64.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> r = jnp.array([[3.0, 0.0], [0.0, 1.0]])
+        >>> lax.linalg.cholesky_update(r, jnp.array([4.0, 0.0]))[0, 0]
+        Array(5., dtype=float32)
+    """
+    return _updates.cholesky_update(as_array(r_matrix), as_array(w_vector))
+
+
+def eig(
+    x: ArrayLike,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None,
+    use_magma: bool | None = None,
+) -> list[Array]:
+    """Return the eigenvalues of matrices, and their left and right eigenvectors.
+
+    Args:
+        x: matrices, shape ``(..., n, n)``.
+        compute_left_eigenvectors: whether to return matrices whose columns ``u`` have
+            ``u^H x = w u^H``.
+        compute_right_eigenvectors: whether to return matrices whose columns ``v`` have
+            ``x v = w v``.
+        enable_eigvec_derivs: not used: eigenvectors have derivatives, those of vectors of length
+            one whose greatest component is real. They are infinite or NaN where eigenvalues are
+            equal.
+        implementation: ``EigImplementation.LAPACK``, or None.
+        use_magma: not used.
+
+    Returns:
+        The eigenvalues, complex, ``(..., n)``, in the order that LAPACK finds them in; and the
+        vectors that are wanted, left ones first.
+
+    Raises:
+        ShapeError: ``x`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+        ArgumentError: another implementation is asked for.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.linalg.eig(jnp.array([[0.0, -1.0], [1.0, 0.0]]))[0]
+        Array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    if implementation not in (None, EigImplementation.LAPACK):
+        raise ArgumentError(f"eig is computed by LAPACK, but got implementation={implementation}.")
+    return list(
+        _eigen.eig(as_array(x), left=compute_left_eigenvectors, right=compute_right_eigenvectors)
+    )
+
+
+def eigh(
+    x: ArrayLike,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    implementation: EighImplementation | None = None,
+) -> tuple[Array, Array]:
     """Return the eigenvectors and eigenvalues of Hermitian matrices, in this order.
 
     Args:
         x: Hermitian matrices, shape ``(..., n, n)``.
         lower: which triangle counts where the input is not symmetrized.
         symmetrize_input: whether to take ``(x + x^H) / 2`` for ``x``.
+        sort_eigenvalues: not used: they are sorted.
+        subset_by_index: the first eigenvalue wanted and the one after the last; by default all.
+        implementation: not used: LAPACK has one for each dtype.
 
     Returns:
         Matrices whose columns are the eigenvectors, and the eigenvalues, real and ascending.
@@ -79,7 +231,67 @@ def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True) -> 
     """
     a = as_array(x)
     _matrices.check_matrices("eigh", a.aval, square=True)
-    return _spectral.eigh(a if lower else _matrices.mH(a), symmetrize_input=symmetrize_input)
+    vectors, values = _spectral.eigh(
+        a if lower else _matrices.mH(a), symmetrize_input=symmetrize_input
+    )
+    if subset_by_index is None:
+        return vectors, values
+    first, last = subset_by_index
+    return _between(vectors, first, last), _between(values, first, last)
+
+
+def _between(x: Array, first: int, last: int) -> Array:
+    return slice_in_dim(x, first, last, axis=x.ndim - 1)
+
+
+def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
+    """Return matrices that are zero below the first subdiagonal, and similar to those given.
+
+    Args:
+        a: matrices, shape ``(..., n, n)``.
+
+    Returns:
+        The upper Hessenberg matrices, with the vectors of the reflections below the subdiagonal;
+        and the factors of the reflections, shape ``(..., n - 1)``. They have no derivative.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.linalg.hessenberg(jnp.array([[1.0, 2.0], [3.0, 4.0]]))[0]
+        Array([[1., 2.],
+               [3., 4.]], dtype=float32)
+    """
+    return _householder.hessenberg(as_array(a))
+
+
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
+    """Return the first columns of the product of reflections.
+
+    Args:
+        a: LAPACK's packed reflections, shape ``(..., m, n)`` with ``m >= n``.
+        taus: their factors, shape ``(..., k)`` with ``k <= n``.
+
+    Returns:
+        ``n`` columns of ``Q``, of the shape of ``a``.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        DtypeError: the dtypes differ, or are none of LAPACK's.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> x = jnp.array([[3.0, 1.0], [4.0, 2.0]])
+        >>> packed, taus = jnp.linalg.qr(x, mode="raw")
+        >>> q = lax.linalg.householder_product(packed.mT, taus)
+        >>> bool(jnp.allclose(q, jnp.linalg.qr(x).Q, atol=1e-6))
+        True
+    """
+    return _householder.householder_product(as_array(a), as_array(taus))
 
 
 def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
@@ -156,36 +368,143 @@ def ormqr(
         >>> bool(jnp.allclose(r, jnp.linalg.qr(x).R, atol=1e-6))
         True
     """
-    return _qr.ormqr(as_array(a), as_array(taus), as_array(c), left=left, transpose=transpose)
+    return _householder.ormqr(
+        as_array(a), as_array(taus), as_array(c), left=left, transpose=transpose
+    )
 
 
-def qr(x: ArrayLike, *, full_matrices: bool = True) -> tuple[Array, Array]:
+@overload
+def qr(
+    x: ArrayLike,
+    *,
+    pivoting: Literal[False] = False,
+    full_matrices: bool = True,
+    use_magma: bool | None = None,
+) -> tuple[Array, Array]: ...
+@overload
+def qr(
+    x: ArrayLike,
+    *,
+    pivoting: Literal[True],
+    full_matrices: bool = True,
+    use_magma: bool | None = None,
+) -> tuple[Array, Array, Array]: ...
+def qr(
+    x: ArrayLike,
+    *,
+    pivoting: bool = False,
+    full_matrices: bool = True,
+    use_magma: bool | None = None,
+) -> tuple[Array, Array] | tuple[Array, Array, Array]:
     """Return ``Q`` with orthonormal columns and upper triangular ``R``, with ``Q R = x``.
 
     Args:
         x: matrices, shape ``(..., m, n)``.
+        pivoting: whether to order the columns so that the diagonal of ``R`` descends in absolute
+            value; then ``Q R`` are the columns of ``x`` in that order.
         full_matrices: whether ``Q`` is square, shape ``(..., m, m)``; otherwise it has
             ``min(m, n)`` columns, and ``R`` as many rows. With it, matrices taller than wide have
             no derivative.
+        use_magma: not used.
 
     Returns:
-        ``Q`` and ``R``.
+        ``Q`` and ``R``; and with pivoting the order of the columns, int32, shape ``(..., n)``.
 
     Raises:
         ShapeError: ``x`` does not hold matrices.
         DtypeError: the dtype is none of LAPACK's.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> q, r, order = lax.linalg.qr(jnp.array([[1.0, 0.0], [0.0, 2.0]]), pivoting=True)
+        >>> order
+        Array([1, 0], dtype=int32)
     """
-    return _qr.qr(as_array(x), full_matrices=full_matrices)
+    a = as_array(x)
+    if pivoting:
+        return _qr.pivoted_qr(a, full_matrices=full_matrices)
+    return _qr.qr(a, full_matrices=full_matrices)
+
+
+@overload
+def schur(
+    x: ArrayLike,
+    *,
+    compute_schur_vectors: Literal[True] = True,
+    sort_eig_vals: bool = False,
+    select_callable: Callable[..., Any] | None = None,
+) -> tuple[Array, Array]: ...
+@overload
+def schur(
+    x: ArrayLike,
+    *,
+    compute_schur_vectors: Literal[False],
+    sort_eig_vals: bool = False,
+    select_callable: Callable[..., Any] | None = None,
+) -> tuple[Array]: ...
+def schur(
+    x: ArrayLike,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
+    select_callable: Callable[..., Any] | None = None,
+) -> tuple[Array, Array] | tuple[Array]:
+    """Return ``T``, upper triangular, and unitary ``Z`` with ``Z T Z^H = x``.
+
+    Args:
+        x: matrices, shape ``(..., n, n)``. For real ones ``T`` is real, and has a block of two by
+            two on its diagonal for each pair of conjugate eigenvalues.
+        compute_schur_vectors: whether to return ``Z``, not just ``T``.
+        sort_eig_vals: must be False.
+        select_callable: not used.
+
+    Returns:
+        ``(T, Z)``, or ``(T,)``, of the type of ``x``. They have no derivative.
+
+    Raises:
+        ShapeError: ``x`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+        ArgumentError: eigenvalues are to be sorted.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.linalg.schur(jnp.array([[1.0, 2.0], [0.0, 3.0]]))[0]
+        Array([[1., 2.],
+               [0., 3.]], dtype=float32)
+    """
+    if sort_eig_vals:
+        raise ArgumentError("schur does not sort eigenvalues: leave sort_eig_vals out.")
+    form, vectors = _eigen.schur(as_array(x))
+    return (form, vectors) if compute_schur_vectors else (form,)
 
 
 @overload
 def svd(
-    x: ArrayLike, *, full_matrices: bool = True, compute_uv: Literal[True] = True
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
 ) -> tuple[Array, Array, Array]: ...
 @overload
-def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: Literal[False]) -> Array: ...
 def svd(
-    x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: Literal[False],
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Array: ...
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
 ) -> tuple[Array, Array, Array] | Array:
     """Return ``U``, the singular values ``s`` and ``V^H``, with ``U diag(s) V^H = x``.
 
@@ -194,6 +513,9 @@ def svd(
         full_matrices: whether ``U`` and ``V`` are square; otherwise they have ``min(m, n)``
             columns. With it, matrices that are not square have no derivative.
         compute_uv: whether to return ``U`` and ``V^H``, not just ``s``.
+        subset_by_index: the first singular value wanted and the one after the last; by default
+            all. Give it with ``full_matrices=False``.
+        algorithm: not used: it is divide and conquer.
 
     Returns:
         ``(U, s, V^H)``, or ``s``, which is real and descending.
@@ -201,11 +523,52 @@ def svd(
     Raises:
         ShapeError: ``x`` does not hold matrices.
         DtypeError: the dtype is none of LAPACK's.
+        ArgumentError: a subset of full matrices is asked for.
     """
     a = as_array(x)
+    first, last = subset_by_index or (0, min(a.shape[-2:], default=0))
     if not compute_uv:
-        return _spectral.singular_values(a)
-    return _spectral.svd(a, full_matrices=full_matrices)
+        values = _spectral.singular_values(a)
+        return values if subset_by_index is None else _between(values, first, last)
+    u, s, vh = _spectral.svd(a, full_matrices=full_matrices)
+    if subset_by_index is None:
+        return u, s, vh
+    if full_matrices:
+        raise ArgumentError("svd takes subset_by_index with full_matrices=False only.")
+    rows = slice_in_dim(vh, first, last, axis=vh.ndim - 2)
+    return _between(u, first, last), _between(s, first, last), rows
+
+
+def symmetric_product(
+    a_matrix: ArrayLike,
+    c_matrix: ArrayLike,
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    symmetrize_output: bool = False,
+) -> Array:
+    """Return ``alpha a a^T + beta c``.
+
+    Args:
+        a_matrix: ``a``, real matrices, shape ``(..., n, m)``.
+        c_matrix: ``c``, symmetric ones, shape ``(..., n, n)``.
+        alpha: a number.
+        beta: a number.
+        symmetrize_output: whether to copy the lower triangle to the upper one.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        DtypeError: the dtypes differ, or are neither float32 nor float64.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.linalg.symmetric_product(jnp.array([[1.0], [2.0]]), jnp.eye(2), beta=3.0)
+        Array([[4., 2.],
+               [2., 7.]], dtype=float32)
+    """
+    out = _updates.symmetric_product(as_array(a_matrix), as_array(c_matrix), alpha=alpha, beta=beta)
+    return _matrices.from_lower(out) if symmetrize_output else out
 
 
 def triangular_solve(
@@ -259,8 +622,35 @@ def triangular_solve(
     return squeeze(x, axis) if vector else x
 
 
-def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike) -> Array:
-    """Solve systems with tridiagonal matrices, by elimination without pivoting (L. Thomas, 1949).
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
+    """Return tridiagonal matrices that are similar to Hermitian ones.
+
+    Args:
+        a: Hermitian matrices, shape ``(..., n, n)``.
+        lower: which triangle is looked at.
+
+    Returns:
+        The matrices with the vectors of the reflections in that triangle; the diagonals, real, of
+        shape ``(..., n)``; those next to them, real, ``(..., n - 1)``; and the factors of the
+        reflections, ``(..., n - 1)``. They have no derivative.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.linalg.tridiagonal(jnp.array([[2.0, 1.0], [1.0, 3.0]]))[1]
+        Array([2., 3.], dtype=float32)
+    """
+    return _householder.tridiagonal(as_array(a), lower=lower)
+
+
+def tridiagonal_solve(
+    dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
+) -> Array:
+    """Solve systems with tridiagonal matrices, by elimination with partial pivoting.
 
     Args:
         dl: the diagonals below the main one, shape ``(..., n)``; the first element is not looked
@@ -268,13 +658,15 @@ def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike) 
         d: the main diagonals, shape ``(..., n)``.
         du: the diagonals above, shape ``(..., n)``; the last element is not looked at.
         b: right-hand sides, shape ``(..., n, m)``.
+        perturb_singular: must be False.
 
     Returns:
-        The solutions, of the shape of ``b``. They are accurate where the matrix is diagonally
-        dominant, or Hermitian and positive definite.
+        The solutions, of the shape of ``b``; NaN where a matrix is singular.
 
     Raises:
         ShapeError: the diagonals differ in shape, or ``b`` does not fit.
+        DtypeError: the dtypes differ, or are none of LAPACK's.
+        ArgumentError: matrices are to be perturbed.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -284,28 +676,8 @@ def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike) 
         >>> jnp.round(x[:, 0], 4)
         Array([1., 1., 1.], dtype=float32)
     """
-    lower, main, upper, rhs = map(as_array, (dl, d, du, b))
-    if not lower.shape == main.shape == upper.shape == rhs.shape[:-1] or not main.shape:
-        raise ShapeError(
-            "tridiagonal_solve needs three diagonals of one shape (..., n) and right-hand sides of "
-            f"shape (..., n, m), but got {lower.shape}, {main.shape}, {upper.shape} and "
-            f"{rhs.shape}."
+    if perturb_singular:
+        raise ArgumentError(
+            "tridiagonal_solve does not perturb singular matrices. Add a small number to d."
         )
-    rows = [moveaxis(x, main.ndim - 1, 0) for x in (lower, main, upper, rhs)]
-
-    def eliminate(before: tuple[Array, Array], row: list[Array]) -> Any:
-        ratio, value = before
-        below, at, above, right = row
-        pivot = at - below * ratio
-        out = above / pivot, (right - below[..., None] * value) / pivot[..., None]
-        return out, out
-
-    def substitute(after: Array, row: tuple[Array, Array]) -> Any:
-        ratio, value = row
-        out = value - ratio[..., None] * after
-        return out, out
-
-    start = zeros_like(rows[1][0]), zeros_like(rows[3][0])
-    _, reduced = scan(eliminate, start, rows)
-    _, found = scan(substitute, start[1], reduced, reverse=True)
-    return moveaxis(found, 0, main.ndim - 1)
+    return _tridiagonal.tridiagonal_solve(*map(as_array, (dl, d, du, b)))

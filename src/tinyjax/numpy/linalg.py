@@ -40,7 +40,7 @@ from tinyjax.numpy.reductions import min as least
 from tinyjax.numpy.reductions import sum as sum_of
 from tinyjax.numpy.sorting import argsort
 from tinyjax.numpy.taking import take_along_axis
-from tinyjax.primitives import determinant, lu, matrices, spectral, triangular
+from tinyjax.primitives import determinant, eigen, lu, matrices, spectral, triangular
 from tinyjax.primitives import qr as qr_
 from tinyjax.primitives.stop_gradient import stop_gradient
 
@@ -50,7 +50,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "lstsq",
@@ -80,6 +82,13 @@ matrix_transpose: Callable[[ArrayLike], Array] = manipulation.matrix_transpose
 vecdot = contraction.vecdot
 
 Order = int | float | str | None
+
+
+class EigResult(NamedTuple):
+    """What ``eig`` returns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class EighResult(NamedTuple):
@@ -188,6 +197,42 @@ def qr(
         )
     q, r = qr_.qr(x, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
+
+
+def eig(a: ArrayLike) -> EigResult:
+    """Return the eigenvalues and eigenvectors of matrices.
+
+    Args:
+        a: shape ``(..., n, n)``.
+
+    Returns:
+        The eigenvalues, complex, shape ``(..., n)``, in the order that LAPACK finds them in; and
+        matrices whose columns are eigenvectors of length one whose greatest component is real.
+        Derivatives of vectors are infinite or NaN where eigenvalues are equal, and those of values
+        where there is no basis of eigenvectors. ``tinyjax.lax.linalg.eig`` has left vectors, too.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.eig(jnp.array([[0.0, -1.0], [1.0, 0.0]])).eigenvalues
+        Array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    values, vectors = eigen.eig(_matrices("eig", a, square=True), left=False)
+    return EigResult(values, vectors)
+
+
+def eigvals(a: ArrayLike) -> Array:
+    """Return the eigenvalues of matrices, complex, in the order that LAPACK finds them in.
+
+    Args:
+        a: shape ``(..., n, n)``.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+    """
+    return eigen.eig(_matrices("eigvals", a, square=True), left=False, right=False)[0]
 
 
 def eigh(

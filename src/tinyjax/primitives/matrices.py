@@ -15,7 +15,14 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import Arrays, BatchAxes, BatchResult, MappedAxis, Primitive
+from tinyjax.core.primitive import (
+    Arrays,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    MappedAxis,
+    Primitive,
+)
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
@@ -34,7 +41,7 @@ from tinyjax.primitives.shape import (
     zeros_like,
 )
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Layout, TensorType, Value, Values, tensor
+from tinyjax.stablehlo.types import Layout, TensorType, Value, Values, boolean, tensor
 
 P = TypeVar("P")
 HostMatrices = Callable[..., Sequence[HostArray]]
@@ -219,6 +226,21 @@ def off_diagonal(x: Array) -> Array:
     return on_diagonal(zeros_like(x), x)
 
 
+def column_of(x: Array, j: Array) -> Array:
+    """The columns of matrices whose index is a traced number, shape ``(..., m, 1)``."""
+    axis = x.ndim - 1
+    chosen = equal(iota(x.shape, j.dtype, axis), broadcast_in_dim(j, x.shape, ()))
+    column = reduce_sum(select(chosen, x, zeros_like(x)), (axis,))
+    return reshape(column, (*column.shape, 1))
+
+
+def with_column(x: Array, j: Array, column: Array) -> Array:
+    """The matrices with a column replaced, whose index is a traced number."""
+    chosen = equal(iota(x.shape, j.dtype, x.ndim - 1), broadcast_in_dim(j, x.shape, ()))
+    spread = broadcast_in_dim(reshape(column, x.shape[:-1]), x.shape, tuple(range(x.ndim - 1)))
+    return select(chosen, spread, x)
+
+
 def solve_all(solve: Callable[[Array], Array], b: Array, axis: int, left_side: bool) -> Array:
     """Solve the same systems for many right-hand sides at once, as more columns (or rows) of one.
 
@@ -291,6 +313,57 @@ def _one_by_one(fun: HostMatrices, operands: Sequence[HostArray]) -> Sequence[Ho
     return outs
 
 
+def def_impl_by_one(
+    primitive: Primitive[P], fun: Callable[..., Sequence[HostArray]], core: int = 2
+) -> None:
+    """Register the evaluation of a primitive by a function of one problem, such as SciPy has.
+
+    Args:
+        primitive: whose typing rule is registered already.
+        fun: takes the operands of one problem, and the parameters last. Where it raises
+            ``LinAlgError``, the results are NaN.
+        core: how many axes of the first operand belong to one problem.
+    """
+
+    def impl(operands: Hosts, params: P) -> Hosts:
+        first = operands[0]
+        types = primitive.rules.abstract_eval(
+            [ShapedArray(x.shape, x.dtype) for x in operands], params
+        )
+        outs = [np.zeros(aval.shape, aval.dtype) for aval in types]
+        if not any(out.size for out in outs):
+            return outs
+        for index in np.ndindex(*first.shape[: first.ndim - core]):
+            try:
+                results = fun(*(x[index] for x in operands), params)
+            except np.linalg.LinAlgError:
+                results = [np.full((), np.nan, out.dtype) for out in outs]
+            for out, result in zip(outs, results, strict=True):
+                out[index] = result
+        return outs
+
+    primitive.def_impl(impl)
+
+
+def lapack_routine(name: str, dtype: DType) -> Callable[..., tuple[HostArray, ...]]:
+    """Return SciPy's binding to a routine of LAPACK.
+
+    Args:
+        name: without the letter for the type.
+        dtype: the type.
+    """
+    from scipy.linalg import lapack  # noqa: PLC0415 (SciPy is slow to load)
+
+    routine: Callable[..., tuple[HostArray, ...]] = getattr(lapack, _PREFIXES[dtype] + name)
+    return routine
+
+
+def check_finite(x: HostArray) -> None:
+    """Raise ``LinAlgError`` where an iteration of LAPACK might not end."""
+    if not np.isfinite(x).all():
+        raise np.linalg.LinAlgError("not finite")
+
+
 # LAPACK
 
 
@@ -315,7 +388,7 @@ def lapack_call(
     routine: str,
     operands: Sequence[tuple[Value, int]],
     *results: Stack,
-    **options: str,
+    **options: str | int,
 ) -> list[Value]:
     """Write a call of a routine of LAPACK.
 
@@ -324,15 +397,26 @@ def lapack_call(
         routine: its name, without the letter for the type, which is the first operand's.
         operands: values, and how many axes of each belong to one problem.
         results: types, and the same.
-        options: each a letter, such as "L" for the lower triangle.
+        options: each a letter, such as "L" for the lower triangle, a number or a bool.
     """
     return b.custom_call(
         f"lapack_{_PREFIXES[operands[0][0].dtype]}{routine}_ffi",
         [x for x, _ in operands],
         [of for of, _ in results],
-        {name: f"{ord(letter)} : ui8" for name, letter in options.items()},
+        {name: _option(given) for name, given in options.items()},
         ([_layout(x.type, axes) for x, axes in operands], [_layout(*stack) for stack in results]),
     )
+
+
+def _option(given: str | int) -> str:
+    """How the attributes of a call say an option."""
+    match given:
+        case bool():
+            return boolean(given)
+        case int():
+            return f"{given} : i32"
+        case _:
+            return f"{ord(given)} : ui8"
 
 
 def status(of: TensorType) -> Stack:

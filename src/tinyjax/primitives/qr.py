@@ -12,6 +12,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import (
     NO_PARAMS,
+    ZERO,
     Arrays,
     Avals,
     Hosts,
@@ -22,11 +23,12 @@ from tinyjax.core.primitive import (
     Tangents,
 )
 from tinyjax.core.trace import bind
-from tinyjax.errors import DifferentiationError, ShapeError
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import DifferentiationError
 from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.elementwise import add, div, eq, select, sub
+from tinyjax.primitives.elementwise import add, div, sub
 from tinyjax.primitives.families import lower_formula
+from tinyjax.primitives.lu import rows
 from tinyjax.primitives.rules import instantiate_all
 from tinyjax.primitives.shape import def_simple_batch, full, full_like
 from tinyjax.primitives.slicing import pad, slice_in_dim
@@ -37,9 +39,10 @@ from tinyjax.stablehlo.types import TensorType, Value, Values, tensor
 
 @attrs.frozen(repr=False)
 class QrParams(Params):
-    """Whether ``Q`` is square, with columns beyond those that ``x`` determines."""
+    """Whether ``Q`` is square, with columns beyond those that ``x`` determines; and pivoting."""
 
     full_matrices: bool
+    pivoting: bool = False
 
 
 qr_p: Primitive[QrParams] = Primitive("qr", QrParams)
@@ -48,8 +51,26 @@ qr_p: Primitive[QrParams] = Primitive("qr", QrParams)
 @qr_p.def_impl
 def _qr_impl(operands: Hosts, params: QrParams) -> Hosts:
     (x,) = operands
+    if params.pivoting:
+        return _pivoted(x, params.full_matrices)
     mode: Literal["complete", "reduced"] = "complete" if params.full_matrices else "reduced"
     return tuple(np.linalg.qr(x, mode))
+
+
+def _pivoted(x: HostArray, full_matrices: bool) -> Hosts:
+    from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
+
+    types = qr_p.rules.abstract_eval(
+        (ShapedArray(x.shape, x.dtype),), QrParams(full_matrices, True)
+    )
+    outs = [np.empty(aval.shape, aval.dtype) for aval in types]
+    outs[2][...] = np.arange(x.shape[-1])
+    mode = "full" if full_matrices else "economic"
+    for index in np.ndindex(*x.shape[:-2]):
+        found = linalg.qr(x[index], mode=mode, pivoting=True, check_finite=False)
+        for out, part in zip(outs, found, strict=True):
+            out[index] = part
+    return outs
 
 
 @qr_p.def_abstract_eval
@@ -58,17 +79,27 @@ def _qr_type(avals: Avals, params: QrParams) -> Avals:
     ma.check_matrices("qr", x)
     *batch, m, n = x.shape
     k = m if params.full_matrices else min(m, n)
-    return (ShapedArray((*batch, m, k), x.dtype), ShapedArray((*batch, k, n), x.dtype))
+    factors = ShapedArray((*batch, m, k), x.dtype), ShapedArray((*batch, k, n), x.dtype)
+    return (*factors, ShapedArray((*batch, n), dtypes.int32)) if params.pivoting else factors
 
 
 @qr_p.def_lowering
 def _qr_lowering(b: Lowering, operands: Values, params: QrParams) -> Values:
-    (x,), (q, r) = operands, b.results
+    (x,), (q, r, *order) = operands, b.results
     if ma.nothing_to_do(operands):
-        return (*lower_formula(b, lambda: [ma.identities(q.shape, q.dtype)], ()), b.full(0, r))
+        (one,) = lower_formula(b, lambda: [ma.identities(q.shape, q.dtype)], ())
+        return (one, b.full(0, r), *(b.iota(of, len(of.shape) - 1) for of in order))
     *batch, m, n = x.shape
     scales = tensor((*batch, min(m, n)), x.dtype)
-    packed, factors = _reflect(b, x, scales)
+    pivots = []
+    if params.pivoting:
+        free = b.full(0, order[0])
+        packed, counted_from_one, factors = ma.lapack_call(
+            b, "geqp3", (ma.matrices(x), (free, 1)), (x.type, 2), (order[0], 1), (scales, 1)
+        )
+        pivots.append(b.sub(counted_from_one, b.full(1, order[0])))
+    else:
+        packed, factors = _reflect(b, x, scales)
     # The reflectors, below the diagonal, in as many columns as Q has.
     (columns,) = lower_formula(b, lambda y: [_with_columns(y, q.shape[-1])], (packed,))
     routine = "ungqr" if dtypes.is_complex(x.dtype) else "orgqr"
@@ -76,7 +107,7 @@ def _qr_lowering(b: Lowering, operands: Values, params: QrParams) -> Values:
     (triangular,) = lower_formula(
         b, lambda y: [ma.upper_part(slice_in_dim(y, 0, r.shape[-2], axis=y.ndim - 2))], (packed,)
     )
-    return orthogonal, triangular
+    return (orthogonal, triangular, *pivots)
 
 
 def _reflect(b: Lowering, x: Value, scales: TensorType) -> list[Value]:
@@ -98,10 +129,13 @@ def _qr_jvp(primals: Arrays, tangents: Tangents, params: QrParams) -> JvpResult:
     """``W = Q^H Q'`` is skew-Hermitian, and ``Q^H A' = W R + R'`` (Walter and Lehmann 2010).
 
     For complex matrices, ``W`` has an imaginary diagonal, which keeps that of ``R`` real, as
-    LAPACK has it. Matrices wider than tall have ``Q`` of their first columns.
+    LAPACK has it. Matrices wider than tall have ``Q`` of their first columns. The order of the
+    columns does not change.
     """
     (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
-    q, r = bind(qr_p, (a,), params)
+    q, r, *order = bind(qr_p, (a,), params)
+    for columns in order:
+        ta = ma.mT(rows(ma.mT(ta), columns))
     m, n = a.shape[-2:]
     if params.full_matrices and m > n:
         raise DifferentiationError(
@@ -122,7 +156,7 @@ def _qr_jvp(primals: Arrays, tangents: Tangents, params: QrParams) -> JvpResult:
         rotation = ma.on_diagonal(imaginary, rotation)
     tq = add(ma.mm(q, sub(rotation, inner)), scaled)
     tr = ma.upper_part(sub(ma.mm(ma.mH(q), ta), ma.mm(rotation, r)))
-    return (q, r), (tq, tr)
+    return (q, r, *order), (tq, tr, *(ZERO for _ in order))
 
 
 def_simple_batch(qr_p)
@@ -146,6 +180,16 @@ def qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array]:
     """
     q, r = bind(qr_p, (x,), QrParams(full_matrices))
     return q, r
+
+
+def pivoted_qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, Array]:
+    """Return ``Q``, ``R`` and an order of columns, with ``Q R`` the columns of ``x`` in that order.
+
+    The diagonal of ``R`` descends in absolute value. The arguments and errors are those of ``qr``;
+    the order is int32, shape ``(..., n)``.
+    """
+    q, r, order = bind(qr_p, (x,), QrParams(full_matrices, True))
+    return q, r, order
 
 
 # The reflections themselves
@@ -191,43 +235,3 @@ def geqrf(x: Array) -> tuple[Array, Array]:
     """
     packed, factors = bind(geqrf_p, (x,), NO_PARAMS)
     return packed, factors
-
-
-def ormqr(a: Array, taus: Array, c: Array, *, left: bool = True, transpose: bool = False) -> Array:
-    """Multiply by the ``Q`` that reflections make: ``Q c``, ``Q^H c``, ``c Q`` or ``c Q^H``.
-
-    ``Q = I - V T V^H``, where ``T^-1`` has the factors' inverses on its diagonal and ``V^H V``
-    above it (R. Schreiber and C. Van Loan, SIAM J. Sci. Stat. Comput. 10(1), 1989).
-
-    Args:
-        a: the reflections, as ``geqrf`` packs them, shape ``(..., m, n)``.
-        taus: their factors, shape ``(..., k)``.
-        c: matrices of ``m`` rows, or columns where they are on the left.
-        left: whether ``Q`` is on the left.
-        transpose: whether to multiply by ``Q^H``.
-
-    Raises:
-        ShapeError: ``c`` has another number of rows or columns.
-    """
-    size, rows = c.shape[-2 if left else -1], a.shape[-2]
-    if size != rows:
-        raise ShapeError(
-            f"ormqr: Q is {rows} by {rows}, but the shape of c is {c.shape}, of which "
-            f"{'the rows' if left else 'the columns'} should be as many."
-        )
-    columns = slice_in_dim(a, 0, taus.shape[-1], axis=a.ndim - 1)
-    vectors = ma.on_diagonal(full_like(columns, 1), ma.lower_part(columns, strict=True))
-    idle = eq(taus, full_like(taus, 0))  # no reflection at all
-    shape = vectors.shape
-    wide = broadcast_in_dim(idle, shape, (*range(len(shape) - 2), len(shape) - 1))
-    vectors = select(wide, full_like(vectors, 0), vectors)
-    inverses = div(full_like(taus, 1), select(idle, full_like(taus, 1), taus))
-    inner = ma.mm(ma.mH(vectors), vectors)
-    diagonal = broadcast_in_dim(inverses, inner.shape, (*range(len(shape) - 2), len(shape) - 1))
-    kernel = ma.upper_part(ma.on_diagonal(diagonal, inner))
-    turned = {"transpose_a": transpose, "conjugate_a": transpose}
-    if left:
-        within = triangular_solve(kernel, ma.mm(ma.mH(vectors), c), left_side=True, **turned)
-        return sub(c, ma.mm(vectors, within))
-    within = triangular_solve(kernel, ma.mm(c, vectors), left_side=False, **turned)
-    return sub(c, ma.mm(within, ma.mH(vectors)))

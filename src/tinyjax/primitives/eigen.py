@@ -1,0 +1,256 @@
+"""Eigenvalues and eigenvectors of matrices that need not be Hermitian, and Schur forms.
+
+Eigenvectors have length one, and their greatest component is real: derivatives are those of
+vectors that keep to this. Where eigenvalues are equal, their vectors are not determined:
+derivatives of vectors are infinite or NaN there. Those of values are right while there is a basis
+of eigenvectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    Arrays,
+    Avals,
+    Hosts,
+    JvpResult,
+    NoParams,
+    Params,
+    Primitive,
+    Tangents,
+)
+from tinyjax.core.trace import bind
+from tinyjax.dtypes import HostArray
+from tinyjax.primitives import matrices as ma
+from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.primitives.elementwise import (
+    abs_,
+    add,
+    complex_,
+    conj,
+    convert_element_type,
+    div,
+    eq,
+    imag,
+    mul,
+    neg,
+    real,
+    select,
+)
+from tinyjax.primitives.lu import solve
+from tinyjax.primitives.reduce import argmax
+from tinyjax.primitives.rules import instantiate_all
+from tinyjax.primitives.shape import def_simple_batch, full_like, iota, zeros_like
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values, tensor
+
+# eig
+
+
+@attrs.frozen(repr=False)
+class EigParams(Params):
+    """Whether left and right eigenvectors are wanted."""
+
+    left: bool
+    right: bool
+
+
+eig_p: Primitive[EigParams] = Primitive("eig", EigParams)
+
+
+@eig_p.def_abstract_eval
+def _eig_type(avals: Avals, params: EigParams) -> Avals:
+    (x,) = avals
+    ma.check_matrices("eig", x, square=True)
+    dtype = dtypes.to_complex(x.dtype)
+    values, vectors = ShapedArray(x.shape[:-1], dtype), ShapedArray(x.shape, dtype)
+    return (values, *[vectors] * (params.left + params.right))
+
+
+@eig_p.def_impl
+def _eig_impl(operands: Hosts, params: EigParams) -> Hosts:
+    (x,) = operands
+    dtype = dtypes.to_complex(x.dtype)
+
+    def one(a: HostArray) -> Sequence[HostArray]:
+        from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
+
+        ma.check_finite(a)
+        outs = linalg.eig(a, left=True, right=params.right, check_finite=False)
+        return [out.astype(dtype) for out in outs]
+
+    def stack(a: HostArray) -> Sequence[HostArray]:
+        if not params.right:
+            return (np.linalg.eigvals(a).astype(dtype),)
+        return [out.astype(dtype) for out in np.linalg.eig(a)]
+
+    if not params.left:
+        return ma.where_possible(stack, x)
+    if not x.size:
+        vectors = np.zeros(x.shape, dtype)
+        return (np.zeros(x.shape[:-1], dtype), *[vectors] * (params.left + params.right))
+    flat = x.reshape(-1, *x.shape[-2:])
+    each = [ma.where_possible(one, a) for a in flat]
+    return [
+        np.stack(outs).reshape(*x.shape[:-2], *outs[0].shape) for outs in zip(*each, strict=True)
+    ]
+
+
+@eig_p.def_lowering
+def _eig_lowering(b: Lowering, operands: Values, params: EigParams) -> Values:
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
+    (x,), (values, *_) = operands, b.results
+    is_complex = dtypes.is_complex(x.dtype)
+    part = tensor(values.shape, x.dtype), 1
+    vectors = tensor(x.shape, values.dtype), 2
+    *parts, left, right, info = ma.lapack_call(
+        b,
+        "geev",
+        (ma.matrices(x),),
+        *[part] * (1 if is_complex else 2),
+        vectors,
+        vectors,
+        ma.status(x.type),
+        compute_left="V" if params.left else "N",
+        compute_right="V" if params.right else "N",
+    )
+    found = parts[0] if is_complex else b.op("stablehlo.complex", *parts, result=values)
+    wanted = [found, *[left] * params.left, *[right] * params.right]
+    return ma.nan_where_failed(b, info, wanted)
+
+
+@eig_p.def_jvp
+def _eig_jvp(primals: Arrays, tangents: Tangents, params: EigParams) -> JvpResult:
+    """``E = V^-1 A' V``: ``w' = diag(E)`` and ``V' = V (E / (w_j - w_i) + C)`` (Giles 2008, 3.1).
+
+    ``C`` is diagonal, and keeps the vectors' lengths and what component of theirs is real. Left
+    vectors are the right ones of ``A^H``, whose eigenvalues are the conjugates.
+    """
+    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
+    values, *vectors, right = bind(eig_p, (a,), EigParams(params.left, True))
+    ta = convert_element_type(ta, values.dtype)
+    inner = solve(right, ma.mm(ta, right))
+    outs, changes = [values, *vectors], [ma.diagonal_of(inner)]
+    if params.left:
+        (left,) = vectors
+        changes.append(_turned(conj(values), left, solve(left, ma.mm(ma.mH(ta), left))))
+    if params.right:
+        outs.append(right)
+        changes.append(_turned(values, right, inner))
+    return outs, changes
+
+
+def _turned(values: Array, vectors: Array, inner: Array) -> Array:
+    """The tangents of eigenvectors, given ``V^-1 A' V``."""
+    axis = vectors.ndim - 2
+    change = ma.mm(vectors, ma.off_diagonal(div(inner, ma.differences(values, inner))))
+    size = abs_(vectors)
+    still = imag(vectors)
+    size = select(eq(still, full_like(still, 0)), size, full_like(size, -1))
+    greatest = argmax(size, axis, dtypes.int32)
+    n = vectors.ndim
+    place = broadcast_in_dim(greatest, vectors.shape, (*range(axis), n - 1))
+    chosen = eq(iota(vectors.shape, dtypes.int32, axis), place)
+    longer = real(reduce_sum(mul(conj(vectors), change), (axis,)))
+    turned, length = (
+        reduce_sum(select(chosen, part, zeros_like(part)), (axis,))
+        for part in (imag(change), real(vectors))
+    )
+    turn = div(turned, length)
+    return add(change, mul(vectors, ma.along_rows(complex_(neg(longer), neg(turn)), vectors)))
+
+
+def_simple_batch(eig_p)
+
+
+def eig(x: Array, *, left: bool = True, right: bool = True) -> Sequence[Array]:
+    """Return the eigenvalues of matrices, and their left and right eigenvectors.
+
+    Args:
+        x: matrices, shape ``(..., n, n)``.
+        left: whether to return matrices whose columns ``u`` have ``u^H x = w u^H``.
+        right: whether to return matrices whose columns ``v`` have ``x v = w v``.
+
+    Returns:
+        The eigenvalues, complex, ``(..., n)``, in the order that LAPACK finds them in; and the
+        vectors that are wanted, left ones first.
+
+    Raises:
+        ShapeError: ``x`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+    """
+    return bind(eig_p, (x,), EigParams(left, right))
+
+
+# schur
+
+schur_p: Primitive[NoParams] = Primitive("schur", NoParams)
+
+
+@schur_p.def_abstract_eval
+def _schur_type(avals: Avals, params: NoParams) -> Avals:
+    (x,) = avals
+    ma.check_matrices("schur", x, square=True)
+    return (x.strip_weak(), x.strip_weak())
+
+
+def _schur_of_one(a: HostArray, params: NoParams) -> Sequence[HostArray]:
+    from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
+
+    ma.check_finite(a)
+    form, vectors = linalg.schur(a, check_finite=False)
+    return form, vectors
+
+
+ma.def_impl_by_one(schur_p, _schur_of_one)
+
+
+@schur_p.def_lowering
+def _schur_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
+    (x,) = operands
+    part = tensor(x.shape[:-1], x.dtype), 1
+    form, vectors, *_, info = ma.lapack_call(
+        b,
+        "gees",
+        (ma.matrices(x),),
+        (x.type, 2),
+        (x.type, 2),
+        *[part] * (1 if dtypes.is_complex(x.dtype) else 2),
+        ma.status(x.type),  # how many eigenvalues were chosen: none
+        ma.status(x.type),
+        mode="V",
+        sort="N",
+    )
+    return ma.nan_where_failed(b, info, (form, vectors))
+
+
+def_simple_batch(schur_p)
+
+
+def schur(x: Array) -> tuple[Array, Array]:
+    """Return ``T``, upper triangular, and unitary ``Z`` with ``Z T Z^H = x``.
+
+    Args:
+        x: matrices, shape ``(..., n, n)``. For real ones ``T`` is real, and has a block of two by
+            two on its diagonal for each pair of conjugate eigenvalues.
+
+    Returns:
+        ``T`` and ``Z``, of the type of ``x``. They have no derivative.
+
+    Raises:
+        ShapeError: ``x`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+    """
+    form, vectors = bind(schur_p, (x,), NO_PARAMS)
+    return form, vectors

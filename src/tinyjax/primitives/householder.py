@@ -1,0 +1,417 @@
+"""Householder reflections as LAPACK packs them, and the forms that matrices are brought to by them.
+
+A reflection is ``I - tau v v^H``. The vectors ``v`` stand below a diagonal, without their first
+element, which is one; ``Q`` is the product of the reflections. It has derivatives; the reflections
+themselves have none: differentiate what they serve to compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    JvpResult,
+    MappedAxis,
+    NoParams,
+    Params,
+    Primitive,
+    Tangents,
+)
+from tinyjax.core.trace import bind, bind1
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives import matrices as ma
+from tinyjax.primitives.elementwise import add, neg, sub
+from tinyjax.primitives.families import lower_formula
+from tinyjax.primitives.rules import def_transposes, instantiate_all
+from tinyjax.primitives.shape import def_simple_batch, full_like, move_batch_axis
+from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.primitives.triangular import triangular_solve
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
+
+
+def _check(name: str, a: ShapedArray, taus: ShapedArray) -> None:
+    ma.check_matrices(name, a)
+    if taus.dtype != a.dtype:
+        raise DtypeError(f"{name} needs operands of one dtype, but got {a} and {taus}.")
+    if not taus.shape or taus.shape[:-1] != a.shape[:-2] or taus.shape[-1] > min(a.shape[-2:]):
+        raise ShapeError(
+            f"{name} needs for each matrix at most as many factors as it has rows and columns, but "
+            f"got shapes {a.shape} and {taus.shape}. geqrf returns both."
+        )
+
+
+def _vectors(a: Array, count: int) -> Array:
+    """The vectors of the reflections as columns, ones included."""
+    columns = slice_in_dim(a, 0, count, axis=a.ndim - 1)
+    return ma.on_diagonal(full_like(columns, 1), ma.lower_part(columns, strict=True))
+
+
+def _strict_upper(x: Array) -> Array:
+    return ma.off_diagonal(ma.upper_part(x))
+
+
+def _tangent(a: Array, taus: Array, ta: Array, ttaus: Array, c: Array, transpose: bool) -> Array:
+    """The tangent of ``Q c``, or of ``Q^H c``, for a ``c`` that does not change.
+
+    ``Q = I - V T V^H`` with ``T = (I + D S)^-1 D``, where ``D`` has the factors on its diagonal
+    and ``S`` is the strictly upper part of ``V^H V`` (R. Schreiber and C. Van Loan, SIAM J. Sci.
+    Stat. Comput. 10(1), 1989). So ``T' = (I + D S)^-1 D' (I - S T) - T S' T``.
+    """
+    count = taus.shape[-1]
+    v = _vectors(a, count)
+    tv = ma.lower_part(slice_in_dim(ta, 0, count, axis=ta.ndim - 1), strict=True)
+    vh, tvh = ma.mH(v), ma.mH(tv)
+    s = _strict_upper(ma.mm(vh, v))
+    ts = _strict_upper(add(ma.mm(tvh, v), ma.mm(vh, tv)))
+    one = ma.identity_like(s)
+    d, td = (ma.on_diagonal(ma.along_columns(x, s), full_like(s, 0)) for x in (taus, ttaus))
+    system = add(one, ma.mm(d, s))
+    t = triangular_solve(system, d, left_side=True)
+    first = triangular_solve(system, ma.mm(td, sub(one, ma.mm(s, t))), left_side=True)
+    tt = sub(first, ma.mm(t, ma.mm(ts, t)))
+    if transpose:
+        t, tt = ma.mH(t), ma.mH(tt)
+    seen = ma.mm(vh, c)
+    inner = add(ma.mm(tt, seen), ma.mm(t, ma.mm(tvh, c)))
+    return neg(add(ma.mm(tv, ma.mm(t, seen)), ma.mm(v, inner)))
+
+
+# householder_product
+
+householder_product_p: Primitive[NoParams] = Primitive("householder_product", NoParams)
+
+
+@householder_product_p.def_abstract_eval
+def _product_type(avals: Avals, params: NoParams) -> Avals:
+    a, taus = avals
+    _check("householder_product", a, taus)
+    if a.shape[-2] < a.shape[-1]:
+        raise ShapeError(
+            "householder_product takes matrices with at least as many rows as columns, but got "
+            f"shape {a.shape}. Leave out the columns that hold no reflection."
+        )
+    return (a.strip_weak(),)
+
+
+def _product_of_one(a: HostArray, taus: HostArray, params: NoParams) -> Sequence[HostArray]:
+    if not taus.size:
+        return (np.eye(*a.shape, dtype=a.dtype),)
+    name = "ungqr" if dtypes.is_complex(a.dtype) else "orgqr"
+    return ma.lapack_routine(name, a.dtype)(a, taus)[:1]
+
+
+ma.def_impl_by_one(householder_product_p, _product_of_one)
+
+
+@householder_product_p.def_lowering
+def _product_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    a, taus = operands
+    if not taus.size:
+        return lower_formula(b, lambda: [ma.identities(a.shape, a.dtype)], ())
+    name = "ungqr" if dtypes.is_complex(a.dtype) else "orgqr"
+    return ma.lapack_call(b, name, (ma.matrices(a), (taus, 1)), (a.type, 2))
+
+
+@householder_product_p.def_jvp
+def _product_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+    a, taus = primals
+    ta, ttaus = instantiate_all(tangents, [x.aval for x in primals])
+    out = bind1(householder_product_p, primals, params)
+    return (out,), (_tangent(a, taus, ta, ttaus, ma.identity_like(a), False),)
+
+
+def_simple_batch(householder_product_p)
+
+
+def householder_product(a: Array, taus: Array) -> Array:
+    """Return the first columns of the product of reflections.
+
+    Args:
+        a: the reflections, as ``geqrf`` packs them, shape ``(..., m, n)`` with ``m >= n``.
+        taus: their factors, shape ``(..., k)`` with ``k <= n``.
+
+    Returns:
+        ``n`` columns of ``Q``, of the shape of ``a``.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        DtypeError: the dtypes differ, or are none of LAPACK's.
+    """
+    return bind1(householder_product_p, (a, taus), NO_PARAMS)
+
+
+# ormqr
+
+
+@attrs.frozen(repr=False)
+class OrmqrParams(Params):
+    """Whether ``Q`` is on the left, and whether it is ``Q^H``."""
+
+    left: bool
+    transpose: bool
+
+
+ormqr_p: Primitive[OrmqrParams] = Primitive("ormqr", OrmqrParams)
+
+
+@ormqr_p.def_abstract_eval
+def _ormqr_type(avals: Avals, params: OrmqrParams) -> Avals:
+    a, taus, c = avals
+    _check("ormqr", a, taus)
+    ma.check_matrices("ormqr", c)
+    if a.shape[:-2] != c.shape[:-2] or a.dtype != c.dtype:
+        raise (DtypeError if a.dtype != c.dtype else ShapeError)(
+            f"ormqr needs operands of one dtype and with the same axes in front, but got {a} and "
+            f"{c}."
+        )
+    size, rows = c.shape[-2 if params.left else -1], a.shape[-2]
+    if size != rows:
+        raise ShapeError(
+            f"ormqr: Q is {rows} by {rows}, but the shape of c is {c.shape}, of which "
+            f"{'the rows' if params.left else 'the columns'} should be as many."
+        )
+    return (c.strip_weak(),)
+
+
+def _ormqr_of_one(
+    a: HostArray, taus: HostArray, c: HostArray, params: OrmqrParams
+) -> Sequence[HostArray]:
+    if not taus.size or not c.size:
+        return (c,)
+    is_complex = dtypes.is_complex(a.dtype)
+    turned = ("C" if is_complex else "T") if params.transpose else "N"
+    columns = a[:, : taus.size]
+    routine = ma.lapack_routine("unmqr" if is_complex else "ormqr", a.dtype)
+    lwork = 64 * max(c.shape)
+    out, *_ = routine("L" if params.left else "R", turned, columns, taus, c, lwork)
+    return (out,)
+
+
+ma.def_impl_by_one(ormqr_p, _ormqr_of_one)
+
+
+@ormqr_p.def_lowering
+def _ormqr_lowering(b: Lowering, operands: Values, params: OrmqrParams) -> Values:
+    a, taus, c = operands
+    if not taus.size or not c.size:
+        return (c,)
+    (columns,) = lower_formula(
+        b, lambda x: [slice_in_dim(x, 0, taus.shape[-1], axis=x.ndim - 1)], (a,)
+    )
+    return ma.lapack_call(
+        b,
+        "unmqr" if dtypes.is_complex(a.dtype) else "ormqr",
+        (ma.matrices(columns), (taus, 1), ma.matrices(c)),
+        (c.type, 2),
+        left=params.left,
+        transpose=params.transpose,
+    )
+
+
+@ormqr_p.def_jvp
+def _ormqr_jvp(primals: Arrays, tangents: Tangents, params: OrmqrParams) -> JvpResult:
+    """``c Q`` is ``(Q^H c^H)^H``."""
+    a, taus, c = primals
+    out = bind1(ormqr_p, primals, params)
+    ta, ttaus, tc = instantiate_all(tangents, [x.aval for x in primals])
+    change = bind1(ormqr_p, (a, taus, tc), params) if tangents[2] is not ZERO else None
+    if tangents[0] is not ZERO or tangents[1] is not ZERO:
+        if params.left:
+            turned = _tangent(a, taus, ta, ttaus, c, params.transpose)
+        else:
+            turned = ma.mH(_tangent(a, taus, ta, ttaus, ma.mH(c), not params.transpose))
+        change = turned if change is None else add(change, turned)
+    return (out,), (ZERO if change is None else change,)
+
+
+def _ormqr_transposed(ct: Array, a: Array, taus: Array, c: Array, params: OrmqrParams) -> Array:
+    """The transpose of ``Q`` is the conjugate of ``Q^H``."""
+    evolved = attrs.evolve(params, transpose=not params.transpose)
+    return ma.conjugated(bind1(ormqr_p, (a, taus, ma.conjugated(ct)), evolved))
+
+
+def_transposes(ormqr_p, "the reflections", "their factors", _ormqr_transposed)
+
+
+@ormqr_p.def_batch
+def _ormqr_batch(
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: OrmqrParams
+) -> BatchResult:
+    """Reflections that are shared are applied to all matrices at once, as to one."""
+    (a, taus, c), (a_axis, taus_axis, c_axis) = values, axes
+    if a_axis is None and taus_axis is None and c_axis is not None:
+
+        def apply(x: Array) -> Array:
+            return bind1(ormqr_p, (a, taus, x), params)
+
+        return (ma.solve_all(apply, c, c_axis, params.left),), (0,)
+    size = mapped.size
+    moved = [move_batch_axis(x, axis, 0, size) for x, axis in zip(values, axes, strict=True)]
+    return bind(ormqr_p, moved, params), (0,)
+
+
+def ormqr(a: Array, taus: Array, c: Array, *, left: bool = True, transpose: bool = False) -> Array:
+    """Multiply by the ``Q`` that reflections make: ``Q c``, ``Q^H c``, ``c Q`` or ``c Q^H``.
+
+    Args:
+        a: the reflections, as ``geqrf`` packs them, shape ``(..., m, n)``.
+        taus: their factors, shape ``(..., k)``.
+        c: matrices of ``m`` rows, or columns where they are on the left.
+        left: whether ``Q`` is on the left.
+        transpose: whether to multiply by ``Q^H``.
+
+    Raises:
+        ShapeError: ``c`` has another number of rows or columns.
+        DtypeError: the dtypes differ, or are none of LAPACK's.
+    """
+    return bind1(ormqr_p, (a, taus, c), OrmqrParams(left, transpose))
+
+
+# hessenberg
+
+hessenberg_p: Primitive[NoParams] = Primitive("hessenberg", NoParams)
+
+
+@hessenberg_p.def_abstract_eval
+def _hessenberg_type(avals: Avals, params: NoParams) -> Avals:
+    (x,) = avals
+    ma.check_matrices("hessenberg", x, square=True)
+    *batch, n = x.shape[:-1]
+    return (x.strip_weak(), ShapedArray((*batch, max(n - 1, 0)), x.dtype))
+
+
+def _hessenberg_of_one(a: HostArray, params: NoParams) -> Sequence[HostArray]:
+    return ma.lapack_routine("gehrd", a.dtype)(a)[:2]
+
+
+ma.def_impl_by_one(hessenberg_p, _hessenberg_of_one)
+
+
+@hessenberg_p.def_lowering
+def _hessenberg_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    (x,), (packed, taus) = operands, b.results
+    if x.shape[-1] < 2 or not x.size:
+        return x, b.full(0, taus)
+    *results, info = ma.lapack_call(
+        b,
+        "gehrd",
+        (ma.matrices(x),),
+        (packed, 2),
+        (taus, 1),
+        ma.status(x.type),
+        low=1,
+        high=x.shape[-1],
+    )
+    return ma.nan_where_failed(b, info, results)
+
+
+def_simple_batch(hessenberg_p)
+
+
+def hessenberg(x: Array) -> tuple[Array, Array]:
+    """Return matrices that are zero below the first subdiagonal, and similar to those given.
+
+    Args:
+        x: matrices, shape ``(..., n, n)``.
+
+    Returns:
+        The upper Hessenberg matrices, with the vectors of the reflections below the subdiagonal;
+        and the factors of the reflections, shape ``(..., n - 1)``. They have no derivative.
+
+    Raises:
+        ShapeError: ``x`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+    """
+    packed, taus = bind(hessenberg_p, (x,), NO_PARAMS)
+    return packed, taus
+
+
+# tridiagonal
+
+
+@attrs.frozen(repr=False)
+class TridiagonalParams(Params):
+    """Which triangle is looked at."""
+
+    lower: bool
+
+
+tridiagonal_p: Primitive[TridiagonalParams] = Primitive("tridiagonal", TridiagonalParams)
+
+
+@tridiagonal_p.def_abstract_eval
+def _tridiagonal_type(avals: Avals, params: TridiagonalParams) -> Avals:
+    (x,) = avals
+    ma.check_matrices("tridiagonal", x, square=True)
+    *batch, n = x.shape[:-1]
+    if not n:
+        raise ShapeError("tridiagonal takes matrices with at least one row, but got none.")
+    part = dtypes.real_part(x.dtype)
+    return (
+        x.strip_weak(),
+        ShapedArray((*batch, n), part),
+        ShapedArray((*batch, n - 1), part),
+        ShapedArray((*batch, n - 1), x.dtype),
+    )
+
+
+def _tridiagonal_of_one(a: HostArray, params: TridiagonalParams) -> Sequence[HostArray]:
+    name = "hetrd" if dtypes.is_complex(a.dtype) else "sytrd"
+    return ma.lapack_routine(name, a.dtype)(a, lower=params.lower)[:4]
+
+
+ma.def_impl_by_one(tridiagonal_p, _tridiagonal_of_one)
+
+
+@tridiagonal_p.def_lowering
+def _tridiagonal_lowering(b: Lowering, operands: Values, params: TridiagonalParams) -> Values:
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
+    (x,), (packed, *vectors) = operands, b.results
+    *results, info = ma.lapack_call(
+        b,
+        "hetrd" if dtypes.is_complex(x.dtype) else "sytrd",
+        (ma.matrices(x),),
+        (packed, 2),
+        *[(of, 1) for of in vectors],
+        ma.status(x.type),
+        uplo="L" if params.lower else "U",
+    )
+    return ma.nan_where_failed(b, info, results)
+
+
+def_simple_batch(tridiagonal_p)
+
+
+def tridiagonal(x: Array, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
+    """Return tridiagonal matrices that are similar to Hermitian ones.
+
+    Args:
+        x: Hermitian matrices, shape ``(..., n, n)``.
+        lower: which triangle is looked at.
+
+    Returns:
+        The matrices with the vectors of the reflections in that triangle; the diagonals, real, of
+        shape ``(..., n)``; those next to them, real, ``(..., n - 1)``; and the factors of the
+        reflections, ``(..., n - 1)``. They have no derivative.
+
+    Raises:
+        ShapeError: ``x`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+    """
+    packed, d, e, taus = bind(tridiagonal_p, (x,), TridiagonalParams(lower))
+    return packed, d, e, taus

@@ -1,0 +1,285 @@
+"""Sylvester's equation, and the square roots of matrices, whose derivatives solve it.
+
+Both are brought to triangular matrices by Schur forms, and solved column by column.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    Arrays,
+    Avals,
+    JvpResult,
+    NoParams,
+    Primitive,
+    Tangent,
+    Tangents,
+)
+from tinyjax.core.trace import bind1
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives import matrices as ma
+from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.primitives.eigen import schur
+from tinyjax.primitives.elementwise import (
+    add,
+    and_,
+    convert_element_type,
+    eq,
+    gt,
+    lt,
+    ne,
+    neg,
+    select,
+    sqrt,
+    sub,
+)
+from tinyjax.primitives.families import lower_formula
+from tinyjax.primitives.rules import (
+    add_tangents,
+    def_transposes,
+    instantiate,
+    instantiate_all,
+)
+from tinyjax.primitives.shape import def_simple_batch, full_like, iota, zeros_like
+from tinyjax.primitives.triangular import triangular_solve
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
+
+# solve_sylvester
+
+sylvester_p: Primitive[NoParams] = Primitive("solve_sylvester", NoParams)
+
+
+@sylvester_p.def_abstract_eval
+def _sylvester_type(avals: Avals, params: NoParams) -> Avals:
+    a, b, c = avals
+    for x in avals:
+        ma.check_matrices("solve_sylvester", x, square=x is not c)
+    if a.dtype != c.dtype or b.dtype != c.dtype:
+        raise DtypeError(f"solve_sylvester needs operands of one dtype, but got {a}, {b} and {c}.")
+    batch, (m, n) = c.shape[:-2], c.shape[-2:]
+    if a.shape != (*batch, m, m) or b.shape != (*batch, n, n):
+        raise ShapeError(
+            "solve_sylvester: for right-hand sides of m rows and n columns, a is m by m and b n by "
+            f"n, with the same axes in front, but the shapes are {a.shape}, {b.shape} and "
+            f"{c.shape}."
+        )
+    return (c.strip_weak(),)
+
+
+def _sylvester_of_one(
+    a: HostArray, b: HostArray, c: HostArray, params: NoParams
+) -> Sequence[HostArray]:
+    from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
+
+    for x in (a, b, c):
+        ma.check_finite(x)
+    return (linalg.solve_sylvester(a, b, c),)
+
+
+ma.def_impl_by_one(sylvester_p, _sylvester_of_one)
+
+
+@sylvester_p.def_lowering
+def _sylvester_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    """With ``a = U R U^H`` and ``b = V S V^H``, ``R (U^H x V) + (U^H x V) S = U^H c V``."""
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
+    dtype = operands[2].dtype
+    count = operands[2].shape[-1]
+
+    def prepare(*given: Array) -> Sequence[Array]:
+        x, y, z = (convert_element_type(g, dtypes.to_complex(dtype)) for g in given)
+        (r, u), (s, v) = schur(x), schur(y)
+        right = ma.mm(ma.mm(ma.mH(u), z), v)
+        return r, s, right, zeros_like(right), u, v
+
+    def step(j: Array, r: Array, s: Array, right: Array, found: Array) -> Sequence[Array]:
+        mixed = ma.column_of(s, j)
+        column = sub(ma.column_of(right, j), ma.mm(found, mixed))
+        own = _pick_row(mixed, j)
+        solved = triangular_solve(_shifted(r, own), column, left_side=True)
+        return add(j, full_like(j, 1)), r, s, right, ma.with_column(found, j, solved)
+
+    def finish(found: Array, u: Array, v: Array) -> Sequence[Array]:
+        x = ma.mm(ma.mm(u, found), ma.mH(v))
+        return [x if dtypes.is_complex(dtype) else ma.real_part(x)]
+
+    *state, u, v = lower_formula(b, prepare, operands)
+    found = b.while_(
+        (b.scalar(0, dtypes.int32), *state),
+        lambda args: lower_formula(b, lambda j: [lt(j, full_like(j, count))], args[:1]),
+        lambda args: lower_formula(b, step, args),
+    )[-1]
+    return lower_formula(b, finish, (found, u, v))
+
+
+def _pick_row(column: Array, j: Array) -> Array:
+    """The elements of columns ``(..., n, 1)`` in a row, shape ``(...,)``."""
+    rows = iota(column.shape, j.dtype, column.ndim - 2)
+    at = eq(rows, broadcast_in_dim(j, column.shape, ()))
+    return reduce_sum(select(at, column, zeros_like(column)), (column.ndim - 2, column.ndim - 1))
+
+
+def _shifted(x: Array, by: Array) -> Array:
+    """Matrices with numbers ``(...,)`` added to their diagonals."""
+    spread = broadcast_in_dim(by, x.shape, tuple(range(by.ndim)))
+    return add(x, ma.on_diagonal(spread, zeros_like(x)))
+
+
+@sylvester_p.def_jvp
+def _sylvester_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+    """From ``a x + x b = c``: ``a x' + x' b = c' - a' x - x b'``."""
+    a, b, c = primals
+    ta, tb, tc = tangents
+    x = bind1(sylvester_p, primals, params)
+    change: Tangent = tc
+    if ta is not ZERO:
+        change = add_tangents(change, neg(ma.mm(ta, x)))
+    if tb is not ZERO:
+        change = add_tangents(change, neg(ma.mm(x, tb)))
+    return (x,), (bind1(sylvester_p, (a, b, instantiate(change, c)), params),)
+
+
+def_transposes(
+    sylvester_p,
+    "the matrices",
+    "the matrices",
+    lambda ct, a, b, c: bind1(sylvester_p, (ma.mT(a), ma.mT(b), ct), NO_PARAMS),
+)
+def_simple_batch(sylvester_p)
+
+
+def solve_sylvester(a: Array, b: Array, c: Array) -> Array:
+    """Solve ``a x + x b = c``.
+
+    Args:
+        a: shape ``(..., m, m)``.
+        b: shape ``(..., n, n)``.
+        c: shape ``(..., m, n)``.
+
+    Returns:
+        ``x``, of the shape of ``c``; huge, infinite or NaN where an eigenvalue of ``a`` is the
+        negative of one of ``b``.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        DtypeError: the dtypes differ, or are none of LAPACK's.
+    """
+    return bind1(sylvester_p, (a, b, c), NO_PARAMS)
+
+
+# sqrtm
+
+sqrtm_p: Primitive[NoParams] = Primitive("sqrtm", NoParams)
+
+
+@sqrtm_p.def_abstract_eval
+def _sqrtm_type(avals: Avals, params: NoParams) -> Avals:
+    (x,) = avals
+    ma.check_matrices("sqrtm", x, square=True)
+    return (ShapedArray(x.shape, dtypes.to_complex(x.dtype)),)
+
+
+def _sqrtm_of_one(a: HostArray, params: NoParams) -> Sequence[HostArray]:
+    from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
+
+    ma.check_finite(a)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of singular matrices
+        root = linalg.sqrtm(a)
+    return (root if np.isfinite(root).all() else np.full_like(root, np.nan),)
+
+
+ma.def_impl_by_one(sqrtm_p, _sqrtm_of_one)
+
+
+@sqrtm_p.def_lowering
+def _sqrtm_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    """The root of a triangular matrix, column by column (Björck and Hammarling, 1983)."""
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
+    (out,) = b.results
+    count = out.shape[-1]
+
+    def prepare(x: Array) -> Sequence[Array]:
+        form, vectors = schur(convert_element_type(x, out.dtype))
+        return form, zeros_like(form), vectors
+
+    def step(j: Array, form: Array, root: Array) -> Sequence[Array]:
+        column = ma.column_of(form, j)
+        own = sqrt(_pick_row(column, j))
+        rows = iota(column.shape, j.dtype, column.ndim - 2)
+        at = broadcast_in_dim(j, column.shape, ())
+        above = select(gt(at, rows), column, zeros_like(column))
+        system = _shifted(root, own)
+        idle = _vanishing(system)
+        solved = triangular_solve(
+            select(idle, ma.identity_like(system), system), above, left_side=True
+        )
+        shape = solved.shape
+        # a row that says 0 x = r has a solution where r is zero
+        lost = and_(_vanishing_rows(system, shape), ne(solved, zeros_like(solved)))
+        solved = select(lost, full_like(solved, float("nan")), solved)
+        spread = broadcast_in_dim(own, shape, tuple(range(own.ndim)))
+        solved = select(eq(rows, at), spread, solved)
+        return add(j, full_like(j, 1)), form, ma.with_column(root, j, solved)
+
+    form, root, vectors = lower_formula(b, prepare, operands)
+    root = b.while_(
+        (b.scalar(0, dtypes.int32), form, root),
+        lambda args: lower_formula(b, lambda j: [lt(j, full_like(j, count))], args[:1]),
+        lambda args: lower_formula(b, step, args),
+    )[-1]
+    return lower_formula(b, lambda r, z: [ma.mm(ma.mm(z, r), ma.mH(z))], (root, vectors))
+
+
+def _vanishing(x: Array) -> Array:
+    """Where elements of a diagonal are zero."""
+    zero = zeros_like(x)
+    return eq(ma.on_diagonal(x, full_like(x, 1)), zero)
+
+
+def _vanishing_rows(x: Array, shape: tuple[int, ...]) -> Array:
+    """The rows whose element on the diagonal is zero, in a shape ``(..., n, 1)``."""
+    diagonal = ma.diagonal_of(x)
+    idle = eq(diagonal, zeros_like(diagonal))
+    return broadcast_in_dim(idle, shape, tuple(range(idle.ndim)))
+
+
+@sqrtm_p.def_jvp
+def _sqrtm_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+    """From ``r r = x``: ``r r' + r' r = x'``."""
+    (tx,) = instantiate_all(tangents, [x.aval for x in primals])
+    root = bind1(sqrtm_p, primals, params)
+    return (root,), (solve_sylvester(root, root, convert_element_type(tx, root.dtype)),)
+
+
+def_simple_batch(sqrtm_p)
+
+
+def sqrtm(x: Array) -> Array:
+    """Return the principal square roots of matrices.
+
+    Args:
+        x: shape ``(..., n, n)``.
+
+    Returns:
+        Complex matrices whose square is ``x``, and whose eigenvalues have no negative real part;
+        NaN where there is none. The derivative is infinite, NaN or huge at singular matrices.
+
+    Raises:
+        ShapeError: ``x`` does not hold square matrices.
+        DtypeError: the dtype is none of LAPACK's.
+    """
+    return bind1(sqrtm_p, (x,), NO_PARAMS)

@@ -1,0 +1,157 @@
+"""Tridiagonal systems of equations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyjax.core.array import Array
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    JvpResult,
+    MappedAxis,
+    NoParams,
+    Primitive,
+    Tangent,
+    Tangents,
+)
+from tinyjax.core.trace import bind1
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives import matrices as ma
+from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.primitives.elementwise import mul, neg
+from tinyjax.primitives.rules import add_tangents, def_transposes, instantiate
+from tinyjax.primitives.shape import full, move_batch_axis
+from tinyjax.primitives.slicing import pad
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
+
+tridiagonal_solve_p: Primitive[NoParams] = Primitive("tridiagonal_solve", NoParams)
+
+
+@tridiagonal_solve_p.def_abstract_eval
+def _solve_type(avals: Avals, params: NoParams) -> Avals:
+    *diagonals, b = avals
+    ma.check_matrices("tridiagonal_solve", b)
+    if any(x.shape != b.shape[:-1] for x in diagonals):
+        raise ShapeError(
+            "tridiagonal_solve needs three diagonals of one shape (..., n) and right-hand sides of "
+            f"shape (..., n, m), but got {', '.join(str(x.shape) for x in avals)}."
+        )
+    if any(x.dtype != b.dtype for x in diagonals):
+        raise DtypeError(
+            f"tridiagonal_solve needs operands of one dtype, but got {', '.join(map(str, avals))}."
+        )
+    return (b.strip_weak(),)
+
+
+def _solve_one(
+    dl: HostArray, d: HostArray, du: HostArray, b: HostArray, params: NoParams
+) -> Sequence[HostArray]:
+    if len(d) == 1:
+        return (b / d[:, None],)
+    *_, x, info = ma.lapack_routine("gtsv", b.dtype)(dl[1:], d, du[:-1], b)
+    if info:
+        raise np.linalg.LinAlgError("singular")
+    return (x,)
+
+
+ma.def_impl_by_one(tridiagonal_solve_p, _solve_one, core=1)
+
+
+@tridiagonal_solve_p.def_lowering
+def _solve_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
+    *diagonals, right = operands
+    if right.shape[-2] == 1:
+        return (b.div(right, b.broadcast_in_dim(diagonals[1], right.shape, range(right.ndim - 1))),)
+    places = [(x.type, 1) for x in diagonals]
+    *_, x, info = ma.lapack_call(
+        b,
+        "gtsv",
+        (*((x, 1) for x in diagonals), ma.matrices(right)),
+        *places,
+        (right.type, 2),
+        ma.status(right.type),
+    )
+    return ma.nan_where_failed(b, info, (x,))
+
+
+def _spread(diagonal: Array, like: Array) -> Array:
+    return broadcast_in_dim(diagonal, like.shape, tuple(range(diagonal.ndim)))
+
+
+def _shift(x: Array, axis: int, by: int) -> Array:
+    """Move elements along an axis by one place; zeros come in."""
+    config = [(0, 0, 0)] * x.ndim
+    config[axis] = (by, -by, 0)
+    return pad(x, full((), 0, x.dtype), config)
+
+
+@tridiagonal_solve_p.def_jvp
+def _solve_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+    """From ``a x = b``: ``a x' = b' - a' x``."""
+    *diagonals, b = primals
+    x = bind1(tridiagonal_solve_p, primals, params)
+    axis = x.ndim - 2
+    change: Tangent = tangents[-1]
+    for t, by in zip(tangents[:-1], (1, 0, -1), strict=True):
+        if t is not ZERO:
+            seen = _shift(x, axis, by) if by else x
+            change = add_tangents(change, neg(mul(_spread(t, x), seen)))
+    return (x,), (bind1(tridiagonal_solve_p, (*diagonals, instantiate(change, b)), params),)
+
+
+def _solve_transposed(ct: Array, dl: Array, d: Array, du: Array, b: object) -> Array:
+    axis = d.ndim - 1
+    return tridiagonal_solve(_shift(du, axis, 1), d, _shift(dl, axis, -1), ct)
+
+
+_MATRIX = "the matrices"
+def_transposes(tridiagonal_solve_p, _MATRIX, _MATRIX, _MATRIX, _solve_transposed)
+
+
+@tridiagonal_solve_p.def_batch
+def _solve_batch(
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: NoParams
+) -> BatchResult:
+    """Right-hand sides of shared matrices are many columns."""
+    *diagonals, b = values
+    *diagonal_axes, b_axis = axes
+    if b_axis is not None and all(axis is None for axis in diagonal_axes):
+
+        def solve(x: Array) -> Array:
+            return bind1(tridiagonal_solve_p, (*diagonals, x), params)
+
+        return (ma.solve_all(solve, b, b_axis, True),), (0,)
+    size = mapped.size
+    moved = [move_batch_axis(x, axis, 0, size) for x, axis in zip(values, axes, strict=True)]
+    return (bind1(tridiagonal_solve_p, moved, params),), (0,)
+
+
+def tridiagonal_solve(dl: Array, d: Array, du: Array, b: Array) -> Array:
+    """Solve systems with tridiagonal matrices, by elimination with partial pivoting.
+
+    Args:
+        dl: the diagonals below the main one, shape ``(..., n)``; the first element is not looked
+            at.
+        d: the main diagonals, shape ``(..., n)``.
+        du: the diagonals above, shape ``(..., n)``; the last element is not looked at.
+        b: right-hand sides, shape ``(..., n, m)``.
+
+    Returns:
+        The solutions, of the shape of ``b``; NaN where a matrix is singular.
+
+    Raises:
+        ShapeError: the diagonals differ in shape, or ``b`` does not fit.
+        DtypeError: the dtypes differ, or are none of LAPACK's.
+    """
+    return bind1(tridiagonal_solve_p, (dl, d, du, b), NO_PARAMS)
