@@ -136,7 +136,6 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
         _DISTRIBUTION,
     ),
     "jax.scipy.fft": dict.fromkeys(("dct", "dctn", "idct", "idctn"), _FUNCTION),
-    "jax.scipy.linalg": {"toeplitz": _FUNCTION},
     "jax.scipy.special": dict.fromkeys(
         (
             *("betainc", "expi", "gammainc", "gammaincc", "i0", "i0e", "i1", "i1e"),

@@ -1,14 +1,7 @@
-"""Linear algebra by SciPy's names: factors that are used several times, and matrix functions.
-
-Matrices may come in stacks: the axes before the last two are the batch's. As in
-``tinyjax.numpy.linalg``, results are NaN where there are none. ``overwrite_a``, ``overwrite_b`` and
-``check_finite`` are taken for the sake of programs that give them: arrays are immutable, and
-nothing is checked.
-"""
+"""Factors that are used several times, and matrices put together."""
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final, Literal, overload
 
 from tinyjax import dtypes
@@ -18,17 +11,18 @@ from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import creation, manipulation
 from tinyjax.numpy import linalg as numpy_linalg
 from tinyjax.numpy.contraction import matmul
-from tinyjax.numpy.elementwise import abs as absolute
-from tinyjax.numpy.elementwise import ceil, clip, exp2, log2, pick
 from tinyjax.numpy.linalg import systems
-from tinyjax.numpy.promotion import array_of, broadcast_to_shape, inexact, promote_dtypes, strong
-from tinyjax.numpy.reductions import max as greatest
-from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.numpy.promotion import (
+    array_of,
+    broadcast_to_shape,
+    inexact,
+    promote_dtypes,
+    promote_inexact,
+    strong,
+)
 from tinyjax.primitives import lu as lu_
 from tinyjax.primitives import matrices, spectral, triangular
 from tinyjax.primitives import qr as qr_
-from tinyjax.primitives.shape import zeros_like
-from tinyjax.primitives.stop_gradient import stop_gradient
 
 __all__ = [
     "block_diag",
@@ -37,12 +31,12 @@ __all__ = [
     "cholesky",
     "det",
     "eigh",
-    "expm",
     "inv",
     "lu",
     "lu_factor",
     "lu_solve",
     "qr",
+    "qr_multiply",
     "solve",
     "solve_triangular",
     "svd",
@@ -415,14 +409,34 @@ def qr(
     pivoting: Literal[False] = False,
     check_finite: bool = True,
 ) -> tuple[Array]: ...
+@overload
+def qr(
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: object = None,
+    mode: Literal["full", "economic"] = "full",
+    *,
+    pivoting: Literal[True],
+    check_finite: bool = True,
+) -> tuple[Array, Array, Array]: ...
+@overload
+def qr(
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: object = None,
+    *,
+    mode: Literal["r"],
+    pivoting: Literal[True],
+    check_finite: bool = True,
+) -> tuple[Array, Array]: ...
 def qr(
     a: ArrayLike,
     overwrite_a: bool = False,
     lwork: object = None,
     mode: Literal["full", "economic", "r"] = "full",
-    pivoting: Literal[False] = False,
+    pivoting: bool = False,
     check_finite: bool = True,
-) -> tuple[Array, Array] | tuple[Array]:
+) -> tuple[Array, ...]:
     """Return ``Q`` with orthonormal columns and upper triangular ``R``, with ``Q R = a``.
 
     Args:
@@ -431,19 +445,85 @@ def qr(
         lwork: not used.
         mode: ``"full"`` for square ``Q``, without a derivative where ``m`` is greater than ``n``;
             ``"economic"`` for ``min(m, n)`` columns; ``"r"`` for ``R`` alone, as in ``"full"``.
-        pivoting: must be False.
+        pivoting: whether to order the columns so that the diagonal of ``R`` descends in absolute
+            value, and to return that order, too: ``Q R`` is ``a[..., order]``.
         check_finite: not used.
 
     Raises:
         ShapeError: ``a`` does not hold matrices.
-        ArgumentError: there is no such mode, or pivoting is asked for.
+        ArgumentError: there is no such mode.
     """
-    if pivoting:
-        raise ArgumentError("qr does not pivot. For the rank of a matrix, use matrix_rank or svd.")
     if mode not in ("full", "economic", "r"):
         raise ArgumentError(f"qr takes the modes 'full', 'economic' and 'r', but got {mode!r}.")
-    q, r = qr_.qr(_matrices("qr", a), full_matrices=mode != "economic")
-    return (r,) if mode == "r" else (q, r)
+    factor = qr_.pivoted_qr if pivoting else qr_.qr
+    q, *rest = factor(_matrices("qr", a), full_matrices=mode != "economic")
+    return tuple(rest) if mode == "r" else (q, *rest)
+
+
+@overload
+def qr_multiply(
+    a: ArrayLike,
+    c: ArrayLike,
+    mode: Literal["right", "left"] = "right",
+    pivoting: Literal[False] = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> tuple[Array, Array]: ...
+@overload
+def qr_multiply(
+    a: ArrayLike,
+    c: ArrayLike,
+    mode: Literal["right", "left"] = "right",
+    *,
+    pivoting: Literal[True],
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> tuple[Array, Array, Array]: ...
+def qr_multiply(
+    a: ArrayLike,
+    c: ArrayLike,
+    mode: Literal["right", "left"] = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> tuple[Array, ...]:
+    """Return a product with the ``Q`` of ``Q R = a``, and ``R``.
+
+    Args:
+        a: shape ``(..., m, n)``; ``k`` is the lesser of ``m`` and ``n``.
+        c: shape ``(..., l, m)`` for ``c Q``, or ``(..., k, l)`` for ``Q c``; or a vector.
+        mode: ``"right"`` for ``c Q``, ``"left"`` for ``Q c``.
+        pivoting: whether to order the columns of ``a``, and to return that order, too.
+        conjugate: whether to conjugate ``Q``.
+        overwrite_a: not used.
+        overwrite_c: not used.
+
+    Returns:
+        The product, ``R`` of shape ``(..., k, n)``, and with pivoting the order.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        ArgumentError: there is no such mode.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0]])
+        >>> product, r = linalg.qr_multiply(a, jnp.eye(2))
+        >>> bool(jnp.allclose(product @ r, a, atol=1e-5))
+        True
+    """
+    if mode not in ("right", "left"):
+        raise ArgumentError(f"qr_multiply takes 'right' or 'left' for mode, but got {mode!r}.")
+    x, y = promote_inexact(array_of("qr_multiply", a), array_of("qr_multiply", c))
+    factor = qr_.pivoted_qr if pivoting else qr_.qr
+    q, *rest = factor(_matrices("qr_multiply", x), full_matrices=False)
+    if conjugate:
+        q = matrices.conjugated(q)
+    return (matmul(y, q) if mode == "right" else matmul(q, y), *rest)
 
 
 @overload
@@ -541,64 +621,3 @@ def block_diag(*arrs: ArrayLike) -> Array:
         rows.append(manipulation.pad(x, ((0, 0), (left, right))))
         left += x.shape[1]
     return manipulation.concatenate(rows, 0)
-
-
-#: The approximant's degree, and the 1-norm up to which it is exact to the last bit (Higham 2005).
-_DEGREES: Final = {dtypes.float32: (7, 3.925724783138660), dtypes.float64: (13, 5.371920351148152)}
-
-
-def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
-    """Return the exponentials of matrices.
-
-    By scaling, Padé's approximants and squaring (Higham 2005).
-
-    Args:
-        A: shape ``(..., n, n)``.
-        upper_triangular: not used: all matrices are treated alike.
-        max_squarings: the norm may be up to about ``2 ** max_squarings`` times 5; results of
-            greater ones are NaN.
-
-    Returns:
-        Matrices of the shape of ``A``.
-
-    Raises:
-        ShapeError: ``A`` does not hold square matrices.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.scipy import linalg
-        >>> linalg.expm(jnp.zeros((2, 2)))
-        Array([[1., 0.],
-               [0., 1.]], dtype=float32)
-    """
-    a = _matrices("expm", A, square=True)
-    if not a.size:
-        return a
-    degree, limit = _DEGREES[dtypes.real_part(a.dtype)]
-    size = greatest(sum_of(absolute(stop_gradient(a)), -2), -1)
-    times = clip(ceil(log2(size / limit)), 0)
-    one = matrices.identity_like(a)
-    powers = _rational(a * exp2(-times)[..., None, None], degree)
-    for i in range(max_squarings):
-        wanted = (i < times)[..., None, None]
-        # where there is nothing left to square, ones are, which cannot overflow
-        base = pick(wanted, powers, one)
-        powers = pick(wanted, matmul(base, base), powers)
-    return pick((times <= max_squarings)[..., None, None], powers, math.nan)
-
-
-def _rational(a: Array, degree: int) -> Array:
-    """Padé's approximant of the exponential, with numerator and denominator of one degree."""
-    square = matmul(a, a)
-    term = matrices.identity_like(a)
-    even, odd = zeros_like(a), zeros_like(a)
-    coefficient = 1.0
-    for k in range(degree + 1):
-        if k % 2:
-            odd = odd + coefficient * term
-            term = matmul(term, square) if k < degree else term
-        else:
-            even = even + coefficient * term
-        coefficient *= (degree - k) / ((2 * degree - k) * (k + 1))
-    odd = matmul(a, odd)
-    return lu_.solve(even - odd, even + odd)

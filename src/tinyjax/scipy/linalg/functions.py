@@ -1,0 +1,253 @@
+"""Functions of matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, Literal, overload
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax.api import jvp
+from tinyjax.control_flow import fori_loop
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.custom_derivatives import custom_jvp
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy.contraction import matmul
+from tinyjax.numpy.elementwise import abs as absolute
+from tinyjax.numpy.elementwise import ceil, clip, exp2, log2, pick
+from tinyjax.numpy.promotion import inexact, promote_inexact, strong
+from tinyjax.numpy.reductions import max as greatest
+from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.primitives import eigen, matrices, sylvester
+from tinyjax.primitives import lu as lu_
+from tinyjax.primitives.shape import zeros_like
+from tinyjax.primitives.stop_gradient import stop_gradient
+from tinyjax.primitives.triangular import triangular_solve
+
+__all__ = ["expm", "expm_frechet", "funm", "sqrtm"]
+
+
+def _matrices(name: str, x: ArrayLike) -> Array:
+    a = strong(inexact(x, name))
+    matrices.check_matrices(name, a.aval, square=True)
+    return a
+
+
+#: The approximant's degree, and the 1-norm up to which it is exact to the last bit (Higham 2005).
+_DEGREES: Final = {dtypes.float32: (7, 3.925724783138660), dtypes.float64: (13, 5.371920351148152)}
+
+
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
+    """Return the exponentials of matrices.
+
+    By scaling, Padé's approximants and squaring (Higham 2005).
+
+    Args:
+        A: shape ``(..., n, n)``.
+        upper_triangular: not used: all matrices are treated alike.
+        max_squarings: the norm may be up to about ``2 ** max_squarings`` times 5; results of
+            greater ones are NaN.
+
+    Returns:
+        Matrices of the shape of ``A``.
+
+    Raises:
+        ShapeError: ``A`` does not hold square matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.expm(jnp.zeros((2, 2)))
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    a = _matrices("expm", A)
+    if not a.size:
+        return a
+    degree, limit = _DEGREES[dtypes.real_part(a.dtype)]
+    size = greatest(sum_of(absolute(stop_gradient(a)), -2), -1)
+    times = clip(ceil(log2(size / limit)), 0)
+    one = matrices.identity_like(a)
+    powers = _rational(a * exp2(-times)[..., None, None], degree)
+    for i in range(max_squarings):
+        wanted = (i < times)[..., None, None]
+        # where there is nothing left to square, ones are, which cannot overflow
+        base = pick(wanted, powers, one)
+        powers = pick(wanted, matmul(base, base), powers)
+    return pick((times <= max_squarings)[..., None, None], powers, math.nan)
+
+
+def _rational(a: Array, degree: int) -> Array:
+    """Padé's approximant of the exponential, with numerator and denominator of one degree."""
+    square = matmul(a, a)
+    term = matrices.identity_like(a)
+    even, odd = zeros_like(a), zeros_like(a)
+    coefficient = 1.0
+    for k in range(degree + 1):
+        if k % 2:
+            odd = odd + coefficient * term
+            term = matmul(term, square) if k < degree else term
+        else:
+            even = even + coefficient * term
+        coefficient *= (degree - k) / ((2 * degree - k) * (k + 1))
+    odd = matmul(a, odd)
+    return lu_.solve(even - odd, even + odd)
+
+
+@overload
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: object = None, compute_expm: Literal[True] = True
+) -> tuple[Array, Array]: ...
+@overload
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: object = None, compute_expm: Literal[False]
+) -> Array: ...
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: object = None, compute_expm: bool = True
+) -> Array | tuple[Array, Array]:
+    """Return the exponentials of matrices, and their derivatives in a direction (Fréchet's).
+
+    Args:
+        A: shape ``(..., n, n)``.
+        E: the direction, of the same shape.
+        method: not used.
+        compute_expm: whether to return the exponentials, too.
+
+    Raises:
+        ShapeError: the shapes differ, or are none of square matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.expm_frechet(jnp.zeros((2, 2)), jnp.eye(2), compute_expm=False)
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    a, e = promote_inexact(_matrices("expm_frechet", A), _matrices("expm_frechet", E))
+    if a.shape != e.shape:
+        raise ShapeError(
+            f"expm_frechet takes matrices of one shape, but got {a.shape} and {e.shape}."
+        )
+    value, change = jvp(expm, (a,), (e,))
+    return (value, change) if compute_expm else change
+
+
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
+    """Return the principal square roots of matrices.
+
+    Args:
+        A: shape ``(..., n, n)``.
+        blocksize: must be 1.
+
+    Returns:
+        Complex matrices whose square is ``A``, and whose eigenvalues have no negative real part;
+        NaN where there is none. The derivative solves Sylvester's equation; it is huge, infinite
+        or NaN at singular matrices.
+
+    Raises:
+        ShapeError: ``A`` does not hold square matrices.
+        ArgumentError: ``blocksize`` is another number.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.sqrtm(jnp.array([[4.0, 0.0], [0.0, 9.0]])).real
+        Array([[2., 0.],
+               [0., 3.]], dtype=float32)
+    """
+    if blocksize != 1:
+        raise ArgumentError(f"sqrtm takes 1 for blocksize, but got {blocksize!r}.")
+    return sylvester.sqrtm(_matrices("sqrtm", A))
+
+
+@overload
+def funm(A: ArrayLike, func: Callable[[Array], Any], disp: Literal[True] = True) -> Array: ...
+@overload
+def funm(
+    A: ArrayLike, func: Callable[[Array], Any], disp: Literal[False]
+) -> tuple[Array, Array]: ...
+def funm(
+    A: ArrayLike, func: Callable[[Array], Any], disp: bool = True
+) -> Array | tuple[Array, Array]:
+    """Return a function of a matrix, defined by one of numbers (Parlett 1976).
+
+    Args:
+        A: shape ``(n, n)``.
+        func: takes and returns complex arrays, elementwise, and is analytic.
+        disp: False for an estimate of the relative error besides.
+
+    Returns:
+        A complex matrix. It is accurate where eigenvalues are apart from each other, and so is the
+        derivative, which needs eigenvectors that are a basis.
+
+    Raises:
+        ShapeError: ``A`` is not a square matrix.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.funm(jnp.array([[1.0, 3.0], [0.0, 2.0]]), lambda x: x * x).real
+        Array([[1., 9.],
+               [0., 4.]], dtype=float32)
+    """
+    a = _matrices("funm", A)
+    if a.ndim != 2:
+        raise ShapeError(f"funm takes one matrix, but got shape {a.shape}. Use vmap for several.")
+    a = a.astype(dtypes.to_complex(a.dtype))
+    eps = float(jnp.finfo(a.dtype).eps)
+
+    def values(x: Array) -> Array:
+        return jnp.asarray(func(x)).astype(a.dtype)
+
+    @custom_jvp
+    def function(x: Array) -> tuple[Array, Array]:
+        form, vectors = eigen.schur(x)
+        out, error = _parlett(form, jnp.diag(values(matrices.diagonal_of(form))), eps)
+        return vectors @ out @ matrices.mH(vectors), error
+
+    @function.defjvp
+    def derivative(primals: tuple[Array], tangents: tuple[Array]) -> Any:
+        """Divided differences in the basis of eigenvectors (Daleckii and Krein 1965)."""
+        (x,), (tx,) = primals, tangents
+        w, v = eigen.eig(x, left=False)
+        f, slope = jvp(values, (w,), (jnp.ones_like(w),))
+        gaps = w[None, :] - w[:, None]
+        close = jnp.abs(gaps) <= math.sqrt(eps) * jnp.max(jnp.abs(w), initial=0)
+        quotients = (f[None, :] - f[:, None]) / jnp.where(close, 1, gaps)
+        quotients = jnp.where(close, (slope[None, :] + slope[:, None]) / 2, quotients)
+        inner = quotients * lu_.solve(v, tx @ v)
+        change = matrices.mT(lu_.solve(matrices.mT(v), matrices.mT(v @ inner)))
+        out, error = function(x)
+        return (out, error), (change, zeros_like(error))
+
+    out, error = function(a)
+    return out if disp else (out, error)
+
+
+def _parlett(form: Array, diagonal: Array, eps: float) -> tuple[Array, Array]:
+    """Fill the function of a triangular matrix, whose diagonal is given, column by column."""
+    n = form.shape[-1]
+    rows = jnp.arange(n)
+
+    def step(j: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        """``T F = F T`` determines a column above the diagonal by those before it."""
+        out, least = state
+        above = rows < j
+        column = jnp.where(above, matrices.column_of(form, j)[:, 0], 0)
+        own, value = form[j, j], out[j, j]
+        gaps = jnp.where(above, matrices.diagonal_of(form) - own, 1)
+        least = jnp.minimum(least, jnp.min(jnp.abs(gaps)))
+        gaps = jnp.where(gaps == 0, 1, gaps)
+        system = jnp.where(above[:, None] & above[None, :], jnp.triu(form, 1), 0) + jnp.diag(gaps)
+        known = jnp.where(above[None, :], out, 0) @ column - column * value
+        right = jnp.where(above, known, 0)
+        found = triangular_solve(system, right[:, None], left_side=True)
+        return jnp.where((rows == j) & above[:, None], found, out), least
+
+    zero = jnp.zeros((), dtypes.real_part(form.dtype))
+    out, least = fori_loop(0, n, step, (diagonal, zero + 1))
+    least = jnp.where(least == 0, eps, least)
+    size = greatest(sum_of(absolute(jnp.triu(form, 1)), -2), -1, initial=0)
+    error = jnp.minimum(1, jnp.maximum(eps, eps / least * size))
+    return out, jnp.where(jnp.any(jnp.isinf(out)), math.inf, error)
