@@ -47,8 +47,32 @@ if TYPE_CHECKING:
         polyval,
         trapezoid,
     )
+    from tinyjax.numpy.editing import (
+        apply_along_axis,
+        apply_over_axes,
+        delete,
+        fill_diagonal,
+        fromfunction,
+        insert,
+        piecewise,
+        place,
+        put,
+        trim_zeros,
+    )
     from tinyjax.numpy.files import load, save
     from tinyjax.numpy.generalized import vectorize
+    from tinyjax.numpy.sets import (
+        intersect1d,
+        isin,
+        setdiff1d,
+        setxor1d,
+        union1d,
+        unique,
+        unique_all,
+        unique_counts,
+        unique_inverse,
+        unique_values,
+    )
     from tinyjax.numpy.sorting import (
         argpartition,
         argsort,
@@ -102,6 +126,14 @@ _LATER: Final = {
     "taking": (
         "choose compress digitize extract ix_ put_along_axis searchsorted take take_along_axis"
     ),
+    "sets": (
+        "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts "
+        "unique_inverse unique_values"
+    ),
+    "editing": (
+        "apply_along_axis apply_over_axes delete fill_diagonal fromfunction insert "
+        "piecewise place put trim_zeros"
+    ),
     "views": "byteswap view",
     "files": "load save",
     "generalized": "vectorize",
@@ -116,6 +148,8 @@ if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mist
 __all__ = [
     "amax",
     "amin",
+    "apply_along_axis",
+    "apply_over_axes",
     "argpartition",
     "argsort",
     "bool",
@@ -127,16 +161,22 @@ __all__ = [
     "cumsum",
     "cumulative_prod",
     "cumulative_sum",
+    "delete",
     "digitize",
     "e",
     "euler_gamma",
     "extract",
     "fft",
+    "fill_diagonal",
     "finfo",
+    "fromfunction",
     "gradient",
     "iinfo",
     "inf",
+    "insert",
     "interp",
+    "intersect1d",
+    "isin",
     "issubdtype",
     "ix_",
     "lexsort",
@@ -154,17 +194,29 @@ __all__ = [
     "partition",
     "percentile",
     "pi",
+    "piecewise",
+    "place",
     "polyval",
     "promote_types",
+    "put",
     "put_along_axis",
     "quantile",
     "result_type",
     "save",
     "searchsorted",
+    "setdiff1d",
+    "setxor1d",
     "sort",
     "take",
     "take_along_axis",
     "trapezoid",
+    "trim_zeros",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "vectorize",
     "view",
 ]

@@ -81,6 +81,7 @@ def is_wide(call: Call) -> bool:
 
 _TINY_FLOATS: Final = ("float8_e4m3fn", "float8_e5m2")
 _SMALL_FLOATS: Final = ("float16", "bfloat16", *_TINY_FLOATS)
+_SETS: Final = r"numpy\.(unique.*|union1d|intersect1d|setdiff1d|setxor1d)"
 _SPLITS: Final = r"numpy\.(array_|[dhv])?split"
 
 DIFFERENCES: Final[tuple[Difference, ...]] = (
@@ -103,7 +104,9 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference(
         "the triangle that is not looked at has no derivative", r".*cholesky", "reference|jvp|vjp"
     ),
+    Difference("those of the elements that they choose", _SETS, "jvp|vjp"),
     # more is taken
+    Difference("set functions with a `size` of 0", _SETS, "reference", TAKEN),
     Difference(
         "axes counted from the end", r"lax\..*", "reference", TAKEN + r".*axis|dimension|negative"
     ),

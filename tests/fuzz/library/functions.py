@@ -49,6 +49,7 @@ from fuzz.library.strategies import (
     inner_axes,
     kind_of_dtype,
     kth,
+    mask_of_same_size,
     matrices_in_turn,
     matrix_small,
     moved,
@@ -60,6 +61,7 @@ from fuzz.library.strategies import (
     padding_config,
     permutation,
     pivots,
+    places,
     positive,
     positive_reordered,
     power,
@@ -82,6 +84,7 @@ from fuzz.library.strategies import (
     vector3,
     which,
     whole_floats,
+    with_zeros,
 )
 from tinyjax import dtypes
 
@@ -255,6 +258,30 @@ BY_FUNCTION: Final[dict[str, Mapping[str, Strategy]]] = {
     "numpy.tile": {"reps": fixed(0, 1, 2, (2, 1), (1, 2, 2), ())},
     "numpy.trapezoid": {"x": optional(sorted_line), "dx": fixed(1.0, 0.5)},
     "numpy.vander": {"x": of_rank(1), "N": optional(whole(0, 4), 0.6)},
+    **{
+        f"numpy.{name}": {"fill_value": optional(fixed(0, 7))}
+        for name in (
+            *("intersect1d", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all"),
+            *("unique_counts", "unique_inverse", "unique_values"),
+        )
+    },
+    "numpy.isin": {"method": fixed("auto", "compare_all", "sort")},
+    "numpy.insert": {"obj": places, "values": scalar_like},
+    "numpy.delete": {"obj": places, "assume_unique_indices": fixed(False)},
+    "numpy.place": {"mask": mask_of_same_size, "vals": of_rank(1), "inplace": fixed(False)},
+    "numpy.put": {
+        "ind": indices,
+        "v": array_like,
+        "mode": optional(fixed("clip", "wrap")),
+        "inplace": fixed(False),
+    },
+    "numpy.fill_diagonal": {
+        "a": any_matrix,
+        "val": optional(array_like, 1.0),
+        "wrap": fixed(False),
+        "inplace": fixed(False),
+    },
+    "numpy.trim_zeros": {"filt": with_zeros, "trim": fixed("f", "b", "fb")},
     "numpy.where": {
         "condition": flag,
         "x": array_like,

@@ -347,3 +347,20 @@ def matrix_small(call: Drawn) -> Operand:
     return call.operand(
         shape, kinds="fc" if call.draw.chance(0.9) else "iu", low=-1, high=1, plain=True
     )
+
+
+def places(call: Drawn) -> Any:
+    """Where along an axis: an int, integers or a slice."""
+    d = call.draw
+    options = (0, 1, -1, slice(None, None, 2), slice(1, 2))
+    if d.chance(0.5):
+        return d.one(options)
+    return Operand(d.array(d.one(((2,), (1,), (0,))), d.dtype("i"), 0, 1, plain=True))
+
+
+def mask_of_same_size(call: Drawn) -> Operand:
+    return call.operand(call.shape, dtypes.bool_)
+
+
+def with_zeros(call: Drawn) -> Operand:
+    return Operand(call.draw.array(call.draw.shape(), call.draw.dtype("iu"), -1, 1))

@@ -1,0 +1,467 @@
+"""Copies of arrays with elements inserted, deleted or replaced, and functions applied to parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.api.mapping import vmap
+from tinyjax.core.array import Array, ArrayLike, canonical_axis
+from tinyjax.core.integers import integer, listed, one_or_more
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from tinyjax.numpy.creation import arange, asarray, diag_indices, full_like, ones
+from tinyjax.numpy.elementwise import clip, pick, remainder, truth
+from tinyjax.numpy.manipulation import expand_dims, moveaxis, ravel, tile
+from tinyjax.numpy.promotion import (
+    array_of,
+    broadcast_shapes,
+    broadcast_to_shape,
+    convert,
+    strong,
+)
+from tinyjax.numpy.reductions import sum as total
+from tinyjax.numpy.selection import nonzero
+from tinyjax.numpy.sorting import argsort, cumsum
+from tinyjax.numpy.sorting import sort as sorted_
+from tinyjax.numpy.taking import take
+from tinyjax.primitives.shape import reshape
+
+
+def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
+    x = array_of(name, arr)
+    if axis is None:
+        return reshape(x, (x.size,)), 0
+    return x, canonical_axis(axis, x.ndim, f"{name}: axis")
+
+
+def _not_in_place(name: str, inplace: bool) -> None:
+    if inplace:
+        raise ArgumentError(
+            f"{name} cannot change an array in place, since arrays are immutable: give "
+            "inplace=False and use what it returns."
+        )
+
+
+def insert(
+    arr: ArrayLike,
+    obj: ArrayLike | slice | Sequence[int],
+    values: ArrayLike,
+    axis: int | None = None,
+) -> Array:
+    """Insert values before given places.
+
+    Args:
+        arr: any dtype.
+        obj: the places, of ``arr`` as it is: an int, integers, or a slice.
+        values: converted to ``arr``'s dtype; broadcast to the slices inserted.
+        axis: along which to insert; by default the array is flattened first.
+
+    Raises:
+        ShapeError: the places have more than one axis, or the values do not broadcast.
+        DtypeError: the places are no integers.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.insert(jnp.array([1, 2, 3]), jnp.array([1, 3]), 9)
+        Array([1, 9, 2, 3, 9], dtype=int32)
+    """
+    x, along = _along("insert", arr, axis)
+    n = x.shape[along]
+    places = arange(*obj.indices(n)) if isinstance(obj, slice) else asarray(obj)
+    if places.ndim > 1:
+        raise ShapeError(f"insert needs places with at most one axis, but got {places.aval}.")
+    if not dtypes.is_integer(places.dtype):
+        if places.size or isinstance(obj, Array):
+            raise DtypeError(f"insert needs integer places, but got {places.aval}.")
+        places = convert(places, dtypes.default_int())
+    new = convert(strong(array_of("insert", values)), x.dtype)
+    new = reshape(new, (1,) * (x.ndim - new.ndim) + new.shape)
+    if new.ndim > x.ndim:
+        raise ShapeError(f"insert: values {new.aval} have more axes than the array {x.aval}.")
+    if places.size == 1:
+        if places.ndim == 0:
+            new = moveaxis(new, 0, along)
+        places = broadcast_to_shape(reshape(places, (1,)), (new.shape[along],))
+    (count,) = broadcast_shapes(places.shape, (new.shape[along],))
+    places = broadcast_to_shape(places, (count,))
+    places = clip(pick(places < 0, places + n, places), 0, n)
+    # the places in the result: each is shifted by the insertions before it
+    order = argsort(places)
+    places = places.at[order].add(arange(count, dtype=places.dtype))
+    kept = ones(n + count, bool).at[places].set(False)
+    (others,) = nonzero(kept, size=n)
+    before = (slice(None),) * along
+    shape = (*x.shape[:along], n + count, *x.shape[along + 1 :])
+    blank = full_like(x, 0, shape=shape)
+    result = convert(blank, x.dtype, x.weak_type).at[(*before, others)].set(x)
+    return result.at[(*before, places)].set(new)
+
+
+def delete(
+    arr: ArrayLike,
+    obj: ArrayLike | slice | Sequence[int],
+    axis: int | None = None,
+    *,
+    assume_unique_indices: bool = False,
+) -> Array:
+    """Leave out slices along an axis.
+
+    Args:
+        arr: any dtype.
+        obj: which: an int, a slice, integers, or bools that hold for what is left out. It must be
+            known, but for integers that are known to be distinct.
+        axis: along which; by default the array is flattened first.
+        assume_unique_indices: a promise that the integers are distinct places.
+
+    Raises:
+        IndexingError: a place is out of bounds.
+        ShapeError: the bools are not as many as the axis is long.
+        DtypeError: ``obj`` holds neither integers nor bools.
+        ConcretizationError: ``obj`` is traced, and its integers may not be distinct.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.delete(jnp.array([5, 6, 7, 8]), jnp.array([0, 2]))
+        Array([6, 8], dtype=int32)
+    """
+    x, along = _along("delete", arr, axis)
+    n = x.shape[along]
+    if isinstance(obj, slice):
+        host: HostArray = np.arange(n)[obj]
+    else:
+        places = asarray(obj)
+        if not places.size and not isinstance(obj, Array):
+            places = convert(places, dtypes.default_int())
+        whole = dtypes.is_integer(places.dtype)
+        if not whole and places.dtype != dtypes.bool_:
+            raise DtypeError(f"delete needs integers or bools, but got {places.aval}.")
+        if whole and assume_unique_indices and places.ndim:
+            return _without(x, reshape(places, (places.size,)), along)
+        host = places.concrete("the places to delete (or give assume_unique_indices=True)")
+        if not whole and host.shape != (n,):
+            raise ShapeError(f"delete needs a bool for each of {n} slices, but got {places.aval}.")
+    if host.dtype != np.bool_ and host.size and not (-n <= host.min() and host.max() < n):
+        raise IndexingError(f"delete: a place is outside of axis {along} of {x.aval}.")
+    kept = np.ones(n, bool)
+    kept[host] = False
+    return x[(*(slice(None),) * along, np.nonzero(kept)[0])]
+
+
+def _without(x: Array, places: Array, axis: int) -> Array:
+    """Leave out distinct places, which may be traced."""
+    n, count = x.shape[axis], places.size
+    if not count:
+        return x
+    gone = sorted_(clip(pick(places < 0, places + n, places), 0, n))
+    gone = gone - arange(count, dtype=gone.dtype)
+    left = arange(n - count, dtype=gone.dtype)
+    skipped = total(convert(left[None, :] >= gone[:, None], gone.dtype), 0, dtype=gone.dtype)
+    return x[(*(slice(None),) * axis, left + skipped)]
+
+
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
+    """Replace the elements where a mask holds by values, one after the other.
+
+    Args:
+        arr: any dtype.
+        mask: of as many elements as ``arr``.
+        vals: begun again where they run out.
+        inplace: must be given as False, since arrays are immutable.
+
+    Raises:
+        ShapeError: the mask has another size.
+        ArgumentError: ``inplace`` is not False, or there are no values.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.arange(5)
+        >>> jnp.place(x, x % 2 == 0, jnp.array([10, 20]), inplace=False)
+        Array([10,  1, 20,  3, 10], dtype=int32)
+    """
+    _not_in_place("place", inplace)
+    x, where = array_of("place", arr), array_of("place", mask)
+    values = ravel(array_of("place", vals))
+    if where.size != x.size:
+        raise ShapeError(f"place needs a mask of {x.size} elements, but got {where.aval}.")
+    if not values.size:
+        if not x.size:
+            return x
+        raise ArgumentError("place needs at least one value.")
+    flags = reshape(truth(where), (x.size,))
+    number = cumsum(convert(flags, dtypes.default_int())) - 1
+    chosen = take(convert(values, x.dtype), remainder(number, values.size), mode="clip")
+    return reshape(pick(flags, chosen, reshape(x, (x.size,))), x.shape)
+
+
+def put(
+    a: ArrayLike,
+    ind: ArrayLike,
+    v: ArrayLike,
+    mode: str | None = None,
+    *,
+    inplace: bool = True,
+) -> Array:
+    """Replace elements at places in the flattened array.
+
+    Args:
+        a: any dtype.
+        ind: integers.
+        v: values, begun again where they run out.
+        mode: of places out of bounds: ``"clip"`` (the default) changes the nearest element,
+            ``"wrap"`` goes around. Places below zero count from the end.
+        inplace: must be given as False, since arrays are immutable.
+
+    Raises:
+        ArgumentError: ``inplace`` is not False, or there is no such mode.
+        DtypeError: the places are no integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.put(jnp.zeros(4), jnp.array([1, 3]), jnp.array([5.0, 6.0]), inplace=False)
+        Array([0., 5., 0., 6.], dtype=float32)
+    """
+    _not_in_place("put", inplace)
+    x, where, values = array_of("put", a), ravel(ind), ravel(v)
+    if not dtypes.is_integer(where.dtype):
+        raise DtypeError(f"put needs integer places, but got {where.aval}.")
+    if mode not in (None, "clip", "wrap"):
+        raise ArgumentError(f"put knows the modes 'clip' and 'wrap', not {mode!r}.")
+    if not x.size or not where.size or not values.size:
+        return x
+    if mode == "wrap":
+        where = remainder(where, x.size)
+    flat = reshape(x, (x.size,)).at[where].set(_tiled(values, where.size), mode="clip")
+    return reshape(flat, x.shape)
+
+
+def _tiled(values: Array, count: int) -> Array:
+    """Begin a vector again until it is so long."""
+    return tile(values, -(-count // values.size))[:count]
+
+
+def fill_diagonal(
+    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
+) -> Array:
+    """Replace the elements on the main diagonal.
+
+    Args:
+        a: at least two axes; if more, all of one size.
+        val: a number, or values that are begun again where they run out.
+        wrap: must be False.
+        inplace: must be given as False, since arrays are immutable.
+
+    Raises:
+        ShapeError: the array has less than two axes, or more that differ in size.
+        ArgumentError: ``inplace`` is not False, or ``wrap`` is not.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fill_diagonal(jnp.zeros((2, 3)), 5, inplace=False)
+        Array([[5., 0., 0.],
+               [0., 5., 0.]], dtype=float32)
+    """
+    _not_in_place("fill_diagonal", inplace)
+    if wrap:
+        raise ArgumentError("fill_diagonal fills one diagonal: leave out wrap.")
+    x, values = array_of("fill_diagonal", a), ravel(array_of("fill_diagonal", val))
+    if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
+        raise ShapeError(
+            f"fill_diagonal needs a matrix, or more axes of one size, but the shape is {x.shape}."
+        )
+    n = min(x.shape)
+    if not n:
+        return x
+    if not values.size:
+        raise ShapeError("fill_diagonal needs at least one value.")
+    return x.at[diag_indices(n, x.ndim)].set(_tiled(values, n))
+
+
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
+    """Leave out slices of zeros at the ends.
+
+    Args:
+        filt: the array, whose values must be known.
+        trim: ``"f"`` for the front, ``"b"`` for the back, or both.
+        axis: along which; by default along all axes.
+
+    Raises:
+        ConcretizationError: the array is traced.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.trim_zeros(jnp.array([0, 0, 1, 0, 2, 0]))
+        Array([1, 0, 2], dtype=int32)
+    """
+    if not trim or set(trim.lower()) - {"f", "b"}:
+        raise ArgumentError(f"trim_zeros: trim holds 'f' and 'b', but got {trim!r}.")
+    x = array_of("trim_zeros", filt)
+    if not x.shape:
+        raise ShapeError("trim_zeros needs an array with axes, but got a scalar.")
+    given = range(x.ndim) if axis is None else one_or_more(axis, "axis")
+    axes = [canonical_axis(i, x.ndim) for i in given]
+    found = np.nonzero(truth(x).concrete("the places of zeros"))
+    index = [slice(None)] * x.ndim
+    for i in axes:
+        if not found[i].size:
+            index[i] = slice(0, 0)
+            continue
+        start = int(found[i].min()) if "f" in trim.lower() else 0
+        stop = int(found[i].max()) + 1 if "b" in trim.lower() else x.shape[i]
+        index[i] = slice(start, stop)
+    return x[tuple(index)]
+
+
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
+) -> Any:
+    """Apply a function of vectors to all vectors along an axis.
+
+    Args:
+        func1d: takes a vector, and ``args`` and ``kwargs``; gives an array, or a tree of arrays.
+        axis: along which the vectors lie; the results' axes take its place.
+        arr: at least one axis.
+        *args: further arguments.
+        **kwargs: the same by name.
+
+    Raises:
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.apply_along_axis(jnp.sum, 0, jnp.ones((2, 3)))
+        Array([2., 2., 2.], dtype=float32)
+    """
+    x = array_of("apply_along_axis", arr)
+    along = canonical_axis(axis, x.ndim)
+
+    def mapped(vector: Array) -> Any:
+        return func1d(vector, *args, **kwargs)
+
+    for _ in range(x.ndim - along - 1):
+        mapped = vmap(mapped, in_axes=-1, out_axes=-1)
+    for _ in range(along):
+        mapped = vmap(mapped, in_axes=0, out_axes=0)
+    return mapped(x)
+
+
+def apply_over_axes(
+    func: Callable[[Array, int], ArrayLike], a: ArrayLike, axes: int | Sequence[int]
+) -> Array:
+    """Apply a reduction along several axes, one after the other, keeping the axes.
+
+    Args:
+        func: takes an array and an axis; gives an array with that axis, or without it.
+        a: any shape.
+        axes: an int or several.
+
+    Raises:
+        ShapeError: ``func`` gave an array with other axes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), [0, 2])
+        Array([[[8.],
+                [8.],
+                [8.]]], dtype=float32)
+    """
+    x = array_of("apply_over_axes", a)
+    for axis in one_or_more(axes, "axes"):
+        along = canonical_axis(integer(axis, "an axis"), x.ndim)
+        found = array_of("apply_over_axes", func(x, along))
+        if found.ndim == x.ndim - 1:
+            found = expand_dims(found, along)
+        if found.ndim != x.ndim:
+            raise ShapeError(
+                f"apply_over_axes: func must keep the axes or take one away, but made "
+                f"{found.aval} of {x.aval}."
+            )
+        x = found
+    return x
+
+
+def piecewise(
+    x: ArrayLike,
+    condlist: Array | HostArray | Sequence[ArrayLike],
+    funclist: Sequence[ArrayLike | Callable[..., ArrayLike]],
+    *args: Any,
+    **kw: Any,
+) -> Array:
+    """Apply to each element the function of the first condition that holds.
+
+    Args:
+        x: any shape.
+        condlist: bool arrays that broadcast to ``x``.
+        funclist: a function or number for each condition; and one more, if any, for where none
+            holds, by default 0. Functions work element by element; all are evaluated everywhere.
+        *args: further arguments of the functions.
+        **kw: the same by name.
+
+    Returns:
+        An array of ``x``'s shape and dtype.
+
+    Raises:
+        ArgumentError: there are more or fewer functions.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.array([-2.0, 0.5, 3.0])
+        >>> jnp.piecewise(x, [x < 0, x > 1], [lambda x: -x, 1.0, 0.0])
+        Array([2., 0., 1.], dtype=float32)
+    """
+    at = array_of("piecewise", x)
+    conditions, functions = listed(condlist, "condlist"), listed(funclist, "funclist")
+    if len(functions) not in (len(conditions), len(conditions) + 1):
+        raise ArgumentError(
+            f"piecewise needs a function for each of {len(conditions)} conditions, and at most one "
+            f"more, but got {len(functions)}."
+        )
+    default = functions[-1] if len(functions) > len(conditions) else 0
+
+    def value(function: Any) -> Array:
+        found = function(at, *args, **kw) if callable(function) else function
+        return broadcast_to_shape(convert(asarray(found), at.dtype), at.shape)
+
+    result = value(default)
+    for condition, function in zip(
+        reversed(conditions), reversed(functions[: len(conditions)]), strict=True
+    ):
+        flag = truth(asarray(condition))
+        if broadcast_shapes(flag.shape, at.shape) != at.shape:
+            raise ShapeError(
+                f"piecewise: a condition {flag.aval} does not broadcast to x {at.aval}."
+            )
+        result = pick(flag, value(function), result)
+    return strong(result)
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+) -> Any:
+    """Make an array by a function of its indices.
+
+    Args:
+        function: takes an index for each axis and gives an element, or a tree of elements; it is
+            mapped over the indices.
+        shape: of the result; an int for one axis.
+        dtype: of the indices.
+        **kwargs: given to the function.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
+        Array([[ 0,  1,  2],
+               [10, 11, 12]], dtype=int32)
+    """
+    sizes = [integer(n, "a size in shape") for n in one_or_more(shape, "shape")]
+
+    def mapped(*indices: Array) -> Any:
+        return function(*indices, **kwargs)
+
+    for i in reversed(range(len(sizes))):
+        mapped = vmap(mapped, in_axes=tuple([0 if j == i else None for j in range(len(sizes))]))
+    return mapped(*[arange(n, dtype=dtype) for n in sizes])

@@ -1,0 +1,551 @@
+"""Sets as sorted arrays: distinct elements, membership, unions, intersections and differences.
+
+How many elements a result has depends on data, while the shape of a traced result must not: under
+``jit`` these functions take the ``size`` of the result, and what is missing is filled.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, overload
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, canonical_axis
+from tinyjax.errors import ArgumentError
+from tinyjax.numpy.creation import array, canonical_shape
+from tinyjax.numpy.elementwise import isnan, logical_and, logical_not, not_equal, pick
+from tinyjax.numpy.manipulation import append, concatenate, diff, moveaxis, ravel
+from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert, promote_dtypes
+from tinyjax.numpy.reductions import any as any_
+from tinyjax.numpy.reductions import sum as total
+from tinyjax.numpy.selection import nonzero
+from tinyjax.numpy.sorting import cumsum
+from tinyjax.numpy.taking import take
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.shape import full, iota, reshape
+from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.primitives.sort import sort
+
+#: Up to so many elements are compared one by one, which is quicker than a search.
+_FEW = 32
+
+
+class UniqueAllResult(NamedTuple):
+    """What ``unique_all`` returns."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCountsResult(NamedTuple):
+    """What ``unique_counts`` returns."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverseResult(NamedTuple):
+    """What ``unique_inverse`` returns."""
+
+    values: Array
+    inverse_indices: Array
+
+
+class _Sorted(NamedTuple):
+    """Rows in order.
+
+    Attributes:
+        rows: along the first axis, sorted.
+        first: which of them differ from the row before.
+        order: where they were; None where nobody asks.
+    """
+
+    rows: Array
+    first: Array
+    order: Array | None
+
+
+def _ordered(x: Array, equal_nan: bool, with_order: bool) -> _Sorted:
+    """Sort the rows of an array and mark those that differ from the one before."""
+    n = x.shape[0] if x.shape else 0
+    columns = 1 if x.ndim == 1 else x.size // n if n else 0
+    order: Array | None = None
+    rows = x
+    if x.size and (columns > 1 or with_order):
+        flat = reshape(x, (n, columns))
+        keys = [reshape(slice_in_dim(flat, i, i + 1, 1, 1), (n,)) for i in range(columns)]
+        *found, order = sort([*keys, iota((n,), dtypes.default_int(), 0)], 0, columns)
+        rows = reshape(found[0], x.shape) if columns == 1 else take(x, order, axis=0)
+    elif x.size:
+        (flat,) = sort([ravel(x)], 0)
+        rows = reshape(flat, x.shape)
+    elif n or with_order:
+        order = iota((n,), dtypes.default_int(), 0)
+    if n == 0:
+        return _Sorted(rows, full((0,), False, dtypes.bool_), order)
+    here, before = slice_in_dim(rows, 1, n), slice_in_dim(rows, 0, n - 1)
+    differ = not_equal(here, before)
+    if equal_nan and dtypes.is_inexact(x.dtype):
+        differ = logical_and(differ, logical_not(logical_and(isnan(here), isnan(before))))
+    differ = any_(differ, tuple(range(1, differ.ndim)))
+    return _Sorted(rows, concatenate([full((1,), True, dtypes.bool_), differ]), order)
+
+
+def _taken(
+    rows: Array, mask: Array, size: int | None, fill_value: ArrayLike | None
+) -> tuple[Array, Array, Array | None]:
+    """Take the rows where a mask holds, and say where they are and which of them are no filling."""
+    (places,) = nonzero(mask, size=size)
+    if not rows.shape[0]:
+        shape = (places.size, *rows.shape[1:])
+        value = 0 if fill_value is None else fill_value
+        return broadcast_to_shape(_as(value, rows), shape), places, None
+    found = take(rows, places, axis=0, mode="clip")
+    if not size:
+        return found, places, None
+    real = ew.lt(iota((size,), dtypes.default_int(), 0), _count(mask, size))
+    instead = _as(0 if fill_value is None else fill_value, rows)
+    if fill_value is None:
+        instead = pick(real[0], found[0], instead)
+    return pick(reshape(real, (size,) + (1,) * (rows.ndim - 1)), found, instead), places, real
+
+
+def _count(mask: Array, size: int) -> Array:
+    return broadcast_to_shape(total(convert(mask, dtypes.default_int())), (size,))
+
+
+def _as(value: ArrayLike, x: Array) -> Array:
+    return convert(array_of("fill_value", value), x.dtype, x.weak_type)
+
+
+@overload
+def unique(
+    ar: ArrayLike,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array: ...
+@overload
+def unique(
+    ar: ArrayLike,
+    return_index: Literal[True],
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> tuple[Array, ...]: ...
+@overload
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    *,
+    return_inverse: Literal[True],
+    return_counts: bool = False,
+    axis: int | None = None,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> tuple[Array, ...]: ...
+@overload
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    *,
+    return_counts: Literal[True],
+    axis: int | None = None,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> tuple[Array, ...]: ...
+@overload
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array | tuple[Array, ...]: ...
+def unique(  # noqa: PLR0913 (JAX's signature)
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array | tuple[Array, ...]:
+    """Return the distinct elements of an array, or its distinct slices, in order.
+
+    Args:
+        ar: any dtype.
+        return_index: whether to return the first place of each element too.
+        return_inverse: whether to return, for each element of ``ar``, its place in the result too.
+        return_counts: whether to return how often each element occurs too.
+        axis: compare the slices along this axis; by default the elements.
+        equal_nan: whether all NaNs count as one.
+        size: how many elements are returned: what is too many is left out, what is missing is
+            filled. Needed where ``ar`` is traced.
+        fill_value: what fills; by default the least element. Its count is 0.
+        sorted: of no effect: the result is always sorted.
+
+    Returns:
+        The elements; a tuple that begins with them where more is asked for.
+
+    Raises:
+        ConcretizationError: ``ar`` is traced, and there is no ``size``.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.unique(jnp.array([3, 1, 3, 2]), return_counts=True)
+        (Array([1, 2, 3], dtype=int32), Array([1, 1, 2], dtype=int32))
+        >>> jnp.unique(jnp.array([3, 1, 3, 2]), size=4, fill_value=0)
+        Array([1, 2, 3, 0], dtype=int32)
+    """
+    x = array_of("unique", ar)
+    along = None if axis is None else canonical_axis(axis, x.ndim)
+    if size is not None:
+        (size,) = canonical_shape((size,), "size")
+    rows = reshape(x, (x.size,)) if along is None else moveaxis(x, along, 0)
+    n = rows.shape[0]
+    if n and not rows.size:
+        raise ArgumentError(
+            f"unique: the slices of {x.aval} along axis {axis} have no elements to compare."
+        )
+    found = _ordered(rows, equal_nan, return_index or return_inverse)
+    values, places, _ = _taken(found.rows, found.first, size, fill_value)
+    results = [values if along is None else moveaxis(values, 0, along)]
+    if return_index:
+        assert found.order is not None, "asked for"
+        results.append(take(found.order, places, mode="clip") if n else places)
+    if return_inverse:
+        assert found.order is not None, "asked for"
+        group = cumsum(convert(found.first, dtypes.default_int())) - 1
+        inverse = full((n,), 0, dtypes.default_int()).at[found.order].set(group)
+        results.append(reshape(inverse, x.shape) if along is None else inverse)
+    if return_counts:
+        if size is None:
+            ends = append(places, array(n, places.dtype))
+        else:
+            (ends,) = nonzero(found.first, size=size + 1, fill_value=n)
+        results.append(diff(ends))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def unique_all(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueAllResult:
+    """Return distinct elements, their first places, the places of all, and counts: see ``unique``.
+
+    NaNs are distinct.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.unique_all(jnp.array([5, 3, 5])).inverse_indices
+        Array([1, 0, 1], dtype=int32)
+    """
+    found = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueAllResult(*found)
+
+
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueCountsResult:
+    """Return distinct elements and how often each occurs: see ``unique``. NaNs are distinct."""
+    found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueCountsResult(*found)
+
+
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueInverseResult:
+    """Return distinct elements, and the place of each of ``x``: see ``unique``. NaNs are distinct.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.array([5, 3, 5])
+        >>> values, places = jnp.unique_inverse(x)
+        >>> values[places]
+        Array([5, 3, 5], dtype=int32)
+    """
+    found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueInverseResult(*found)
+
+
+def unique_values(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
+    """Return distinct elements: see ``unique``. NaNs are distinct."""
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+
+
+def isin(
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: Literal["auto", "compare_all", "binary_search", "sort"] = "auto",
+) -> Array:
+    """Say of each element whether it is in a set. NaN is in none.
+
+    Args:
+        element: any dtype.
+        test_elements: the set, in any shape and order.
+        assume_unique: of no effect.
+        invert: whether to say which are not in the set.
+        method: of no effect: a small set is compared element by element, a larger one is sorted.
+
+    Returns:
+        Bools of ``element``'s shape.
+
+    Raises:
+        ArgumentError: there is no such method.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([3, 1, 7]))
+        Array([ True, False,  True], dtype=bool)
+    """
+    if method not in ("auto", "compare_all", "binary_search", "sort"):
+        raise ArgumentError(
+            "isin knows the methods 'auto', 'compare_all', 'binary_search' and 'sort', not "
+            f"{method!r}."
+        )
+    x, among = promote_dtypes(array_of("isin", element), array_of("isin", test_elements))
+    flat = reshape(x, (x.size,))
+    found = reshape(_member(flat, reshape(among, (among.size,))), x.shape)
+    return logical_not(found) if invert else found
+
+
+def _member(x: Array, among: Array) -> Array:
+    """Say which elements of a vector are in another of the same dtype."""
+    n, k = x.size, among.size
+    if not n or not k:
+        return full((n,), False, dtypes.bool_)
+    if k <= _FEW:
+        table = ew.eq(
+            broadcast_to_shape(reshape(x, (n, 1)), (n, k)),
+            broadcast_to_shape(reshape(among, (1, k)), (n, k)),
+        )
+        return any_(table, 1)
+    # One stable sort puts equal elements together, those of the set first: an element is in the set
+    # if the run that it belongs to begins with one of the set.
+    both = concatenate([among, x])
+    size = n + k
+    found = _ordered(both, False, True)
+    assert found.order is not None, "asked for"
+    run = cumsum(convert(found.first, dtypes.default_int())) - 1
+    begins = full((size,), False, dtypes.bool_).at[run].max(ew.lt(found.order, _row(k, size)))
+    member = full((size,), False, dtypes.bool_).at[found.order].set(begins[run])
+    return slice_in_dim(member, k, size)
+
+
+def _row(value: int, n: int) -> Array:
+    return full((n,), value, dtypes.default_int())
+
+
+def _two(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
+    a, b = promote_dtypes(array_of(name, ar1), array_of(name, ar2))
+    return reshape(a, (a.size,)), reshape(b, (b.size,))
+
+
+def union1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
+    """Return the distinct elements of two arrays, in order.
+
+    Args:
+        ar1: any shape.
+        ar2: any shape.
+        size: how many elements are returned; needed where one is traced.
+        fill_value: what fills where there are fewer; by default the least element.
+
+    Raises:
+        ConcretizationError: one is traced, and there is no ``size``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 3]))
+        Array([1, 2, 3], dtype=int32)
+    """
+    return unique(concatenate(_two("union1d", ar1, ar2)), size=size, fill_value=fill_value)
+
+
+def setdiff1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
+    """Return the distinct elements of one array that are not in another, in order.
+
+    Args:
+        ar1: any shape.
+        ar2: any shape.
+        assume_unique: whether the elements of ``ar1`` are known to be distinct; the result then has
+            their order.
+        size: how many elements are returned; needed where one is traced.
+        fill_value: what fills where there are fewer; by default 0.
+
+    Raises:
+        ConcretizationError: one is traced, and there is no ``size``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.setdiff1d(jnp.array([3, 1, 2, 1]), jnp.array([2, 5]))
+        Array([1, 3], dtype=int32)
+    """
+    a, b = array_of("setdiff1d", ar1), array_of("setdiff1d", ar2)
+    x = reshape(a, (a.size,))
+    rows, first, _ = (
+        _Sorted(x, full((x.size,), True, dtypes.bool_), None)
+        if assume_unique
+        else _ordered(x, True, False)
+    )
+    mask = logical_and(first, isin(rows, b, invert=True))
+    fill = 0 if fill_value is None else fill_value
+    return _taken(rows, mask, size, fill)[0]
+
+
+def setxor1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
+    """Return the elements that are in one of two arrays only, in order.
+
+    Args:
+        ar1: any shape.
+        ar2: any shape.
+        assume_unique: whether the elements of each array are known to be distinct.
+        size: how many elements are returned; needed where one is traced.
+        fill_value: what fills where there are fewer; by default the least element.
+
+    Raises:
+        ConcretizationError: one is traced, and there is no ``size``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.setxor1d(jnp.array([3, 1]), jnp.array([2, 3]))
+        Array([1, 2], dtype=int32)
+    """
+    a, b = _two("setxor1d", ar1, ar2)
+    rows, first, _ = _ordered(concatenate([a, b]), True, False)
+    in_both = logical_and(_member(rows, a), _member(rows, b))
+    return _taken(rows, logical_and(first, logical_not(in_both)), size, fill_value)[0]
+
+
+@overload
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: Literal[False] = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array: ...
+@overload
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool,
+    return_indices: Literal[True],
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> tuple[Array, Array, Array]: ...
+@overload
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    return_indices: Literal[True],
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> tuple[Array, Array, Array]: ...
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array | tuple[Array, Array, Array]:
+    """Return the elements that are in both of two arrays, in order.
+
+    Args:
+        ar1: any shape.
+        ar2: any shape.
+        assume_unique: whether the elements of each array are known to be distinct.
+        return_indices: whether to return the first places of the elements in both flattened arrays
+            too; of what fills, these are the arrays' sizes.
+        size: how many elements are returned; needed where one is traced.
+        fill_value: what fills where there are fewer; by default the least element.
+
+    Raises:
+        ConcretizationError: one is traced, and there is no ``size``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3, 5]))
+        Array([2, 3], dtype=int32)
+    """
+    a, b = _two("intersect1d", ar1, ar2)
+    rows, first, order = _ordered(a, True, return_indices)
+    mask = logical_and(first, _member(rows, b))
+    values, places, real = _taken(rows, mask, size, fill_value)
+    if not return_indices:
+        return values
+    sizes = a.size, b.size
+    if not a.size or not b.size:
+        return values, _row(sizes[0], places.size), _row(sizes[1], places.size)
+    assert order is not None, "asked for"
+    indices = [take(order, places, mode="clip"), _first_places(values, b)]
+    if real is not None:
+        indices = [pick(real, i, n) for i, n in zip(indices, sizes, strict=True)]
+    return values, indices[0], indices[1]
+
+
+def _first_places(values: Array, among: Array) -> Array:
+    """Where each of some values is first found in a vector that has them all."""
+    n, k = values.size, among.size
+    found = _ordered(concatenate([among, values]), False, True)
+    assert found.order is not None, "asked for"
+    run = cumsum(convert(found.first, dtypes.default_int())) - 1
+    firsts = _row(k, n + k).at[run].min(found.order)
+    return slice_in_dim(_row(0, n + k).at[found.order].set(firsts[run]), k, n + k)

@@ -1,0 +1,85 @@
+"""Functions that take functions, deletion under jit, and sets, against jax."""
+
+from typing import Any, Final
+
+import jax
+import jax.numpy as jax_numpy
+import numpy as np
+import pytest
+
+import tinyjax as tj
+import tinyjax.numpy as jnp
+from tinyjax.errors import ArgumentError, ConcretizationError, ShapeError
+
+X: Final = np.sin(np.arange(24.0, dtype=np.float32)).reshape(2, 3, 4)
+
+CASES: Final[dict[str, Any]] = {
+    "along": lambda np, x: np.apply_along_axis(lambda v: v[::-1] * 2, 1, x),
+    "along, a scalar": lambda np, x: np.apply_along_axis(np.sum, 0, x),
+    "along, a matrix": lambda np, x: np.apply_along_axis(lambda v, w: np.outer(v, v) + w, 1, x, 1),
+    "over": lambda np, x: np.apply_over_axes(np.sum, x, [0, -1]),
+    "over, axes taken away": lambda np, x: np.apply_over_axes(
+        lambda a, axis: np.max(a, axis, keepdims=False), x, [0, 1]
+    ),
+    "piecewise": lambda np, x: np.piecewise(x, [x < -0.5, x > 0.5], [np.exp, lambda v: v * v, 7]),
+    "piecewise, else 0": lambda np, x: np.piecewise(x, [x < 0], [lambda v, a: v * a], 3.0),
+    "fromfunction": lambda np, x: x[0] * np.fromfunction(lambda i, j: i + 2 * j, (3, 4)),
+    "fromfunction, one axis": lambda np, x: x[0, 0] * np.fromfunction(lambda i: i, 4, dtype=int),
+    "delete, distinct": lambda np, x: np.delete(
+        x, np.array([0, -1]), axis=2, assume_unique_indices=True
+    ),
+    "insert": lambda np, x: np.insert(x, np.array([0, 2, 2]), 7.0, axis=1),
+    "insert, a vector": lambda np, x: np.insert(x, 1, np.arange(4.0), axis=1),
+    "unique": lambda np, x: np.unique(x, size=5),
+    "isin": lambda np, x: x * np.isin(x, x[0, :2]),
+    "intersect1d": lambda np, x: np.intersect1d(x, x[1], return_indices=True, size=14)[1],
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_are_those_of_jax_eagerly_and_compiled(name: str) -> None:
+    wanted = CASES[name](jax_numpy, jax_numpy.asarray(X))
+    mapped = jax.vmap(lambda x: CASES[name](jax_numpy, x))(np.stack([X, 2 * X]))
+    for got, like in (
+        (CASES[name](jnp, jnp.asarray(X)), wanted),
+        (tj.jit(lambda x: CASES[name](jnp, x))(X), wanted),
+        (tj.vmap(lambda x: CASES[name](jnp, x))(np.stack([X, 2 * X])), mapped),
+    ):
+        assert got.dtype == like.dtype
+        assert got.shape == like.shape
+        np.testing.assert_allclose(np.asarray(got), like, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["along", "over", "piecewise", "delete, distinct", "insert"])
+def test_derivatives_are_those_of_jax(name: str) -> None:
+    got = tj.grad(lambda x: (CASES[name](jnp, x) ** 2).sum())(X)
+    wanted = jax.grad(lambda x: (CASES[name](jax_numpy, x) ** 2).sum())(X)
+    np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-5)
+
+
+def test_derivative_of_distinct_elements() -> None:
+    x = jnp.array([3.0, 1.0, 3.0, 2.0])
+    assert tj.grad(lambda x: jnp.unique(x) @ jnp.arange(3.0))(x).tolist() == [2, 0, 0, 1]
+
+
+def test_membership_in_large_sets_is_that_of_numpy() -> None:
+    rng = np.random.default_rng(0)
+    x, among = rng.integers(0, 300, 200), rng.integers(0, 300, 100)
+    np.testing.assert_array_equal(np.asarray(jnp.isin(x, among)), np.isin(x, among))
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: jnp.place(jnp.ones(2), jnp.ones(2, bool), 3.0), ArgumentError),
+        (lambda: jnp.put(jnp.ones(2), 0, 3.0), ArgumentError),
+        (lambda: jnp.fill_diagonal(jnp.ones(2), 3.0, inplace=False), ShapeError),
+        (lambda: jnp.piecewise(jnp.ones(2), [True], [1, 2, 3]), ArgumentError),
+        (lambda: jnp.apply_over_axes(lambda a, i: a[None, None], jnp.ones(2), 0), ShapeError),
+        (lambda: tj.jit(jnp.unique)(jnp.ones(2)), ConcretizationError),
+        (lambda: tj.jit(jnp.delete)(jnp.ones(2), jnp.array([0])), ConcretizationError),
+    ],
+)
+def test_mistakes_are_named(make: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        make()
