@@ -27,7 +27,7 @@ from tinyjax.core.primitive import (
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives.elementwise import convert_element_type, convert_host
 from tinyjax.primitives.rules import def_derivatives, def_transposes
 from tinyjax.primitives.shape import transpose
 from tinyjax.stablehlo.lowering import Lowering
@@ -88,7 +88,9 @@ def _dot_impl(operands: Hosts, params: DotParams) -> HostResults:
     )
     if dtypes.is_narrow_float(x.dtype) and not dtypes.is_inexact(dtype):
         product = product.astype(x.dtype)
-    return (product.astype(dtype, copy=False).reshape(shape),)
+    if product.dtype != dtype:
+        product = convert_host(product, dtype)
+    return (product.reshape(shape),)
 
 
 def _of_products(x: DType, y: DType, result: DType) -> DType:

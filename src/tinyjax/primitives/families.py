@@ -29,7 +29,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import EVAL, bind, current_trace, evaluate_broadcast
-from tinyjax.dtypes import DType, HostArray, kind
+from tinyjax.dtypes import DType, HostArray, is_inexact, kind
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.rules import (
     Derivative,
@@ -131,7 +131,8 @@ def type_rule(
         if result is None:
             return (x,)
         dtype = result(x.dtype)
-        return (ShapedArray(x.shape, dtype, x.weak_type and dtype == x.dtype),)
+        weak = x.weak_type and (dtype == x.dtype or is_inexact(dtype))
+        return (ShapedArray(x.shape, dtype, weak),)
 
     return rule
 
