@@ -23,9 +23,10 @@ from tinyjax.test_util import check_grads
 COMPLEX: Final = dtypes.complex128
 
 #: Where jax's derivative is not that of the function (see docs/differences.md), or there is none:
-#: those of maxima and minima of complex numbers raise, or are NaN.
+#: those of maxima and minima of complex numbers raise, or are NaN. Rows or primitives.
 JAX_IS_OFF: Final = (
     *("acosh", "sign"),
+    *("eig", "householder_product", "ormqr", "qr, pivoted"),
     *("reduce_max", "reduce_min", "scatter_max", "scatter_min"),
 )
 #: Rows whose operands lie where functions jump, or which have no derivative to compare.
@@ -93,7 +94,7 @@ def test_complex_derivatives(row: Spec) -> None:
             lambda *xs, **kw: row.fun(*map(as_array, xs), **kw), case, operands, tree.leaves
         )
         xs = tuple(x for x in operands if dtypes.is_inexact(x.dtype))
-        if row.jax is None or row.primitive.name in JAX_IS_OFF:
+        if row.jax is None or not {row.name, row.primitive.name}.isdisjoint(JAX_IS_OFF):
             # near a branch point a difference is not as good as elsewhere
             check_grads(ours, xs, 1, atol=1e-8, rtol=1e-8)
             continue
