@@ -15,17 +15,22 @@ before adding to it: a few units in the last place.
 from tinyjax.random.choices import categorical, choice, permutation
 from tinyjax.random.continuous import (
     cauchy,
+    double_sided_maxwell,
     exponential,
     gumbel,
     laplace,
     logistic,
     lognormal,
+    maxwell,
     normal,
     pareto,
     rayleigh,
+    triangular,
     truncated_normal,
+    wald,
     weibull_min,
 )
+from tinyjax.random.counts import binomial, geometric, multinomial, poisson
 from tinyjax.random.keys import (
     PRNGKey,
     clone,
@@ -37,18 +42,22 @@ from tinyjax.random.keys import (
     split,
     wrap_key_data,
 )
+from tinyjax.random.multivariate import multivariate_normal, orthogonal
 from tinyjax.random.uniform import bernoulli, bits, rademacher, randint, uniform
 
 __all__ = [
     "PRNGKey",
     "bernoulli",
+    "binomial",
     "bits",
     "categorical",
     "cauchy",
     "choice",
     "clone",
+    "double_sided_maxwell",
     "exponential",
     "fold_in",
+    "geometric",
     "gumbel",
     "key",
     "key_data",
@@ -57,15 +66,22 @@ __all__ = [
     "laplace",
     "logistic",
     "lognormal",
+    "maxwell",
+    "multinomial",
+    "multivariate_normal",
     "normal",
+    "orthogonal",
     "pareto",
     "permutation",
+    "poisson",
     "rademacher",
     "randint",
     "rayleigh",
     "split",
+    "triangular",
     "truncated_normal",
     "uniform",
+    "wald",
     "weibull_min",
     "wrap_key_data",
 ]

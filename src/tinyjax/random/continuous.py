@@ -27,7 +27,7 @@ from tinyjax.random.arguments import (
     sizes_of,
 )
 from tinyjax.random.generators import Key
-from tinyjax.random.uniform import uniform, uniform_of
+from tinyjax.random.uniform import rademacher_of, uniform, uniform_of
 
 
 def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
@@ -52,13 +52,14 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
     own, sizes = one_key("normal", key), sizes_of("normal", shape)
     found = default_float() if dtype is None else dtypes.check(dtype)
     if not dtypes.is_complex(found):
-        return _normal(own, sizes, float_dtype("normal", found))
+        return normal_of(own, sizes, float_dtype("normal", found))
     part = dtypes.real_part(found)
-    real, imag = (_normal(child, sizes, part) for child in own.children())
+    real, imag = (normal_of(child, sizes, part) for child in own.children())
     return ew.div(ew.complex_(real, imag), full(sizes, math.sqrt(2), found))
 
 
-def _normal(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
+def normal_of(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Draw from a key that has been taken apart; see ``normal``."""
     # above -1, so that no number is infinite
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
     drawn = uniform_of("normal", own, shape, dtype, low, 1.0)
@@ -349,3 +350,140 @@ def weibull_min(
     (width, power), sizes, found = parameters_of("weibull_min", shape, dtype, scale, concentration)
     drawn = exponential(key, sizes, found)
     return ew.mul(ew.pow_(drawn, ew.div(full_like(power, 1.0), power)), width)
+
+
+def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+    """Draw from the Maxwell distribution of density ``sqrt(2/pi) x^2 exp(-x^2 / 2)`` for ``x > 0``.
+
+    It is that of the length of a vector of three standard normal numbers.
+
+    Args:
+        key: a key.
+        shape: the shape of the result.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> bool((tinyjax.random.maxwell(tinyjax.random.key(0), (9,)) > 0).all())
+        True
+    """
+    own, sizes = one_key("maxwell", key), sizes_of("maxwell", shape)
+    return _maxwell(own, sizes, float_dtype("maxwell", dtype))
+
+
+def _maxwell(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
+    return jnp.linalg.norm(normal_of(own, (*shape, 3), dtype), axis=-1)
+
+
+def double_sided_maxwell(
+    key: ArrayLike,
+    loc: ArrayLike,
+    scale: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+) -> Array:
+    """Draw ``loc + scale s x`` for ``x`` of the Maxwell distribution and a random sign ``s``.
+
+    Args:
+        key: a key.
+        loc: the centre; differentiable, as is ``scale``.
+        scale: positive.
+        shape: the shape of the draws for each element of what the parameters broadcast to. As in
+            JAX, the parameters' shape is in its place where it is ().
+        dtype: a float type; the default float if None.
+
+    Returns:
+        An array whose shape is ``shape``, followed by the shape that the parameters broadcast to.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: the parameters do not broadcast to each other.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.double_sided_maxwell(tinyjax.random.key(0), 1.0, 2.0, (3,)).shape
+        (3,)
+    """
+    own, sizes = one_key("double_sided_maxwell", key), sizes_of("double_sided_maxwell", shape)
+    (centre, width), inner, found = parameters_of("double_sided_maxwell", None, dtype, loc, scale)
+    sizes = (*(sizes or inner), *inner)
+    first, second = own.children()
+    signs = rademacher_of(second, sizes, found)
+    return signs * _maxwell(first, sizes, found) * width + centre
+
+
+def triangular(
+    key: ArrayLike,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+) -> Array:
+    """Draw from the triangular distribution, whose density rises up to ``mode`` and falls again.
+
+    Args:
+        key: a key.
+        left: the least number; broadcasts to ``shape``; differentiable, as are the others.
+        mode: the likeliest number; broadcasts to ``shape``.
+        right: the greatest number; broadcasts to ``shape``.
+        shape: the shape of the result; what the parameters broadcast to if None.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: the parameters do not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> x = tinyjax.random.triangular(tinyjax.random.key(0), 0.0, 1.0, 3.0, (100,))
+        >>> bool((x >= 0).all()), bool((x <= 3).all())
+        (True, True)
+    """
+    own = one_key("triangular", key)
+    (low, top, high), sizes, found = parameters_of("triangular", shape, dtype, left, mode, right)
+    drawn = uniform_of("triangular", own, sizes, found)
+    rising = low + jnp.sqrt(drawn * (high - low) * (top - low))
+    falling = high - jnp.sqrt((1 - drawn) * (high - low) * (high - top))
+    return jnp.where(drawn < (top - low) / (high - low), rising, falling)
+
+
+def wald(
+    key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+) -> Array:
+    """Draw from the Wald distribution, the inverse Gaussian one of scale 1.
+
+    By the transformation with two roots of J. R. Michael, W. R. Schucany and R. W. Haas,
+    "Generating random variates using transformations with multiple roots" (1976).
+
+    Args:
+        key: a key.
+        mean: positive; broadcasts to ``shape``; differentiable.
+        shape: the shape of the result; that of ``mean`` if None.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: ``mean`` does not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> bool((tinyjax.random.wald(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
+        True
+    """
+    own = one_key("wald", key)
+    (centre,), sizes, found = parameters_of("wald", shape, dtype, mean)
+    first, second = own.children()
+    y = normal_of(first, sizes, found) ** 2
+    drawn = uniform_of("wald", second, sizes, found)
+    squared = centre**2
+    root = jnp.sqrt(4 * centre * y + squared * y**2)
+    lesser = centre + squared * y / 2 - centre / 2 * root
+    return jnp.where(drawn <= centre / (centre + lesser), lesser, squared / lesser)

@@ -74,11 +74,14 @@ class Key:
         """Return the words of new keys."""
         return self.generator.rules.split(self.words, shape)
 
-    def children(self) -> tuple[Key, Key]:
-        """Split the key into two."""
-        keys = self.split((2,))
-        first, second = (threefry.part(keys, i) for i in range(2))
-        return Key(self.generator, first), Key(self.generator, second)
+    def children(self, count: int = 2) -> list[Key]:
+        """Split the key into several."""
+        keys = self.split((count,))
+        return [self.child(threefry.part(keys, i)) for i in range(count)]
+
+    def child(self, words: Array) -> Key:
+        """Return a key of the same generator, of given words."""
+        return Key(self.generator, words)
 
     def bits(self, dtype: DType, shape: tuple[int, ...]) -> Array:
         """Draw unsigned integers, all of their bits random."""

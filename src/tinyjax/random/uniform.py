@@ -261,10 +261,13 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Ar
         Array([-1, -1,  1,  1], dtype=int32)
     """
     own, sizes = one_key("rademacher", key), sizes_of("rademacher", shape)
-    found = default_int() if dtype is None else dtypes.check(dtype)
-    heads = ew.lt(
-        uniform_of("rademacher", own, sizes, default_float()), full(sizes, 0.5, default_float())
-    )
+    return rademacher_of(own, sizes, default_int() if dtype is None else dtypes.check(dtype))
+
+
+def rademacher_of(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Draw from a key that has been taken apart; see ``rademacher``."""
+    half = full(shape, 0.5, default_float())
+    heads = ew.lt(uniform_of("rademacher", own, shape, half.dtype), half)
     # twice minus one, in the type's own arithmetic, whose -1 may be its greatest number
-    doubled = ew.convert_element_type(ew.convert_element_type(heads, dtypes.int32), found)
+    doubled = ew.convert_element_type(ew.convert_element_type(heads, dtypes.int32), dtype)
     return ew.sub(ew.add(doubled, doubled), full_like(doubled, 1))

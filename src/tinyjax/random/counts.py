@@ -1,0 +1,388 @@
+"""Discrete distributions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax.control_flow import scan, while_loop
+from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.dtypes import DType, DTypeLike, default_int
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape, promote_inexact
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.cumulative import cumsum
+from tinyjax.primitives.special import lgamma
+from tinyjax.random.arguments import (
+    Shape,
+    check_broadcast,
+    converted,
+    float_dtype,
+    one_key,
+    sizes_of,
+)
+from tinyjax.random.generators import Key
+from tinyjax.random.uniform import uniform_of
+
+#: Up to this rate, arrivals are counted one by one.
+_FEW_ARRIVALS: Final = 10
+#: Up to this mean, successes are counted one by one.
+_FEW_SUCCESSES: Final = 10.0
+#: What Stirling's formula for the logarithm of k! lacks, for k up to 9.
+_STIRLING_TAILS: Final = (
+    0.0810614667953272,
+    0.0413406959554092,
+    0.0276779256849983,
+    0.02079067210376509,
+    0.0166446911898211,
+    0.0138761288230707,
+    0.0118967099458917,
+    0.010411265261972,
+    0.00925546218271273,
+    0.00833056343336287,
+)
+
+
+def _integer_dtype(name: str, dtype: DTypeLike) -> DType:
+    found = default_int() if dtype is None else dtypes.check(dtype)
+    if not dtypes.is_integer(found):
+        raise DtypeError(f"{name} draws integers, but dtype is {found.name}.")
+    return found
+
+
+def _sizes(name: str, shape: Shape | None, *parameters: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the result: what the parameters broadcast to, unless one is given."""
+    if shape is None:
+        return broadcast_shapes(*parameters)
+    sizes = sizes_of(name, shape)
+    check_broadcast(name, sizes, *parameters)
+    return sizes
+
+
+def geometric(
+    key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+) -> Array:
+    """Draw how many trials it takes until the first success.
+
+    Args:
+        key: a key.
+        p: the probability of success in a trial; broadcasts to ``shape``.
+        shape: the shape of the result; that of ``p`` if None.
+        dtype: an integer type; the default int if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: ``p`` does not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not an integer type.
+
+    Example:
+        >>> import tinyjax
+        >>> bool((tinyjax.random.geometric(tinyjax.random.key(0), 0.2, (9,)) >= 1).all())
+        True
+    """
+    own, found = one_key("geometric", key), _integer_dtype("geometric", dtype)
+    (probability,) = promote_inexact(as_array(p))
+    sizes = _sizes("geometric", shape, probability.shape)
+    drawn = uniform_of("geometric", own, sizes, probability.dtype)
+    drawn = jnp.where(drawn == 0, 1, drawn)
+    failure = broadcast_to_shape(jnp.log1p(-probability), sizes)
+    return ew.convert_element_type(jnp.floor(jnp.log(drawn) / failure) + 1, found)
+
+
+def poisson(
+    key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+) -> Array:
+    """Draw how many events there are in an interval, of which ``lam`` are expected.
+
+    By D. E. Knuth's multiplication of uniform numbers ("The Art of Computer Programming", volume 2,
+    3.4.1) where ``lam < 10``, else by transformed rejection (W. Hormann, "The transformed rejection
+    method for generating Poisson random variables", 1993).
+
+    Args:
+        key: a key of the generator ``threefry2x32``.
+        lam: not negative; broadcasts to ``shape``. It is used in float32.
+        shape: the shape of the result; that of ``lam`` if None.
+        dtype: an integer type; the default int if None.
+
+    Returns:
+        Counts; -1 where ``lam`` is NaN.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or of another generator, or ``shape`` is no shape.
+        ShapeError: ``lam`` does not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not an integer type.
+
+    Example:
+        >>> import tinyjax
+        >>> x = tinyjax.random.poisson(tinyjax.random.key(0), 30.0, (1000,))
+        >>> abs(float(x.mean()) - 30) < 1
+        True
+    """
+    own, found = one_key("poisson", key), _integer_dtype("poisson", dtype)
+    if own.generator.name != "threefry2x32":
+        raise ArgumentError(
+            f"poisson draws with keys of threefry2x32, but key is for {own.generator.name}."
+        )
+    rate = converted(lam, dtypes.float32)
+    sizes = _sizes("poisson", shape, rate.shape)
+    rate = broadcast_to_shape(rate, sizes)
+    few = jnp.isnan(rate) | (rate < _FEW_ARRIVALS)
+    counted = _arrivals(own, jnp.where(few, rate, 0.0), found)
+    tried = _poisson_by_rejection(own, jnp.where(few, 1e5, rate), found)
+    drawn = jnp.where(few, counted, tried)
+    return jnp.where(rate == 0, jnp.zeros_like(drawn), drawn)
+
+
+def _rounds(dtype: DType) -> int:
+    """Return how often is drawn at most: as often as the type can count."""
+    return int(min(np.iinfo(dtype).max, np.iinfo(np.int32).max))
+
+
+def _arrivals(own: Key, rate: Array, dtype: DType) -> Array:
+    """Count exponential waiting times until their sum is beyond the rate."""
+    most = _rounds(dtype)
+
+    def is_short(state: tuple[Array, Array, Array, Array]) -> Array:
+        turn, _, _, log_product = state
+        return (log_product > -rate).any() & (turn < most)
+
+    def wait(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        turn, count, words, log_product = state
+        after, now = own.child(words).children()
+        count = jnp.where(log_product > -rate, count + 1, count)
+        drawn = uniform_of("poisson", now, rate.shape, dtypes.float32)
+        return turn + 1, count, after.words, log_product + jnp.log(drawn)
+
+    start = (jnp.asarray(0), jnp.zeros(rate.shape, dtype), own.words, jnp.zeros_like(rate))
+    return while_loop(is_short, wait, start)[1] - 1
+
+
+def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
+    most, log_rate = _rounds(dtype), jnp.log(rate)
+    b = 0.931 + 2.53 * jnp.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    quick = 0.9277 - 3.6224 / (b - 2)
+
+    def is_open(state: tuple[Array, Array, Array, Array]) -> Array:
+        turn, _, accepted, _ = state
+        return (~accepted).any() & (turn < most)
+
+    def propose(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        turn, kept, accepted, words = state
+        after, first, second = own.child(words).children(3)
+        u = uniform_of("poisson", first, rate.shape, rate.dtype) - 0.5
+        v = uniform_of("poisson", second, rate.shape, rate.dtype)
+        distance = 0.5 - jnp.abs(u)
+        k = jnp.floor((2 * a / distance + b) * u + rate + 0.43)
+        s = jnp.log(v * inverse_alpha / (a / (distance * distance) + b))
+        t = -rate + k * log_rate - lgamma(k + 1)
+        is_quick = (distance >= 0.07) & (v <= quick)
+        rejected = (k < 0) | ((distance < 0.013) & (v > distance))
+        accept = is_quick | (~rejected & (s <= t))
+        return turn + 1, jnp.where(accept, k, kept), accepted | accept, after.words
+
+    start = (
+        jnp.asarray(0),
+        jnp.full(rate.shape, -1, rate.dtype),
+        jnp.zeros(rate.shape, dtypes.bool_),
+        own.words,
+    )
+    return ew.convert_element_type(while_loop(is_open, propose, start)[1], dtype)
+
+
+def binomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+) -> Array:
+    """Draw how many of ``n`` trials succeed.
+
+    By geometric waiting times where at most 10 successes, or failures, are expected, else by
+    transformed rejection (W. Hormann, "The generation of binomial random variates", Journal of
+    Statistical Computation and Simulation 46, 1993, algorithm BTRS).
+
+    Args:
+        key: a key.
+        n: numbers of trials, not negative; broadcasts to ``shape``.
+        p: the probability of success in a trial; broadcasts to ``shape``.
+        shape: the shape of the result; what the parameters broadcast to if None.
+        dtype: a float type; the default float if None.
+
+    Returns:
+        Counts, as floats; NaN where ``n`` is negative or NaN, or ``p`` is no probability.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: the parameters do not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> x = tinyjax.random.binomial(tinyjax.random.key(0), 100, 0.3, (1000,))
+        >>> abs(float(x.mean()) - 30) < 1
+        True
+    """
+    own, found = one_key("binomial", key), float_dtype("binomial", dtype)
+    (probability,) = promote_inexact(as_array(p))
+    count = converted(n, probability.dtype)
+    sizes = _sizes("binomial", shape, count.shape, probability.shape)
+    count, probability = (broadcast_to_shape(x, sizes) for x in (count, probability))
+    return _binomial(own, count, probability, found)
+
+
+def _binomial(own: Key, count: Array, probability: Array, dtype: DType) -> Array:
+    likely = ~(probability < 0.5)
+    q = jnp.where(likely, 1.0 - probability, probability)
+    no_count = jnp.isnan(count) | (count < 0.0)
+    endless = jnp.isinf(count)
+    not_a_number, negative = jnp.isnan(q), q < 0.0
+    q = jnp.where(not_a_number | negative, 0.01, q)
+    few = no_count | (count * q <= _FEW_SUCCESSES)
+    count = jnp.floor(count)
+    counted = _successes(own, jnp.where(few, count, 0.0), q, dtype)
+    tried = _binomial_by_rejection(own, jnp.where(few, 1e4, count), jnp.where(few, 0.5, q), dtype)
+    drawn = jnp.where(few, counted, tried)
+    invalid = negative | not_a_number | no_count
+    drawn = jnp.where(invalid, np.nan, drawn)
+    drawn = jnp.where(endless & ~invalid, np.inf, drawn)
+    complement = likely & ~(no_count | not_a_number | endless)
+    return jnp.where(complement, ew.convert_element_type(count, dtype) - drawn, drawn)
+
+
+def _successes(own: Key, count: Array, probability: Array, dtype: DType) -> Array:
+    """Count geometric waiting times until their sum is beyond the number of trials."""
+    failure = jnp.log1p(-probability)
+
+    def is_within(state: tuple[Array, Array, Array]) -> Array:
+        return (state[1] <= count).any()
+
+    def wait(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        found, trials, words = state
+        now, after = own.child(words).children()
+        found = jnp.where(trials <= count, found + 1, found)
+        drawn = uniform_of("binomial", now, count.shape, probability.dtype)
+        return found, trials + jnp.ceil(jnp.log(drawn) / failure), after.words
+
+    zero = jnp.zeros(count.shape, probability.dtype)
+    found = while_loop(is_within, wait, (zero, zero, own.words))[0]
+    return ew.convert_element_type(found - 1, dtype)
+
+
+def _stirling_tail(k: Array) -> Array:
+    """Return ``log k!`` less ``(k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2``, by Stirling."""
+    table = jnp.asarray(_STIRLING_TAILS, k.dtype)
+    small = k <= 9
+    k = jnp.clip(k, 0.0, 9.0)
+    squared = (k + 1) * (k + 1)
+    series = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / squared) / squared) / (k + 1)
+    return jnp.where(small, table[jnp.floor(k).astype(dtypes.int32)], series)
+
+
+def _binomial_by_rejection(own: Key, count: Array, probability: Array, dtype: DType) -> Array:
+    deviation = jnp.sqrt(count * probability * (1 - probability))
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * probability
+    c = count * probability + 0.5
+    quick = 0.92 - 4.2 / b
+    odds = probability / (1 - probability)
+    alpha = (2.83 + 5.1 / b) * deviation
+    m = jnp.floor((count + 1) * probability)
+
+    def is_open(state: tuple[Array, Array, Array]) -> Array:
+        return (~state[1]).any()
+
+    def propose(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        kept, accepted, words = state
+        after, first, second = own.child(words).children(3)
+        u = uniform_of("binomial", first, count.shape, probability.dtype)
+        v = uniform_of("binomial", second, count.shape, probability.dtype)
+        u = u - 0.5
+        distance = 0.5 - jnp.abs(u)
+        is_quick = (distance >= 0.07) & (v <= quick)
+        k = jnp.floor((2 * a / distance + b) * u + c)
+        rejected = (k < 0) | (k > count)
+        level = jnp.log(v * alpha / (a / (distance * distance) + b))
+        bound = (
+            (m + 0.5) * jnp.log((m + 1) / (odds * (count - m + 1)))
+            + (count + 1) * jnp.log((count - m + 1) / (count - k + 1))
+            + (k + 0.5) * jnp.log(odds * (count - k + 1) / (k + 1))
+            + _stirling_tail(m)
+            + _stirling_tail(count - m)
+            - _stirling_tail(k)
+            - _stirling_tail(count - k)
+        )
+        accept = is_quick | (~rejected & (level <= bound))
+        return jnp.where(accept, k, kept), accepted | accept, after.words
+
+    start = (
+        jnp.full(count.shape, -1, probability.dtype),
+        jnp.zeros(count.shape, dtypes.bool_),
+        own.words,
+    )
+    return ew.convert_element_type(while_loop(is_open, propose, start)[0], dtype)
+
+
+def multinomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+    unroll: int | bool = 1,
+) -> Array:
+    """Draw how many of ``n`` trials have each of several outcomes.
+
+    One outcome after the other is drawn from the binomial distribution of what is left.
+
+    Args:
+        key: a key.
+        n: numbers of trials; broadcasts to ``shape[:-1]``.
+        p: the outcomes' probabilities, along the last axis; broadcasts to ``shape``.
+        shape: the shape of the result, whose last axis is that of the outcomes; that of ``p`` if
+            None.
+        dtype: a float type; the default float if None.
+        unroll: how many outcomes are drawn in one iteration, as in ``lax.scan``.
+
+    Returns:
+        Counts, as floats, whose sums along the last axis are ``n``.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: ``p`` is a scalar, or a parameter does not broadcast.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> p = np.array([0.2, 0.3, 0.5], np.float32)
+        >>> float(tinyjax.random.multinomial(tinyjax.random.key(0), 100, p).sum())
+        100.0
+    """
+    own, found = one_key("multinomial", key), float_dtype("multinomial", dtype)
+    trials, probabilities = promote_inexact(as_array(n), as_array(p))
+    sizes = probabilities.shape if shape is None else sizes_of("multinomial", shape)
+    if not sizes or not probabilities.shape:
+        raise ShapeError(
+            "multinomial takes the probabilities of several outcomes, along the last axis of p, "
+            f"but got p of type {probabilities.aval} and the shape {sizes}."
+        )
+    check_broadcast("multinomial", sizes, probabilities.shape)
+    check_broadcast("multinomial", sizes[:-1], trials.shape)
+    trials = broadcast_to_shape(trials, sizes[:-1])
+    p_first = jnp.moveaxis(broadcast_to_shape(probabilities, sizes), -1, 0)
+    left = cumsum(p_first, 0, reverse=True)
+    shares = jnp.clip(p_first / jnp.where(left == 0, 1, left), 0, 1)
+
+    def draw(rest: Array, given: tuple[Array, Array]) -> tuple[Array, Array]:
+        share, words = given
+        count = _binomial(own.child(words), rest, share, rest.dtype)
+        return rest - count, count
+
+    _, counts = scan(draw, trials, (shares, own.split((sizes[-1],))), unroll=unroll)
+    return ew.convert_element_type(jnp.moveaxis(counts, 0, -1), found)

@@ -1,0 +1,124 @@
+"""Distributions of vectors and matrices."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.integers import integer
+from tinyjax.dtypes import DTypeLike, default_float
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy.promotion import broadcast_shapes, promote_inexact
+from tinyjax.random.arguments import Shape, check_broadcast, float_dtype, one_key, sizes_of
+from tinyjax.random.continuous import normal
+
+
+def multivariate_normal(
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+    method: Literal["cholesky", "eigh", "svd"] = "cholesky",
+) -> Array:
+    """Draw vectors from normal distributions with given means and covariances.
+
+    Args:
+        key: a key.
+        mean: of shape (..., n); differentiable, as is ``cov``.
+        cov: covariance matrices, of shape (..., n, n).
+        shape: the shape of the result without its last axis; what the leading axes of ``mean`` and
+            ``cov`` broadcast to if None.
+        dtype: a float type; that of the parameters if None.
+        method: how ``cov`` is factored: ``"eigh"`` and ``"svd"`` take singular matrices as well.
+
+    Returns:
+        An array of shape (*shape, n).
+
+    Raises:
+        ArgumentError: ``key`` is not a key, ``shape`` is no shape, or there is no such method.
+        ShapeError: ``cov`` is not of such matrices, or the leading axes do not broadcast.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> cov = np.array([[2.0, 0.5], [0.5, 1.0]], np.float32)
+        >>> tinyjax.random.multivariate_normal(tinyjax.random.key(0), np.zeros(2), cov, (5,)).shape
+        (5, 2)
+    """
+    one_key("multivariate_normal", key)
+    centre, covariance = promote_inexact(as_array(mean), as_array(cov))
+    found = float_dtype("multivariate_normal", centre.dtype if dtype is None else dtype)
+    n = centre.shape[-1] if centre.shape else -1
+    if covariance.shape[-2:] != (n, n):
+        raise ShapeError(
+            "multivariate_normal takes a mean of shape (..., n) and a cov of shape (..., n, n), "
+            f"but got {centre.aval} and {covariance.aval}."
+        )
+    batches = centre.shape[:-1], covariance.shape[:-2]
+    if shape is None:
+        sizes = broadcast_shapes(*batches)
+    else:
+        sizes = sizes_of("multivariate_normal", shape)
+        check_broadcast("multivariate_normal", sizes, *batches)
+    match method:
+        case "cholesky":
+            factor = jnp.linalg.cholesky(covariance)
+        case "eigh":
+            values, vectors = jnp.linalg.eigh(covariance)
+            factor = vectors * jnp.sqrt(values[..., None, :])
+        case "svd":
+            u, s, _ = jnp.linalg.svd(covariance)
+            factor = u * jnp.sqrt(s[..., None, :])
+        case _:
+            raise ArgumentError(
+                "multivariate_normal has the methods 'cholesky', 'eigh' and 'svd', but method is "
+                f"{method!r}."
+            )
+    drawn = normal(key, (*sizes, n), found)
+    return centre + jnp.einsum("...ij,...j->...i", factor, drawn)
+
+
+def orthogonal(
+    key: ArrayLike,
+    n: int,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+    m: int | None = None,
+) -> Array:
+    """Draw orthogonal matrices, or unitary ones, uniformly (by the Haar measure).
+
+    By the QR factorisation of normal matrices, with the signs of R's diagonal moved into Q (F.
+    Mezzadri, "How to generate random matrices from the classical compact groups", 2007).
+
+    Args:
+        key: a key.
+        n: the number of rows.
+        shape: the leading axes of the result.
+        dtype: a float or complex type; the default float if None.
+        m: the number of columns; ``n`` if None. Where the numbers differ, the shorter of rows and
+            columns are orthonormal.
+
+    Returns:
+        An array of shape (*shape, n, m).
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        DtypeError: ``dtype`` is neither a float nor a complex type.
+
+    Example:
+        >>> import tinyjax
+        >>> q = tinyjax.random.orthogonal(tinyjax.random.key(0), 3)
+        >>> bool(abs(q @ q.T - tinyjax.numpy.eye(3)).max() < 1e-5)
+        True
+    """
+    rows = integer(n, "the number of rows of orthogonal")
+    columns = rows if m is None else integer(m, "the number of columns of orthogonal")
+    found = default_float() if dtype is None else dtypes.check(dtype)
+    most, least = max(rows, columns), min(rows, columns)
+    drawn = normal(key, (*sizes_of("orthogonal", shape), most, least), found)
+    q, r = jnp.linalg.qr(drawn)
+    signed = q * jnp.expand_dims(jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1)), -2)
+    return signed.mT if rows < columns else signed
