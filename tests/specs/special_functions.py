@@ -6,11 +6,13 @@ import jax
 import scipy.special
 
 from specs import ArraySpec, Case, Spec
-from specs.elementwise import EMPTY, EXTREME, SCALAR, in_wide, one
+from specs.elementwise import EMPTY, EXTREME, SCALAR, F, in_wide, one
 from tinyjax.primitives.shape import full_like
-from tinyjax.special import bessel, beta, gamma
+from tinyjax.special import bessel, beta, gamma, integrals, poch
 
 PARAMETER = ArraySpec((3, 4), low=0.1, high=12)
+F_LONG = ArraySpec((16,))
+SMALL = ArraySpec((2, 3), low=0.5, high=2)
 POSITIVE = ArraySpec((3, 4), low=0.1, high=15)
 PROBABILITY = ArraySpec((3, 4), low=0.2, high=0.8)
 LARGE = ArraySpec((3, 4), "float64", low=230, high=300)
@@ -62,7 +64,6 @@ SPECS = [
             grad=2 if name != "random_gamma_grad" else 0,
             grad_cases=(1,),
             tol=256,
-            skip={"dtypes": "XLA rounds to NaN what vanishes below 0 in float8_e4m3fnuz"},
         )
         for name, primitive, theirs in (
             ("igamma", gamma.igamma, jax.lax.igamma),
@@ -94,5 +95,60 @@ SPECS = [
         [Case(ArraySpec((9,), low=-700, high=700)), Case(SCALAR)],
         numpy=in_wide(scipy.special.i0e),
         tol=4,
+    ),
+    one(integrals.ndtri, integrals.ndtri, scipy.special.ndtri, None, "f", 0.3, 0.7, tol=4),
+    *[
+        one(primitive, primitive, reference, None, "f", low, high, tol=16)
+        for primitive, reference, low, high in (
+            (integrals.erfcx, scipy.special.erfcx, -3, 8),
+            (integrals.dawsn, scipy.special.dawsn, -8, 8),
+            (integrals.expi, scipy.special.expi, 0.5, 20),
+            (integrals.sine_integral, lambda x: scipy.special.sici(x)[0], -20, 20),
+            (integrals.cosine_integral, lambda x: scipy.special.sici(x)[1], 0.5, 20),
+            (integrals.fresnel_sine, lambda x: scipy.special.fresnel(x)[0], -3, 3),
+            (integrals.fresnel_cosine, lambda x: scipy.special.fresnel(x)[1], -3, 3),
+            (integrals.spence, scipy.special.spence, 0.1, 3),
+        )
+    ],
+    Spec(
+        "expi below 0",
+        integrals.expi,
+        integrals.expi,
+        [Case(ArraySpec((3, 4), low=-12, high=-0.2))],
+        numpy=in_wide(scipy.special.expi),
+        tol=16,
+        grad=1,
+    ),
+    Spec(
+        "expn",
+        integrals.expn,
+        second(integrals.expn),
+        [Case(POSITIVE, first=n) for n in (1.0, 3.0, 8.0)],
+        numpy=in_wide(second_of(scipy.special.expn)),
+        dtypes=("float32", "float64"),
+        grad=2,
+        grad_cases=(1,),
+        tol=16,
+    ),
+    Spec(
+        "owens_t",
+        integrals.owens_t,
+        integrals.owens_t,
+        [Case(F, F), Case(EXTREME, F_LONG), Case(EMPTY, EMPTY)],
+        numpy=in_wide(scipy.special.owens_t),
+        grad=2,
+        grad_cases=(0,),
+        tol=16,
+    ),
+    Spec(
+        "poch",
+        poch.poch,
+        poch.poch,
+        [Case(POSITIVE, PARAMETER), Case(F, F), Case(SMALL, SMALL)],
+        numpy=in_wide(scipy.special.poch),
+        dtypes=("float32", "float64"),
+        grad=2,
+        grad_cases=(2,),
+        tol=64,
     ),
 ]

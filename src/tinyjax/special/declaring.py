@@ -43,13 +43,19 @@ def scipy_special() -> Any:
     return import_module("scipy.special")
 
 
-def by_scipy(name: str) -> HostFunction:
-    """Evaluate SciPy's function in float64, and round once."""
+def by_scipy(name: str, result: int | None = None) -> HostFunction:
+    """Evaluate SciPy's function in float64, and round once.
+
+    Args:
+        name: the function's name.
+        result: which of its results is wanted, where it has several.
+    """
 
     def evaluate(*operands: HostArray) -> HostArray:
         wide = [x.astype(np.float64, copy=False) for x in operands]
         out = getattr(scipy_special(), name)(*wide)
-        return np.asarray(out).astype(operands[0].dtype, copy=False)
+        chosen = out if result is None else out[result]
+        return np.asarray(chosen).astype(operands[0].dtype, copy=False)
 
     return evaluate
 
@@ -69,7 +75,12 @@ def compiled(name: str, formula: Callable[..., Array]) -> HloFormula:
 
     def rounded(*operands: Array) -> Sequence[Array]:
         wide = [convert_element_type(x, dtypes.float64) for x in operands]
-        return (convert_element_type(formula(*wide), operands[0].dtype),)
+        out, dtype = formula(*wide), operands[0].dtype
+        if dtype in dtypes.FLOAT8:
+            # XLA rounds what vanishes below 0 to -0, which in some of these types is NaN
+            least = float(dtypes.finfo(dtype).smallest_subnormal)
+            out = jnp.where(jnp.abs(out) <= least / 2, 0.0, out)
+        return (convert_element_type(out, dtype),)
 
     @lru_cache(maxsize=64)
     def program(*avals: ShapedArray) -> Jaxpr:

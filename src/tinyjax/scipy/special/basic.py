@@ -1,7 +1,4 @@
-"""Special functions, with broadcasting and promotion; integers become floats.
-
-Results are NaN outside a function's domain. All have derivatives, of any order, unless said.
-"""
+"""The error function, the gamma and beta functions, logarithms and exponentials."""
 
 from __future__ import annotations
 
@@ -44,11 +41,13 @@ __all__ = [
     "gammasgn",
     "kl_div",
     "log_ndtr",
+    "log_softmax",
     "logit",
     "logsumexp",
     "ndtr",
     "polygamma",
     "rel_entr",
+    "softmax",
     "xlog1py",
     "xlogy",
     "zeta",
@@ -530,3 +529,47 @@ def logsumexp(
     if return_sign:
         return out, sign
     return ew.select(ew.lt(sign, full_like(sign, 0.0)), full_like(out, math.nan), out)
+
+
+def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
+    """Return ``log(softmax(x))``, accurate where that is small.
+
+    Args:
+        x: real.
+        axis: over which the exponentials sum to 1: an axis, several, or None for all.
+
+    Raises:
+        AxisError: there is no such axis, or it is given twice.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import special
+        >>> special.log_softmax(jnp.array([0.0, 1000.0]))
+        Array([-1000.,     0.], dtype=float32)
+    """
+    a = inexact(x, "log_softmax")
+    greatest = stop_gradient(maximum_of(a, axis, keepdims=True, initial=-math.inf))
+    shifted = a - greatest
+    return shifted - ew.log(sum_of(ew.exp(shifted), axis, keepdims=True))
+
+
+def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
+    """Return ``exp(x) / sum(exp(x))``, without overflow.
+
+    Args:
+        x: real.
+        axis: over which the result sums to 1: an axis, several, or None for all.
+
+    Raises:
+        AxisError: there is no such axis, or it is given twice.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import special
+        >>> special.softmax(jnp.array([0.0, 0.0, 1000.0]))
+        Array([0., 0., 1.], dtype=float32)
+    """
+    a = inexact(x, "softmax")
+    greatest = stop_gradient(maximum_of(a, axis, keepdims=True, initial=-math.inf))
+    exponentials = ew.exp(a - greatest)
+    return exponentials / sum_of(exponentials, axis, keepdims=True)

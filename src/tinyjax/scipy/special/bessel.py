@@ -1,0 +1,183 @@
+"""Bessel functions and spherical harmonics."""
+
+from __future__ import annotations
+
+import math
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.integers import integer
+from tinyjax.errors import ArgumentError, DtypeError
+from tinyjax.numpy.elementwise import pick
+from tinyjax.numpy.manipulation import stack
+from tinyjax.numpy.promotion import arrays, broadcast, inexact, promote_inexact
+from tinyjax.numpy.reductions import max as maximum_of
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.shape import full_like
+from tinyjax.special import bessel as sbe
+
+__all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e", "sph_harm_y"]
+
+
+def i0e(x: ArrayLike) -> Array:
+    """Return the modified Bessel function of order 0, times ``exp(-abs(x))``.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.i0e(1.0)), 6)
+        0.46576
+    """
+    return sbe.bessel_i0e(inexact(x, "i0e"))
+
+
+def i1e(x: ArrayLike) -> Array:
+    """Return the modified Bessel function of order 1, times ``exp(-abs(x))``.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.i1e(1.0)), 6)
+        0.20791
+    """
+    return sbe.bessel_i1e(inexact(x, "i1e"))
+
+
+def i0(x: ArrayLike) -> Array:
+    """Return the modified Bessel function of order 0.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.i0(1.0)), 6)
+        1.266066
+    """
+    a = inexact(x, "i0")
+    return ew.mul(ew.exp(ew.abs_(a)), sbe.bessel_i0e(a))
+
+
+def i1(x: ArrayLike) -> Array:
+    """Return the modified Bessel function of order 1.
+
+    Args:
+        x: real.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.i1(1.0)), 6)
+        0.565159
+    """
+    a = inexact(x, "i1")
+    return ew.mul(ew.exp(ew.abs_(a)), sbe.bessel_i1e(a))
+
+
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
+    """Return the Bessel functions of the first kind, of orders 0 to ``v``.
+
+    The ratios of successive orders are found from above (DLMF 10.74(iv)), from ``n_iter`` on, which
+    should well exceed ``abs(z)``.
+
+    Args:
+        z: real.
+        v: the highest order, an int of at least 0.
+        n_iter: the order from which the ratios are found.
+
+    Returns:
+        An array of shape ``(v + 1, *z.shape)``.
+
+    Raises:
+        ArgumentError: ``v`` is negative.
+        DtypeError: ``z`` is complex.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> special.bessel_jn(1.0, v=1).shape
+        (2,)
+    """
+    last, start = integer(v, "v of bessel_jn"), integer(n_iter, "n_iter of bessel_jn")
+    if last < 0:
+        raise ArgumentError(f"v of bessel_jn must be at least 0, but it is {last}.")
+    x = inexact(z, "bessel_jn")
+    if dtypes.is_complex(x.dtype):
+        raise DtypeError(f"bessel_jn takes real numbers, but got {x.aval}.")
+    ratio = full_like(x, 0.0)
+    ratios: list[Array] = []
+    for k in range(max(start, last + 1), 0, -1):
+        ratio = x / (2 * k - x * ratio)
+        ratios.append(ratio)
+    # 1 = J_0 + 2 J_2 + 2 J_4 + ...
+    over_first = [full_like(x, 1.0)]
+    total = full_like(x, 1.0)
+    for k, ratio in enumerate(reversed(ratios), start=1):
+        over_first.append(over_first[-1] * ratio)
+        if k % 2 == 0:
+            total = total + 2 * over_first[-1]
+    return stack([value / total for value in over_first[: last + 1]])
+
+
+def sph_harm_y(
+    n: ArrayLike,
+    m: ArrayLike,
+    theta: ArrayLike,
+    phi: ArrayLike,
+    diff_n: None = None,
+    n_max: int | None = None,
+) -> Array:
+    """Return the spherical harmonic of degree ``n`` and order ``m``, orthonormal on the sphere.
+
+    Args:
+        n: whole numbers of at least 0: the degree.
+        m: whole numbers: the order, at most ``n`` in absolute value.
+        theta: the angle from the pole, in [0, pi].
+        phi: the angle around it. All four broadcast.
+        diff_n: must be None: derivatives are found by transformations.
+        n_max: the highest degree; by default the maximum of ``n``, which must then be known.
+
+    Returns:
+        Complex numbers.
+
+    Raises:
+        ArgumentError: ``diff_n`` is given.
+        ConcretizationError: neither ``n_max`` nor ``n`` is known when the program is staged.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.sph_harm_y(1, 0, 0.0, 0.0).real), 6)
+        0.488603
+    """
+    if diff_n is not None:
+        raise ArgumentError("diff_n of sph_harm_y is not taken. Use tinyjax.grad and its kin.")
+    highest = integer(maximum_of(n) if n_max is None else n_max, "n_max of sph_harm_y")
+    angles = promote_inexact(*arrays("sph_harm_y", theta, phi))
+    places = [ew.convert_element_type(x, angles[0].dtype) for x in arrays("sph_harm_y", n, m)]
+    degree, order, polar, around = broadcast([*places, *angles], "sph_harm_y")
+    degree, size = ew.min_(degree, full_like(degree, highest)), ew.abs_(order)
+    cosine, sine = ew.cos(polar), ew.sin(polar)
+    # normalised Legendre functions: up the diagonal to degree = order, then up in the degree
+    diagonal = full_like(polar, math.sqrt(0.25 / math.pi))
+    for k in range(1, highest + 1):
+        diagonal = pick(size >= k, -math.sqrt((2 * k + 1) / (2 * k)) * sine * diagonal, diagonal)
+    before, value = full_like(polar, 0.0), diagonal
+    for k in range(1, highest + 1):
+        square = size * size
+        up = (size < k) & (degree >= k)
+        gap = pick(up, k * k - square, 1.0)
+        last = pick(up, (k - 1) ** 2 - square, 0.0) / max(4 * (k - 1) ** 2 - 1, 1)
+        following = ew.sqrt((4 * k * k - 1) / gap) * (cosine * value - _root(last) * before)
+        before, value = pick(up, value, before), pick(up, following, value)
+    value = pick(size > degree, 0.0, value)
+    # of negative order the conjugate, with the sign of (-1)^m
+    value = pick((order < 0) & (size % 2 == 1), -value, value)
+    turn = order * around
+    return ew.complex_(value * ew.cos(turn), value * ew.sin(turn))
+
+
+def _root(x: Array) -> Array:
+    zero = ew.le(x, full_like(x, 0.0))
+    return pick(zero, 0.0, ew.sqrt(pick(zero, 1.0, x)))

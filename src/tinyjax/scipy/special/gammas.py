@@ -1,0 +1,207 @@
+"""Incomplete gamma and beta functions, combinations, and what is made of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.integers import integer
+from tinyjax.core.primitive import NO_PARAMS
+from tinyjax.core.trace import bind1
+from tinyjax.errors import ArgumentError
+from tinyjax.numpy.creation import asarray
+from tinyjax.numpy.promotion import arrays, broadcast, inexact, inexact_operands, promote_inexact
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import special as sp
+from tinyjax.primitives.shape import full_like
+from tinyjax.special import beta as sb
+from tinyjax.special import gamma as sg
+from tinyjax.special.declaring import scipy_special
+from tinyjax.special.poch import poch as poch_p
+
+__all__ = [
+    "bernoulli",
+    "betainc",
+    "boxcox",
+    "boxcox1p",
+    "comb",
+    "gammainc",
+    "gammaincc",
+    "multigammaln",
+    "poch",
+]
+
+
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
+    """Return the regularized lower incomplete gamma function.
+
+    Args:
+        a: real, at least 0.
+        x: real, at least 0; broadcasts with ``a``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.gammainc(2.0, 1.0)), 6)
+        0.264241
+    """
+    return sg.igamma(*inexact_operands("gammainc", a, x))
+
+
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
+    """Return the regularized upper incomplete gamma function, ``1 - gammainc(a, x)``.
+
+    Args:
+        a: real, at least 0.
+        x: real, at least 0; broadcasts with ``a``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.gammaincc(2.0, 1.0)), 6)
+        0.735759
+    """
+    return sg.igammac(*inexact_operands("gammaincc", a, x))
+
+
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """Return the regularized incomplete beta function.
+
+    Args:
+        a: real, at least 0; there is no derivative in it.
+        b: real, at least 0; nor in it.
+        x: real, in [0, 1]. All three broadcast.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.betainc(2.0, 3.0, 0.5)), 6)
+        0.6875
+    """
+    operands = broadcast(promote_inexact(*arrays("betainc", a, b, x)), "betainc")
+    return bind1(sb.regularized_incomplete_beta, operands, NO_PARAMS)
+
+
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
+    """Return Pochhammer's symbol, ``gamma(z + m) / gamma(z)``.
+
+    Args:
+        z: real.
+        m: real; broadcasts with ``z``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.poch(2.0, 3.0)), 3)
+        24.0
+    """
+    return poch_p(*inexact_operands("poch", z, m))
+
+
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
+    """Return the number of ways to choose ``k`` of ``N`` things, as a float.
+
+    Args:
+        N: real.
+        k: real; broadcasts with ``N``.
+        repetition: whether a thing may be chosen several times.
+
+    Returns:
+        The binomial coefficient; 0 where ``k`` is below 0 or above ``N``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.comb(5, 2)), 3)
+        10.0
+    """
+    n, chosen = inexact_operands("comb", N, k)
+    one, zero = full_like(n, 1.0), full_like(n, 0.0)
+    if repetition:
+        nothing = ew.and_(ew.eq(chosen, zero), ew.ge(n, zero))
+        return ew.select(nothing, one, comb(ew.sub(ew.add(n, chosen), one), chosen))
+    possible = ew.and_(ew.le(chosen, n), ew.and_(ew.ge(n, zero), ew.ge(chosen, zero)))
+    of, some = ew.select(possible, n, zero), ew.select(possible, chosen, zero)
+    rest = ew.sub(of, some)
+    log = sp.lgamma(ew.add(of, one)) - sp.lgamma(ew.add(some, one)) - sp.lgamma(ew.add(rest, one))
+    return ew.select(possible, ew.exp(log), zero)
+
+
+def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
+    """Return the logarithm of the multivariate gamma function.
+
+    Args:
+        a: real, above ``(d - 1) / 2``.
+        d: the dimension, an int of at least 1.
+
+    Raises:
+        ConcretizationError: ``d`` is not known when the program is staged.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.multigammaln(3.0, 2)), 5)
+        1.55019
+    """
+    dimension = integer(d, "d of multigammaln")
+    x = inexact(a, "multigammaln")
+    total = full_like(x, dimension * (dimension - 1) / 4 * math.log(math.pi))
+    for i in range(dimension):
+        total = ew.add(total, sp.lgamma(ew.sub(x, full_like(x, i / 2))))
+    return total
+
+
+def bernoulli(n: int) -> Array:
+    """Return the Bernoulli numbers ``B_0`` to ``B_n``, where ``B_1`` is -1/2.
+
+    Args:
+        n: an int of at least 0.
+
+    Raises:
+        ArgumentError: it is negative.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> special.bernoulli(2)
+        Array([ 1.        , -0.5       ,  0.16666667], dtype=float32)
+    """
+    last = integer(n, "n of bernoulli")
+    if last < 0:
+        raise ArgumentError(f"n of bernoulli must be at least 0, but it is {last}.")
+    found = scipy_special().bernoulli(max(last, 2))[: last + 1]
+    return asarray(np.asarray(found), dtype=dtypes.default_float())
+
+
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """Return the power transformation ``(x^lmbda - 1) / lmbda``, at 0 the logarithm.
+
+    Args:
+        x: real, at least 0.
+        lmbda: real; broadcasts with ``x``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> float(special.boxcox(3.0, 2.0))
+        4.0
+    """
+    a, power = inexact_operands("boxcox", x, lmbda)
+    return _power_of(ew.log(a), power)
+
+
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """Return ``boxcox(1 + x, lmbda)``, accurate for small ``x``.
+
+    Args:
+        x: real, at least -1.
+        lmbda: real; broadcasts with ``x``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> float(special.boxcox1p(2.0, 2.0))
+        4.0
+    """
+    a, power = inexact_operands("boxcox1p", x, lmbda)
+    return _power_of(ew.log1p(a), power)
+
+
+def _power_of(log: Array, power: Array) -> Array:
+    none = ew.eq(power, full_like(power, 0.0))
+    safe = ew.select(none, full_like(power, 1.0), power)
+    return ew.select(none, log, ew.div(ew.expm1(ew.mul(safe, log)), safe))

@@ -1,0 +1,475 @@
+"""Integrals of the normal density, of exponentials and of circular functions; the dilogarithm.
+
+All of them are smooth beside a factor that is known. What is left is interpolated, near 0 in the
+argument, far away in its inverse (DLMF 6, 7 and 25.12).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax.core.array import Array
+from tinyjax.dtypes import HostArray
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import special as sp
+from tinyjax.primitives.families import Elementwise
+from tinyjax.primitives.shape import full_like
+from tinyjax.special.declaring import (
+    EPS,
+    between,
+    by_scipy,
+    chebyshev,
+    iterate,
+    no_derivative,
+    polynomial,
+    scipy_special,
+    special,
+)
+
+Coefficients = tuple[tuple[float, ...], tuple[float, ...]]
+
+
+def _ratio(x: Array, fraction: Coefficients) -> Array:
+    return polynomial(x, fraction[0][::-1]) / polynomial(x, fraction[1][::-1])
+
+
+# The normal distribution's percentage points, by the fractions that erf_inv has
+
+
+def _ndtri(p: Array) -> Array:
+    offset = p - 0.5
+    near = offset * _ratio(0.180625 - offset * offset, sp._WICHURA_NEAR)
+    smaller = jnp.minimum(p, 1 - p)
+    root = jnp.sqrt(-jnp.log(smaller))
+    middle = _ratio(jnp.minimum(root, 5.0) - 1.6, sp._WICHURA_MIDDLE)
+    far = _ratio(jnp.maximum(root, 5.0) - 5, sp._WICHURA_FAR)
+    tail = jnp.sign(offset) * jnp.where(root <= 5, middle, far)
+    value = jnp.where(jnp.abs(offset) <= 0.425, near, tail)
+    value = jnp.where(smaller == 0, jnp.sign(offset) * math.inf, value)
+    return jnp.where((p >= 0) & (p <= 1), value, math.nan)
+
+
+def _ndtri_slope(t: Array, z: Array, p: Array) -> Array:
+    slope = ew.exp(ew.mul(full_like(z, 0.5), ew.mul(z, z)))
+    return ew.mul(t, ew.mul(full_like(z, math.sqrt(2 * math.pi)), slope))
+
+
+ndtri: Elementwise = special("ndtri", by_scipy("ndtri"), _ndtri, _ndtri_slope)
+
+
+# exp(x^2) erfc(x), and Dawson's integral
+
+_MIDDLE: Final = 3.75  # goes to the middle of (-1, 1)
+
+
+def _erfcx_part(t: HostArray) -> HostArray:
+    x = _MIDDLE * (1 + t) / (1 - t)
+    return np.asarray((1 + 2 * x) * scipy_special().erfcx(x))
+
+
+def _erfcx(x: Array) -> Array:
+    size = jnp.abs(x)
+    # J. Schonfelder, Mathematics of Computation 32 (1978), has the half-line in one piece so
+    t = (size - _MIDDLE) / (size + _MIDDLE)
+    at_end = size > 1e15
+    value = chebyshev(jnp.where(at_end, 0.0, t), _erfcx_part, -1.0, 1.0) / (1 + 2 * size)
+    value = jnp.where(at_end, 1 / (math.sqrt(math.pi) * size), value)
+    return jnp.where(x < 0, 2 * jnp.exp(x * x) - value, value)
+
+
+def _erfcx_slope(t: Array, z: Array, x: Array) -> Array:
+    two = full_like(x, 2.0)
+    slope = ew.sub(ew.mul(two, ew.mul(x, z)), full_like(x, 2 / math.sqrt(math.pi)))
+    return ew.mul(t, slope)
+
+
+erfcx: Elementwise = special("erfcx", by_scipy("erfcx"), _erfcx, _erfcx_slope)
+
+
+def _dawsn_near(x: HostArray) -> HostArray:
+    return np.asarray(scipy_special().dawsn(x) / x)
+
+
+def _dawsn_far(u: HostArray) -> HostArray:
+    return np.asarray(scipy_special().dawsn(1 / u) / u)
+
+
+def _dawsn(x: Array) -> Array:
+    size = jnp.abs(x)
+    near = x * chebyshev(between(size, 0.0, 2.0), _dawsn_near, 0.0, 2.0)
+    middle = x * chebyshev(between(size, 2.0, 6.0), _dawsn_near, 2.0, 6.0)
+    far = chebyshev(1 / jnp.maximum(size, 6.0), _dawsn_far, 0.0, 1 / 6) / x
+    return jnp.where(size > 6, far, jnp.where(size > 2, middle, near))
+
+
+def _dawsn_slope(t: Array, z: Array, x: Array) -> Array:
+    return ew.mul(t, ew.sub(full_like(x, 1.0), ew.mul(full_like(x, 2.0), ew.mul(x, z))))
+
+
+dawsn: Elementwise = special("dawsn", by_scipy("dawsn"), _dawsn, _dawsn_slope)
+
+
+# Owen's T
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
+#: Beyond so many standard deviations nothing of a normal density is left.
+_REACH: Final = 9.0
+
+
+def _owens_t_narrow(h: Array, a: Array) -> Array:
+    """The integral for h of at least 0 and a in [0, 1], by Gauss's formula."""
+    h = jnp.minimum(h, 60.0)  # beyond nothing is left that float64 can hold
+    end = jnp.minimum(a, _REACH / jnp.maximum(h, 1e-3))
+    total = jnp.zeros_like(h)
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+        x = end * float((1 + node) / 2)
+        square = x * x
+        total = total + float(weight / 2) * jnp.exp(-0.5 * h * h * square) / (1 + square)
+    return end * jnp.exp(-0.5 * h * h) * total / (2 * math.pi)
+
+
+def _owens_t(h: Array, a: Array) -> Array:
+    height, width = jnp.abs(h), jnp.abs(a)
+    wide = width > 1
+    product = jnp.where(height == 0, 0.0, height * width)
+    narrow = _owens_t_narrow(jnp.where(wide, product, height), jnp.where(wide, 1 / width, width))
+    # T(h, a) + T(a h, 1 / a) in the tails of h and a h
+    p, q = 0.5 * sp.erfc(height / math.sqrt(2)), 0.5 * sp.erfc(product / math.sqrt(2))
+    value = jnp.where(wide, 0.5 * (p + q) - p * q - narrow, narrow)
+    value = jnp.where(height == math.inf, 0.0, value)
+    return jnp.where(jnp.isnan(a) | jnp.isnan(h), math.nan, jnp.sign(a) * value)
+
+
+def _owens_t_in_h(t: Array, z: Array, h: Array, a: Array) -> Array:
+    half = full_like(h, 0.5)
+    density = ew.exp(ew.neg(ew.mul(half, ew.mul(h, h))))
+    between_ = sp.erf(ew.mul(full_like(h, math.sqrt(0.5)), ew.mul(a, h)))
+    factor = full_like(h, -0.5 / math.sqrt(2 * math.pi))
+    return ew.mul(t, ew.mul(factor, ew.mul(density, between_)))
+
+
+def _owens_t_in_a(t: Array, z: Array, h: Array, a: Array) -> Array:
+    square = ew.add(full_like(a, 1.0), ew.mul(a, a))
+    density = ew.exp(ew.mul(full_like(h, -0.5), ew.mul(ew.mul(h, h), square)))
+    return ew.mul(t, ew.div(ew.mul(full_like(a, 1 / (2 * math.pi)), density), square))
+
+
+owens_t: Elementwise = special(
+    "owens_t", by_scipy("owens_t"), _owens_t, _owens_t_in_h, _owens_t_in_a
+)
+
+
+# Exponential integrals
+
+
+def _expi_entire(x: HostArray) -> HostArray:
+    return np.asarray(scipy_special().expi(x) - np.log(np.abs(x)))
+
+
+def _expi_scaled(x: HostArray) -> HostArray:
+    return np.asarray(x * np.exp(-x) * scipy_special().expi(x))
+
+
+def _expi_far(u: HostArray) -> HostArray:
+    """``x exp(-x) expi(x)`` as a function of ``1 / x``, of either sign."""
+    moderate = np.abs(u) > 1 / 300
+    out = np.empty_like(u)
+    out[moderate] = _expi_scaled(1 / u[moderate])
+    small, term = u[~moderate], np.ones_like(u[~moderate])
+    total = np.ones_like(small)
+    for k in range(1, 12):
+        term = term * k * small
+        total = total + term
+    out[~moderate] = total
+    return out
+
+
+def _expi(x: Array) -> Array:
+    near = jnp.log(jnp.abs(x)) + chebyshev(between(x, -1.0, 3.0), _expi_entire, -1.0, 3.0)
+    scaled = chebyshev(between(x, 3.0, 10.0), _expi_scaled, 3.0, 10.0)
+    scaled = jnp.where(x > 10, chebyshev(between(x, 10.0, 45.0), _expi_scaled, 10.0, 45.0), scaled)
+    far = chebyshev(1 / jnp.maximum(x, 45.0), _expi_far, 0.0, 1 / 45)
+    scaled = jnp.where(x > 45, far, scaled)
+    low = chebyshev(between(x, -5.0, -1.0), _expi_scaled, -5.0, -1.0)
+    scaled = jnp.where(x < -1, low, scaled)
+    deep = chebyshev(1 / jnp.minimum(x, -5.0), _expi_far, -0.2, 0.0)
+    scaled = jnp.where(x < -5, deep, scaled)
+    value = jnp.where((x >= -1) & (x <= 3), near, jnp.exp(x) / x * scaled)
+    return jnp.where(x == -math.inf, 0.0, jnp.where(x == math.inf, math.inf, value))
+
+
+expi: Elementwise = special(
+    "expi", by_scipy("expi"), _expi, lambda t, z, x: ew.mul(t, ew.div(ew.exp(x), x))
+)
+
+_TINY: Final = 1e-300
+
+
+def _expn_fraction(n: Array, x: Array) -> Array:
+    """``exp(x) E_n(x)`` for x above 1, by DLMF 8.19.17 and Lentz's method."""
+
+    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        i, b, c, d, value, last = state
+        going = last > 2 * EPS
+        numerator = -i * (n - 1 + i)
+        b = b + 2
+        d = 1 / (numerator * d + b)
+        c = b + numerator / c
+        ratio = c * d
+        last = jnp.where(going, jnp.abs(ratio - 1), last)
+        return i + 1, b, c, d, jnp.where(going, value * ratio, value), last
+
+    one = jnp.ones_like(x)
+    b = x + n
+    start = (one, b, full_like(x, 1 / _TINY), 1 / b, 1 / b, one)
+    return iterate(lambda s: (s[5] > 2 * EPS) & (s[0] < 5000), step, start)[4]
+
+
+def _expn_series(n: Array, x: Array) -> Array:
+    """``E_n(x)`` for whole n above 0 and x to 1, by DLMF 8.19.8."""
+    total = jnp.zeros_like(x)
+    term = jnp.ones_like(x)
+    for k in range(22):
+        if k:
+            term = term * (-x / k)
+        singular = n == k + 1
+        total = total + jnp.where(singular, 0.0, term / jnp.where(singular, 1.0, k + 1 - n))
+    sign = jnp.where(n % 2 == 1, 1.0, -1.0)
+    size = jnp.exp((n - 1) * jnp.log(x) - sp.lgamma(n))
+    return sign * size * (sp.digamma(n) - jnp.log(x)) - total
+
+
+def _expn(n: Array, x: Array) -> Array:
+    large = x > 1
+    by_fraction = jnp.exp(-x) * _expn_fraction(jnp.where(large, n, 1.0), jnp.where(large, x, 2.0))
+    low = (x > 0) & ~large & (n >= 1)
+    by_series = _expn_series(jnp.where(low, n, 1.0), jnp.where(low, x, 0.5))
+    value = jnp.where(large, by_fraction, by_series)
+    value = jnp.where(n == 0, jnp.exp(-x) / x, value)
+    at_zero = jnp.where(n < 2, math.inf, 1 / jnp.where(n < 2, 1.0, n - 1))
+    value = jnp.where(x == 0, at_zero, jnp.where(x == math.inf, 0.0, value))
+    return jnp.where((x >= 0) & (n >= 0), value, math.nan)
+
+
+expn: Elementwise = special(
+    "expn",
+    by_scipy("expn"),
+    _expn,
+    no_derivative("expn", "order"),
+    lambda t, z, n, x: ew.neg(ew.mul(t, _order_below(n, x, z))),
+)
+
+
+def _order_below(n: Array, x: Array, value: Array) -> Array:
+    """``E_{n-1}``, where ``E_n`` is given; below ``E_0`` by DLMF 8.19.12."""
+    zero, one = full_like(n, 0.0), full_like(n, 1.0)
+    at_zero = ew.eq(n, zero)
+    regular = expn(ew.select(at_zero, zero, ew.sub(n, one)), x)
+    return ew.select(at_zero, ew.div(ew.add(ew.exp(ew.neg(x)), value), x), regular)
+
+
+# Sine, cosine and Fresnel integrals
+
+
+def _si_near(square: HostArray) -> HostArray:
+    x = np.sqrt(square)
+    return np.asarray(scipy_special().sici(x)[0] / x)
+
+
+def _ci_near(square: HostArray) -> HostArray:
+    x = np.sqrt(square)
+    return np.asarray(scipy_special().sici(x)[1] - np.log(x))
+
+
+def _auxiliary(u: HostArray) -> HostArray:
+    """DLMF 6.2.17 and 6.2.18, ``g - i f``, at ``1 / u``; by the series 6.12.2 where it is exact."""
+    far = u < 1 / 50
+    term = np.ones_like(u[far]) + 0j
+    total = term.copy()
+    for k in range(1, 20):
+        term = term * k * 1j * u[far]
+        total = total + term
+    out = np.empty(u.shape, np.complex128)
+    out[far] = total * u[far] * -1j
+    x = 1 / u[~far]
+    out[~far] = scipy_special().exp1(1j * x) * np.exp(1j * x)
+    return out
+
+
+def _si_far(u: HostArray) -> HostArray:
+    return np.asarray(-_auxiliary(u).imag / u)
+
+
+def _ci_far(u: HostArray) -> HostArray:
+    return np.asarray(_auxiliary(u).real / u**2)
+
+
+def _circular(x: Array) -> tuple[Array, Array]:
+    """The auxiliary functions f and g for x of at least 4."""
+    u = 1 / x
+    close = between(u, 1 / 12, 1 / 4)
+    distant = between(u, 0.0, 1 / 12)
+    f, g = (
+        jnp.where(
+            u > 1 / 12, chebyshev(close, fun, 1 / 12, 1 / 4), chebyshev(distant, fun, 0.0, 1 / 12)
+        )
+        for fun in (_si_far, _ci_far)
+    )
+    return f * u, g * u * u
+
+
+def _sine_integral(x: Array) -> Array:
+    size = jnp.abs(x)
+    square = between(size, 0.0, 4.0) ** 2
+    near = x * chebyshev(square, _si_near, 0.0, 16.0)
+    f, g = _circular(jnp.maximum(size, 4.0))
+    far = jnp.sign(x) * (math.pi / 2 - f * jnp.cos(size) - g * jnp.sin(size))
+    far = jnp.where(size == math.inf, jnp.sign(x) * (math.pi / 2), far)
+    return jnp.where(size > 4, far, near)
+
+
+def _cosine_integral(x: Array) -> Array:
+    size = jnp.abs(x)
+    square = between(size, 0.0, 4.0) ** 2
+    near = jnp.log(size) + chebyshev(square, _ci_near, 0.0, 16.0)
+    f, g = _circular(jnp.maximum(size, 4.0))
+    far = f * jnp.sin(size) - g * jnp.cos(size)
+    at_end = jnp.where(x < 0, math.nan, 0.0)
+    return jnp.where(size == math.inf, at_end, jnp.where(size > 4, far, near))
+
+
+sine_integral: Elementwise = special(
+    "sine_integral",
+    by_scipy("sici", 0),
+    _sine_integral,
+    lambda t, z, x: ew.mul(t, _sinc(x)),
+)
+cosine_integral: Elementwise = special(
+    "cosine_integral",
+    by_scipy("sici", 1),
+    _cosine_integral,
+    lambda t, z, x: ew.mul(t, ew.div(ew.cos(x), x)),
+)
+
+
+def _sinc(x: Array) -> Array:
+    """``sin(x) / x``, with all its derivatives at 0."""
+    return jnp.sinc(x / math.pi)
+
+
+def _fresnel_sine_near(fourth: HostArray) -> HostArray:
+    x = fourth**0.25
+    return np.asarray(scipy_special().fresnel(x)[0] / x**3)
+
+
+def _fresnel_cosine_near(fourth: HostArray) -> HostArray:
+    x = fourth**0.25
+    return np.asarray(scipy_special().fresnel(x)[1] / x)
+
+
+def _fresnel_auxiliary(u: HostArray) -> HostArray:
+    """DLMF 7.2.10 and 7.2.11, ``g + i f``, at ``1 / u``; f and g by the Faddeeva function."""
+    return np.asarray((0.5 + 0.5j) * scipy_special().wofz(math.sqrt(math.pi) / 2 * (1 + 1j) / u))
+
+
+def _fresnel_f(u: HostArray) -> HostArray:
+    return np.asarray(_fresnel_auxiliary(u).imag / u)
+
+
+def _fresnel_g(u: HostArray) -> HostArray:
+    exact = u > 0.02
+    out = np.empty_like(u)
+    out[exact] = _fresnel_auxiliary(u[exact]).real / u[exact] ** 3
+    # DLMF 7.12.3
+    out[~exact] = (1 - 15 * u[~exact] ** 4 / math.pi**2) / math.pi**2
+    return out
+
+
+def _fresnel_far(x: Array) -> tuple[Array, Array, Array, Array]:
+    """f, g, and the sine and cosine of ``pi x^2 / 2``, for x of at least 1.6."""
+    u = 1 / x
+    close, distant = between(u, 0.2, 0.625), between(u, 0.0, 0.2)
+    f, g = (
+        jnp.where(u > 0.2, chebyshev(close, fun, 0.2, 0.625), chebyshev(distant, fun, 0.0, 0.2))
+        for fun in (_fresnel_f, _fresnel_g)
+    )
+    # sine and cosine have the period 4 in x^2
+    whole = jnp.rint(x)
+    part = x - whole
+    phase = (whole * whole) % 4 + (2 * whole * part) % 4 + part * part
+    angle = jnp.where(x < 1e7, phase, 0.0) * (math.pi / 2)
+    return f * u, g * u**3, jnp.sin(angle), jnp.cos(angle)
+
+
+def _fresnel_sine(x: Array) -> Array:
+    size = jnp.abs(x)
+    cube = between(size, 0.0, 1.6) ** 3
+    near = cube * chebyshev(cube * between(size, 0.0, 1.6), _fresnel_sine_near, 0.0, 1.6**4)
+    f, g, sine, cosine = _fresnel_far(jnp.maximum(size, 1.6))
+    far = jnp.where(size > 1e15, 0.5, 0.5 - f * cosine - g * sine)
+    return jnp.sign(x) * jnp.where(size > 1.6, far, near)
+
+
+def _fresnel_cosine(x: Array) -> Array:
+    size = jnp.abs(x)
+    fourth = between(size, 0.0, 1.6) ** 4
+    near = size * chebyshev(fourth, _fresnel_cosine_near, 0.0, 1.6**4)
+    f, g, sine, cosine = _fresnel_far(jnp.maximum(size, 1.6))
+    far = jnp.where(size > 1e15, 0.5, 0.5 + f * sine - g * cosine)
+    return jnp.sign(x) * jnp.where(size > 1.6, far, near)
+
+
+def _angle(x: Array) -> Array:
+    return ew.mul(full_like(x, math.pi / 2), ew.mul(x, x))
+
+
+fresnel_sine: Elementwise = special(
+    "fresnel_sine",
+    by_scipy("fresnel", 0),
+    _fresnel_sine,
+    lambda t, z, x: ew.mul(t, ew.sin(_angle(x))),
+)
+fresnel_cosine: Elementwise = special(
+    "fresnel_cosine",
+    by_scipy("fresnel", 1),
+    _fresnel_cosine,
+    lambda t, z, x: ew.mul(t, ew.cos(_angle(x))),
+)
+
+
+# The dilogarithm of 1 - x
+
+
+def _spence_part(x: HostArray) -> HostArray:
+    return np.asarray(scipy_special().spence(x) / (1 - x))
+
+
+def _spence(x: Array) -> Array:
+    outside = x > 2
+    y = jnp.where(outside, 1 / x, x)
+    low = y < 0.5
+    z = between(jnp.where(low, 1 - y, y), 0.5, 2.0)
+    value = (1 - z) * chebyshev(z, _spence_part, 0.5, 2.0)
+    # DLMF 25.12.6, then 25.12.4
+    at_zero = jnp.where(y == 0, 0.0, jnp.log(y) * jnp.log1p(-jnp.where(low, y, 0.0)))
+    value = jnp.where(low, math.pi**2 / 6 - at_zero - value, value)
+    log = jnp.log(x)
+    value = jnp.where(outside, -0.5 * log * log - value, value)
+    return jnp.where((x >= 0) & (x < math.inf), value, math.nan)
+
+
+def _spence_slope(t: Array, z: Array, x: Array) -> Array:
+    offset = ew.sub(x, full_like(x, 1.0))
+    near = ew.lt(ew.abs_(offset), full_like(x, 1e-3))
+    # log(1 + d) / d = 1 - d / 2 + d^2 / 3 - ...
+    series = polynomial(offset, [(-1) ** k / (k + 1) for k in range(7)])
+    safe = ew.select(near, full_like(x, 1.0), offset)
+    slope = ew.div(ew.log(ew.add(safe, full_like(x, 1.0))), safe)
+    return ew.neg(ew.mul(t, ew.select(near, series, slope)))
+
+
+spence: Elementwise = special("spence", by_scipy("spence"), _spence, _spence_slope)
