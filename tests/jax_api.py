@@ -107,6 +107,8 @@ ARRAYS: Final = "not yet: an array function"
 SPECIAL: Final = "not yet: a special function"
 NARROW: Final = "dtypes below 8 bits are not planned"
 TEXT: Final = "NumPy's function works on arrays"
+COMPOSED: Final = "the function is made of other primitives"
+NARROWER: Final = "there are primitives for each reduction, and scatters for their derivatives"
 BY_OBJECT: Final = "primitives are known by their names: an equation's `primitive`"
 
 #: Why a name is missing, by its path: the first pattern that fits.
@@ -116,16 +118,25 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"example_libraries\.optimizers\.(.*pack_optimizer_state|JoinPoint)", "states are trees"),
     (r"experimental\..*", INTERNALS),
     (r"(core|extend\.core)\..*", INTERNALS),
+    (r"lax\.(bessel|igamma|regularized).*_p", SPECIAL),
+    (r"lax\.(after_all|create_token)(_p)?", "order is kept by ordered callbacks, without tokens"),
+    (r"lax\.(sharding_constraint|ragged_all_to_all|device_put)_p", DEVICES),
+    (r"lax\.(stage|dce_sink|copy)(_p)?", INTERNALS),
+    (r"lax\.rng_uniform(_p)?", "XLA's own generator has no seed"),
+    (r"lax\.(eq|le|lt)_to_p", "sort orders floats as NumPy does"),
+    (r"lax\.(reduce|reduce_window|select_and.*|approx_top_k)_p", NARROWER),
+    (r"lax\..*_p", COMPOSED),
     (r".*_p", BY_OBJECT),
     (r"debug\..*Effect", INTERNALS),
     (r"debug\..*", DEVICES),
     (r"export\.(.*calling_convention_version|DisabledSafetyCheck)", "the format is tinyjax's own"),
     (r"export\..*", SIZES),
     (r"sharding\..*", DEVICES),
-    (r"lax\.(after_all|create_token)", "order is kept by ordered callbacks, without tokens"),
     (r"lax\.(pbroadcast|pcast|precv|psend|ragged_all_to_all|with_sharding_constraint)", DEVICES),
-    (r"lax\.(AccuracyMode|Tolerance|DotAlgorithm.*|PrecisionLike)", FIXED.partition(": ")[2]),
-    (r"lax\.(composite|dce_sink|optimization_barrier|RandomAlgorithm|rng_.*)", INTERNALS),
+    (r"lax\.(AccuracyMode|Tolerance|DotAlgorithm.*)", FIXED.partition(": ")[2]),
+    (r"lax\.(composite|RandomAlgorithm|rng_.*)", INTERNALS),
+    (r"lax\.(ragged_dot_general|RaggedDotDimensionNumbers)", "ragged_dot is for matrices"),
+    (r"lax\.scaled_dot", NARROW),
     (r"lax\.shape_as_value", SIZES),
     (r"lax\.linalg\.qdwh", "polar factors are `scipy.linalg.polar`, by singular values"),
     (r"nn\.(scaled_.*|get_scaled.*)", NARROW),

@@ -12,6 +12,7 @@ from specs import KINDS, ArraySpec, Case, Spec
 from tinyjax import dtypes
 from tinyjax.core.primitive import Primitive
 from tinyjax.dtypes import HostArray
+from tinyjax.primitives import bits
 from tinyjax.primitives import elementwise as ew
 
 F = ArraySpec((2, 3))
@@ -268,6 +269,18 @@ def bit_count(x: HostArray) -> HostArray:
     return np.array(flat, x.dtype).reshape(x.shape)
 
 
+def leading_zeros(x: HostArray) -> HostArray:
+    bits = 8 * x.dtype.itemsize
+    flat = [bits - (int(v) & ((1 << bits) - 1)).bit_length() for v in x.reshape(-1)]
+    return np.array(flat, x.dtype).reshape(x.shape)
+
+
+def upper_half(x: HostArray, y: HostArray) -> HostArray:
+    bits = 8 * x.dtype.itemsize
+    flat = [(int(a) * int(b)) >> bits for a, b in zip(x.reshape(-1), y.reshape(-1), strict=True)]
+    return np.array(flat, x.dtype).reshape(x.shape)
+
+
 def logistic(x: HostArray) -> HostArray:
     if dtypes.is_complex(x.dtype):
         return np.asarray(1 / (1 + np.exp(-x)))
@@ -464,6 +477,8 @@ SPECS = [
         "iu",
         grad=0,
     ),
+    one(bits.clz, bits.clz, leading_zeros, jax.lax.clz, "iu", grad=0),
+    pairs(bits.mulhi, bits.mulhi, upper_half, jax.lax.mulhi, "iu", 0),
     pairs(ew.and_, ew.and_, np.bitwise_and, jax.lax.bitwise_and, "biu", 0),
     pairs(ew.or_, ew.or_, np.bitwise_or, jax.lax.bitwise_or, "biu", 0),
     pairs(ew.xor_, ew.xor_, np.bitwise_xor, jax.lax.bitwise_xor, "biu", 0),

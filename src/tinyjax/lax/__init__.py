@@ -8,17 +8,29 @@ and promote. Matrices are in ``tinyjax.lax.linalg``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from tinyjax.control_flow import associative_scan, cond, fori_loop, scan, switch, while_loop
 from tinyjax.control_flow import map_ as map
-from tinyjax.lax import elementwise, platforms, products, reductions, shapes, sorting
+from tinyjax.lax import (
+    elementwise,
+    platforms,
+    products,
+    reductions,
+    shapes,
+    sorting,
+    spectral,
+    windows,
+)
 from tinyjax.lax.elementwise import *
 from tinyjax.lax.platforms import *
 from tinyjax.lax.products import *
 from tinyjax.lax.reductions import *
 from tinyjax.lax.shapes import *
 from tinyjax.lax.sorting import *
+from tinyjax.lax.spectral import *
+from tinyjax.lax.windows import *
 from tinyjax.lazy import loader
 from tinyjax.numpy.promotion import broadcast_shapes
 from tinyjax.primitives.collective import (
@@ -71,6 +83,7 @@ if TYPE_CHECKING:
     from tinyjax.implicit import custom_linear_solve as custom_linear_solve
     from tinyjax.implicit import custom_root as custom_root
     from tinyjax.lax import linalg as linalg
+    from tinyjax.lax.primitives import *
     from tinyjax.lax.special import (
         bessel_i0e,
         bessel_i1e,
@@ -83,7 +96,7 @@ if TYPE_CHECKING:
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
     # not many programs use these
-    __getattr__ = loader(
+    _load = loader(
         __name__,
         {
             "": "linalg",
@@ -92,6 +105,14 @@ if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mist
             "tinyjax.implicit": "custom_linear_solve custom_root",
         },
     )
+
+    def __getattr__(name: str) -> Any:
+        """Return what was not loaded at once; primitives have names that end in ``_p``."""
+        if name.endswith("_p"):
+            found = vars(import_module("tinyjax.lax.primitives")).get(name)
+            if found is not None:
+                return found
+        return _load(name)
 
 
 __all__ = [
@@ -153,3 +174,5 @@ __all__ += products.__all__
 __all__ += reductions.__all__
 __all__ += shapes.__all__
 __all__ += sorting.__all__
+__all__ += spectral.__all__
+__all__ += windows.__all__

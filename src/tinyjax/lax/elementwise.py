@@ -14,9 +14,12 @@ from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.lax.operands import named, one_dtype, pair
 from tinyjax.numpy.promotion import convert
+from tinyjax.primitives import barrier as _barrier
 from tinyjax.primitives import bitcast as _bitcast
+from tinyjax.primitives import bits as _bits
 from tinyjax.primitives import broadcast as _bc
 from tinyjax.primitives import elementwise as _ew
+from tinyjax.primitives import precision as _precision
 from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import special as _sp
 from tinyjax.primitives.stop_gradient import stop_gradient_p
@@ -40,6 +43,7 @@ __all__ = [
     "cbrt",
     "ceil",
     "clamp",
+    "clz",
     "complex",
     "conj",
     "convert_element_type",
@@ -69,14 +73,17 @@ __all__ = [
     "max",
     "min",
     "mul",
+    "mulhi",
     "ne",
     "neg",
     "nextafter",
+    "optimization_barrier",
     "polygamma",
     "population_count",
     "pow",
     "real",
     "reciprocal",
+    "reduce_precision",
     "rem",
     "round",
     "rsqrt",
@@ -163,6 +170,7 @@ real = _unary("real", _ew.real, "Return the real part of a complex number.")
 imag = _unary("imag", _ew.imag, "Return the imaginary part of a complex number.")
 bitwise_not = _unary("bitwise_not", _ew.not_, "Return the complement of the bits.")
 population_count = _unary("population_count", _ew.population_count, "Return how many bits are set.")
+clz = _unary("clz", _bits.clz, "Return how many bits of zero are in front of the first one.")
 erf = _unary("erf", _sp.erf, "Return the error function.")
 erfc = _unary("erfc", _sp.erfc, "Return ``1 - erf(x)``, accurate for large ``x``.")
 erf_inv = _unary("erf_inv", _sp.erf_inv, "Return the inverse of ``erf``.")
@@ -172,6 +180,7 @@ digamma = _unary("digamma", _sp.digamma, "Return the derivative of ``lgamma``.")
 add = _binary("add", _ew.add, "Return ``x + y``; for bools the logical or.")
 sub = _binary("sub", _ew.sub, "Return ``x - y``.")
 mul = _binary("mul", _ew.mul, "Return ``x * y``; for bools the logical and.")
+mulhi = _binary("mulhi", _bits.mulhi, "Return the upper half of the bits of a product.")
 div = _binary("div", _ew.div, "Return ``x / y``; for integers the quotient towards zero.")
 rem = _binary("rem", _ew.rem, "Return the remainder of ``div``, which has the sign of ``x``.")
 max = _binary("max", _ew.max_, "Return the greater of two; NaN where either is.")
@@ -390,3 +399,45 @@ def stop_gradient(x: T) -> T:
 
     found: T = tree.map(constant, x)
     return found
+
+
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
+    """Round floats to what a type with fewer bits holds, to nearest; ties to even.
+
+    Args:
+        operand: floats.
+        exponent_bits: how many bits the exponent has: one at least. What is too great becomes
+            infinite, what is too small zero.
+        mantissa_bits: how many bits the significand has after its point.
+
+    Raises:
+        DtypeError: the operand does not hold floats.
+        ArgumentError: there is no such type.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.reduce_precision(1.2, 8, 7)
+        Array(1.203125, dtype=float32, weak_type=True)
+    """
+    bits = integer(exponent_bits, "exponent_bits"), integer(mantissa_bits, "mantissa_bits")
+    return _precision.reduce_precision(as_array(operand), *bits)
+
+
+def optimization_barrier(operand: T, /) -> T:
+    """Return arrays as they are, none of which the compiler computes with before it has all.
+
+    Args:
+        operand: arrays in any containers.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.optimization_barrier((1.0, 2.0))
+        (Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
+    leaves, structure = tree.flatten(operand)
+    if not leaves:
+        return operand
+    outs: T = tree.unflatten(
+        structure, _barrier.optimization_barrier([as_array(x) for x in leaves])
+    )
+    return outs

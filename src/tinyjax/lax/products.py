@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import TypeAlias
 
 from tinyjax import dtypes
+from tinyjax.control_flow import scan
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
 from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.core.integers import listed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.lax.operands import one_dtype
+from tinyjax.numpy.sorting import cumsum
 from tinyjax.primitives.dot import DotParams, dot_general_p
+from tinyjax.primitives.elementwise import select
+from tinyjax.primitives.shape import full, iota
 
-__all__ = ["DotDimensionNumbers", "Precision", "batch_matmul", "dot", "dot_general"]
+__all__ = [
+    "DotDimensionNumbers",
+    "Precision",
+    "PrecisionLike",
+    "batch_matmul",
+    "dot",
+    "dot_general",
+    "ragged_dot",
+]
 
 
 class Precision(Enum):
@@ -25,6 +38,9 @@ class Precision(Enum):
     HIGH = 1
     HIGHEST = 2
 
+
+#: How exact products are to be: one precision for both operands, or one for each, or None.
+PrecisionLike: TypeAlias = str | Precision | tuple[str, str] | tuple[Precision, Precision] | None
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
@@ -129,3 +145,62 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object = None) -> Ar
         )
     batch = tuple(range(x.ndim - 2))
     return dot_general(x, y, (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch)))
+
+
+def ragged_dot(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+    group_offset: ArrayLike | None = None,
+) -> Array:
+    """Multiply the rows of a matrix, group by group, by a matrix for each group.
+
+    Args:
+        lhs: shape ``(m, k)``.
+        rhs: shape ``(g, k, n)``, of the same dtype.
+        group_sizes: how many rows each group has, one after another; integers, shape ``(g,)``.
+        precision: not used: products are computed in the full precision of their dtype.
+        preferred_element_type: the dtype of the result; that of the operands by default.
+        group_offset: must be None.
+
+    Returns:
+        Shape ``(m, n)``; zeros in the rows that belong to no group. All rows are multiplied by all
+        matrices.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        DtypeError: the dtypes differ, or the sizes are no integers.
+        ArgumentError: there is an offset.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> x, y = jnp.ones((3, 1)), jnp.array([[[2.0]], [[5.0]]])
+        >>> lax.ragged_dot(x, y, jnp.array([1, 2]))[:, 0]
+        Array([2., 5., 5.], dtype=float32)
+    """
+    x, y = one_dtype("ragged_dot", (as_array(lhs), as_array(rhs)))
+    sizes = as_array(group_sizes)
+    if group_offset is not None:
+        raise ArgumentError("ragged_dot takes no group_offset.")
+    if x.ndim != 2 or y.ndim != 3 or x.shape[1] != y.shape[1] or sizes.shape != y.shape[:1]:
+        raise ShapeError(
+            "ragged_dot takes shapes (m, k), (g, k, n) and (g,), but got "
+            f"{x.shape}, {y.shape} and {sizes.shape}."
+        )
+    if dtypes.kind(sizes.dtype) not in "iu":
+        raise DtypeError(f"ragged_dot takes integers for group_sizes, but got {sizes.aval}.")
+    dtype = x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type)
+    ends = cumsum(sizes)
+    rows = iota((x.shape[0], y.shape[2]), sizes.dtype, 0)
+
+    def add_group(out: Array, group: tuple[Array, Array, Array]) -> tuple[Array, None]:
+        matrix, size, end = group
+        inside = (rows >= end - size) & (rows < end)
+        product = dot(x, matrix, preferred_element_type=dtype)
+        return select(inside, product, out), None
+
+    out, _ = scan(add_group, full((x.shape[0], y.shape[2]), 0, dtype), (y, sizes, ends))
+    return out

@@ -1,0 +1,83 @@
+"""Fourier transforms over several axes, by XLA's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.integers import integers
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives.fft import FftKind
+from tinyjax.primitives.fft import fft as _fft
+from tinyjax.primitives.shape import moveaxis
+
+__all__ = ["FftType", "fft"]
+
+
+class FftType(Enum):
+    """Which transform; those of real numbers have an R in front, and inverses an I."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+    """Return the Fourier transform over the last axes.
+
+    Args:
+        x: complex numbers; real ones for ``RFFT``, and where ``FFT`` and ``IFFT`` make complex ones
+            of them.
+        fft_type: which transform.
+        fft_lengths: the number of values in time along each of the last axes: those of ``x``, but
+            that the last axis of what ``IRFFT`` takes holds half as many, plus one.
+
+    Returns:
+        The transform; of ``RFFT`` the last axis has half as many numbers, plus one.
+
+    Raises:
+        ShapeError: there are fewer axes than lengths, or the lengths do not fit.
+        DtypeError: the dtype is not one of single or double precision, or complex for ``RFFT``.
+        ArgumentError: there is no such transform.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.fft(jnp.array([1.0, 0.0, 0.0, 0.0]), "RFFT", (4,))
+        Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
+    """
+    name = fft_type.name if isinstance(fft_type, FftType) else str(fft_type).upper()
+    if name not in FftKind.__members__:
+        raise ArgumentError(
+            f"fft takes 'FFT', 'IFFT', 'RFFT' or 'IRFFT' for fft_type, but got {fft_type!r}."
+        )
+    kind = FftKind[name]
+    a = as_array(x)
+    lengths = integers(fft_lengths, "fft_lengths")
+    if kind is FftKind.RFFT and dtypes.is_complex(a.dtype):
+        raise DtypeError(f"RFFT takes real numbers, but got {a.dtype.name}.")
+    if len(lengths) > a.ndim:
+        raise ShapeError(
+            f"fft over {len(lengths)} axes needs an array of as many, but got shape {a.shape}."
+        )
+    if kind is not FftKind.RFFT and not dtypes.is_complex(a.dtype):
+        a = convert_element_type(a, dtypes.to_complex(a.dtype))
+    if not lengths:
+        return a
+    first, last = a.ndim - len(lengths), a.ndim - 1
+    expected = (*lengths[:-1], lengths[-1] // 2 + 1 if kind is FftKind.IRFFT else lengths[-1])
+    if a.shape[first:] != expected:
+        raise ShapeError(
+            f"{name} of lengths {lengths} takes an array whose last axes are {expected}, but got "
+            f"shape {a.shape}."
+        )
+    others = FftKind.IFFT if kind in (FftKind.IFFT, FftKind.IRFFT) else FftKind.FFT
+    if kind is not FftKind.IRFFT:
+        a = _fft(a, kind, lengths[-1])
+    for axis in range(first, last):
+        a = moveaxis(_fft(moveaxis(a, axis, last), others), last, axis)
+    return _fft(a, kind, lengths[-1]) if kind is FftKind.IRFFT else a

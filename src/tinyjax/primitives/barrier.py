@@ -1,0 +1,72 @@
+"""Values that the compiler must have all of before it goes on with any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinyjax.core.array import Array
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    Hosts,
+    JvpResult,
+    MappedAxis,
+    NoParams,
+    Operands,
+    Primitive,
+    Tangents,
+)
+from tinyjax.core.trace import bind
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
+
+optimization_barrier_p: Primitive[NoParams] = Primitive("optimization_barrier", NoParams)
+
+
+@optimization_barrier_p.def_impl
+def _barrier_impl(operands: Hosts, params: NoParams) -> Hosts:
+    return operands
+
+
+@optimization_barrier_p.def_abstract_eval
+def _barrier_type(avals: Avals, params: NoParams) -> Avals:
+    return tuple(avals)
+
+
+@optimization_barrier_p.def_lowering
+def _barrier_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    return b.emit("stablehlo.optimization_barrier", operands, b.results)
+
+
+@optimization_barrier_p.def_jvp
+def _barrier_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+    outs = bind(optimization_barrier_p, primals, params)
+    given = iter(bind(optimization_barrier_p, [t for t in tangents if t is not ZERO], params))
+    return outs, [ZERO if t is ZERO else next(given) for t in tangents]
+
+
+@optimization_barrier_p.def_transpose
+def _barrier_transpose(cotangents: Tangents, operands: Operands, params: NoParams) -> Cotangents:
+    given = iter(bind(optimization_barrier_p, [t for t in cotangents if t is not ZERO], params))
+    return [ZERO if t is ZERO else next(given) for t in cotangents]
+
+
+@optimization_barrier_p.def_batch
+def _barrier_batch(
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: NoParams
+) -> BatchResult:
+    return bind(optimization_barrier_p, values, params), list(axes)
+
+
+def optimization_barrier(operands: Sequence[Array]) -> Sequence[Array]:
+    """Return arrays as they are, none of which the compiler computes with before it has all.
+
+    Args:
+        operands: one at least.
+    """
+    return bind(optimization_barrier_p, operands, NO_PARAMS)

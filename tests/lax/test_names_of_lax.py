@@ -1,0 +1,175 @@
+"""Functions of ``tinyjax.lax`` made of several primitives, and the primitives by their names."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import lax
+from tinyjax.core.primitive import Primitive
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.lax import primitives
+from tinyjax.test_util import check_grads
+
+
+@pytest.mark.parametrize("name", primitives.__all__)
+def test_primitives_have_the_names_of_jax(name: str) -> None:
+    assert isinstance(getattr(lax, name), Primitive)
+    assert hasattr(jax.lax, name)
+
+
+def test_an_equation_is_of_the_primitive_named() -> None:
+    jaxpr = tinyjax.make_jaxpr(lambda x: lax.mul(lax.sin(x), x))(1.0)
+    assert [eqn.primitive for eqn in jaxpr.eqns] == [lax.sin_p, lax.mul_p]
+
+
+def test_a_name_that_is_none() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'squeeze_p'"):
+        getattr(lax, "squeeze_p")  # noqa: B009 (a type checker would find it)
+
+
+def random(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng([seed, *shape]).standard_normal(shape)
+
+
+def same(ours: Any, theirs: Callable[[], Any], tol: float = 1e-12) -> None:
+    with jax.enable_x64(True):
+        expected = np.asarray(theirs())
+    assert (ours.shape, ours.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_allclose(ours, expected, tol, tol)
+
+
+@pytest.mark.parametrize("kind", list(lax.FftType))
+@pytest.mark.parametrize("lengths", [(), (6,), (5,), (4, 6), (3, 2, 5)])
+def test_fft(kind: Any, lengths: tuple[int, ...]) -> None:
+    if not lengths and kind.name in ("RFFT", "IRFFT"):
+        return
+    shape = (2, *lengths)
+    if kind.name == "IRFFT":
+        shape = (*shape[:-1], shape[-1] // 2 + 1)
+    x = random(*shape) if kind.name == "RFFT" else random(*shape) + 1j * random(*shape, seed=1)
+    for call in (lax.fft, tinyjax.jit(lax.fft, static_argnums=(1, 2))):
+        same(call(x, kind, lengths), lambda: jax.lax.fft(x, kind.name, lengths))
+    same(lax.fft(x, kind.name, lengths), lambda: jax.lax.fft(x, kind.name, lengths))
+
+
+CONVOLUTIONS: list[tuple[tuple[str, str, str] | None, tuple[int, ...], Sequence[int]]] = [
+    (None, (2, 3, 7), (2,)),
+    (("NHWC", "HWIO", "NHWC"), (2, 6, 5, 3), (3, 2)),
+    (("NCHW", "IWHO", "WNCH"), (2, 3, 6, 5), (2, 3)),
+]
+
+
+@pytest.mark.parametrize(("numbers", "shape", "window"), CONVOLUTIONS)
+def test_patches(numbers: Any, shape: tuple[int, ...], window: Sequence[int]) -> None:
+    x = random(*shape)
+    strides = (2,) * len(window)
+    each: list[dict[str, Any]] = [{}, {"rhs_dilation": (2,) * len(window)}]
+    for options in each:
+        given = partial(jax.lax.conv_general_dilated_patches, dimension_numbers=numbers, **options)
+        got = lax.conv_general_dilated_patches(
+            x, window, strides, "SAME", dimension_numbers=numbers, **options
+        )
+        same(got, partial(given, x, window, strides, "SAME"))
+
+
+@pytest.mark.parametrize(("numbers", "shape", "window"), CONVOLUTIONS)
+def test_kernels_that_differ_from_place_to_place(
+    numbers: Any, shape: tuple[int, ...], window: Sequence[int]
+) -> None:
+    x = random(*shape)
+    named = lax.conv_dimension_numbers(shape, (1, 1, *window), numbers)
+    patches = lax.conv_general_dilated_patches(
+        x, window, (1,) * len(window), "VALID", dimension_numbers=numbers
+    )
+    sizes = [0] * len(shape)
+    sizes[named.rhs_spec[0]], sizes[named.rhs_spec[1]] = 4, patches.shape[named.out_spec[1]]
+    for own, out in zip(named.rhs_spec[2:], named.out_spec[2:], strict=True):
+        sizes[own] = patches.shape[out]
+    kernel = random(*sizes, seed=1)
+    arguments = (kernel, (1,) * len(window), "VALID", window)
+    got = lax.conv_general_dilated_local(x, *arguments, dimension_numbers=numbers)
+    same(
+        got,
+        lambda: jax.lax.conv_general_dilated_local(x, *arguments, dimension_numbers=numbers),
+    )
+
+
+def test_shapes_of_windows() -> None:
+    numbers = ("NHWC", "HWIO", "NHWC")
+    calls: list[tuple[str, tuple[Any, ...]]] = [
+        ("conv_general_permutations", (numbers,)),
+        ("conv_shape_tuple", ((4, 3, 8, 9), (5, 3, 3, 2), (1, 2), "SAME")),
+        ("conv_shape_tuple", ((4, 3, 8, 9), (5, 3, 3, 2), (1, 2), [(0, 1), (1, 1)], 2)),
+        ("conv_general_shape_tuple", ((4, 8, 9, 3), (3, 2, 3, 5), (1, 2), "VALID", numbers)),
+        *(
+            ("conv_transpose_shape_tuple", ((4, 8, 9, 3), (3, 2, 3, 5), (1, 4), pads, numbers))
+            for pads in ("VALID", "SAME")
+        ),
+        ("reduce_window_shape_tuple", ((7, 8), (2, 3), (2, 1), [(0, 0), (1, 1)])),
+        ("reduce_window_shape_tuple", ((7, 8), (2, 3), (2, 1), [(0, 0)] * 2, (2, 1), (1, 2))),
+    ]
+    for name, arguments in calls:
+        assert getattr(lax, name)(*arguments) == getattr(jax.lax, name)(*arguments), name
+
+
+def test_ragged_products() -> None:
+    x, y, sizes = random(7, 3), random(3, 3, 2), np.array([2, 0, 4])
+    for call in (lax.ragged_dot, tinyjax.jit(lax.ragged_dot)):
+        same(call(x, y, sizes), lambda: jax.lax.ragged_dot(x, y, sizes))
+    check_grads(lambda x, y: lax.ragged_dot(x, y, sizes), (x, y), 2)
+    batched = tinyjax.vmap(lax.ragged_dot, (0, None, 0))(
+        np.stack([x, -x]), y, np.array([[2, 0, 4], [1, 1, 1]])
+    )
+    np.testing.assert_allclose(batched[1], lax.ragged_dot(-x, y, np.array([1, 1, 1])))
+
+
+def test_derivatives_of_rounding_are_rounded() -> None:
+    _, tangent = tinyjax.jvp(lambda x: lax.reduce_precision(x, 8, 7), (1.2,), (1.001,))
+    assert float(tangent) == 1.0
+    assert float(tinyjax.grad(lambda x: lax.reduce_precision(x, 8, 7))(1.2)) == 1.0
+
+
+def test_a_barrier_keeps_containers() -> None:
+    assert lax.optimization_barrier({"a": 1, "b": ()}) == {"a": 1, "b": ()}
+    assert lax.optimization_barrier(()) == ()
+    assert "optimization_barrier" in tinyjax.jit(lax.optimization_barrier).lower(1.0).as_text()
+
+
+def test_arguments_are_checked() -> None:
+    x = jnp.ones((2, 3))
+    calls: list[tuple[Callable[[], Any], type[Exception], str]] = [
+        (lambda: lax.fft(x, "DCT", (3,)), ArgumentError, "for fft_type"),
+        (lambda: lax.fft(x, "RFFT", (4,)), ShapeError, "last axes are"),
+        (lambda: lax.fft(x, "RFFT", (1, 2, 3)), ShapeError, "over 3 axes"),
+        (lambda: lax.fft(x + 1j, "RFFT", (3,)), DtypeError, "takes real numbers"),
+        (lambda: lax.reduce_precision(x, 0, 1), ArgumentError, "at least 1"),
+        (lambda: lax.ragged_dot(x, x, x), ShapeError, "takes shapes"),
+        (lambda: lax.ragged_dot(x, x[None].mT, jnp.ones(1)), DtypeError, "takes integers"),
+        (
+            lambda: lax.ragged_dot(x, x[None].mT, jnp.ones(1, int), group_offset=0),
+            ArgumentError,
+            "no group_offset",
+        ),
+        (lambda: lax.conv_shape_tuple((1, 1, 3), (1, 1, 2), (1,), []), ShapeError, "0 pads"),
+        (
+            lambda: lax.conv_shape_tuple((1, 1, 3), (1, 1, 2), (1,), [(-4, 0)]),
+            ShapeError,
+            "cut off",
+        ),
+        (
+            lambda: lax.conv_transpose_shape_tuple(
+                (1, 3, 1), (2, 1, 1), (1,), "UP", ("NHC", "HIO", "NHC")
+            ),
+            ArgumentError,
+            "'SAME', 'VALID' or pairs",
+        ),
+    ]
+    for call, error, message in calls:
+        with pytest.raises(error, match=message):
+            call()

@@ -1,0 +1,71 @@
+"""Floats of fewer bits, and values that are waited for together."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from specs import ArraySpec, Case, Spec
+from tinyjax.core.array import Array
+from tinyjax.dtypes import HostArray
+from tinyjax.primitives import barrier, precision
+
+WIDE = ArraySpec((16,), None, -300.0, 300.0, extremes=True)
+
+#: Types that hold the same bits.
+TYPES = {(8, 7): "bfloat16", (5, 10): "float16", (8, 23): "float32"}
+
+
+def by_conversion(x: HostArray, exponent_bits: int, mantissa_bits: int) -> HostArray:
+    narrow = x.astype(jax.numpy.dtype(TYPES[exponent_bits, mantissa_bits]))
+    return narrow.astype(x.dtype)
+
+
+def doubled(x: Array, y: Array) -> Any:
+    return tuple(barrier.optimization_barrier([x, y]))
+
+
+SPECS = [
+    Spec(
+        "reduce_precision",
+        precision.reduce_precision_p,
+        precision.reduce_precision,
+        [
+            Case(WIDE, exponent_bits=8, mantissa_bits=7),
+            Case(WIDE, exponent_bits=5, mantissa_bits=10),
+            Case(WIDE, exponent_bits=8, mantissa_bits=23),
+        ],
+        by_conversion,
+        jax.lax.reduce_precision,
+        ("float32", "float64"),
+        skip={
+            "grad": "steps have no differences",
+            "linear": "rounding is linear for its derivative only",
+        },
+    ),
+    Spec(
+        "reduce_precision, to other types",
+        precision.reduce_precision_p,
+        precision.reduce_precision,
+        [
+            Case(WIDE, exponent_bits=4, mantissa_bits=3),
+            Case(WIDE, exponent_bits=2, mantissa_bits=0),
+            Case(WIDE, exponent_bits=11, mantissa_bits=1),
+        ],
+        None,
+        jax.lax.reduce_precision,
+        "f",
+        skip={"grad": "as above", "linear": "as above"},
+    ),
+    Spec(
+        "optimization_barrier",
+        barrier.optimization_barrier_p,
+        doubled,
+        [Case(ArraySpec((2, 3)), ArraySpec((4,))), Case(ArraySpec(()), ArraySpec((0,)))],
+        lambda x, y: (np.asarray(x), np.asarray(y)),
+        lambda x, y: jax.lax.optimization_barrier((x, y)),
+        "fc",
+        grad=2,
+        linear=(0, 1),
+    ),
+]
