@@ -230,6 +230,13 @@ def _compile_random(draw: Callable[[Library, Any], Any], lib: Library) -> Call:
 # Compiled code
 
 
+def _attend(lib: Library) -> Call:
+    x = lib.array(np.random.default_rng(0).normal(size=(1, 8192, 1, 64)).astype(np.float32))
+    attention = lib.module.nn.dot_product_attention
+    gradient = lib.module.jit(lib.module.grad(lambda x: attention(x, x, x, is_causal=True).sum()))
+    return lambda: gradient(x).block_until_ready()
+
+
 def _call_arrays(lib: Library) -> Call:
     x, add = lib.array(_X), lib.module.jit(lambda x, y: x + y)
     return lambda: add(x, x).block_until_ready()
@@ -405,6 +412,7 @@ ROWS: Final = (
         (Bar("jax", 1.0),),
         once=True,
     ),
+    Row("grad of attention, length 8192", _attend, ("jax",), (Bar("jax", 1.05),)),
     Row(
         "jit call, two small arrays",
         _call_arrays,

@@ -248,6 +248,9 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
     "uniform": lambda m: m.uniform(0.3),
     "normal": lambda m: m.normal(0.3),
     "truncated_normal": lambda m: m.truncated_normal(0.3, lower=-1.0, upper=2.0),
+    "orthogonal": lambda m: m.orthogonal(0.3),
+    "orthogonal rows": lambda m: m.orthogonal(column_axis=1),
+    "delta_orthogonal": lambda m: m.delta_orthogonal(2.0),
     "constant": lambda m: m.constant(0.3),
     "zeros": lambda m: m.zeros,
     "ones": lambda m: m.ones,
@@ -292,6 +295,16 @@ def test_weights_that_cannot_be_scaled() -> None:
         initializers.variance_scaling(1.0, unknown("fan"), "normal")
     with pytest.raises(ArgumentError, match="distributions"):
         initializers.variance_scaling(1.0, "fan_in", unknown("cauchy"))
+
+
+def test_shapes_that_are_not_orthogonal() -> None:
+    with pytest.raises(ShapeError, match="at least two axes"):
+        initializers.orthogonal()(KEY, (3,))
+    with pytest.raises(ShapeError, match="one to three axes"):
+        initializers.delta_orthogonal()(KEY, (3, 2))
+    with pytest.raises(ShapeError, match="in is at most out"):
+        initializers.delta_orthogonal()(KEY, (3, 2, 1))
+    assert initializers.orthogonal()(KEY, (0, 3)).shape == (0, 3)
 
 
 def test_an_initializer_is_differentiable_in_its_scale() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tinyjax.nn import functions, initializers
+from tinyjax.nn.attention import dot_product_attention
 from tinyjax.nn.functions import *
 from tinyjax.numpy.elementwise import tanh
 
-__all__ = ["initializers", "tanh"]
+__all__ = ["dot_product_attention", "initializers", "tanh"]
 __all__ += functions.__all__

@@ -17,6 +17,7 @@ from tinyjax.core.integers import one_or_more
 from tinyjax.dtypes import DType, DTypeLike, HostArray, default_float
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.creation import canonical_shape, full
+from tinyjax.numpy.manipulation import moveaxis, reshape
 from tinyjax.numpy.promotion import array_of
 from tinyjax.primitives import elementwise as ew
 
@@ -28,6 +29,7 @@ Distribution: TypeAlias = Literal["truncated_normal", "normal", "uniform"]
 __all__ = [
     "Initializer",
     "constant",
+    "delta_orthogonal",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -38,6 +40,7 @@ __all__ = [
     "lecun_uniform",
     "normal",
     "ones",
+    "orthogonal",
     "truncated_normal",
     "uniform",
     "variance_scaling",
@@ -424,3 +427,83 @@ xavier_uniform = glorot_uniform
 xavier_normal = glorot_normal
 kaiming_uniform = he_uniform
 kaiming_normal = he_normal
+
+
+def orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike = None
+) -> Initializer:
+    """Make an initializer of matrices with orthonormal rows or columns, the fewer of them.
+
+    Args:
+        scale: by which the matrices are multiplied.
+        column_axis: the axis of the matrix's columns; all others together are that of its rows.
+        dtype: used where the initializer is given none; the default float if None.
+
+    Raises:
+        ShapeError: (by the initializer) the shape has fewer than two axes.
+        DtypeError: (by the initializer) the dtype is neither a float nor a complex type.
+
+    Example:
+        >>> import tinyjax
+        >>> w = tinyjax.nn.initializers.orthogonal()(tinyjax.random.key(0), (5, 3))
+        >>> bool(abs(w.T @ w - tinyjax.numpy.eye(3)).max() < 1e-5)
+        True
+    """
+    fallback = dtype
+
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+        sizes = canonical_shape(shape)
+        found = _dtype(dtype, fallback)
+        if len(sizes) < 2:
+            raise ShapeError(
+                f"orthogonal makes weights of at least two axes, but the shape is {sizes}."
+            )
+        axis = canonical_axis(column_axis, len(sizes))
+        if 0 in sizes:
+            return full(sizes, 0, found)
+        rest = sizes[:axis] + sizes[axis + 1 :]
+        matrix = random.orthogonal(key, math.prod(rest), (), found, sizes[axis])
+        moved = moveaxis(reshape(matrix, (*rest, sizes[axis])), -1, axis)
+        return ew.mul(full(sizes, scale, found), moved)
+
+    return init
+
+
+def delta_orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike = None
+) -> Initializer:
+    """Make an initializer of convolution kernels that are an orthogonal matrix at their centre.
+
+    Elsewhere they are zero. L. Xiao et al., "Dynamical isometry and a mean field theory of CNNs:
+    how to train 10,000-layer vanilla convolutional neural networks" (2018).
+
+    Args:
+        scale: by which the matrix is multiplied.
+        column_axis: the axis of the matrix's columns.
+        dtype: used where the initializer is given none; the default float if None.
+
+    Raises:
+        ShapeError: (by the initializer) the shape is not that of a kernel of one to three axes,
+            (*kernel, in, out), or there are more inputs than outputs.
+        DtypeError: (by the initializer) the dtype is neither a float nor a complex type.
+
+    Example:
+        >>> import tinyjax
+        >>> w = tinyjax.nn.initializers.delta_orthogonal()(tinyjax.random.key(0), (3, 3, 2, 4))
+        >>> bool((w[1, 1] @ w[1, 1].T - tinyjax.numpy.eye(2) < 1e-5).all()), float(w[0].sum())
+        (True, 0.0)
+    """
+    fallback = dtype
+
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+        sizes = canonical_shape(shape)
+        if not 3 <= len(sizes) <= 5 or sizes[-1] < sizes[-2]:
+            raise ShapeError(
+                "delta_orthogonal makes kernels of shape (*kernel, in, out), of one to three axes, "
+                f"where in is at most out, but the shape is {sizes}."
+            )
+        matrix = orthogonal(scale, column_axis, fallback)(key, sizes[-2:], dtype)
+        centre = tuple([(n - 1) // 2 for n in sizes[:-2]])
+        return full(sizes, 0, matrix.dtype).at[centre].set(matrix)
+
+    return init
