@@ -12,10 +12,13 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from functools import update_wrapper
 from types import CodeType, FrameType
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import attrs
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE_DIRECTORY = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # Nor is a frame the user's that lies between theirs and ours: the body of a context manager, of an
@@ -195,6 +198,24 @@ def traced_source(
         return TracedSource(source.code, source.instruction, direction)
     frame = user_frame(depth)
     return None if frame is None else TracedSource(frame.f_code, frame.f_lasti, direction)
+
+
+def imitate(wrapper: F, fun: Callable[..., object]) -> F:
+    """Give a function the name, documentation and signature of the one that it stands for.
+
+    As ``functools.update_wrapper``; but the one may be an object that has an attribute where a
+    function has its name, which is left out.
+    """
+    try:
+        update_wrapper(wrapper, fun)
+    except TypeError:
+        wrapper.__dict__["__wrapped__"] = fun
+    return wrapper
+
+
+def wraps(fun: Callable[..., object]) -> Callable[[F], F]:
+    """Return a decorator that does so."""
+    return lambda wrapper: imitate(wrapper, fun)
 
 
 def describe_function(fun: Callable[..., object]) -> str:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import wraps
 from types import FrameType, TracebackType
 from typing import Final, ParamSpec, TypeVar
 
-from tinyjax.frames import is_ours
+from tinyjax.frames import is_ours, wraps
 
 P = ParamSpec("P")
 R = TypeVar("R")

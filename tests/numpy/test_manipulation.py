@@ -333,3 +333,17 @@ def test_broadcast_shapes() -> None:
     assert jnp.broadcast_shapes((2, 1), 3, ()) == (2, 3)
     with pytest.raises(ShapeError, match=r"\(2,\) and \(3,\)"):
         jnp.broadcast_shapes((2,), (3,))
+
+
+@pytest.mark.parametrize("counts", [[1, 0], [0, 2], [0, 0], [2, 1], [2], 3])
+@pytest.mark.parametrize("length", [0, 1, 4])
+def test_repeat_to_a_length_by_traced_numbers(counts: Any, length: int) -> None:
+    x = np.arange(4.0, dtype=np.float32).reshape(2, 2)
+
+    def repeated(m: Any, counts: Any) -> Any:
+        return m.repeat(x, counts, axis=1, total_repeat_length=length)
+
+    expected = repeated(jax.numpy, jax.numpy.asarray(counts))
+    np.testing.assert_array_equal(repeated(jnp, jnp.asarray(counts)), expected)
+    staged = tinyjax.jit(lambda c: repeated(jnp, c))
+    np.testing.assert_array_equal(staged(np.array(counts)), expected)

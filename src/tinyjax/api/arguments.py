@@ -7,7 +7,6 @@ that function is made, once for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 import attrs
@@ -17,7 +16,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.calling import as_arrays, parameter_name
 from tinyjax.dtypes import is_complex, is_float, is_inexact
 from tinyjax.errors import ArgumentError, DifferentiationError
-from tinyjax.frames import describe_function
+from tinyjax.frames import describe_function, wraps
 from tinyjax.tree import PyTreeDef
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from tinyjax import tree
@@ -13,6 +12,7 @@ from tinyjax.core.calling import FlatFunction, as_avals
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import ClosedJaxpr, close
 from tinyjax.core.staging import Staged, stage
+from tinyjax.frames import wraps
 from tinyjax.jit.signatures import Parameters
 from tinyjax.tracebacks import folded
 

@@ -9,7 +9,7 @@ products only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial, wraps
+from functools import partial
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 import attrs
@@ -42,7 +42,7 @@ from tinyjax.core.jaxpr import Atom, Jaxpr, Lit, Var
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray, float0, is_complex, is_inexact
 from tinyjax.errors import ArgumentError
-from tinyjax.frames import describe_function
+from tinyjax.frames import describe_function, wraps
 from tinyjax.jit import jit_p
 from tinyjax.transforms.linearize import Linearized, linearize_flat
 from tinyjax.tree import PyTreeDef

@@ -1,7 +1,6 @@
 """``checkpoint``: a function whose derivative computes values again."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any, ParamSpec, TypeVar, overload
 
 from tinyjax import tree
@@ -11,7 +10,7 @@ from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.staging import stage
 from tinyjax.errors import StaticArgumentError
-from tinyjax.frames import describe_function
+from tinyjax.frames import describe_function, wraps
 from tinyjax.tracebacks import folded
 
 P = ParamSpec("P")

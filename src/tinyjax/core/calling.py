@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Collection, Sequence
-from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from tinyjax import tree
@@ -18,7 +17,7 @@ from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.trace import base_trace
 from tinyjax.errors import ArgumentError, TinyjaxError
-from tinyjax.frames import describe_function
+from tinyjax.frames import describe_function, wraps
 from tinyjax.tracebacks import fold
 from tinyjax.tree import PyTreeDef
 

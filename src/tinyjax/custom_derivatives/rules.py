@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import partial, update_wrapper, wraps
+from functools import partial
 from types import MethodType
 from typing import (
     Any,
@@ -40,7 +40,7 @@ from tinyjax.custom_derivatives.cotangents import (
 from tinyjax.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import is_inexact, kind
 from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
-from tinyjax.frames import describe_function
+from tinyjax.frames import describe_function, imitate, wraps
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.rules import add_arrays, instantiate_all
 from tinyjax.primitives.shape import zero_tangent
@@ -221,7 +221,7 @@ class _Custom(Generic[P, R]):
     ) -> None:
         if not callable(fun):
             raise ArgumentError(f"{self.kind} takes a function, but got {fun!r}.")
-        update_wrapper(self, fun)
+        imitate(self, fun)
         self.fun = fun
         self.rule: Callable[..., Any] | None = None
         self.nondiff_argnums: tuple[int, ...] = integers(nondiff_argnums, "nondiff_argnums")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import lru_cache
 from typing import Any, ParamSpec, TypeVar
 
 import attrs
@@ -34,7 +34,7 @@ from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, DifferentiationError, ExportError
 from tinyjax.export.format import Content, decode, encode
-from tinyjax.frames import describe_function
+from tinyjax.frames import describe_function, wraps
 from tinyjax.jit import JitFunction, JitParams, jit, jit_p
 from tinyjax.jit.stages import Lowered, check_arguments
 from tinyjax.primitives.rules import instantiate, instantiate_all

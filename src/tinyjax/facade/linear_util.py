@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import attrs
@@ -10,7 +10,14 @@ import attrs
 from tinyjax import tree
 from tinyjax.tree import PyTreeDef
 
-__all__ = ["WrappedFun", "debug_info", "flatten_fun", "flatten_fun_nokwargs", "wrap_init"]
+__all__ = [
+    "WrappedFun",
+    "debug_info",
+    "flatten_fun",
+    "flatten_fun_nokwargs",
+    "transformation",
+    "wrap_init",
+]
 
 
 @attrs.frozen(eq=False)
@@ -34,6 +41,39 @@ def wrap_init(f: Callable[..., Any], params: Any = None, debug_info: object = No
     """
     given = dict(params or {})
     return WrappedFun(lambda *args, **kwargs: f(*args, **given, **kwargs))
+
+
+def transformation(
+    steps: Callable[..., Generator[Any, Any, None]],
+) -> Callable[..., WrappedFun]:
+    """Make a transformation of wrapped functions of a generator.
+
+    Args:
+        steps: takes its own arguments and those of a call; yields the arguments and the keyword
+            arguments for the function, is sent its result, and yields that of the call.
+
+    Returns:
+        A function of a wrapped function and the own arguments.
+
+    Example:
+        >>> from tinyjax.facade.linear_util import transformation, wrap_init
+        >>> @transformation
+        ... def shifted(by, x):
+        ...     y = yield (x + by,), {}
+        ...     yield -y
+        >>> shifted(wrap_init(lambda x: 10 * x), 1).call_wrapped(2)
+        -30
+    """
+
+    def transformed(f: WrappedFun, *own: Any) -> WrappedFun:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            running = steps(*own, *args, **kwargs)
+            given, named = next(running)
+            return running.send(f.call_wrapped(*given, **named))
+
+        return WrappedFun(call)
+
+    return transformed
 
 
 def debug_info(*args: object, **kwargs: object) -> None:

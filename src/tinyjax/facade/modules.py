@@ -83,7 +83,9 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         ("call_p", "closed_call_p", "jit_p"), "facade.internals"
     ),
     "jax.extend.source_info_util": {"register_exclusion": "facade.internals"},
-    "jax.extend.linear_util": dict.fromkeys(("WrappedFun", "wrap_init"), "facade.linear_util"),
+    "jax.extend.linear_util": dict.fromkeys(
+        ("WrappedFun", "transformation", "wrap_init"), "facade.linear_util"
+    ),
     "jax.lax": {"stop_gradient_p": "primitives.stop_gradient"},
     "jax.sharding": {"get_abstract_mesh": "facade.internals"},
     "jax._src": {},

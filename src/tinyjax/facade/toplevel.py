@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, Final
 
 import tinyjax
 from tinyjax.absent import DEVICES
+from tinyjax.frames import wraps
 
 __all__ = ["__version__", "__version_info__", "pmap"]
 

@@ -10,7 +10,6 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from copy import deepcopy
-from functools import update_wrapper
 from operator import attrgetter, is_not
 from types import MethodType
 from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, Self, TypeVar, overload
@@ -27,7 +26,7 @@ from tinyjax.core.devices import CPU, Device, SingleDeviceSharding, check_placem
 from tinyjax.core.events import timed
 from tinyjax.core.staging import stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, check_concrete, current_trace
-from tinyjax.frames import describe_function
+from tinyjax.frames import describe_function, imitate
 from tinyjax.jit.explaining import Explanation, differences, log
 from tinyjax.jit.program import JitParams, jit_p
 from tinyjax.jit.signatures import Parameters, Signature, make_signature
@@ -74,9 +73,10 @@ class JitFunction(Generic[P, R]):
     __wrapped__: Callable[P, R]
 
     def __init__(self, fun: Callable[P, R], parameters: Parameters) -> None:
-        update_wrapper(self, fun)
+        imitate(self, fun)
         self._fun = fun
-        self._name = getattr(fun, "__name__", type(fun).__name__)
+        name = getattr(fun, "__name__", None)
+        self._name = name if isinstance(name, str) else type(fun).__name__
         self._parameters = parameters
         self._entries: OrderedDict[Signature, Entry] = OrderedDict()
         # How calls like earlier ones are made, under one record of settings: calls of arrays and

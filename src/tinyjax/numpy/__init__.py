@@ -99,6 +99,7 @@ if TYPE_CHECKING:
         extract,
         ix_,
         put_along_axis,
+        repeat,
         searchsorted,
         take,
         take_along_axis,
@@ -124,7 +125,8 @@ _LATER: Final = {
         "sort"
     ),
     "taking": (
-        "choose compress digitize extract ix_ put_along_axis searchsorted take take_along_axis"
+        "choose compress digitize extract ix_ put_along_axis repeat searchsorted take "
+        "take_along_axis"
     ),
     "sets": (
         "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts "
@@ -201,6 +203,7 @@ __all__ = [
     "put",
     "put_along_axis",
     "quantile",
+    "repeat",
     "result_type",
     "save",
     "searchsorted",

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from functools import wraps
 from typing import Any, Final, TypeAlias
 
 from tinyjax.api.mapping import vmap
 from tinyjax.core.array import Array
 from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.frames import wraps
 from tinyjax.numpy.creation import asarray
 from tinyjax.numpy.manipulation import squeeze
 from tinyjax.numpy.promotion import broadcast_shapes

@@ -25,7 +25,7 @@ from tinyjax.core.array import (
 )
 from tinyjax.core.integers import integer, listed, one_or_more
 from tinyjax.dtypes import DTypeLike, HostArray
-from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.creation import Nested, Shape, broadcast_to, canonical_shape
 from tinyjax.numpy.creation import array as array_from
 from tinyjax.numpy.elementwise import (
@@ -48,8 +48,6 @@ from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import shape as sh
 from tinyjax.primitives import slicing as sl
 from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
-from tinyjax.primitives.gather import gather
-from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, GatherScatterMode
 
 __all__ = [
     "append",
@@ -78,7 +76,6 @@ __all__ = [
     "permute_dims",
     "ravel",
     "ravel_multi_index",
-    "repeat",
     "reshape",
     "resize",
     "roll",
@@ -657,82 +654,6 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
         tuple(range(1, 2 * ndim, 2)),
     )
     return sh.reshape(apart, tuple([t * n for t, n in zip(times, shape, strict=True)]))
-
-
-def repeat(
-    a: ArrayLike,
-    repeats: int | ArrayLike | Sequence[int],
-    axis: int | None = None,
-    *,
-    total_repeat_length: int | None = None,
-) -> Array:
-    """Repeat elements, each next to itself.
-
-    Args:
-        a: any dtype.
-        repeats: how often; one number, or one for each element along the axis, which must then be
-            known while tracing.
-        axis: along which; None flattens the array first.
-        total_repeat_length: the size of the result along the axis: what is too long is cut off, and
-            the last element is repeated where it is too short.
-
-    Raises:
-        ShapeError: the numbers do not fit the axis.
-        ConcretizationError: the numbers are traced.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> jnp.repeat(jnp.array([1, 2]), 2)
-        Array([1, 1, 2, 2], dtype=int32)
-        >>> jnp.repeat(jnp.array([1, 2]), jnp.array([1, 3]))
-        Array([1, 2, 2, 2], dtype=int32)
-    """
-    x = array_of("repeat", a)
-    if axis is None:
-        x, place = sh.reshape(x, (x.size,)), 0
-    else:
-        place = canonical_axis(axis, x.ndim)
-        if not x.shape:
-            raise AxisError("repeat along an axis of an array without axes.", place, 0)
-    n = x.shape[place]
-    counts = _counts(repeats)
-    if counts.ndim > 1 or counts.size not in (1, n):
-        raise ShapeError(
-            f"repeat needs one number, or one for each of the {n} elements along axis {axis} of "
-            f"shape {x.shape}, but got an array of shape {counts.shape}."
-        )
-    if counts.size == 1 and total_repeat_length is None:
-        times = int(counts.reshape(()))
-        shape = (*x.shape[: place + 1], times, *x.shape[place + 1 :])
-        dims = tuple([i for i in range(x.ndim + 1) if i != place + 1])
-        merged = (*x.shape[:place], n * times, *x.shape[place + 1 :])
-        return sh.reshape(bc.broadcast_in_dim(x, shape, dims), merged)
-    places = np.repeat(np.arange(n), counts)
-    if total_repeat_length is not None:
-        (total_repeat_length,) = canonical_shape((total_repeat_length,), "total_repeat_length")
-        places = places[:total_repeat_length]
-        last = places[-1] if places.size else 0
-        places = np.pad(places, (0, total_repeat_length - places.size), constant_values=last)
-    return _take(x, places, place)
-
-
-def _counts(repeats: int | ArrayLike | Sequence[int]) -> HostArray:
-    if isinstance(repeats, Array):
-        counts = repeats.concrete("the repeats of jnp.repeat")
-    else:
-        counts = np.asarray([integer(n, "repeats") for n in one_or_more(repeats, "repeats")])
-    if (counts.dtype.kind not in "iu" and counts.size) or (counts < 0).any():
-        raise ArgumentError(f"repeat needs numbers of at least 0, but got {repeats!r}.")
-    return counts.astype(np.int64)
-
-
-def _take(x: Array, places: HostArray, axis: int) -> Array:
-    """Take the elements at places known while tracing, all of them within bounds."""
-    others = tuple([i for i in range(x.ndim) if i != axis])
-    numbers = GatherDimensionNumbers(others, (axis,), (axis,))
-    sizes = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
-    indices = ConcreteArray(places.astype(np.int32).reshape(-1, 1))
-    return gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 def resize(a: ArrayLike, new_shape: Shape) -> Array:

@@ -20,11 +20,12 @@ from tinyjax.core.array import (
     splat,
 )
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.integers import listed
-from tinyjax.core.trace import EVAL, current_trace
+from tinyjax.core.integers import integer, listed, one_or_more
+from tinyjax.core.trace import EVAL, Tracer, current_trace
 from tinyjax.dtypes import DType, HostArray, default_int
-from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
-from tinyjax.numpy.elementwise import pick, remainder
+from tinyjax.errors import ArgumentError, AxisError, ConcretizationError, DtypeError, ShapeError
+from tinyjax.numpy.creation import arange, broadcast_to, canonical_shape
+from tinyjax.numpy.elementwise import clip, pick, remainder
 from tinyjax.numpy.indexing import getitem
 from tinyjax.numpy.promotion import (
     array_of,
@@ -36,8 +37,9 @@ from tinyjax.numpy.promotion import (
     promote_dtypes,
 )
 from tinyjax.numpy.selection import flatnonzero
+from tinyjax.numpy.sorting import cumsum
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.broadcast import reduce_sum
+from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.gather import gather
 from tinyjax.primitives.gather_scatter import (
     GatherDimensionNumbers,
@@ -585,3 +587,94 @@ def digitize(
     down = ew.sub(full_like(found, edges.size), found)
     is_up = ew.ge(getitem(edges, -1), getitem(edges, 0))
     return ew.select(broadcast_to_shape(is_up, up.shape), up, down)
+
+
+def repeat(
+    a: ArrayLike,
+    repeats: int | ArrayLike | Sequence[int],
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+) -> Array:
+    """Repeat elements, each next to itself.
+
+    Args:
+        a: any dtype.
+        repeats: how often; one number, or one for each element along the axis. It must be known
+            while tracing, unless ``total_repeat_length`` is given.
+        axis: along which; None flattens the array first.
+        total_repeat_length: the size of the result along the axis: what is too long is cut off, and
+            the last element is repeated where it is too short.
+
+    Raises:
+        ShapeError: the numbers do not fit the axis.
+        ConcretizationError: the numbers are traced, and there is no ``total_repeat_length``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.repeat(jnp.array([1, 2]), 2)
+        Array([1, 1, 2, 2], dtype=int32)
+        >>> jnp.repeat(jnp.array([1, 2]), jnp.array([1, 3]))
+        Array([1, 2, 2, 2], dtype=int32)
+    """
+    x = array_of("repeat", a)
+    if axis is None:
+        x, place = reshape(x, (x.size,)), 0
+    else:
+        place = canonical_axis(axis, x.ndim)
+        if not x.shape:
+            raise AxisError("repeat along an axis of an array without axes.", place, 0)
+    n = x.shape[place]
+    if isinstance(repeats, Tracer) and total_repeat_length is not None:
+        return _repeat_traced(x, repeats, place, total_repeat_length)
+    counts = _counts(repeats)
+    if counts.ndim > 1 or counts.size not in (1, n):
+        raise ShapeError(
+            f"repeat needs one number, or one for each of the {n} elements along axis {axis} of "
+            f"shape {x.shape}, but got an array of shape {counts.shape}."
+        )
+    if counts.size == 1 and total_repeat_length is None:
+        times = int(counts.reshape(()))
+        shape = (*x.shape[: place + 1], times, *x.shape[place + 1 :])
+        dims = tuple([i for i in range(x.ndim + 1) if i != place + 1])
+        merged = (*x.shape[:place], n * times, *x.shape[place + 1 :])
+        return reshape(broadcast_in_dim(x, shape, dims), merged)
+    places = np.repeat(np.arange(n), counts)
+    if total_repeat_length is not None:
+        (total_repeat_length,) = canonical_shape((total_repeat_length,), "total_repeat_length")
+        places = places[:total_repeat_length]
+        last = max(n - 1, 0)
+        places = np.pad(places, (0, total_repeat_length - places.size), constant_values=last)
+    return _take(x, places, place)
+
+
+def _repeat_traced(x: Array, repeats: Array, axis: int, length: int) -> Array:
+    """Repeat elements as often as traced numbers say, cut off or filled up to a known length."""
+    n = x.shape[axis]
+    if repeats.ndim > 1 or repeats.size not in (1, n):
+        raise ShapeError(
+            f"repeat needs one number, or one for each of the {n} elements along axis {axis} of "
+            f"shape {x.shape}, but got {repeats.aval}."
+        )
+    ends = cumsum(broadcast_to(repeats, (n,)))
+    places = searchsorted(ends, arange(length, dtype=ends.dtype), side="right")
+    return take(x, clip(places, 0, max(n - 1, 0)), axis, mode="clip")
+
+
+def _counts(repeats: int | ArrayLike | Sequence[int]) -> HostArray:
+    if isinstance(repeats, Array):
+        counts = repeats.concrete("the repeats of jnp.repeat")
+    else:
+        counts = np.asarray([integer(n, "repeats") for n in one_or_more(repeats, "repeats")])
+    if (counts.dtype.kind not in "iu" and counts.size) or (counts < 0).any():
+        raise ArgumentError(f"repeat needs numbers of at least 0, but got {repeats!r}.")
+    return counts.astype(np.int64)
+
+
+def _take(x: Array, places: HostArray, axis: int) -> Array:
+    """Take the elements at places known while tracing, all of them within bounds."""
+    others = tuple([i for i in range(x.ndim) if i != axis])
+    numbers = GatherDimensionNumbers(others, (axis,), (axis,))
+    sizes = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
+    indices = ConcreteArray(places.astype(np.int32).reshape(-1, 1))
+    return gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)

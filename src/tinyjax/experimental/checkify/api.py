@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
 import attrs
@@ -26,7 +25,7 @@ from tinyjax.experimental.checkify.sites import (
     check_p,
     failure,
 )
-from tinyjax.frames import user_location
+from tinyjax.frames import user_location, wraps
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import gt, ne
 from tinyjax.primitives.reduce import argmax

@@ -7,7 +7,6 @@ import itertools
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import update_wrapper
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
@@ -16,7 +15,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.closures import closed_over
 from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
 from tinyjax.errors import ArgumentError, ConcretizationError, SourceError
-from tinyjax.frames import describe_function
+from tinyjax.frames import describe_function, imitate
 from tinyjax.jit import JitParams, jit_p
 from tinyjax.source.adjoint.written import WRITTEN
 from tinyjax.source.ir import runtime
@@ -46,7 +45,7 @@ class StagedFunction(Generic[P, R]):
     __wrapped__: Callable[P, R]
 
     def __init__(self, fun: Callable[P, R]) -> None:
-        update_wrapper(self, fun)
+        imitate(self, fun)
         self.fun = fun
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
