@@ -145,7 +145,6 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"numpy\.(from(buffer|file|iter|string)|savez)", "NumPy's function and `asarray`"),
     (r"numpy\.(.*printoptions|array_(repr|str)|iterable|ComplexWarning)", TEXT),
     (r"numpy\.(complex_|float_|int_|uint)", "old names, which NumPy has given up"),
-    (r"random\..*", "not yet: a distribution"),
     (r"scipy\.special\..*", SPECIAL),
     (r"(lax|nn|numpy|scipy)\..*", ARRAYS),
 )

@@ -67,6 +67,31 @@ SHARES = np.array([0.15, 0.0, 0.6, 0.25])
 A = np.array([0.3, 1.0, 4.5])
 
 ROWS = {
+    "gamma": Row(named("gamma"), (A,), stats.gamma(0.7), (0.7,)),
+    "gamma, large": Row(named("gamma"), (A + 50,), stats.gamma(60.0), (60.0,)),
+    "loggamma": Row(named("loggamma"), (A,), stats.loggamma(1.3), (1.3,)),
+    "beta": Row(named("beta"), (A, A[::-1]), stats.beta(0.7, 2.0), (0.7, 2.0)),
+    "dirichlet": Row(
+        lambda r, key, shape, dtype, alpha: r.dirichlet(key, alpha, shape, dtype), (A,)
+    ),
+    "chisquare": Row(named("chisquare"), (A,), stats.chi2(3.0), (3.0,)),
+    "f": Row(  # whose parameters jax does not broadcast
+        lambda r, key, shape, dtype, *df: r.f(
+            key, *[x + np.zeros(shape, dtype) for x in df], shape=shape, dtype=dtype
+        ),
+        (A + 1, A[::-1] + 2),
+        stats.f(3.0, 5.0),
+        (3.0, 5.0),
+    ),
+    "t": Row(named("t"), (A,), stats.t(4.0), (4.0,)),
+    "generalized_normal": Row(
+        named("generalized_normal"), (np.array(3.0),), stats.gennorm(3.0), (3.0,)
+    ),
+    "ball": Row(lambda r, key, shape, dtype, *p: r.ball(key, 4, *p, shape=shape, dtype=dtype)),
+    "ball of a norm": Row(
+        lambda r, key, shape, dtype, *p: r.ball(key, 4, *p, shape=shape, dtype=dtype),
+        (np.array(3.0),),
+    ),
     "maxwell": Row(named("maxwell"), (), stats.maxwell()),
     "double_sided_maxwell": Row(named("double_sided_maxwell"), (A, A)),
     "triangular": Row(
@@ -115,7 +140,6 @@ ROWS = {
 }
 
 rows = pytest.mark.parametrize("name", ROWS)
-dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 
 
 @contextmanager
@@ -129,8 +153,11 @@ def stream(partitionable: bool) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("partitionable", [True, False], ids=["partitionable", "old"])
-@dtypes
+@pytest.mark.parametrize(
+    ("partitionable", "dtype"),
+    [(True, np.float32), (False, np.float64)],
+    ids=["float32", "float64, old stream"],
+)
 @rows
 def test_draws_are_those_of_jax(name: str, dtype: Any, partitionable: bool) -> None:
     row = ROWS[name]
@@ -186,7 +213,7 @@ def test_draws_are_differentiable_in_their_parameters(name: str) -> None:
         np.testing.assert_allclose(slope, sum(np.sum(x) for x in expected), 1e-8)
 
 
-@pytest.mark.parametrize("name", ["triangular", "wald", "poisson", "binomial", "multinomial"])
+@pytest.mark.parametrize("name", ["gamma", "t", "wald", "poisson", "binomial", "multinomial"])
 def test_draws_under_vmap_are_those_of_each_key(name: str) -> None:
     row, kind = ROWS[name], np.dtype(np.float32)
     given = [x.astype(kind) for x in row.parameters]

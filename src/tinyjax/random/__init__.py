@@ -31,6 +31,17 @@ from tinyjax.random.continuous import (
     weibull_min,
 )
 from tinyjax.random.counts import binomial, geometric, multinomial, poisson
+from tinyjax.random.gamma import (
+    ball,
+    beta,
+    chisquare,
+    dirichlet,
+    f,
+    gamma,
+    generalized_normal,
+    loggamma,
+    t,
+)
 from tinyjax.random.keys import (
     PRNGKey,
     clone,
@@ -47,16 +58,23 @@ from tinyjax.random.uniform import bernoulli, bits, rademacher, randint, uniform
 
 __all__ = [
     "PRNGKey",
+    "ball",
     "bernoulli",
+    "beta",
     "binomial",
     "bits",
     "categorical",
     "cauchy",
+    "chisquare",
     "choice",
     "clone",
+    "dirichlet",
     "double_sided_maxwell",
     "exponential",
+    "f",
     "fold_in",
+    "gamma",
+    "generalized_normal",
     "geometric",
     "gumbel",
     "key",
@@ -64,6 +82,7 @@ __all__ = [
     "key_dtype",
     "key_impl",
     "laplace",
+    "loggamma",
     "logistic",
     "lognormal",
     "maxwell",
@@ -78,6 +97,7 @@ __all__ = [
     "randint",
     "rayleigh",
     "split",
+    "t",
     "triangular",
     "truncated_normal",
     "uniform",

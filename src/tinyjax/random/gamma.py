@@ -1,0 +1,408 @@
+"""The gamma distribution, and those made of it.
+
+A number of the gamma distribution is differentiable in its parameter: it moves so that the
+distribution function stays what it is (M. Figurnov, S. Mohamed, A. Mnih, "Implicit
+reparameterization gradients", 2018). So are numbers of the distributions below.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import tinyjax.numpy as jnp
+from tinyjax.api import vmap
+from tinyjax.control_flow import map_, while_loop
+from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.integers import integer
+from tinyjax.custom_derivatives import custom_jvp
+from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.errors import ShapeError
+from tinyjax.numpy.promotion import broadcast_to_shape
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.shape import full, full_like
+from tinyjax.random.arguments import (
+    Shape,
+    check_broadcast,
+    converted,
+    float_dtype,
+    one_key,
+    parameters_of,
+    sizes_of,
+)
+from tinyjax.random.continuous import normal_of
+from tinyjax.random.generators import Generator, Key
+from tinyjax.random.uniform import rademacher_of, uniform_of
+from tinyjax.special.gamma import random_gamma_grad
+
+
+def _one(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
+    """Draw one number.
+
+    G. Marsaglia, W. W. Tsang, "A simple method for generating gamma variables", ACM Transactions on
+    Mathematical Software 26(3), 2000.
+    """
+    dtype = a.dtype
+    zero, one = full((), 0, dtype), full((), 1, dtype)
+    # that of a + 1 is drawn for a < 1, and made smaller in the end
+    is_large = a >= 1
+    d = jnp.where(is_large, a, a + 1) - 1 / 3
+    c = 1 / 3 / jnp.sqrt(d)
+
+    def is_rejected(state: tuple[Array, Array, Array, Array]) -> Array:
+        _, squared, v, u = state
+        is_slow = u >= 1 - 0.0331 * (squared * squared)
+        return is_slow & (jnp.log(u) >= squared * 0.5 + d * ((1 - v) + jnp.log(v)))
+
+    def propose(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        after, for_x, for_u = Key(generator, state[0]).children(3)
+
+        def again(inner: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            rest, own = Key(generator, inner[0]).children()
+            x = normal_of(own, (), dtype)
+            return rest.words, x, 1 + x * c
+
+        start = (for_x.words, zero, full((), -1, dtype))
+        _, x, v = while_loop(lambda inner: inner[2] <= 0, again, start)
+        u = uniform_of("gamma", for_u, (), dtype)
+        return after.words, x * x, v * v * v, u
+
+    first, last = Key(generator, words).children()
+    start = (first.words, zero, one, full((), 2, dtype))
+    _, _, v, _ = while_loop(is_rejected, propose, start)
+    drawn = uniform_of("gamma", last, (), dtype)
+    if is_log:
+        log_drawn = jnp.log1p(-drawn)
+        smaller = jnp.where(is_large | (log_drawn == 0), zero, log_drawn * (1 / a))
+        return jnp.log(d) + jnp.log(v) + smaller
+    return d * v * jnp.where(is_large, one, ew.pow_(1 - drawn, 1 / a))
+
+
+@partial(custom_jvp, nondiff_argnums=(0, 1))
+def _draw(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
+    """Draw from the gamma distribution, or the logarithm, for each element of ``a``."""
+    keys, flat = generator.rules.split(words, (a.size,)), jnp.reshape(a, (a.size,))
+    one = partial(_one, generator, is_log)
+    if generator.name == "threefry2x32":
+        drawn = vmap(one)(keys, flat)
+    else:  # one draw serves all examples of the other generators
+        drawn = map_(lambda given: one(*given), (keys, flat))
+    return jnp.reshape(drawn, a.shape)
+
+
+@_draw.defjvp
+def _draw_jvp(
+    generator: Generator,
+    is_log: bool,
+    primals: tuple[Array, Array],
+    tangents: tuple[Array, Array],
+) -> tuple[Array, Array]:
+    (words, a), (_, slope) = primals, tangents
+    drawn = _draw(generator, is_log, words, a)
+    if not is_log:
+        return drawn, slope * random_gamma_grad(a, drawn)
+    x = jnp.exp(drawn)
+    x = jnp.where(drawn == 0, full_like(x, float(jnp.finfo(x.dtype).smallest_normal)), x)
+    return drawn, slope * (random_gamma_grad(a, x) / x)
+
+
+def _gamma(own: Key, a: Array, is_log: bool = False) -> Array:
+    return _draw(own.generator, is_log, own.words, a)
+
+
+def gamma(
+    key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+) -> Array:
+    """Draw positive numbers, of density proportional to ``x^(a - 1) exp(-x)``.
+
+    Args:
+        key: a key.
+        a: positive; broadcasts to ``shape``; differentiable.
+        shape: the shape of the result; that of ``a`` if None.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: ``a`` does not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> x = tinyjax.random.gamma(tinyjax.random.key(0), 3.0, (1000,))
+        >>> abs(float(x.mean()) - 3) < 0.2
+        True
+    """
+    own = one_key("gamma", key)
+    (shape_parameter,), _, _ = parameters_of("gamma", shape, dtype, a)
+    return _gamma(own, shape_parameter)
+
+
+def loggamma(
+    key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+) -> Array:
+    """Draw the logarithm of a number of the gamma distribution.
+
+    For small ``a`` it is finite where the number itself would underflow.
+
+    Args:
+        key: a key.
+        a: positive; broadcasts to ``shape``; differentiable.
+        shape: the shape of the result; that of ``a`` if None.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: ``a`` does not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> bool(jnp.isfinite(tinyjax.random.loggamma(tinyjax.random.key(0), 1e-3, (9,))).all())
+        True
+    """
+    own = one_key("loggamma", key)
+    (shape_parameter,), _, _ = parameters_of("loggamma", shape, dtype, a)
+    return _gamma(own, shape_parameter, is_log=True)
+
+
+def beta(
+    key: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+) -> Array:
+    """Draw from the beta distribution, of density proportional to ``x^(a - 1) (1 - x)^(b - 1)``.
+
+    Args:
+        key: a key.
+        a: positive; broadcasts to ``shape``; differentiable, as is ``b``.
+        b: positive; broadcasts to ``shape``.
+        shape: the shape of the result; what the parameters broadcast to if None.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: the parameters do not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> x = tinyjax.random.beta(tinyjax.random.key(0), 2.0, 3.0, (9,))
+        >>> bool((x > 0).all()), bool((x < 1).all())
+        (True, True)
+    """
+    own = one_key("beta", key)
+    parameters, _, _ = parameters_of("beta", shape, dtype, a, b)
+    x, y = (
+        _gamma(child, each, is_log=True)
+        for child, each in zip(own.children(), parameters, strict=True)
+    )
+    greatest = jnp.maximum(x, y)
+    x, y = jnp.exp(x - greatest), jnp.exp(y - greatest)
+    return x / (x + y)
+
+
+def dirichlet(
+    key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+) -> Array:
+    """Draw from the Dirichlet distribution: positive numbers that sum to 1.
+
+    Their density is proportional to the product of ``x_i^(alpha_i - 1)``.
+
+    Args:
+        key: a key.
+        alpha: positive, of shape (..., n); differentiable.
+        shape: the shape of the result without its last axis; that of ``alpha`` without it if None.
+        dtype: a float type; the default float if None.
+
+    Returns:
+        An array of shape (*shape, n).
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: ``alpha`` is a scalar, or does not broadcast.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> x = tinyjax.random.dirichlet(tinyjax.random.key(0), np.ones(3, np.float32), (4,))
+        >>> x.shape, bool((abs(x.sum(-1) - 1) < 1e-6).all())
+        ((4, 3), True)
+    """
+    own, found = one_key("dirichlet", key), float_dtype("dirichlet", dtype)
+    weights = converted(alpha, found)
+    if not weights.shape:
+        raise ShapeError(f"dirichlet takes an alpha of shape (..., n), but got {weights.aval}.")
+    batch = weights.shape[:-1]
+    sizes = batch if shape is None else sizes_of("dirichlet", shape)
+    check_broadcast("dirichlet", sizes, batch)
+    logs = _gamma(own, broadcast_to_shape(weights, (*sizes, weights.shape[-1])), is_log=True)
+    scaled = jnp.exp(logs - jnp.max(logs, -1, keepdims=True))
+    return scaled / jnp.sum(scaled, -1, keepdims=True)
+
+
+def chisquare(
+    key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+) -> Array:
+    """Draw from the chi-square distribution: that of a sum of ``df`` squares of normal numbers.
+
+    Args:
+        key: a key.
+        df: degrees of freedom, positive; broadcasts to ``shape``; differentiable.
+        shape: the shape of the result; that of ``df`` if None.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: ``df`` does not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> bool((tinyjax.random.chisquare(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
+        True
+    """
+    own = one_key("chisquare", key)
+    (freedom,), _, _ = parameters_of("chisquare", shape, dtype, df)
+    return _chisquare(own, freedom)
+
+
+def _chisquare(own: Key, freedom: Array) -> Array:
+    return jnp.exp(_gamma(own, freedom / 2, is_log=True)) * 2
+
+
+def f(
+    key: ArrayLike,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+) -> Array:
+    """Draw from Fisher's F distribution: that of a quotient of mean squares of normal numbers.
+
+    Args:
+        key: a key.
+        dfnum: the numerator's degrees of freedom, positive; broadcasts to ``shape``;
+            differentiable, as is ``dfden``.
+        dfden: the denominator's degrees of freedom, positive; broadcasts to ``shape``.
+        shape: the shape of the result; what the parameters broadcast to if None.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: the parameters do not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> bool((tinyjax.random.f(tinyjax.random.key(0), 3.0, 5.0, (9,)) > 0).all())
+        True
+    """
+    own = one_key("f", key)
+    (above, below), _, _ = parameters_of("f", shape, dtype, dfnum, dfden)
+    for_below, for_above = own.children()
+    return (_chisquare(for_above, above) / above) / (_chisquare(for_below, below) / below)
+
+
+def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None) -> Array:
+    """Draw from Student's t distribution.
+
+    Args:
+        key: a key.
+        df: degrees of freedom, positive; broadcasts to ``shape``; differentiable.
+        shape: the shape of the result; that of ``df`` if None.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: ``df`` does not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.t(tinyjax.random.key(0), 4.0, (3,)).shape
+        (3,)
+    """
+    own = one_key("t", key)
+    (freedom,), sizes, found = parameters_of("t", shape, dtype, df)
+    for_normal, for_gamma = own.children()
+    half = freedom / 2
+    return normal_of(for_normal, sizes, found) * jnp.sqrt(half / _gamma(for_gamma, half))
+
+
+def generalized_normal(
+    key: ArrayLike, p: ArrayLike, shape: Shape = (), dtype: DTypeLike = None
+) -> Array:
+    """Draw from the generalised normal distribution, of density proportional to ``exp(-|x|^p)``.
+
+    Args:
+        key: a key.
+        p: positive; broadcasts to ``shape``; differentiable.
+        shape: the shape of the result.
+        dtype: a float type; the default float if None.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: ``p`` does not broadcast to ``shape``.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.generalized_normal(tinyjax.random.key(0), 4.0, (3,)).shape
+        (3,)
+    """
+    own = one_key("generalized_normal", key)
+    (power,), sizes, found = parameters_of("generalized_normal", shape, dtype, p)
+    return _generalized_normal(own, power, sizes, found)
+
+
+def _generalized_normal(own: Key, power: Array, shape: tuple[int, ...], dtype: DType) -> Array:
+    for_gamma, for_sign = own.children()
+    inverse = 1 / power
+    drawn = _gamma(for_gamma, broadcast_to_shape(inverse, shape))
+    return rademacher_of(for_sign, shape, dtype) * drawn**inverse
+
+
+def ball(
+    key: ArrayLike,
+    d: int,
+    p: ArrayLike = 2,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+) -> Array:
+    """Draw vectors uniformly from the unit ball of a p-norm.
+
+    F. Barthe, O. Guedon, S. Mendelson, A. Naor, "A probabilistic approach to the geometry of the
+    l_p^n-ball", Annals of Probability 33(2), 2005.
+
+    Args:
+        key: a key.
+        d: the number of dimensions.
+        p: of the norm, a positive scalar; differentiable.
+        shape: the shape of the result without its last axis.
+        dtype: a float type; the default float if None.
+
+    Returns:
+        An array of shape (*shape, d).
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ShapeError: ``p`` is not a scalar.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import tinyjax
+        >>> x = tinyjax.random.ball(tinyjax.random.key(0), 3, shape=(100,))
+        >>> bool(((x**2).sum(-1) <= 1).all())
+        True
+    """
+    own, found = one_key("ball", key), float_dtype("ball", dtype)
+    sizes = sizes_of("ball", shape)
+    power = converted(p, found)
+    if power.shape:
+        raise ShapeError(f"ball takes a scalar p, but got {as_array(p).aval}.")
+    for_direction, for_length = own.children()
+    inside = (*sizes, integer(d, "the number of dimensions of ball"))
+    x = _generalized_normal(for_direction, power, inside, found)
+    rest = -jnp.log1p(-uniform_of("ball", for_length, sizes, found))
+    return x / (((jnp.abs(x) ** power).sum(-1) + rest) ** (1 / power))[..., None]
