@@ -36,6 +36,7 @@ MODULES: Final = (
     "export",
     "extend.core",
     "flatten_util",
+    "image",
     "lax",
     "lax.linalg",
     "monitoring",

@@ -231,7 +231,7 @@ def test_a_leaked_tracer_is_unexpected() -> None:
         _ = leaked[0] + 1
 
 
-MODULES = ["tree_util", "flatten_util", "typing", "dlpack", "ops"]
+MODULES = ["tree_util", "flatten_util", "typing", "dlpack", "image", "ops"]
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from tinyjax import export as export
     from tinyjax import extend as extend
     from tinyjax import flatten_util as flatten_util
+    from tinyjax import image as image
     from tinyjax import implicit as implicit
     from tinyjax import lax as lax
     from tinyjax import monitoring as monitoring
@@ -220,6 +221,7 @@ __all__ = [
     "host_count",
     "host_id",
     "host_ids",
+    "image",
     "implicit",
     "io_callback",
     "jacfwd",

@@ -56,6 +56,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.numpy": ("numpy",),
     "jax.numpy.fft": ("numpy.fft",),
     "jax.numpy.linalg": ("numpy.linalg",),
+    "jax.image": ("image",),
     "jax.ops": ("ops",),
     "jax.random": ("random",),
     "jax.scipy": ("scipy",),
