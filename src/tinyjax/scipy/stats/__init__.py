@@ -1,7 +1,65 @@
-"""Probability distributions."""
+"""Probability distributions, ranks, and density estimates."""
 
 from __future__ import annotations
 
-from tinyjax.scipy.stats import norm
+from tinyjax.scipy.stats import (
+    bernoulli,
+    beta,
+    betabinom,
+    binom,
+    cauchy,
+    chi2,
+    dirichlet,
+    expon,
+    gamma,
+    gennorm,
+    geom,
+    gumbel_l,
+    gumbel_r,
+    laplace,
+    logistic,
+    multinomial,
+    multivariate_normal,
+    nbinom,
+    norm,
+    pareto,
+    poisson,
+    t,
+    truncnorm,
+    uniform,
+    vonmises,
+    wrapcauchy,
+)
+from tinyjax.scipy.stats.ranking import mode, rankdata, sem
 
-__all__ = ["norm"]
+__all__ = [
+    "bernoulli",
+    "beta",
+    "betabinom",
+    "binom",
+    "cauchy",
+    "chi2",
+    "dirichlet",
+    "expon",
+    "gamma",
+    "gennorm",
+    "geom",
+    "gumbel_l",
+    "gumbel_r",
+    "laplace",
+    "logistic",
+    "mode",
+    "multinomial",
+    "multivariate_normal",
+    "nbinom",
+    "norm",
+    "pareto",
+    "poisson",
+    "rankdata",
+    "sem",
+    "t",
+    "truncnorm",
+    "uniform",
+    "vonmises",
+    "wrapcauchy",
+]

@@ -8,9 +8,9 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.numpy.promotion import arrays, broadcast, promote_inexact
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.shape import full_like
-from tinyjax.scipy.special import log_ndtr, ndtr
+from tinyjax.scipy.special import log_ndtr, ndtr, ndtri
 
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 def _standard(name: str, x: ArrayLike, loc: ArrayLike, scale: ArrayLike) -> tuple[Array, Array]:
@@ -115,3 +115,37 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         -454.321
     """
     return log_ndtr(ew.neg(_standard("norm.logsf", x, loc, scale)[0]))
+
+
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """Return the value below which a share ``q`` of the probability lies.
+
+    Args:
+        q: real, in [0, 1].
+        loc: the mean; broadcasts with ``q``.
+        scale: the standard deviation; broadcasts with ``q``.
+
+    Example:
+        >>> from tinyjax.scipy.stats import norm
+        >>> round(float(norm.ppf(0.975)), 4)
+        1.96
+    """
+    share, mean, deviation = broadcast(promote_inexact(*arrays("norm.ppf", q, loc, scale)))
+    return ew.add(mean, ew.mul(deviation, ndtri(share)))
+
+
+def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """Return the value above which a share ``q`` of the probability lies.
+
+    Args:
+        q: real, in [0, 1].
+        loc: the mean; broadcasts with ``q``.
+        scale: the standard deviation; broadcasts with ``q``.
+
+    Example:
+        >>> from tinyjax.scipy.stats import norm
+        >>> round(float(norm.isf(0.025)), 4)
+        1.96
+    """
+    share, mean, deviation = broadcast(promote_inexact(*arrays("norm.isf", q, loc, scale)))
+    return ew.sub(mean, ew.mul(deviation, ndtri(share)))

@@ -1,0 +1,66 @@
+"""The multinomial distribution."""
+
+from __future__ import annotations
+
+import math
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.errors import DtypeError
+from tinyjax.numpy.elementwise import pick
+from tinyjax.numpy.promotion import arrays, convert, inexact, promote_dtypes
+from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.primitives import elementwise as ew
+from tinyjax.scipy.special import gammaln, xlogy
+
+__all__ = ["logpmf", "pmf"]
+
+
+def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
+    """Return the logarithm of the probability of the counts ``x``.
+
+    Args:
+        x: integers, of shape (..., k): how often each outcome comes.
+        n: integers: the number of trials.
+        p: real, of shape (..., k): the probabilities of the outcomes.
+
+    Returns:
+        An array of the shape of ``x`` without its last axis; -inf where the counts do not sum to
+        ``n``.
+
+    Raises:
+        DtypeError: the counts are not integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.stats import multinomial
+        >>> round(float(multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6]))), 4)
+        -0.8393
+    """
+    share = inexact(p, "multinomial.logpmf")
+    counts, trials = promote_dtypes(*arrays("multinomial.logpmf", x, n))
+    if not dtypes.is_integer(counts.dtype):
+        raise DtypeError(f"multinomial counts in integers, but x and n are {counts.dtype.name}.")
+    counts, trials = convert(counts, share.dtype), convert(trials, share.dtype)
+    value = gammaln(trials + 1) + sum_of(xlogy(counts, share) - gammaln(counts + 1), -1)
+    return pick(sum_of(counts, -1) == trials, value, -math.inf)
+
+
+def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
+    """Return the probability of the counts ``x``.
+
+    Args:
+        x: integers, of shape (..., k): how often each outcome comes.
+        n: integers: the number of trials.
+        p: real, of shape (..., k): the probabilities of the outcomes.
+
+    Raises:
+        DtypeError: the counts are not integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.stats import multinomial
+        >>> round(float(multinomial.pmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6]))), 4)
+        0.432
+    """
+    return ew.exp(logpmf(x, n, p))

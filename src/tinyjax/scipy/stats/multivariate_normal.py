@@ -1,0 +1,81 @@
+"""The normal distribution of vectors."""
+
+from __future__ import annotations
+
+import math
+
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy.linalg import cholesky, diagonal
+from tinyjax.numpy.manipulation import expand_dims, squeeze
+from tinyjax.numpy.promotion import arrays, broadcast_shapes, broadcast_to_shape, promote_inexact
+from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.primitives import elementwise as ew
+from tinyjax.scipy.linalg import solve_triangular
+
+__all__ = ["logpdf", "pdf"]
+
+
+def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
+    """Return the logarithm of the density at ``x``.
+
+    Args:
+        x: real, of shape (..., n).
+        mean: real, of shape (..., n); a scalar for a distribution of single numbers.
+        cov: real, of shape (..., n, n), symmetric and positive; or a scalar, the same in each
+            direction.
+        allow_singular: must be None: a singular covariance has no density.
+
+    Raises:
+        ArgumentError: ``allow_singular`` is given.
+        ShapeError: ``cov`` does not fit ``mean``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.stats import multivariate_normal
+        >>> round(float(multivariate_normal.logpdf(jnp.zeros(2), jnp.zeros(2), jnp.eye(2))), 4)
+        -1.8379
+    """
+    if allow_singular is not None:
+        raise ArgumentError("multivariate_normal does not take allow_singular. Leave it out.")
+    place, center, spread = promote_inexact(*arrays("multivariate_normal.logpdf", x, mean, cov))
+    offset = place - center
+    if not center.ndim:
+        return -0.5 * (offset * offset / spread + ew.log(2 * math.pi * spread))
+    n = center.shape[-1]
+    if not spread.ndim:
+        distance = sum_of(offset * offset, -1) / spread
+        return -0.5 * (distance + n * ew.log(2 * math.pi * spread))
+    if spread.ndim < 2 or spread.shape[-2:] != (n, n):
+        raise ShapeError(
+            f"cov of multivariate_normal must have the shape (..., {n}, {n}) for a mean of {n}, "
+            f"but it is {spread.aval}."
+        )
+    factor = cholesky(spread)
+    shape = broadcast_shapes(offset.shape[:-1], factor.shape[:-2])
+    whole = broadcast_to_shape(factor, (*shape, n, n))
+    column = expand_dims(broadcast_to_shape(offset, (*shape, n)), -1)
+    white = squeeze(solve_triangular(whole, column, lower=True), -1)
+    volume = sum_of(ew.log(diagonal(factor)), -1)
+    return -0.5 * (sum_of(white * white, -1) + n * math.log(2 * math.pi)) - volume
+
+
+def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
+    """Return the density at ``x``.
+
+    Args:
+        x: real, of shape (..., n).
+        mean: real, of shape (..., n); a scalar for a distribution of single numbers.
+        cov: real, of shape (..., n, n), symmetric and positive; or a scalar, the same in each
+            direction.
+
+    Raises:
+        ShapeError: ``cov`` does not fit ``mean``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.stats import multivariate_normal
+        >>> round(float(multivariate_normal.pdf(jnp.zeros(2), jnp.zeros(2), jnp.eye(2))), 4)
+        0.1592
+    """
+    return ew.exp(logpdf(x, mean, cov))

@@ -1,0 +1,195 @@
+"""Ranks, the most frequent value, and the error of a mean."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.api import vmap
+from tinyjax.core.array import Array, ArrayLike, canonical_axis
+from tinyjax.errors import ArgumentError
+from tinyjax.numpy.creation import full, zeros
+from tinyjax.numpy.elementwise import isnan, logical_not, pick, sqrt
+from tinyjax.numpy.manipulation import concatenate, moveaxis, ravel
+from tinyjax.numpy.promotion import array_of, inexact
+from tinyjax.numpy.reductions import any as any_of
+from tinyjax.numpy.reductions import argmax, nanstd, std
+from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.numpy.sorting import argsort, cumsum, sort
+from tinyjax.numpy.taking import searchsorted, take
+
+__all__ = ["mode", "rankdata", "sem"]
+
+Method = Literal["average", "min", "max", "dense", "ordinal"]
+
+
+#: Two arrays. Type checkers let no typed field be called count, as a method of tuples is.
+ModeResult = namedtuple("ModeResult", ["mode", "count"])
+
+
+def _check_policy(name: str, policy: str) -> None:
+    if policy != "propagate":
+        raise ArgumentError(
+            f"nan_policy of {name} must be 'propagate', but it is {policy!r}: what is there "
+            "depends on the data. Leave NaN out of the array."
+        )
+
+
+def mode(
+    a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
+) -> ModeResult:
+    """Return the most frequent value along an axis, and how often it comes.
+
+    Args:
+        a: real.
+        axis: the axis, or None for the whole array.
+        nan_policy: must be ``"propagate"``: NaN is a value like others.
+        keepdims: keep the axis, with size one.
+
+    Returns:
+        The least of the most frequent values, and their count. Of no elements NaN and 0.
+
+    Raises:
+        ArgumentError: another ``nan_policy`` is asked for.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> found = stats.mode(jnp.array([2, 4, 1, 1, 3, 4, 4]))
+        >>> int(found.mode), int(found.count)
+        (4, 3)
+    """
+    _check_policy("mode", nan_policy)
+    x = array_of("mode", a)
+    x = x if x.ndim else x.reshape((1,))
+    if axis is None:
+        shape = (1,) * x.ndim if keepdims else ()
+        rows = x.reshape((1, x.size))
+    else:
+        place = canonical_axis(axis, x.ndim)
+        rest = x.shape[:place] + x.shape[place + 1 :]
+        shape = (*x.shape[:place], 1, *x.shape[place + 1 :]) if keepdims else rest
+        rows = moveaxis(x, place, -1).reshape((int(np.prod(rest)), x.shape[place]))
+    if not rows.shape[-1]:
+        dtype = dtypes.default_float()
+        return ModeResult(full(shape, np.nan, dtype), zeros(shape, dtype))
+    values, counts = vmap(_most_frequent)(rows)
+    return ModeResult(values.reshape(shape), counts.reshape(shape))
+
+
+def _most_frequent(x: Array) -> tuple[Array, Array]:
+    ordered = sort(x)
+    counts = searchsorted(ordered, ordered, "right") - searchsorted(ordered, ordered, "left")
+    best = argmax(counts)
+    return ordered[best], counts[best]
+
+
+def _ranks(method: Method) -> Callable[[Array], Array]:
+    def rank(x: Array) -> Array:
+        dtype = dtypes.default_float()
+        if method == "ordinal":
+            order = argsort(x)
+            found = argsort(order) + 1
+        else:
+            ordered = sort(x)
+            below = searchsorted(ordered, x, "left")
+            upto = searchsorted(ordered, x, "right")
+            if method == "dense":
+                new = concatenate([full((1,), True), ordered[1:] != ordered[:-1]])
+                found = take(cumsum(new), below)
+            elif method == "average":
+                return pick(any_of(isnan(x)), np.nan, (below + upto + 1).astype(dtype) / 2)
+            else:
+                found = below + 1 if method == "min" else upto
+        return pick(any_of(isnan(x)), np.nan, found.astype(dtype))
+
+    return rank
+
+
+def rankdata(
+    a: ArrayLike,
+    method: Method = "average",
+    *,
+    axis: int | None = None,
+    nan_policy: str = "propagate",
+) -> Array:
+    """Return the ranks of elements, which begin at 1.
+
+    Args:
+        a: real.
+        method: which rank equal elements get: the ``"average"`` of theirs, the ``"min"`` or
+            ``"max"`` of them, ``"dense"`` ranks without gaps, or ``"ordinal"`` ones in the order of
+            the array.
+        axis: the axis along which elements are ranked; by default all together, as one row.
+        nan_policy: must be ``"propagate"``: beside NaN all ranks are NaN.
+
+    Returns:
+        Floats of the default dtype.
+
+    Raises:
+        ArgumentError: there is no such method, or another ``nan_policy`` is asked for.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> stats.rankdata(jnp.array([1, 3, 2, 3]))
+        Array([1. , 3.5, 2. , 3.5], dtype=float32)
+    """
+    _check_policy("rankdata", nan_policy)
+    methods = ("average", "min", "max", "dense", "ordinal")
+    if method not in methods:
+        raise ArgumentError(f"method of rankdata must be one of {methods}, not {method!r}.")
+    x = array_of("rankdata", a)
+    if axis is None:
+        x = ravel(x)
+        return _ranks(method)(x) if x.size else x.astype(dtypes.default_float())
+    place = canonical_axis(axis, x.ndim)
+    if not x.size:
+        return x.astype(dtypes.default_float())
+    moved = moveaxis(x, place, -1)
+    rows = moved.reshape((moved.size // moved.shape[-1], moved.shape[-1]))
+    return moveaxis(vmap(_ranks(method))(rows).reshape(moved.shape), -1, place)
+
+
+def sem(
+    a: ArrayLike,
+    axis: int | None = 0,
+    ddof: int = 1,
+    nan_policy: Literal["propagate", "omit"] = "propagate",
+    *,
+    keepdims: bool = False,
+) -> Array:
+    """Return the standard error of the mean: the deviation over the root of the number.
+
+    Args:
+        a: real or complex.
+        axis: the axis, or None for the whole array.
+        ddof: what is subtracted from the number of elements in the deviation.
+        nan_policy: ``"propagate"``, or ``"omit"`` to leave NaN out.
+        keepdims: keep the axis, with size one.
+
+    Raises:
+        ArgumentError: there is no such ``nan_policy``.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import stats
+        >>> round(float(stats.sem(jnp.array([2, 4, 1, 1, 3, 4, 4, 2, 3]))), 4)
+        0.4082
+    """
+    x = inexact(a, "sem")
+    if nan_policy == "propagate":
+        size = x.size if axis is None else x.shape[canonical_axis(axis, x.ndim)]
+        return std(x, axis, ddof=ddof, keepdims=keepdims) / float(np.sqrt(size))
+    if nan_policy != "omit":
+        raise ArgumentError(f"nan_policy of sem must be 'propagate' or 'omit', not {nan_policy!r}.")
+    count = sum_of(logical_not(isnan(x)), axis, keepdims=keepdims)
+    spread = nanstd(x, axis, ddof=ddof, keepdims=keepdims)
+    return spread / sqrt(count.astype(spread.dtype))

@@ -1,0 +1,50 @@
+"""Student's t distribution."""
+
+from __future__ import annotations
+
+import math
+
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.primitives import elementwise as ew
+from tinyjax.scipy.special import gammaln
+from tinyjax.scipy.stats.operands import operands
+
+__all__ = ["logpdf", "pdf"]
+
+
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """Return the logarithm of the density at ``x``.
+
+    Args:
+        x: real.
+        df: real, above 0: the degrees of freedom.
+        loc: the shift.
+        scale: the unit; all broadcast.
+
+    Example:
+        >>> from tinyjax.scipy.stats import t
+        >>> round(float(t.logpdf(0.5, 3.0)), 4)
+        -1.161
+    """
+    x, df, loc, scale = operands("t.logpdf", x, df, loc, scale)
+    z = (x - loc) / scale
+    half = df / 2
+    normaliser = gammaln(half + 0.5) - gammaln(half) - 0.5 * ew.log(math.pi * df) - ew.log(scale)
+    return normaliser - (half + 0.5) * ew.log1p(z * z / df)
+
+
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """Return the density at ``x``.
+
+    Args:
+        x: real.
+        df: real, above 0: the degrees of freedom.
+        loc: the shift.
+        scale: the unit; all broadcast.
+
+    Example:
+        >>> from tinyjax.scipy.stats import t
+        >>> round(float(t.pdf(0.5, 3.0)), 4)
+        0.3132
+    """
+    return ew.exp(logpdf(x, df, loc, scale))
