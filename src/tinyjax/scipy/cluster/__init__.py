@@ -1,0 +1,7 @@
+"""Clusters, by SciPy's names."""
+
+from __future__ import annotations
+
+from tinyjax.scipy.cluster import vq
+
+__all__ = ["vq"]

@@ -1,0 +1,44 @@
+"""Vector quantization."""
+
+from __future__ import annotations
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.errors import ShapeError
+from tinyjax.numpy.promotion import array_of, promote_inexact
+
+__all__ = ["vq"]
+
+
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
+    """Assign observations to the nearest codes.
+
+    Args:
+        obs: shape ``(m, n)``, or ``(m,)`` for numbers.
+        code_book: shape ``(k, n)``, or ``(k,)``.
+        check_finite: not used.
+
+    Returns:
+        For each observation the index of its code, int32, and the distance to it.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.cluster.vq import vq
+        >>> vq(jnp.array([[1.0, 1.0], [4.0, 4.0]]), jnp.array([[0.0, 1.0], [4.0, 4.0]]))
+        (Array([0, 1], dtype=int32), Array([1., 0.], dtype=float32))
+    """
+    x, codes = promote_inexact(array_of("vq", obs), array_of("vq", code_book))
+    if x.ndim != codes.ndim or x.ndim not in (1, 2) or x.shape[1:] != codes.shape[1:]:
+        raise ShapeError(
+            "vq takes observations of shape (m, n) and codes of shape (k, n), or (m,) and (k,), "
+            f"but got {x.shape} and {codes.shape}."
+        )
+    if x.ndim == 1:
+        x, codes = x[:, None], codes[:, None]
+    distances = jnp.linalg.norm(x[:, None] - codes[None], axis=-1)
+    nearest = jnp.argmin(distances, -1).astype(dtypes.int32)
+    return nearest, jnp.take_along_axis(distances, nearest[:, None], -1)[:, 0]

@@ -1,0 +1,249 @@
+"""Cosine transforms by SciPy's names, of all four types, by Fourier transforms of the same length.
+
+They are linear: derivatives and transposes are those of ``tinyjax.numpy.fft``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, canonical_axis
+from tinyjax.core.integers import integer, integers, one_or_more
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy.promotion import inexact, strong
+
+__all__ = ["dct", "dctn", "idct", "idctn"]
+
+Type = Literal[1, 2, 3, 4]
+Norm = Literal["backward", "ortho", "forward"] | None
+
+
+def _turns(x: Array, angles: HostArray) -> Array:
+    """Numbers on the unit circle, of the complex type that goes with ``x``."""
+    return jnp.asarray(np.exp(1j * angles).astype(dtypes.to_complex(x.dtype)))
+
+
+def _first(x: Array) -> Array:
+    """The real part of the transform of ``x`` continued as an even function."""
+    if x.shape[-1] < 2:
+        raise ShapeError(f"dct of type 1 needs two values at least, but got shape {x.shape}.")
+    return jnp.fft.rfft(jnp.concatenate([x, x[..., -2:0:-1]], -1)).real
+
+
+def _second(x: Array) -> Array:
+    """By one transform of the values in another order (J. Makhoul, IEEE ASSP 28(1), 1980)."""
+    n = x.shape[-1]
+    mixed = jnp.concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], -1)
+    found = jnp.fft.fft(mixed) * _turns(x, -np.pi * np.arange(n) / (2 * n))
+    return 2 * found.real
+
+
+def _third(x: Array) -> Array:
+    """``_second``, backwards."""
+    n = x.shape[-1]
+    weights = np.where(np.arange(n), 2.0, 1.0).astype(x.dtype)
+    turned = x * weights * _turns(x, np.pi * np.arange(n) / (2 * n))
+    mixed = n * jnp.fft.ifft(turned).real
+    place = np.empty(n, np.int32)
+    place[::2], place[1::2] = np.arange((n + 1) // 2), np.arange((n + 1) // 2, n)[::-1]
+    return mixed[..., place]
+
+
+def _fourth(x: Array) -> Array:
+    n = x.shape[-1]
+    turned = x * _turns(x, -np.pi * np.arange(n) / (2 * n))
+    found = jnp.fft.fft(turned, 2 * n)[..., :n]
+    return 2 * (found * _turns(x, -np.pi * (2 * np.arange(n) + 1) / (4 * n))).real
+
+
+_TRANSFORMS: Final[dict[int, Callable[[Array], Array]]] = {
+    1: _first,
+    2: _second,
+    3: _third,
+    4: _fourth,
+}
+
+
+def _ends(n: int, at: Sequence[int], factor: float) -> HostArray:
+    """Ones, but for some places."""
+    weights = np.ones(n)
+    weights[list(at)] = factor
+    return weights
+
+
+def _along(name: str, x: Array, type: int, axis: int, norm: Norm, inverse: bool) -> Array:
+    """One transform along an axis; the inverse of type 2 is type 3, and the other way round."""
+    if type not in _TRANSFORMS:
+        raise ArgumentError(f"{name} takes 1, 2, 3 or 4 for type, but got {type!r}.")
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise ArgumentError(
+            f"{name} takes 'backward', 'ortho' or 'forward' for norm, but got {norm!r}."
+        )
+    if inverse:
+        type = {2: 3, 3: 2}.get(type, type)
+    n = x.shape[axis]
+    if not n:
+        raise ShapeError(f"{name} needs a value along axis {axis} of shape {x.shape}.")
+    x = jnp.moveaxis(x, axis, -1)
+    full = 2 * (n - 1) if type == 1 else 2 * n
+    ends = (0, -1) if type == 1 else (0,)
+    root = float(np.sqrt(2.0))
+    if norm == "ortho":
+        if type in (1, 3):
+            x = x * _ends(n, ends, root).astype(x.dtype)
+        x = _TRANSFORMS[type](x) / float(np.sqrt(full))
+        if type in (1, 2):
+            x = x * _ends(n, ends, 1 / root).astype(x.dtype)
+    else:
+        x = _TRANSFORMS[type](x)
+        if (norm == "forward") != inverse:
+            x = x / full
+    return jnp.moveaxis(x, -1, axis)
+
+
+def _prepared(name: str, x: ArrayLike) -> Array:
+    return strong(inexact(x, name))
+
+
+def _parts(x: Array, transform: Callable[[Array], Array]) -> Array:
+    """A transform of real numbers, of complex ones."""
+    if not dtypes.is_complex(x.dtype):
+        return transform(x)
+    return transform(x.real) + jnp.asarray(1j, x.dtype) * transform(x.imag)
+
+
+def _resized(x: Array, axis: int, count: int) -> Array:
+    """Cut, or continued by zeros."""
+    if count < 1:
+        raise ArgumentError(f"the length of a transform is at least 1, but got {count}.")
+    missing = count - x.shape[axis]
+    if missing <= 0:
+        return x[(slice(None),) * axis + (slice(count),)]
+    return jnp.pad(x, [(0, missing if i == axis else 0) for i in range(x.ndim)])
+
+
+def _one(
+    name: str, x: ArrayLike, type: int, n: int | None, axis: int, norm: Norm, inverse: bool
+) -> Array:
+    a = _prepared(name, x)
+    place = canonical_axis(axis, a.ndim, f"{name}: axis")
+    if n is not None:
+        a = _resized(a, place, integer(n, "n"))
+    return _parts(a, lambda part: _along(name, part, type, place, norm, inverse))
+
+
+def _several(
+    name: str,
+    x: ArrayLike,
+    type: int,
+    s: int | Sequence[int] | None,
+    axes: int | Sequence[int] | None,
+    norm: Norm,
+    inverse: bool,
+) -> Array:
+    a = _prepared(name, x)
+    sizes = None if s is None else integers(one_or_more(s, "s"), "s")
+    if axes is None:
+        count = a.ndim if sizes is None else len(sizes)
+        places = tuple(range(a.ndim - count, a.ndim))
+    else:
+        given = integers(one_or_more(axes, "axes"), "axes")
+        places = tuple(canonical_axis(axis, a.ndim, f"{name}: axis") for axis in given)
+    if sizes is not None:
+        if len(sizes) != len(places) or len(sizes) > a.ndim:
+            raise ShapeError(
+                f"{name} takes a length for each axis, but got {len(sizes)} lengths for axes "
+                f"{places} of shape {a.shape}."
+            )
+        for axis, size in zip(places, sizes, strict=True):
+            a = _resized(a, axis, size)
+
+    def transform(part: Array) -> Array:
+        for axis in places:
+            part = _along(name, part, type, axis, norm, inverse)
+        return part
+
+    return _parts(a, transform)
+
+
+def dct(
+    x: ArrayLike, type: Type = 2, n: int | None = None, axis: int = -1, norm: Norm = None
+) -> Array:
+    """Return the discrete cosine transform along an axis.
+
+    Args:
+        x: any number; of complex ones each part is transformed.
+        type: 1, 2, 3 or 4.
+        n: how many values are taken; zeros are added.
+        axis: along which.
+        norm: ``"backward"`` (the default) leaves the transform as it is, ``"forward"`` divides it
+            by what the inverse would otherwise, ``"ortho"`` makes it orthogonal.
+
+    Returns:
+        An array of the shape of ``x``, but for ``n``.
+
+    Raises:
+        ShapeError: there are no values, or one only for type 1.
+        ArgumentError: there is no such type or norm.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.fft import dct
+        >>> dct(jnp.ones(4)).round(4)
+        Array([8., 0., 0., 0.], dtype=float32)
+    """
+    return _one("dct", x, type, n, axis, norm, False)
+
+
+def idct(
+    x: ArrayLike, type: Type = 2, n: int | None = None, axis: int = -1, norm: Norm = None
+) -> Array:
+    """Return the inverse of ``dct``; the arguments and errors are those of ``dct``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.fft import idct
+        >>> idct(jnp.array([8.0, 0.0, 0.0, 0.0])).round(4)
+        Array([1., 1., 1., 1.], dtype=float32)
+    """
+    return _one("idct", x, type, n, axis, norm, True)
+
+
+def dctn(
+    x: ArrayLike,
+    type: Type = 2,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: Norm = None,
+) -> Array:
+    """Return the discrete cosine transform along several axes.
+
+    Args:
+        x: any number; of complex ones each part is transformed.
+        type: 1, 2, 3 or 4.
+        s: how many values are taken along each axis; zeros are added.
+        axes: along which; all by default, or the last ones where ``s`` is given.
+        norm: as in ``dct``.
+
+    Raises:
+        ShapeError: there are no values, or ``s`` does not fit.
+        ArgumentError: there is no such type or norm.
+    """
+    return _several("dctn", x, type, s, axes, norm, False)
+
+
+def idctn(
+    x: ArrayLike,
+    type: Type = 2,
+    s: int | Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: Norm = None,
+) -> Array:
+    """Return the inverse of ``dctn``; the arguments and errors are those of ``dctn``."""
+    return _several("idctn", x, type, s, axes, norm, True)

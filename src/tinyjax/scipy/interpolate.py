@@ -1,0 +1,136 @@
+"""Interpolation on grids, by SciPy's name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Literal
+
+import tinyjax.numpy as jnp
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.integers import listed
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy.promotion import array_of, inexact, strong
+
+__all__ = ["RegularGridInterpolator"]
+
+Method = Literal["linear", "nearest"]
+
+
+class RegularGridInterpolator:
+    """Interpolate values on a grid whose lines need not be evenly spaced.
+
+    Args:
+        points: for each axis the coordinates of the grid's lines, ascending, at least two.
+        values: at the grid's points; may have more axes, which results have too.
+        method: ``"linear"``, in each axis, or ``"nearest"``.
+        bounds_error: must be False.
+        fill_value: what is outside the grid; None to extrapolate.
+
+    Raises:
+        ShapeError: the points do not fit the values.
+        ArgumentError: there is no such method, or an error is wanted.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.interpolate import RegularGridInterpolator
+        >>> points = jnp.array([0.0, 1.0]), jnp.array([0.0, 2.0])
+        >>> f = RegularGridInterpolator(points, jnp.array([[0.0, 2.0], [1.0, 3.0]]))
+        >>> f(jnp.array([[0.5, 1.0], [5.0, 0.0]]))
+        Array([1.5, nan], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        points: Sequence[ArrayLike],
+        values: ArrayLike,
+        method: Method = "linear",
+        bounds_error: bool = False,
+        fill_value: ArrayLike | None = jnp.nan,
+    ) -> None:
+        name = "RegularGridInterpolator"
+        self.method = _checked(method)
+        if bounds_error:
+            raise ArgumentError(
+                f"{name} raises no error for places outside of the grid: say bounds_error=False."
+            )
+        self.bounds_error = bounds_error
+        self.values = strong(inexact(values, name))
+        self.grid = tuple(array_of(name, p) for p in listed(points, "points"))
+        self.fill_value = None if fill_value is None else array_of(name, fill_value)
+        sizes = tuple(p.shape for p in self.grid)
+        if sizes != tuple((n,) for n in self.values.shape[: len(sizes)]) or min(
+            sizes, default=(2,)
+        ) < (2,):
+            raise ShapeError(
+                f"{name} needs for each of the first axes of values a vector of as many points, at "
+                f"least two, but got shapes {sizes} for values of shape {self.values.shape}."
+            )
+
+    def __call__(
+        self, xi: ArrayLike | tuple[ArrayLike, ...], method: Method | None = None
+    ) -> Array:
+        """Interpolate.
+
+        Args:
+            xi: places, with the coordinates along the last axis; or a tuple of the coordinates,
+                which broadcast.
+            method: another method.
+
+        Returns:
+            An array of the shape of ``xi`` without its last axis, and the further axes of the
+            values.
+
+        Raises:
+            ShapeError: there are not as many coordinates as the grid has axes.
+            ArgumentError: there is no such method.
+        """
+        wanted = self.method if method is None else _checked(method)
+        at = self._places(xi)
+        if at.shape[-1] != len(self.grid):
+            raise ShapeError(
+                f"the grid has {len(self.grid)} axes, but places of shape {at.shape} have "
+                f"{at.shape[-1]} coordinates."
+            )
+        shape = at.shape[:-1]
+        columns = [at[..., i] for i in range(len(self.grid))]
+        cells, shares = [], []
+        outside = jnp.zeros(shape, bool)
+        for x, line in zip(columns, self.grid, strict=True):
+            cell = jnp.clip(jnp.searchsorted(line, x) - 1, 0, line.size - 2)
+            cells.append(cell)
+            shares.append((x - line[cell]) / (line[cell + 1] - line[cell]))
+            outside = outside | (x < line[0]) | (x > line[-1])
+        further = (1,) * (self.values.ndim - len(self.grid))
+        if wanted == "nearest":
+            nearest = [jnp.where(s <= 0.5, i, i + 1) for i, s in zip(cells, shares, strict=True)]
+            found = self.values[tuple(nearest)]
+        else:
+            found = jnp.zeros((), self.values.dtype)
+            for corner in product((0, 1), repeat=len(self.grid)):
+                weight = jnp.ones((), self.values.dtype)
+                for side, share in zip(corner, shares, strict=True):
+                    weight = weight * (share if side else 1 - share)
+                index = tuple(i + side for i, side in zip(cells, corner, strict=True))
+                found = found + self.values[index] * weight.reshape(*weight.shape, *further)
+        if self.fill_value is None:
+            return found
+        return jnp.where(outside.reshape(*shape, *further), self.fill_value, found)
+
+    def _places(self, xi: ArrayLike | tuple[ArrayLike, ...]) -> Array:
+        name = "RegularGridInterpolator"
+        if isinstance(xi, tuple):
+            if len(xi) == 1:
+                return self._places(xi[0])
+            columns = jnp.broadcast_arrays(*(inexact(x, name) for x in xi))
+            return jnp.stack(columns, -1)
+        at = inexact(xi, name)
+        return at.reshape(-1, len(self.grid)) if at.ndim == 1 else at
+
+
+def _checked(method: Method) -> Method:
+    if method not in ("linear", "nearest"):
+        raise ArgumentError(
+            f"RegularGridInterpolator takes 'linear' or 'nearest' for method, but got {method!r}."
+        )
+    return method

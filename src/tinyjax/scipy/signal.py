@@ -1,0 +1,718 @@
+"""Convolution, and spectra of signals, by SciPy's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, canonical_axis
+from tinyjax.core.integers import integer, integers, one_or_more
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy.promotion import (
+    array_of,
+    broadcast_shapes,
+    inexact,
+    promote_inexact,
+    strong,
+)
+from tinyjax.primitives.convolution import conv_general_dilated
+
+__all__ = [
+    "convolve",
+    "convolve2d",
+    "correlate",
+    "correlate2d",
+    "csd",
+    "detrend",
+    "fftconvolve",
+    "istft",
+    "stft",
+    "welch",
+]
+
+Mode = Literal["full", "same", "valid"]
+#: A window's name, that and its parameters, or the window itself.
+Window: TypeAlias = str | tuple[Any, ...] | ArrayLike
+Detrend: TypeAlias = Literal["constant", "linear", False] | Callable[[Array], ArrayLike]
+
+
+# Convolution
+
+
+def _signals(name: str, in1: ArrayLike, in2: ArrayLike, mode: Mode) -> tuple[Array, Array]:
+    if mode not in ("full", "same", "valid"):
+        raise ArgumentError(f"{name} takes 'full', 'same' or 'valid' for mode, but got {mode!r}.")
+    x, y = (strong(z) for z in promote_inexact(array_of(name, in1), array_of(name, in2)))
+    if x.ndim != y.ndim:
+        raise ShapeError(
+            f"{name} takes arrays of as many axes, but got shapes {x.shape} and {y.shape}."
+        )
+    return x, y
+
+
+def _convolve(name: str, in1: ArrayLike, in2: ArrayLike, mode: Mode) -> Array:
+    x, y = _signals(name, in1, in2, mode)
+    if not x.size or not y.size:
+        raise ShapeError(f"{name} takes no empty arrays, but got shapes {x.shape} and {y.shape}.")
+    if any(m < n for m, n in zip(x.shape, y.shape, strict=True)):
+        if mode == "valid" and any(m > n for m, n in zip(x.shape, y.shape, strict=True)):
+            raise ShapeError(
+                f"{name} with mode='valid' needs one array that is as large as the other along "
+                f"every axis, but got shapes {x.shape} and {y.shape}."
+            )
+        x, y = (y, x) if mode == "valid" else (x, y)
+    behind = [{"valid": 0, "full": k - 1, "same": (k - 1) // 2}[mode] for k in y.shape]
+    padding = [
+        (k - 1 - b if mode == "same" else b, b) for k, b in zip(y.shape, behind, strict=True)
+    ]
+    if not x.ndim:
+        return x * y
+    kernel = jnp.flip(y)[None, None]
+    return conv_general_dilated(x[None, None], kernel, (1,) * x.ndim, padding)[0, 0]
+
+
+def _fft_size(n: int) -> int:
+    """A length that is not less, and whose transform is quick: a product of 2, 3 and 5."""
+    while True:
+        rest = n
+        for factor in (2, 3, 5):
+            while rest % factor == 0:
+                rest //= factor
+        if rest == 1:
+            return n
+        n += 1
+
+
+def fftconvolve(
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: Mode = "full",
+    axes: int | Sequence[int] | None = None,
+) -> Array:
+    """Convolve two arrays, by Fourier transforms.
+
+    Args:
+        in1: any number of axes.
+        in2: as many.
+        mode: as in ``convolve``.
+        axes: along which axes; all by default. The others broadcast.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        ArgumentError: there is no such mode.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.signal import fftconvolve
+        >>> fftconvolve(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])).round(3)
+        Array([1., 5., 6.], dtype=float32)
+    """
+    x, y = _signals("fftconvolve", in1, in2, mode)
+    given = range(x.ndim) if axes is None else integers(one_or_more(axes, "axes"), "axes")
+    places = tuple(canonical_axis(a, x.ndim, "fftconvolve: axis") for a in given)
+    if any(
+        x.shape[i] != y.shape[i] and 1 not in (x.shape[i], y.shape[i])
+        for i in range(x.ndim)
+        if i not in places
+    ):
+        raise ShapeError(
+            f"fftconvolve over axes {places} needs other axes that broadcast, but got shapes "
+            f"{x.shape} and {y.shape}."
+        )
+    if not places:
+        raise ShapeError("fftconvolve needs an axis at least.")
+    if not x.size or not y.size:
+        raise ShapeError(
+            f"fftconvolve takes no empty arrays, but got shapes {x.shape} and {y.shape}."
+        )
+    if mode == "valid" and any(x.shape[i] < y.shape[i] for i in places):
+        if any(x.shape[i] > y.shape[i] for i in places):
+            raise ShapeError(
+                "fftconvolve with mode='valid' needs one array that is as large as the other along "
+                f"every axis, but got shapes {x.shape} and {y.shape}."
+            )
+        x, y = y, x
+    full = [x.shape[i] + y.shape[i] - 1 for i in places]
+    sizes = [_fft_size(n) for n in full]
+    if dtypes.is_complex(x.dtype):
+        found = jnp.fft.ifftn(
+            jnp.fft.fftn(x, sizes, places) * jnp.fft.fftn(y, sizes, places), sizes, places
+        )
+    else:
+        found = jnp.fft.irfftn(
+            jnp.fft.rfftn(x, sizes, places) * jnp.fft.rfftn(y, sizes, places), sizes, places
+        )
+    wanted = [slice(None)] * x.ndim
+    for i, n in zip(places, full, strict=True):
+        count = {"full": n, "same": x.shape[i], "valid": x.shape[i] - y.shape[i] + 1}[mode]
+        start = (n - count) // 2
+        wanted[i] = slice(start, start + count)
+    return found[tuple(wanted)]
+
+
+def convolve(
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: Mode = "full",
+    method: Literal["auto", "direct", "fft"] = "auto",
+    precision: object = None,
+) -> Array:
+    """Convolve two arrays of any number of axes.
+
+    Args:
+        in1: any number of axes.
+        in2: as many.
+        mode: ``"full"`` for every place where the arrays meet, ``"same"`` for as many as ``in1``
+            has, in the middle, ``"valid"`` for those where one lies within the other.
+        method: ``"direct"``, which ``"auto"`` is too, or ``"fft"``.
+        precision: not used.
+
+    Returns:
+        Floats or complex numbers.
+
+    Raises:
+        ShapeError: the shapes do not fit, or an array is empty.
+        ArgumentError: there is no such mode or method.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.signal import convolve
+        >>> convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0]))
+        Array([1., 3., 5., 3.], dtype=float32)
+    """
+    if method not in ("auto", "direct", "fft"):
+        raise ArgumentError(f"convolve takes 'auto', 'direct' or 'fft', but got {method!r}.")
+    return fftconvolve(in1, in2, mode) if method == "fft" else _convolve("convolve", in1, in2, mode)
+
+
+def _check_boundary(name: str, boundary: str, fillvalue: ArrayLike) -> None:
+    if boundary != "fill" or not isinstance(fillvalue, (int, float)) or fillvalue != 0:
+        raise ArgumentError(f"{name} takes zeros for what is outside: boundary='fill' and 0.")
+
+
+def _check_planes(name: str, x: ArrayLike, y: ArrayLike) -> None:
+    shapes = array_of(name, x).shape, array_of(name, y).shape
+    if any(len(shape) != 2 for shape in shapes):
+        raise ShapeError(f"{name} takes matrices, but got shapes {shapes[0]} and {shapes[1]}.")
+
+
+def convolve2d(
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: Mode = "full",
+    boundary: Literal["fill"] = "fill",
+    fillvalue: float = 0,
+    precision: object = None,
+) -> Array:
+    """Convolve two matrices; ``convolve`` says how.
+
+    Args:
+        in1: a matrix.
+        in2: a matrix.
+        mode: as in ``convolve``.
+        boundary: must be ``"fill"``.
+        fillvalue: must be 0.
+        precision: not used.
+
+    Raises:
+        ShapeError: an operand is no matrix, or the shapes do not fit.
+        ArgumentError: there is no such mode, or something else is outside.
+    """
+    _check_boundary("convolve2d", boundary, fillvalue)
+    _check_planes("convolve2d", in1, in2)
+    return _convolve("convolve2d", in1, in2, mode)
+
+
+def correlate(
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: Mode = "full",
+    method: Literal["auto", "direct", "fft"] = "auto",
+    precision: object = None,
+) -> Array:
+    """Correlate two arrays: convolve with the conjugate of the second one, reversed.
+
+    The arguments and errors are those of ``convolve``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.signal import correlate
+        >>> correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5]))
+        Array([0.5, 2. , 3.5, 3. , 0. ], dtype=float32)
+    """
+    return convolve(in1, jnp.flip(jnp.conj(array_of("correlate", in2))), mode, method)
+
+
+def correlate2d(
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: Mode = "full",
+    boundary: Literal["fill"] = "fill",
+    fillvalue: float = 0,
+    precision: object = None,
+) -> Array:
+    """Correlate two matrices; the arguments and errors are those of ``convolve2d``."""
+    _check_boundary("correlate2d", boundary, fillvalue)
+    _check_planes("correlate2d", in1, in2)
+    x, y = array_of("correlate2d", in1), jnp.conj(array_of("correlate2d", in2))
+    if mode == "same":  # where the middle lies between two places, it is the other one
+        return jnp.flip(_convolve("correlate2d", jnp.flip(x), y, mode))
+    return _convolve("correlate2d", x, jnp.flip(y), mode)
+
+
+# Trends
+
+
+def _without_line(x: Array) -> Array:
+    """What least squares leave of values along the last axis, less a line."""
+    n = x.shape[-1]
+    if n < 2:
+        return jnp.zeros_like(x)
+    line = np.stack([np.ones(n), np.arange(n)], -1)
+    basis = jnp.asarray(np.linalg.qr(line)[0].astype(x.dtype))
+    return x - (x @ basis) @ basis.T
+
+
+def detrend(
+    data: ArrayLike,
+    axis: int = -1,
+    type: Literal["linear", "constant"] = "linear",
+    bp: int | Sequence[int] | HostArray = 0,
+    overwrite_data: None = None,
+) -> Array:
+    """Subtract a line or the mean.
+
+    Args:
+        data: any number.
+        axis: along which.
+        type: ``"linear"`` for the line of least squares, ``"constant"`` for the mean.
+        bp: where one line ends and another begins.
+        overwrite_data: must be None.
+
+    Raises:
+        ArgumentError: there is no such type, a break is out of range,
+            or data are to be overwritten.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.signal import detrend
+        >>> jnp.abs(detrend(jnp.array([1.0, 3.0, 5.0]))).max() < 1e-5
+        Array(True, dtype=bool)
+    """
+    if overwrite_data is not None:
+        raise ArgumentError("detrend overwrites nothing: leave overwrite_data out.")
+    if type not in ("linear", "constant"):
+        raise ArgumentError(f"detrend takes 'linear' or 'constant' for type, but got {type!r}.")
+    x = strong(inexact(data, "detrend"))
+    place = canonical_axis(axis, x.ndim, "detrend: axis")
+    if type == "constant":
+        return x - x.mean(place, keepdims=True)
+    n = x.shape[place]
+    breaks = np.unique([0, *integers(np.ravel(bp).tolist(), "bp"), n])
+    if breaks[0] < 0 or breaks[-1] > n:
+        raise ArgumentError(f"detrend takes breaks from 0 to {n}, but got {bp!r}.")
+    x = jnp.moveaxis(x, place, -1)
+    pieces = [
+        _without_line(x[..., a:b])
+        for a, b in zip(breaks.tolist(), breaks[1:].tolist(), strict=False)
+    ]
+    return jnp.moveaxis(jnp.concatenate(pieces, -1), -1, place)
+
+
+# Spectra
+
+
+def _window(
+    name: str, window: Window, nperseg: int | None, length: int | None
+) -> tuple[Array, int]:
+    """The window and its length, for a signal of a length."""
+    if isinstance(window, (str, tuple)):
+        from scipy.signal import get_window  # noqa: PLC0415 (SciPy is slow to load)
+
+        size = 256 if nperseg is None else integer(nperseg, "nperseg")
+        if length is not None:
+            size = min(size, length)
+        if size < 1:
+            raise ArgumentError(f"{name} takes a positive nperseg, but got {nperseg!r}.")
+        return jnp.asarray(np.asarray(get_window(window, size), np.float64)), size
+    win = array_of(name, window)
+    if win.ndim != 1 or (nperseg is not None and nperseg != win.size):
+        raise ShapeError(
+            f"{name} takes a window of nperseg={nperseg} numbers, but got shape {win.shape}."
+        )
+    if length is not None and win.size > length:
+        raise ShapeError(f"{name} takes a window no longer than the signal, {length}.")
+    return win, win.size
+
+
+def _pad_last(x: Array, before: int, after: int, mode: str = "constant") -> Array:
+    return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)], mode)
+
+
+def _odd(x: Array, n: int) -> Array:
+    """Continued on either side as a function that is odd about its ends."""
+    left = 2 * x[..., :1] - x[..., n:0:-1]
+    right = 2 * x[..., -1:] - x[..., -2 : -(n + 2) : -1]
+    return jnp.concatenate([left, x, right], -1)
+
+
+_BOUNDARIES: Final[dict[str | None, Callable[[Array, int], Array]]] = {
+    None: lambda x, n: x,
+    "zeros": lambda x, n: _pad_last(x, n, n),
+    "constant": lambda x, n: _pad_last(x, n, n, "edge"),
+    "even": lambda x, n: _pad_last(x, n, n, "reflect"),
+    "odd": _odd,
+}
+
+
+def _segments(x: Array, size: int, step: int) -> Array:
+    """The pieces of the last axis that begin at every ``step``-th place: ``(..., k, size)``."""
+    starts = np.arange(0, x.shape[-1] - size + 1, step)
+    return x[..., starts[:, None] + np.arange(size)]
+
+
+def _trendless(x: Array, kind: Detrend) -> Array:
+    if callable(kind):
+        return jnp.asarray(kind(x))
+    return detrend(x, type=kind) if kind else x
+
+
+@attrs.frozen(eq=False)
+class _Spectra:
+    """How signals are cut into pieces, and these transformed; fields are ``csd``'s arguments."""
+
+    name: str
+    fs: ArrayLike
+    window: Window
+    nperseg: int | None
+    noverlap: int | None
+    nfft: int | None
+    detrend: Detrend
+    return_onesided: bool
+    scaling: str
+    axis: int
+
+    def of(
+        self,
+        *given: ArrayLike,
+        products: bool,
+        boundary: str | None = None,
+        padded: bool = False,
+    ) -> tuple[Array, Array, Array]:
+        """Return frequencies, times, and transforms, or their products, the last axis times.
+
+        The axis of frequencies stands where that of time stood.
+        """
+        name = self.name
+        if self.scaling not in ("density", "spectrum"):
+            raise ArgumentError(
+                f"{name} takes 'density' or 'spectrum' for scaling, but got {self.scaling!r}."
+            )
+        if boundary not in _BOUNDARIES:
+            raise ArgumentError(
+                f"{name} takes {', '.join(map(repr, _BOUNDARIES))} for boundary, but got "
+                f"{boundary!r}."
+            )
+        signals = [strong(z) for z in promote_inexact(*(array_of(name, z) for z in given))]
+        if len({z.ndim for z in signals}) > 1:
+            raise ShapeError(f"{name} takes signals of as many axes.")
+        place = canonical_axis(self.axis, signals[0].ndim, f"{name}: axis")
+        signals = [jnp.moveaxis(z, place, -1) for z in signals]
+        length = max(z.shape[-1] for z in signals)
+        batch = broadcast_shapes(*(z.shape[:-1] for z in signals))
+        if not length or 0 in batch:
+            raise ShapeError(f"{name} takes signals of one value at least.")
+        signals = [
+            jnp.broadcast_to(_pad_last(z, 0, length - z.shape[-1]), (*batch, length))
+            for z in signals
+        ]
+        win, size = _window(name, self.window, self.nperseg, length)
+        real = dtypes.real_part(signals[0].dtype)
+        win = win.astype(dtypes.to_complex(real) if dtypes.is_complex(win.dtype) else real)
+        overlap = size // 2 if self.noverlap is None else integer(self.noverlap, "noverlap")
+        count = size if self.nfft is None else integer(self.nfft, "nfft")
+        if not 0 <= overlap < size or count < size:
+            raise ArgumentError(
+                f"{name} takes a noverlap less than nperseg={size} and an nfft no less, but "
+                f"got {overlap} and {count}."
+            )
+        step = size - overlap
+        signals = [_BOUNDARIES[boundary](z, size // 2) for z in signals]
+        if padded:
+            missing = (-(signals[0].shape[-1] - size) % step) % size
+            signals = [_pad_last(z, 0, missing) for z in signals]
+        one_sided = self.return_onesided and not any(
+            dtypes.is_complex(z.dtype) for z in (*signals, win)
+        )
+        transform = jnp.fft.rfft if one_sided else jnp.fft.fft
+        found = [
+            transform(_trendless(_segments(z, size, step), self.detrend) * win, count)
+            for z in signals
+        ]
+        rate = jnp.asarray(self.fs).astype(real)
+        if self.scaling == "density":
+            power = jnp.sum(jnp.abs(win) ** 2) * rate
+        else:
+            power = jnp.abs(win.sum()) ** 2
+        if not products:
+            result = found[0] / jnp.sqrt(power)
+        else:
+            result = jnp.conj(found[0]) * found[-1] / power
+            if one_sided:  # each frequency stands for its negative one too, where there are two
+                bins = np.arange(result.shape[-1])
+                twice = np.where(2 * bins % count == 0, 1.0, 2.0)
+                result = result * twice.astype(real)
+        make = jnp.fft.rfftfreq if one_sided else jnp.fft.fftfreq
+        frequencies = make(count, dtype=real) * rate
+        total = signals[0].shape[-1]
+        middles = np.arange(0, total - size + 1, step) + (0.0 if boundary else size / 2)
+        times = jnp.asarray(middles.astype(real)) / rate
+        result = jnp.swapaxes(result, -1, -2)
+        return frequencies, times, jnp.moveaxis(result, -2, place)
+
+
+def stft(  # noqa: PLR0913, PLR0917 (JAX's signature)
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Window = "hann",
+    nperseg: int = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Detrend = False,
+    return_onesided: bool = True,
+    boundary: Literal["even", "odd", "constant", "zeros"] | None = "zeros",
+    padded: bool = True,
+    axis: int = -1,
+) -> tuple[Array, Array, Array]:
+    """Return the Fourier transforms of pieces of a signal.
+
+    Args:
+        x: a signal along ``axis``.
+        fs: how many samples there are in a unit of time.
+        window: by what each piece is multiplied: the name of one of ``scipy.signal.get_window``, a
+            tuple of name and parameters, or an array.
+        nperseg: how long a piece is; less where the signal is shorter.
+        noverlap: by how much pieces overlap; by half by default.
+        nfft: the length of the transforms, zeros being added; that of the pieces by default.
+        detrend: ``"constant"``, ``"linear"`` or a function, to take from each piece; or False.
+        return_onesided: whether to leave out negative frequencies, of real signals.
+        boundary: how the signal goes on at its ends, so that the first and the last piece have
+            their middle there; None to stop there.
+        padded: whether to add zeros, so that pieces cover the signal.
+        axis: that of the signal.
+
+    Returns:
+        The frequencies, the times of the pieces' middles, and the transforms: frequencies stand
+        where the signal stood, times along a new last axis.
+
+    Raises:
+        ShapeError: the signal is empty, or the window does not fit.
+        ArgumentError: a number is out of its range, or something is unknown.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.signal import stft
+        >>> stft(jnp.ones(16), nperseg=8)[2].shape
+        (5, 5)
+    """
+    spectra = _Spectra(
+        name="stft",
+        fs=fs,
+        window=window,
+        nperseg=nperseg,
+        noverlap=noverlap,
+        nfft=nfft,
+        detrend=detrend,
+        return_onesided=return_onesided,
+        scaling="spectrum",
+        axis=axis,
+    )
+    return spectra.of(x, products=False, boundary=boundary, padded=padded)
+
+
+def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
+    x: ArrayLike,
+    y: ArrayLike | None,
+    fs: ArrayLike = 1.0,
+    window: Window = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Detrend = "constant",
+    return_onesided: bool = True,
+    scaling: Literal["density", "spectrum"] = "density",
+    axis: int = -1,
+    average: Literal["mean", "median"] = "mean",
+) -> tuple[Array, Array]:
+    """Return the cross spectral density of two signals (P. Welch, 1967).
+
+    Args:
+        x: a signal along ``axis``.
+        y: another one, of as many axes; ``x`` by default. The shorter one is continued by zeros.
+        fs: how many samples there are in a unit of time.
+        window: as in ``stft``.
+        nperseg: as in ``stft``; 256 by default.
+        noverlap: as in ``stft``.
+        nfft: as in ``stft``.
+        detrend: as in ``stft``.
+        return_onesided: as in ``stft``.
+        scaling: ``"density"`` for power by frequency, ``"spectrum"`` for power.
+        axis: that of the signals.
+        average: how the pieces are averaged.
+
+    Returns:
+        The frequencies, and the densities, complex, along ``axis``.
+
+    Raises:
+        ShapeError: a signal is empty, or the shapes do not fit.
+        ArgumentError: a number is out of its range, or something is unknown.
+    """
+    if average not in ("mean", "median"):
+        raise ArgumentError(f"csd takes 'mean' or 'median' for average, but got {average!r}.")
+    spectra = _Spectra(
+        name="csd",
+        fs=fs,
+        window=window,
+        nperseg=nperseg,
+        noverlap=noverlap,
+        nfft=nfft,
+        detrend=detrend,
+        return_onesided=return_onesided,
+        scaling=scaling,
+        axis=axis,
+    )
+    given = (x,) if y is None else (x, y)
+    frequencies, _, found = spectra.of(*given, products=True)
+    if found.shape[-1] == 1:
+        return frequencies, found[..., 0]
+    if average == "mean":
+        return frequencies, found.mean(-1)
+    middle = jnp.median(found.real, -1) + jnp.asarray(1j, found.dtype) * jnp.median(found.imag, -1)
+    # the median of squares of normal numbers is less than their mean
+    pairs = 2 * np.arange(1.0, (found.shape[-1] - 1) // 2 + 1)
+    return frequencies, middle / float(1 + np.sum(1 / (pairs + 1) - 1 / pairs))
+
+
+def welch(  # noqa: PLR0913, PLR0917 (JAX's signature)
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Window = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Detrend = "constant",
+    return_onesided: bool = True,
+    scaling: Literal["density", "spectrum"] = "density",
+    axis: int = -1,
+    average: Literal["mean", "median"] = "mean",
+) -> tuple[Array, Array]:
+    """Return the power spectral density of a signal; the arguments and errors are ``csd``'s.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.signal import welch
+        >>> frequencies, density = welch(jnp.sin(jnp.pi * jnp.arange(256) / 4))
+        >>> frequencies[jnp.argmax(density)]
+        Array(0.125, dtype=float32)
+    """
+    frequencies, found = csd(
+        x,
+        None,
+        fs,
+        window,
+        nperseg,
+        noverlap,
+        nfft,
+        detrend,
+        return_onesided,
+        scaling,
+        axis,
+        average,
+    )
+    return frequencies, found.real
+
+
+def istft(  # noqa: PLR0913, PLR0917 (JAX's signature)
+    Zxx: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Window = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    input_onesided: bool = True,
+    boundary: bool = True,
+    time_axis: int = -1,
+    freq_axis: int = -2,
+) -> tuple[Array, Array]:
+    """Return the signal whose pieces have given Fourier transforms: the inverse of ``stft``.
+
+    Args:
+        Zxx: the transforms, as ``stft`` returns them.
+        fs: how many samples there are in a unit of time.
+        window: that of ``stft``.
+        nperseg: how long a piece is; by default what the number of frequencies says.
+        noverlap: by how much pieces overlap; by half by default.
+        nfft: the length of the transforms.
+        input_onesided: whether negative frequencies are left out.
+        boundary: whether the signal was continued at its ends.
+        time_axis: that of the pieces.
+        freq_axis: that of the frequencies.
+
+    Returns:
+        The times, and the signal, along the axis where the times were.
+
+    Raises:
+        ShapeError: there are fewer than two axes, or the window does not fit.
+        ArgumentError: the axes are one, or a number is out of its range.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.signal import istft, stft
+        >>> x = jnp.arange(16.0)
+        >>> bool(jnp.allclose(istft(stft(x, nperseg=8)[2])[1], x, atol=1e-4))
+        True
+    """
+    z = strong(inexact(Zxx, "istft"))
+    if z.ndim < 2:
+        raise ShapeError(f"istft takes two axes at least, but got shape {z.shape}.")
+    z = z.astype(dtypes.to_complex(z.dtype))
+    time = canonical_axis(time_axis, z.ndim, "istft: time_axis")
+    frequency = canonical_axis(freq_axis, z.ndim, "istft: freq_axis")
+    if time == frequency:
+        raise ArgumentError("istft takes distinct axes for times and frequencies.")
+    bins = z.shape[frequency]
+    default = 2 * (bins - 1) if input_onesided else bins
+    size = default if nperseg is None else integer(nperseg, "nperseg")
+    if nfft is None:
+        count = default + (1 if input_onesided and size == default + 1 else 0)
+    else:
+        count = integer(nfft, "nfft")
+    overlap = size // 2 if noverlap is None else integer(noverlap, "noverlap")
+    if size < 1 or count < size or not 0 <= overlap < size:
+        raise ArgumentError(
+            "istft takes a positive nperseg, an nfft no less and a noverlap less than it, but got "
+            f"{size}, {count} and {overlap}."
+        )
+    step = size - overlap
+    z = jnp.moveaxis(z, (time, frequency), (-2, -1))
+    pieces = (jnp.fft.irfft if input_onesided else jnp.fft.ifft)(z, count)[..., :size]
+    win, _ = _window("istft", window, size, None)
+    win = win.astype(pieces.dtype)
+    places = step * np.arange(pieces.shape[-2])[:, None] + np.arange(size)
+    length = int(places[-1, -1]) + 1
+    empty = jnp.zeros((*pieces.shape[:-2], length), pieces.dtype)
+    x = empty.at[..., places].add(pieces * (win * win.sum()))
+    norm = jnp.zeros(length, win.dtype).at[places].add(jnp.broadcast_to(win**2, places.shape))
+    if boundary:
+        x, norm = (v[..., size // 2 : length - size // 2] for v in (x, norm))
+    x = x / jnp.where(jnp.abs(norm) > 1e-10, norm, 1)
+    real = dtypes.real_part(x.dtype)
+    times = jnp.arange(x.shape[-1], dtype=real) / jnp.asarray(fs).astype(real)
+    place = time - 1 if frequency < time else time
+    return times, jnp.moveaxis(x, -1, place)

@@ -1,0 +1,139 @@
+"""Linear systems by products with the matrix alone.
+
+They are solved and differentiated by ``tinyjax.implicit.linear_solve``, which can tell how an
+iteration ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+from tinyjax import numpy
+from tinyjax.core.array import ArrayLike, as_array
+from tinyjax.implicit import linear_solve
+
+__all__ = ["bicgstab", "cg", "gmres"]
+
+#: A square matrix, or a linear function of trees.
+Operator: TypeAlias = ArrayLike | Callable[[Any], Any]
+
+
+def _function(M: Operator | None) -> Callable[[Any], Any] | None:
+    return M if M is None or callable(M) else partial(numpy.matmul, as_array(M))
+
+
+def cg(
+    A: Operator,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Operator | None = None,
+) -> tuple[Any, None]:
+    """Solve ``A x = b`` for a Hermitian positive definite ``A``, by conjugate gradients.
+
+    Derivatives in both modes solve systems with the same matrix or its transpose.
+
+    Args:
+        A: a square matrix, or a linear function of trees like ``b``.
+        b: an array or a tree of arrays.
+        x0: the first guess; zeros by default.
+        tol: how large the residual may be, relative to ``b``.
+        atol: how large it may be in any case.
+        maxiter: the most iterations, ten times the number of unknowns by default.
+        M: a matrix or linear function near to the inverse of ``A``, Hermitian and positive
+            definite.
+
+    Returns:
+        The solution, like ``b``, and None. An iteration that does not converge raises no error.
+
+    Raises:
+        ShapeError: the matrix is not square, or does not fit ``b``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.sparse.linalg import cg
+        >>> cg(lambda x: 2 * x, jnp.array([2.0, 4.0]))[0]
+        Array([1., 2.], dtype=float32)
+    """
+    x = linear_solve(
+        A,
+        b,
+        method="cg",
+        preconditioner=_function(M),
+        x0=x0,
+        tol=tol,
+        atol=atol,
+        maxiter=maxiter,
+    )
+    return x, None
+
+
+def bicgstab(
+    A: Operator,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Operator | None = None,
+) -> tuple[Any, None]:
+    """Solve ``A x = b`` by stabilised bi-conjugate gradients.
+
+    Arguments and results are those of ``cg``; ``A`` is any regular matrix.
+    """
+    x = linear_solve(
+        A,
+        b,
+        method="bicgstab",
+        preconditioner=_function(M),
+        x0=x0,
+        tol=tol,
+        atol=atol,
+        maxiter=maxiter,
+    )
+    return x, None
+
+
+def gmres(  # noqa: PLR0913 (JAX's signature)
+    A: Operator,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int = 20,
+    maxiter: int | None = None,
+    M: Operator | None = None,
+    solve_method: Literal["batched", "incremental"] = "batched",
+) -> tuple[Any, None]:
+    """Solve ``A x = b`` by generalised minimal residuals; arguments and results are ``cg``'s.
+
+    Args:
+        A: as in ``cg``; any regular matrix.
+        b: as in ``cg``.
+        x0: as in ``cg``.
+        tol: as in ``cg``.
+        atol: as in ``cg``.
+        restart: how many products with the matrix are made before it restarts.
+        maxiter: the most restarts.
+        M: as in ``cg``; any regular matrix.
+        solve_method: not used.
+    """
+    x = linear_solve(
+        A,
+        b,
+        method="gmres",
+        preconditioner=_function(M),
+        x0=x0,
+        tol=tol,
+        atol=atol,
+        maxiter=maxiter,
+        restart=restart,
+    )
+    return x, None
