@@ -152,7 +152,6 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"example_libraries\.optimizers\.(.*pack_optimizer_state|JoinPoint)", "states are trees"),
     (r"experimental\..*", INTERNALS),
     (r"(core|extend\.core)\..*", INTERNALS),
-    (r"lax\.(bessel|igamma|regularized).*_p", SPECIAL),
     (r"lax\.(after_all|create_token)(_p)?", "order is kept by ordered callbacks, without tokens"),
     (r"lax\.(sharding_constraint|ragged_all_to_all|device_put)_p", DEVICES),
     (r"lax\.(stage|dce_sink|copy)(_p)?", INTERNALS),

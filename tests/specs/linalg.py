@@ -23,6 +23,7 @@ from tinyjax.primitives import (
     householder,
     lu,
     qr,
+    schur_forms,
     spectral,
     sylvester,
     triangular,
@@ -252,6 +253,36 @@ def jax_cholesky_update(r: Any, w: Any) -> Any:
     fun, batch = jax.lax.linalg.cholesky_update, w.shape[:-1]
     rows = [fun(jax.numpy.triu(r[index]), w[index]) for index in np.ndindex(*batch)]
     return jax.numpy.stack(rows).reshape(r.shape)
+
+
+def complex_schur(x: Array) -> Any:
+    """The matrix again, and what is below the diagonal of its form."""
+    form, vectors = schur_forms.rsf2csf(*blocks(x))
+    return vectors @ form @ adjoint(jnp, vectors), jnp.tril(form, -1)
+
+
+def blocks(x: Array) -> tuple[Array, Array]:
+    """A real Schur form with a block of two by two, as complex numbers, and unitary vectors."""
+    n = x.shape[-1]
+    form = jnp.triu(x.real) + jnp.eye(n) * np.arange(n) * 3
+    if n > 1:
+        form = form.at[..., 1, 0].set(-2 * jnp.sign(form[..., 0, 1]))
+        form = form.at[..., 1, 1].set(form[..., 0, 0])
+    return form.astype(x.dtype), qr.qr(x)[0]
+
+
+def triangular_cube(x: Array) -> Any:
+    form = jnp.triu(add_diagonal(jnp, x))
+    diagonal = jnp.diagonal(form, axis1=-2, axis2=-1)
+    return schur_forms.parlett(form, diagonal**3)
+
+
+def numpy_cube(x: HostArray) -> Any:
+    form = np.triu(add_diagonal(np, x))
+    diagonal = np.einsum("...ii->...i", form)
+    gaps = np.abs(diagonal[..., None] - diagonal[..., None, :])
+    gaps = gaps + np.where(np.eye(x.shape[-1]), np.inf, 0)
+    return form @ form @ form, gaps.min((-2, -1)).astype(x.real.dtype)
 
 
 def slogdet(xp: Any, x: Any) -> Any:
@@ -635,5 +666,25 @@ SPECS = [
         ("float32", "float64"),
         grad=2,
         tol=TOL,
+    ),
+    Spec(
+        "rsf2csf",
+        schur_forms.rsf2csf_p,
+        complex_schur,
+        SQUARE,
+        None,
+        None,
+        ("complex64", "complex128"),
+        tol=8 * TOL,
+    ),
+    Spec(
+        "parlett",
+        schur_forms.parlett_p,
+        triangular_cube,
+        SQUARE,
+        numpy_cube,
+        None,
+        ("complex64", "complex128"),
+        tol=8 * TOL,
     ),
 ]

@@ -289,6 +289,12 @@ from tinyjax.primitives.special import (
 from tinyjax.primitives.stop_gradient import (
     stop_gradient_p,
 )
+from tinyjax.special.bessel import bessel_i0e as bessel_i0e_p
+from tinyjax.special.bessel import bessel_i1e as bessel_i1e_p
+from tinyjax.special.beta import regularized_incomplete_beta as regularized_incomplete_beta_p
+from tinyjax.special.gamma import igamma as igamma_p
+from tinyjax.special.gamma import igamma_grad_a as igamma_grad_a_p
+from tinyjax.special.gamma import igammac as igammac_p
 
 __all__ = [
     "abs_p",
@@ -306,6 +312,8 @@ __all__ = [
     "atan_p",
     "atanh_p",
     "axis_index_p",
+    "bessel_i0e_p",
+    "bessel_i1e_p",
     "bitcast_convert_type_p",
     "broadcast_in_dim_p",
     "cbrt_p",
@@ -341,6 +349,9 @@ __all__ = [
     "gather_p",
     "ge_p",
     "gt_p",
+    "igamma_grad_a_p",
+    "igamma_p",
+    "igammac_p",
     "imag_p",
     "integer_pow_p",
     "iota_p",
@@ -382,6 +393,7 @@ __all__ = [
     "reduce_window_min_p",
     "reduce_window_sum_p",
     "reduce_xor_p",
+    "regularized_incomplete_beta_p",
     "rem_p",
     "reshape_p",
     "rev_p",

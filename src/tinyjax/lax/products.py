@@ -7,7 +7,6 @@ from enum import Enum
 from typing import TypeAlias
 
 from tinyjax import dtypes
-from tinyjax.control_flow import scan
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
 from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.core.integers import listed
@@ -16,6 +15,7 @@ from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.sorting import cumsum
+from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.dot import DotParams, dot_general_p
 from tinyjax.primitives.elementwise import select
 from tinyjax.primitives.shape import full, iota
@@ -167,7 +167,7 @@ def ragged_dot(
 
     Returns:
         Shape ``(m, n)``; zeros in the rows that belong to no group. All rows are multiplied by all
-        matrices.
+        matrices, those of other groups as zeros.
 
     Raises:
         ShapeError: the shapes do not fit.
@@ -192,15 +192,16 @@ def ragged_dot(
         )
     if dtypes.kind(sizes.dtype) not in "iu":
         raise DtypeError(f"ragged_dot takes integers for group_sizes, but got {sizes.aval}.")
-    dtype = x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type)
+    count = y.shape[0]
     ends = cumsum(sizes)
-    rows = iota((x.shape[0], y.shape[2]), sizes.dtype, 0)
-
-    def add_group(out: Array, group: tuple[Array, Array, Array]) -> tuple[Array, None]:
-        matrix, size, end = group
-        inside = (rows >= end - size) & (rows < end)
-        product = dot(x, matrix, preferred_element_type=dtype)
-        return select(inside, product, out), None
-
-    out, _ = scan(add_group, full((x.shape[0], y.shape[2]), 0, dtype), (y, sizes, ends))
-    return out
+    rows = iota((x.shape[0], count), sizes.dtype, 0)
+    wide = rows.shape
+    before = broadcast_in_dim(ends - sizes, wide, (1,))
+    inside = (rows >= before) & (rows < broadcast_in_dim(ends, wide, (1,)))
+    # each row stands in the columns of its group, and zeros in the others
+    shape = (x.shape[0], count, x.shape[1])
+    spread = broadcast_in_dim(x, shape, (0, 2))
+    spread = select(broadcast_in_dim(inside, shape, (0, 1)), spread, full(shape, 0, x.dtype))
+    return dot_general(
+        spread, y, (((1, 2), (0, 1)), ((), ())), preferred_element_type=preferred_element_type
+    )

@@ -328,19 +328,37 @@ def detrend(
 # Spectra
 
 
+#: Windows that are sums of cosines, by the factors of these.
+_COSINES: Final[dict[str, tuple[float, ...]]] = {
+    "boxcar": (1.0,),
+    "hann": (0.5, 0.5),
+    "hamming": (0.54, 0.46),
+    "blackman": (0.42, 0.5, 0.08),
+}
+
+
+def _named_window(window: str | tuple[Any, ...], size: int) -> HostArray:
+    """One period of a window."""
+    if isinstance(window, str) and window in _COSINES and size > 1:
+        at = 2 * np.pi * np.arange(size) / size
+        terms = enumerate(_COSINES[window])
+        return np.asarray(sum((-1) ** k * a * np.cos(k * at) for k, a in terms))
+    from scipy.signal import get_window  # noqa: PLC0415 (SciPy is slow to load)
+
+    return np.asarray(get_window(window, size), np.float64)
+
+
 def _window(
     name: str, window: Window, nperseg: int | None, length: int | None
 ) -> tuple[Array, int]:
     """The window and its length, for a signal of a length."""
     if isinstance(window, (str, tuple)):
-        from scipy.signal import get_window  # noqa: PLC0415 (SciPy is slow to load)
-
         size = 256 if nperseg is None else integer(nperseg, "nperseg")
         if length is not None:
             size = min(size, length)
         if size < 1:
             raise ArgumentError(f"{name} takes a positive nperseg, but got {nperseg!r}.")
-        return jnp.asarray(np.asarray(get_window(window, size), np.float64)), size
+        return jnp.asarray(_named_window(window, size)), size
     win = array_of(name, window)
     if win.ndim != 1 or (nperseg is not None and nperseg != win.size):
         raise ShapeError(

@@ -6,15 +6,13 @@ from typing import Any, Literal, overload
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.control_flow import fori_loop
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import integer
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_inexact, strong
-from tinyjax.primitives import eigen, householder, matrices, spectral, sylvester
+from tinyjax.primitives import eigen, householder, matrices, schur_forms, spectral, sylvester
 from tinyjax.primitives import lu as lu_
-from tinyjax.primitives.dynamic_slice import dynamic_slice, dynamic_update_slice_in_dim
 
 __all__ = [
     "eigh_tridiagonal",
@@ -92,36 +90,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     batch = broadcast_shapes(form.shape[:-2], vectors.shape[:-2])
     shape = (*batch, *form.shape[-2:])
     form, vectors = (jnp.broadcast_to(x, shape).astype(dtype) for x in (form, vectors))
-    n = shape[-1]
-    if n < 2:
-        return form, vectors
-    eps = float(jnp.finfo(dtype).eps)
-
-    def step(i: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        """Rotate two rows and columns, the last ones first, so that an element vanishes."""
-        form, vectors = state
-        at = n - 2 - i
-        zeros = [0] * len(batch)
-        block = dynamic_slice(form, [*zeros, at, at], (*batch, 2, 2))
-        low, corner = block[..., 1, 0], block[..., 1, 1]
-        small = eps * (jnp.abs(block[..., 0, 0]) + jnp.abs(corner))
-        idle = jnp.abs(low) <= small
-        mu = eigen.eig(block, left=False, right=False)[0][..., 0] - corner
-        size = jnp.sqrt(jnp.abs(mu) ** 2 + jnp.abs(low) ** 2)
-        size = jnp.where(idle, 1, size)
-        c, s = jnp.where(idle, 1, mu / size), jnp.where(idle, 0, low / size)
-        turn = jnp.stack([jnp.stack([jnp.conj(c), s], -1), jnp.stack([-s, c], -1)], -2)
-        back = matrices.mH(turn)
-        rows = dynamic_slice(form, [*zeros, at, 0], (*batch, 2, n))
-        form = dynamic_update_slice_in_dim(form, turn @ rows, at, len(batch))
-        columns = dynamic_slice(form, [*zeros, 0, at], (*batch, n, 2))
-        form = dynamic_update_slice_in_dim(form, columns @ back, at, len(batch) + 1)
-        columns = dynamic_slice(vectors, [*zeros, 0, at], (*batch, n, 2))
-        vectors = dynamic_update_slice_in_dim(vectors, columns @ back, at, len(batch) + 1)
-        return form, vectors
-
-    form, vectors = fori_loop(0, n - 1, step, (form, vectors))
-    return matrices.upper_part(form), vectors
+    return schur_forms.rsf2csf(form, vectors)
 
 
 @overload

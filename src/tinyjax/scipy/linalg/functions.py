@@ -9,7 +9,6 @@ from typing import Any, Final, Literal, overload
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.api import jvp
-from tinyjax.control_flow import fori_loop
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.errors import ArgumentError, ShapeError
@@ -19,11 +18,10 @@ from tinyjax.numpy.elementwise import ceil, clip, exp2, log2, pick
 from tinyjax.numpy.promotion import inexact, promote_inexact, strong
 from tinyjax.numpy.reductions import max as greatest
 from tinyjax.numpy.reductions import sum as sum_of
-from tinyjax.primitives import eigen, matrices, sylvester
+from tinyjax.primitives import eigen, matrices, schur_forms, sylvester
 from tinyjax.primitives import lu as lu_
 from tinyjax.primitives.shape import zeros_like
 from tinyjax.primitives.stop_gradient import stop_gradient
-from tinyjax.primitives.triangular import triangular_solve
 
 __all__ = ["expm", "expm_frechet", "funm", "sqrtm"]
 
@@ -203,7 +201,10 @@ def funm(
     @custom_jvp
     def function(x: Array) -> tuple[Array, Array]:
         form, vectors = eigen.schur(x)
-        out, error = _parlett(form, jnp.diag(values(matrices.diagonal_of(form))), eps)
+        out, least = schur_forms.parlett(form, values(matrices.diagonal_of(form)))
+        size = greatest(sum_of(absolute(jnp.triu(form, 1)), -2), -1, initial=0)
+        error = jnp.clip(eps / jnp.maximum(least, eps) * size, eps, 1)
+        error = jnp.where(jnp.any(jnp.isinf(out)), math.inf, error)
         return vectors @ out @ matrices.mH(vectors), error
 
     @function.defjvp
@@ -223,31 +224,3 @@ def funm(
 
     out, error = function(a)
     return out if disp else (out, error)
-
-
-def _parlett(form: Array, diagonal: Array, eps: float) -> tuple[Array, Array]:
-    """Fill the function of a triangular matrix, whose diagonal is given, column by column."""
-    n = form.shape[-1]
-    rows = jnp.arange(n)
-
-    def step(j: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        """``T F = F T`` determines a column above the diagonal by those before it."""
-        out, least = state
-        above = rows < j
-        column = jnp.where(above, matrices.column_of(form, j)[:, 0], 0)
-        own, value = form[j, j], out[j, j]
-        gaps = jnp.where(above, matrices.diagonal_of(form) - own, 1)
-        least = jnp.minimum(least, jnp.min(jnp.abs(gaps)))
-        gaps = jnp.where(gaps == 0, 1, gaps)
-        system = jnp.where(above[:, None] & above[None, :], jnp.triu(form, 1), 0) + jnp.diag(gaps)
-        known = jnp.where(above[None, :], out, 0) @ column - column * value
-        right = jnp.where(above, known, 0)
-        found = triangular_solve(system, right[:, None], left_side=True)
-        return jnp.where((rows == j) & above[:, None], found, out), least
-
-    zero = jnp.zeros((), dtypes.real_part(form.dtype))
-    out, least = fori_loop(0, n, step, (diagonal, zero + 1))
-    least = jnp.where(least == 0, eps, least)
-    size = greatest(sum_of(absolute(jnp.triu(form, 1)), -2), -1, initial=0)
-    error = jnp.minimum(1, jnp.maximum(eps, eps / least * size))
-    return out, jnp.where(jnp.any(jnp.isinf(out)), math.inf, error)
