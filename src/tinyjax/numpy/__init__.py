@@ -40,12 +40,27 @@ from tinyjax.numpy.selection import *
 if TYPE_CHECKING:
     from tinyjax.numpy import fft as fft
     from tinyjax.numpy import linalg as linalg
+    from tinyjax.numpy.bits import (
+        frexp,
+        gcd,
+        lcm,
+        packbits,
+        spacing,
+        unpackbits,
+    )
     from tinyjax.numpy.calculus import (
         cross,
         gradient,
         interp,
         polyval,
         trapezoid,
+        unwrap,
+    )
+    from tinyjax.numpy.correlation import (
+        convolve,
+        corrcoef,
+        correlate,
+        cov,
     )
     from tinyjax.numpy.editing import (
         apply_along_axis,
@@ -61,6 +76,33 @@ if TYPE_CHECKING:
     )
     from tinyjax.numpy.files import load, save
     from tinyjax.numpy.generalized import vectorize
+    from tinyjax.numpy.histograms import (
+        bincount,
+        histogram,
+        histogram2d,
+        histogram_bin_edges,
+        histogramdd,
+    )
+    from tinyjax.numpy.index_tricks import (
+        c_,
+        diag_indices_from,
+        index_exp,
+        mask_indices,
+        mgrid,
+        ogrid,
+        r_,
+        s_,
+    )
+    from tinyjax.numpy.polynomials import (
+        poly,
+        polyadd,
+        polyder,
+        polydiv,
+        polyfit,
+        polyint,
+        polymul,
+        polysub,
+    )
     from tinyjax.numpy.sets import (
         intersect1d,
         isin,
@@ -91,6 +133,7 @@ if TYPE_CHECKING:
         percentile,
         quantile,
         sort,
+        sort_complex,
     )
     from tinyjax.numpy.taking import (
         choose,
@@ -104,7 +147,17 @@ if TYPE_CHECKING:
         take,
         take_along_axis,
     )
+    from tinyjax.numpy.ufuncs import (
+        frompyfunc,
+        ufunc,
+    )
     from tinyjax.numpy.views import byteswap, view
+    from tinyjax.numpy.windows import (
+        bartlett,
+        blackman,
+        hamming,
+        hanning,
+    )
 
 ndarray: TypeAlias = Array
 bool = bool_
@@ -118,12 +171,6 @@ newaxis = None
 
 # Loaded when first asked for, with the primitives that only they need: a thirtieth of the import.
 _LATER: Final = {
-    "calculus": "cross gradient interp polyval trapezoid",
-    "sorting": (
-        "argpartition argsort cumprod cumsum cumulative_prod cumulative_sum lexsort median "
-        "nancumprod nancumsum nanmedian nanpercentile nanquantile partition percentile quantile "
-        "sort"
-    ),
     "taking": (
         "choose compress digitize extract ix_ put_along_axis repeat searchsorted take "
         "take_along_axis"
@@ -135,6 +182,19 @@ _LATER: Final = {
     "editing": (
         "apply_along_axis apply_over_axes delete fill_diagonal fromfunction insert "
         "piecewise place put trim_zeros"
+    ),
+    "histograms": ("bincount histogram histogram2d histogram_bin_edges histogramdd"),
+    "correlation": ("convolve corrcoef correlate cov"),
+    "bits": ("frexp gcd lcm packbits spacing unpackbits"),
+    "polynomials": ("poly polyadd polyder polydiv polyfit polyint polymul polysub"),
+    "windows": ("bartlett blackman hamming hanning"),
+    "index_tricks": ("c_ diag_indices_from index_exp mask_indices mgrid ogrid r_ s_"),
+    "ufuncs": ("frompyfunc ufunc"),
+    "calculus": ("cross gradient interp polyval trapezoid unwrap"),
+    "sorting": (
+        "argpartition argsort cumprod cumsum cumulative_prod cumulative_sum lexsort "
+        "median nancumprod nancumsum nanmedian nanpercentile nanquantile partition "
+        "percentile quantile sort sort_complex"
     ),
     "views": "byteswap view",
     "files": "load save",
@@ -154,16 +214,25 @@ __all__ = [
     "apply_over_axes",
     "argpartition",
     "argsort",
+    "bartlett",
+    "bincount",
+    "blackman",
     "bool",
     "byteswap",
+    "c_",
     "choose",
     "compress",
+    "convolve",
+    "corrcoef",
+    "correlate",
+    "cov",
     "cross",
     "cumprod",
     "cumsum",
     "cumulative_prod",
     "cumulative_sum",
     "delete",
+    "diag_indices_from",
     "digitize",
     "e",
     "euler_gamma",
@@ -171,9 +240,19 @@ __all__ = [
     "fft",
     "fill_diagonal",
     "finfo",
+    "frexp",
     "fromfunction",
+    "frompyfunc",
+    "gcd",
     "gradient",
+    "hamming",
+    "hanning",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
     "iinfo",
+    "index_exp",
     "inf",
     "insert",
     "interp",
@@ -181,10 +260,13 @@ __all__ = [
     "isin",
     "issubdtype",
     "ix_",
+    "lcm",
     "lexsort",
     "linalg",
     "load",
+    "mask_indices",
     "median",
+    "mgrid",
     "nan",
     "nancumprod",
     "nancumsum",
@@ -193,33 +275,50 @@ __all__ = [
     "nanquantile",
     "ndarray",
     "newaxis",
+    "ogrid",
+    "packbits",
     "partition",
     "percentile",
     "pi",
     "piecewise",
     "place",
+    "poly",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyfit",
+    "polyint",
+    "polymul",
+    "polysub",
     "polyval",
     "promote_types",
     "put",
     "put_along_axis",
     "quantile",
+    "r_",
     "repeat",
     "result_type",
+    "s_",
     "save",
     "searchsorted",
     "setdiff1d",
     "setxor1d",
     "sort",
+    "sort_complex",
+    "spacing",
     "take",
     "take_along_axis",
     "trapezoid",
     "trim_zeros",
+    "ufunc",
     "union1d",
     "unique",
     "unique_all",
     "unique_counts",
     "unique_inverse",
     "unique_values",
+    "unpackbits",
+    "unwrap",
     "vectorize",
     "view",
 ]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.numpy.elementwise import pick
+from tinyjax.numpy.elementwise import abs as absolute
+from tinyjax.numpy.elementwise import equal, logical_and, pick, remainder
 from tinyjax.numpy.manipulation import concatenate, moveaxis, stack
 from tinyjax.numpy.promotion import (
     arrays,
@@ -15,6 +19,7 @@ from tinyjax.numpy.promotion import (
     promote_inexact,
     strong,
 )
+from tinyjax.numpy.sorting import cumsum
 from tinyjax.numpy.taking import searchsorted
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import reduce_sum
@@ -106,6 +111,44 @@ def _gradient(x: Array, h: Array, axis: int) -> Array:
             else None
         )
     return concatenate([first, *([] if inner is None else [inner]), last], axis)
+
+
+def unwrap(
+    p: ArrayLike,
+    discont: ArrayLike | None = None,
+    axis: int = -1,
+    period: ArrayLike = 2 * math.pi,
+) -> Array:
+    """Take the jumps out of a periodic signal, such as a phase, by adding whole periods.
+
+    Args:
+        p: the samples.
+        discont: which steps are jumps: greater ones; at least half a period, the default.
+        axis: along which.
+        period: the period.
+
+    Raises:
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.unwrap(jnp.array([0.0, 3.0, 2.0]), period=4.0)
+        Array([ 0., -1., -2.], dtype=float32)
+    """
+    x, period_ = promote_dtypes(*arrays("unwrap", p, period))
+    along = canonical_axis(axis, x.ndim)
+    if x.shape[along] < 2:
+        return x
+    half = period_ / 2 if dtypes.is_inexact(x.dtype) else period_ // 2
+    step = _at(x, 1, 0, along) - _at(x, 0, -1, along)
+    wrapped = remainder(step + half, period_) - half
+    # a step of half a period keeps its sign
+    wrapped = pick(logical_and(equal(wrapped, -half), step > 0), half, wrapped)
+    least = half if discont is None else discont
+    correction = pick(absolute(step) < least, 0, wrapped - step)
+    return concatenate(
+        [_at(x, 0, 1, along), _at(x, 1, 0, along) + cumsum(correction, along)], along
+    )
 
 
 def trapezoid(

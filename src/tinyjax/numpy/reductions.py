@@ -51,6 +51,8 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "nanargmax",
+    "nanargmin",
     "nanmax",
     "nanmean",
     "nanmin",
@@ -367,6 +369,40 @@ def argmin(
     """Return the index of the smallest element along an axis; as ``argmax`` otherwise."""
     no_out("argmin", out)
     return _argument("argmin", rd.argmin, a, axis, keepdims)
+
+
+def _nan_argument(
+    name: str, a: ArrayLike, axis: int | None, keepdims: bool | None, worst: float
+) -> Array:
+    x = array_of(name, a)
+    find = argmax if worst < 0 else argmin
+    if not dtypes.is_inexact(x.dtype):
+        return find(x, axis, keepdims=keepdims is True)
+    missing = ew.ne(x, x)
+    found = find(pick(missing, worst, x), axis, keepdims=keepdims is True)
+    return pick(all(missing, axis, keepdims=keepdims is True), -1, found)
+
+
+def nanargmax(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """Return the index of the largest element that is not NaN; -1 where all are: see ``argmax``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nanargmax(jnp.array([1.0, jnp.nan, 5.0]))
+        Array(2, dtype=int32)
+    """
+    no_out("nanargmax", out)
+    return _nan_argument("nanargmax", a, axis, keepdims, -math.inf)
+
+
+def nanargmin(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """Return the index of the smallest element that is not NaN; -1 where all are."""
+    no_out("nanargmin", out)
+    return _nan_argument("nanargmin", a, axis, keepdims, math.inf)
 
 
 # Means

@@ -81,6 +81,18 @@ def sort(
     return rev(out, (along,)) if descending else out
 
 
+def sort_complex(a: ArrayLike) -> Array:
+    """Return the elements as complex numbers, sorted along the last axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.sort_complex(jnp.array([3, 1, 2]))
+        Array([1.+0.j, 2.+0.j, 3.+0.j], dtype=complex64)
+    """
+    x = array_of("sort_complex", a)
+    return convert(sort(x), dtypes.to_complex(dtypes.to_inexact(x.dtype)))
+
+
 def argsort(
     a: ArrayLike,
     axis: int | None = -1,

@@ -16,6 +16,7 @@ from fuzz.library.parameters import (
     axis,
     fixed,
     of_kinds,
+    sorted_line,
     square,
 )
 from tinyjax import dtypes
@@ -364,3 +365,21 @@ def mask_of_same_size(call: Drawn) -> Operand:
 
 def with_zeros(call: Drawn) -> Operand:
     return Operand(call.draw.array(call.draw.shape(), call.draw.dtype("iu"), -1, 1))
+
+
+def beside_shape(call: Drawn) -> Operand:
+    return call.operand(call.shape)
+
+
+def last_weights(call: Drawn) -> Operand:
+    n = (call.shape or (2,))[-1]
+    return Operand(call.draw.array((n,), call.draw.dtype("f"), 0.5, 2, plain=True))
+
+
+def bins(call: Drawn) -> Any:
+    """How many bins, or their edges."""
+    return call.draw.one((1, 2, 5, 0)) if call.draw.chance(0.6) else sorted_line(call)
+
+
+def limits(call: Drawn) -> Any:
+    return call.draw.one((None, None, (0, 2), (-1.0, 1.0), (1, 1)))

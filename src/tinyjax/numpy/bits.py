@@ -1,0 +1,238 @@
+"""Numbers taken apart: packed bits, common divisors, fractions and exponents."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.control_flow import while_loop
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, canonical_axis
+from tinyjax.core.trace import EVAL, current_trace
+from tinyjax.errors import ArgumentError, DtypeError
+from tinyjax.numpy.elementwise import abs as absolute
+from tinyjax.numpy.elementwise import copysign, ldexp, not_equal, pick
+from tinyjax.numpy.manipulation import pad, swapaxes
+from tinyjax.numpy.promotion import array_of, convert, inexact, operands
+from tinyjax.numpy.reductions import any as any_
+from tinyjax.numpy.reductions import sum as total
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.bitcast import bitcast_convert_type
+from tinyjax.primitives.shape import full, full_like, iota, reshape
+
+BitOrder = Literal["big", "little"]
+
+
+def _places(bitorder: str) -> Array:
+    """How far each of eight bits is shifted."""
+    if bitorder not in ("big", "little"):
+        raise ArgumentError(f"bitorder is 'big' or 'little', not {bitorder!r}.")
+    up = iota((8,), dtypes.uint8, 0)
+    return up if bitorder == "little" else ew.sub(full_like(up, 7), up)
+
+
+def _last(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
+    """The array with the axis moved to the end, and where it was."""
+    x = array_of(name, a)
+    if axis is None:
+        return reshape(x, (x.size,)), 0
+    along = canonical_axis(axis, x.ndim)
+    return swapaxes(x, along, -1), along
+
+
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") -> Array:
+    """Pack eight bools into each byte.
+
+    Args:
+        a: bools, or integers that hold where they are not 0. Missing ones count as False.
+        axis: along which; by default the array is flattened first.
+        bitorder: whether the first of eight is the highest bit (``"big"``) or the lowest.
+
+    Returns:
+        Elements of uint8.
+
+    Raises:
+        DtypeError: the array holds neither bools nor integers.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.packbits(jnp.array([1, 0, 0, 0, 0, 0, 0, 1, 1]))
+        Array([129, 128], dtype=uint8)
+    """
+    shifts = _places(bitorder)
+    x, along = _last("packbits", a, axis)
+    if not dtypes.is_integer(x.dtype) and x.dtype != dtypes.bool_:
+        raise DtypeError(f"packbits needs bools or integers, but got {x.aval}.")
+    bits = convert(not_equal(x, 0), dtypes.uint8)
+    bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, -bits.shape[-1] % 8)])
+    bits = reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
+    return swapaxes(total(bits << shifts, -1, dtype=dtypes.uint8), along, -1)
+
+
+def unpackbits(
+    a: ArrayLike,
+    axis: int | None = None,
+    count: int | None = None,
+    bitorder: BitOrder = "big",
+) -> Array:
+    """Unpack the bits of bytes.
+
+    Args:
+        a: elements of uint8.
+        axis: along which; by default the array is flattened first.
+        count: how many bits to return: zeros are added; below zero, so many are left out.
+        bitorder: whether the first of eight is the highest bit (``"big"``) or the lowest.
+
+    Returns:
+        Zeros and ones of uint8.
+
+    Raises:
+        DtypeError: the array has another dtype.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.unpackbits(jnp.array([129], "uint8"))
+        Array([1, 0, 0, 0, 0, 0, 0, 1], dtype=uint8)
+    """
+    shifts = _places(bitorder)
+    x, along = _last("unpackbits", a, axis)
+    if x.dtype != dtypes.uint8:
+        raise DtypeError(f"unpackbits needs elements of uint8, but got {x.aval}.")
+    bits = (x[..., None] >> shifts) & 1
+    bits = reshape(bits, (*bits.shape[:-2], bits.shape[-2] * 8))
+    if count is not None:
+        missing = max(0, count - bits.shape[-1])
+        bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)])[..., :count]
+    return swapaxes(bits, along, -1)
+
+
+def _whole(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
+    a, b = operands(name, x1, x2)
+    if not dtypes.is_integer(a.dtype):
+        raise DtypeError(f"{name} needs integers, but got {a.aval}.")
+    return a, b
+
+
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """Return the greatest common divisor of integers, elementwise; that of zeros is 0.
+
+    Args:
+        x1: integers.
+        x2: the same; broadcasts with ``x1``.
+
+    Raises:
+        DtypeError: one holds no integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.gcd(jnp.array([12, 7]), 18)
+        Array([6, 1], dtype=int32)
+    """
+    a, b = _whole("gcd", x1, x2)
+    if type(a) is type(b) is ConcreteArray and current_trace() is EVAL and not a.weak_type:
+        return ConcreteArray(np.asarray(np.gcd(a.host, b.host)))
+
+    def unfinished(pair: tuple[Array, Array]) -> Array:
+        return any_(not_equal(pair[1], 0))
+
+    def divided(pair: tuple[Array, Array]) -> tuple[Array, Array]:
+        x, y = pair
+        done = ew.eq(y, full_like(y, 0))
+        rest = ew.rem(x, ew.select(done, full_like(y, 1), y))
+        return ew.select(done, x, y), ew.select(done, full_like(y, 0), rest)
+
+    return while_loop(unfinished, divided, (absolute(a), absolute(b)))[0]
+
+
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """Return the least common multiple of integers, elementwise; with 0 it is 0.
+
+    Args:
+        x1: integers.
+        x2: the same; broadcasts with ``x1``.
+
+    Raises:
+        DtypeError: one holds no integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.lcm(jnp.array([4, 7]), 6)
+        Array([12, 42], dtype=int32)
+    """
+    a, b = _whole("lcm", x1, x2)
+    a, b = absolute(a), absolute(b)
+    divisor = gcd(a, b)
+    none = ew.eq(divisor, full_like(divisor, 0))
+    safe = ew.select(none, full_like(divisor, 1), divisor)
+    return ew.select(none, full_like(a, 0), ew.mul(a, ew.div(b, safe)))
+
+
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
+    """Split floats into a fraction and a power of two: ``x == fraction * 2**exponent``.
+
+    Args:
+        x: real numbers.
+
+    Returns:
+        The fractions, whose size is in [0.5, 1), and the exponents, in int32. Zeros, infinities and
+        NaNs are their own fractions, with the exponent 0.
+
+    Raises:
+        DtypeError: the numbers are complex.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.frexp(jnp.array([1.0, 6.0]))
+        (Array([0.5 , 0.75], dtype=float32), Array([1, 3], dtype=int32))
+    """
+    a = inexact(x, "frexp")
+    if dtypes.is_complex(a.dtype):
+        raise DtypeError(f"frexp needs real numbers, but got {a.aval}.")
+    exponent = _exponent(a)
+    fraction = ldexp(a, ew.neg(exponent))
+    return fraction, exponent
+
+
+def _exponent(a: Array) -> Array:
+    """The exponent of ``frexp``, from the bits; what is not normal is made so first."""
+    wide = dtypes.float32 if dtypes.is_narrow_float(a.dtype) else a.dtype
+    limits = dtypes.finfo(wide)
+    integers = dtypes.int64 if wide == dtypes.float64 else dtypes.int32
+    digits, low = int(limits.nmant), int(limits.minexp)
+    size = absolute(convert(a, wide))
+    small = ew.lt(size, full_like(size, float(limits.tiny)))
+    raised = ew.select(small, ew.mul(size, full_like(size, 2.0 ** (digits + 1))), size)
+    bits = bitcast_convert_type(raised, integers)
+    biased = ew.shift_right_logical(bits, full_like(bits, digits))
+    found = ew.add(convert(biased, dtypes.int32), full(biased.shape, low, dtypes.int32))
+    found = ew.sub(found, pick(small, digits + 1, full_like(found, 0)))
+    found = ew.select(ew.is_finite(size), found, full_like(found, 0))
+    return ew.select(ew.eq(size, full_like(size, 0)), full_like(found, 0), found)
+
+
+def spacing(x: ArrayLike, /) -> Array:
+    """Return the distance of floats to the next one away from zero, with their sign.
+
+    Args:
+        x: real numbers.
+
+    Raises:
+        DtypeError: the numbers are complex.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.spacing(jnp.float32(1)) == jnp.finfo(jnp.float32).eps
+        Array(True, dtype=bool)
+    """
+    a = inexact(x, "spacing")
+    if dtypes.is_complex(a.dtype):
+        raise DtypeError(f"spacing needs real numbers, but got {a.aval}.")
+    away = full_like(a, float("inf"))
+    if a.dtype != dtypes.float16:  # of which NumPy takes the next one above
+        away = copysign(away, a)
+    step = ew.sub(ew.nextafter(a, away), a)
+    least = copysign(full_like(a, float(dtypes.finfo(a.dtype).smallest_subnormal)), a)
+    return ew.select(ew.eq(step, full_like(step, 0)), least, step)

@@ -1,0 +1,304 @@
+"""Polynomials as vectors of coefficients, that of the highest power first."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, overload
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.integers import integer
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy import linalg
+from tinyjax.numpy.contraction import matmul
+from tinyjax.numpy.correlation import convolve
+from tinyjax.numpy.creation import array, asarray, ones, vander, zeros
+from tinyjax.numpy.editing import trim_zeros
+from tinyjax.numpy.elementwise import abs as absolute
+from tinyjax.numpy.elementwise import less_equal, negative, pick, sqrt
+from tinyjax.numpy.manipulation import append, concatenate, matrix_transpose, stack
+from tinyjax.numpy.promotion import (
+    array_of,
+    broadcast_to_shape,
+    promote_dtypes,
+    promote_inexact,
+)
+from tinyjax.numpy.reductions import sum as total
+
+
+def _vectors(name: str, *given: ArrayLike) -> list[Array]:
+    found = [array_of(name, x) for x in given]
+    for x in found:
+        if x.ndim != 1:
+            raise ShapeError(f"{name} needs the coefficients in a vector, but got {x.aval}.")
+    return found
+
+
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """Return the sum of two polynomials.
+
+    Raises:
+        ShapeError: one is no vector.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([3, 0, 0]))
+        Array([3, 1, 2], dtype=int32)
+    """
+    a, b = promote_dtypes(*_vectors("polyadd", a1, a2))
+    if a.size < b.size:
+        a, b = b, a
+    return a.at[a.size - b.size :].add(b)
+
+
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """Return the difference of two polynomials.
+
+    Raises:
+        ShapeError: one is no vector.
+    """
+    a, b = promote_dtypes(*_vectors("polysub", a1, a2))
+    return polyadd(a, negative(b))
+
+
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
+    """Return the product of two polynomials.
+
+    Args:
+        a1: coefficients.
+        a2: coefficients.
+        trim_leading_zeros: whether to leave out leading zeros first, for which values must be
+            known.
+
+    Raises:
+        ShapeError: one is no vector.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.polymul(jnp.array([1.0, 1.0]), jnp.array([1.0, -1.0]))
+        Array([ 1.,  0., -1.], dtype=float32)
+    """
+    factors = promote_inexact(*_vectors("polymul", a1, a2))
+    if trim_leading_zeros and max(x.size for x in factors) > 1:
+        factors = [trim_zeros(x, "f") for x in factors]
+    a, b = [x if x.size else zeros(1, x.dtype) for x in factors]
+    return convolve(a, b)
+
+
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+    """Divide a polynomial by another.
+
+    Args:
+        u: coefficients of the dividend.
+        v: coefficients of the divisor; the first is not 0.
+        trim_leading_zeros: whether to leave out what is nearly zero in front of the remainder, for
+            which values must be known.
+
+    Returns:
+        The quotient, and the remainder, which is as long as ``u`` unless it is trimmed.
+
+    Raises:
+        ShapeError: one is no vector, or ``v`` is empty.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.polydiv(jnp.array([1.0, 3.0, 5.0]), jnp.array([1.0, 1.0]))
+        (Array([1., 2.], dtype=float32), Array([0., 0., 3.], dtype=float32))
+    """
+    rest, divisor = promote_inexact(*_vectors("polydiv", u, v))
+    if not divisor.size:
+        raise ShapeError("polydiv: the divisor has no coefficients.")
+    quotient = []
+    scale = 1 / divisor[0]
+    for k in range(rest.size - divisor.size + 1):
+        quotient.append(scale * rest[k])
+        rest = rest.at[k : k + divisor.size].add(-quotient[-1] * divisor)
+    found = stack(quotient) if quotient else zeros(1, rest.dtype)
+    if trim_leading_zeros:
+        tiny = math.sqrt(float(dtypes.finfo(rest.dtype).eps))
+        kept = trim_zeros(pick(less_equal(absolute(rest), tiny), 0, rest), "f").size
+        rest = rest[rest.size - max(kept, 1) :]
+    return found, rest
+
+
+def polyder(p: ArrayLike, m: int = 1) -> Array:
+    """Return the derivative of a polynomial.
+
+    Args:
+        p: coefficients.
+        m: the order of the derivative.
+
+    Raises:
+        ArgumentError: the order is below zero.
+        ShapeError: ``p`` is no vector.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.polyder(jnp.array([1.0, 1.0, 1.0]))
+        Array([2., 1.], dtype=float32)
+    """
+    (x,) = promote_inexact(*_vectors("polyder", p))
+    order = integer(m, "m")
+    if order < 0:
+        raise ArgumentError(f"polyder: the order must not be below zero, but got {order}.")
+    if not order:
+        return x
+    if x.size <= order:
+        return x[:0]
+    factors = [math.perm(k, order) for k in reversed(range(order, x.size))]
+    return x[:-order] * array(factors, x.dtype)
+
+
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
+    """Return the integral of a polynomial.
+
+    Args:
+        p: coefficients.
+        m: how often to integrate.
+        k: the constants of integration, the first one that of the first time; or one for all. 0 by
+            default.
+
+    Raises:
+        ArgumentError: ``m`` is below zero.
+        ShapeError: ``p`` is no vector, or there are more or fewer constants.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.polyint(jnp.array([3.0, 2.0, 1.0]))
+        Array([1., 1., 1., 0.], dtype=float32)
+    """
+    order = integer(m, "m")
+    if order < 0:
+        raise ArgumentError(f"polyint: the order must not be below zero, but got {order}.")
+    given = array_of("polyint", 0 if k is None else k)
+    x, constants = promote_inexact(*_vectors("polyint", p), given)
+    if constants.size == 1 and constants.ndim < 2:
+        constants = broadcast_to_shape(constants.reshape(1), (order,))
+    if constants.shape != (order,):
+        raise ShapeError(f"polyint needs {order} constants, but got {constants.aval}.")
+    if not order:
+        return x
+    n = x.size
+    # the coefficient of the power e of the result comes from e factorial, as far as it goes
+    factors = [math.perm(e, min(e, order)) for e in reversed(range(n + order))]
+    return concatenate([x, constants]) / array(factors, x.dtype)
+
+
+def poly(seq_of_zeros: ArrayLike) -> Array:
+    """Return the polynomial with given zeros, whose first coefficient is 1.
+
+    Args:
+        seq_of_zeros: a vector of the zeros.
+
+    Raises:
+        ShapeError: it is no vector.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.poly(jnp.array([1.0, -1.0]))
+        Array([ 1.,  0., -1.], dtype=float32)
+    """
+    (x,) = promote_inexact(array_of("poly", seq_of_zeros))
+    if x.ndim > 1:
+        raise ShapeError(f"poly needs a vector of zeros, but got {x.aval}.")
+    zeros_ = x.reshape(x.size)
+    if not zeros_.size:
+        return ones((), x.dtype)
+    result = ones(1, x.dtype)
+    for zero in zeros_:
+        result = append(result, zeros(1, x.dtype)) - concatenate([zeros(1, x.dtype), result * zero])
+    return result
+
+
+@overload
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: Literal[False] = False,
+    w: ArrayLike | None = None,
+    cov: Literal[False] = False,
+) -> Array: ...
+@overload
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | Literal["unscaled"] = False,
+) -> Array | tuple[Array, ...]: ...
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | Literal["unscaled"] = False,
+) -> Array | tuple[Array, ...]:
+    """Fit a polynomial to points by least squares.
+
+    Args:
+        x: a vector of coordinates.
+        y: as many values; or a matrix, with the values of a fit in each column.
+        deg: the degree.
+        rcond: singular values below this share of the greatest count as zero; by default the
+            number of points times the dtype's ``eps``.
+        full: whether to return the residuals, the rank, the singular values and ``rcond`` too.
+        w: what each residual is multiplied by.
+        cov: whether to return the covariance matrix of the coefficients too; scaled by the
+            residuals unless it is ``"unscaled"``.
+
+    Returns:
+        The coefficients; a tuple that begins with them where more is asked for.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        ArgumentError: the degree is below zero, or there are too few points for ``cov``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.array([0.0, 1.0, 2.0, 3.0])
+        >>> jnp.polyfit(x, 2 * x + 1, 1).round(3)
+        Array([2., 1.], dtype=float32)
+    """
+    at, values = promote_inexact(array_of("polyfit", x), array_of("polyfit", y))
+    order = integer(deg, "deg") + 1
+    if order < 1:
+        raise ArgumentError(f"polyfit: the degree must not be below zero, but got {deg}.")
+    n = at.size
+    if at.ndim != 1 or not n or values.ndim not in (1, 2) or values.shape[0] != n:
+        raise ShapeError(
+            "polyfit needs a vector of points, at least one, and as many values, but got "
+            f"{at.aval} and {values.aval}."
+        )
+    limit = n * float(dtypes.finfo(at.dtype).eps) if rcond is None else rcond
+    left, right = vander(at, order), values
+    if w is not None:
+        (weights,) = promote_inexact(array_of("polyfit", w))
+        if weights.shape != (n,):
+            raise ShapeError(f"polyfit needs {n} weights, but got {weights.aval}.")
+        left = left * weights[:, None]
+        right = right * (weights if right.ndim == 1 else weights[:, None])
+    scale = sqrt(total(left * left, 0))
+    left = left / scale
+    found, residuals, rank, singular = linalg.lstsq(left, right, limit)
+    found = found / (scale if found.ndim == 1 else scale[:, None])
+    if full:
+        return found, residuals, rank, singular, asarray(limit)
+    if not cov:
+        return found
+    base = linalg.inv(matmul(matrix_transpose(left), left)) / (scale[:, None] * scale)
+    if cov == "unscaled":
+        factor = ones((1,), base.dtype)
+    elif n <= order:
+        raise ArgumentError(
+            f"polyfit: the covariance of {order} coefficients needs more than {order} points, but "
+            f"got {n}; or give cov='unscaled'."
+        )
+    else:
+        factor = residuals / (n - order)
+    return found, base * factor if right.ndim == 1 else base[:, :, None] * factor

@@ -1,0 +1,305 @@
+"""Functions of numbers as functions of arrays, with reductions: NumPy's universal functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tinyjax.control_flow import fori_loop, scan
+from tinyjax.core.array import Array, ArrayLike, Indices, canonical_axis
+from tinyjax.dtypes import DType, DTypeLike, check
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy.creation import asarray
+from tinyjax.numpy.elementwise import logical_and, no_out, pick
+from tinyjax.numpy.generalized import vectorize
+from tinyjax.numpy.manipulation import append, expand_dims, moveaxis, ravel
+from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert
+from tinyjax.numpy.taking import take
+from tinyjax.primitives.shape import full, iota, reshape
+from tinyjax.primitives.slicing import slice_in_dim
+
+
+class ufunc:  # noqa: N801 (NumPy's name)
+    """A function of numbers that is mapped over arrays, which broadcast.
+
+    Made by ``frompyfunc``. Those with two operands and one result can reduce and accumulate.
+
+    Attributes:
+        nin: the number of operands.
+        nout: the number of results.
+        nargs: the number of operands.
+        identity: what changes no other operand; None where there is nothing.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> add = jnp.frompyfunc(lambda x, y: x + y, 2, 1, identity=0)
+        >>> add.accumulate(jnp.arange(4))
+        Array([0, 1, 3, 6], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        /,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        identity: Any = None,
+    ) -> None:
+        self._func = func
+        self._mapped = vectorize(func)
+        self.__name__: str = str(name or getattr(func, "__name__", "ufunc"))
+        self.__doc__ = func.__doc__
+        self.nin, self.nout, self.nargs = nin, nout, nin
+        self.identity = identity
+
+    def _key(self) -> tuple[Any, ...]:
+        return self._func, self.__name__, self.nin, self.nout, self.identity
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ufunc) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"<tinyjax.numpy.ufunc '{self.__name__}'>"
+
+    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Any:
+        """Apply the function to every element.
+
+        Raises:
+            ArgumentError: there are more or fewer operands, or ``out`` or ``where`` is given.
+        """
+        no_out(self.__name__, out)
+        if where is not None:
+            raise ArgumentError(f"{self.__name__}: where= is not supported. Use jnp.where.")
+        if len(args) != self.nin:
+            raise ArgumentError(f"{self.__name__} takes {self.nin} operands, but got {len(args)}.")
+        return self._mapped(*[array_of(self.__name__, x) for x in args])
+
+    def _binary(self, method: str) -> None:
+        if self.nin != 2 or self.nout != 1:
+            raise ArgumentError(
+                f"{method} is for functions of two operands with one result, but "
+                f"{self.__name__} has {self.nin} and {self.nout}."
+            )
+
+    def _computed(self, x: Array, dtype: DTypeLike) -> DType:
+        """The dtype that the function gives of two operands of an array's."""
+        if dtype is not None:
+            return check(dtype)
+        one = full((), 1, x.dtype)
+        found: DType = asarray(self._func(one, one)).dtype
+        return found
+
+    def reduce(
+        self,
+        a: ArrayLike,
+        axis: int | None = 0,
+        dtype: DTypeLike = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
+        """Combine the elements along an axis, the first two first.
+
+        Args:
+            a: the elements.
+            axis: along which; None for all.
+            dtype: in which to compute.
+            out: not supported.
+            keepdims: whether to keep the axis, with size 1.
+            initial: what to begin with; by default the identity, or the first element.
+            where: which elements take part; there must be something to begin with.
+
+        Raises:
+            ArgumentError: the function has not two operands and one result, or there is nothing to
+                begin with.
+            AxisError: there is no such axis.
+        """
+        self._binary("reduce")
+        no_out(self.__name__, out)
+        x = array_of(self.__name__, a)
+        mask = None if where is None else array_of(self.__name__, where)
+        if mask is not None:
+            mask = broadcast_to_shape(mask, x.shape)
+        kept = (1,) * x.ndim
+        if axis is None:
+            x, along = reshape(x, (x.size,)), 0
+            mask = None if mask is None else reshape(mask, x.shape)
+        else:
+            along = canonical_axis(axis, x.ndim)
+            kept = (*x.shape[:along], 1, *x.shape[along + 1 :])
+        found = self._computed(x, dtype)
+        rows = moveaxis(convert(x, found), along, 0)
+        flags = None if mask is None else moveaxis(mask, along, 0)
+        start = self.identity if initial is None else initial
+        if start is None and (flags is not None or not rows.shape[0]):
+            raise ArgumentError(
+                f"{self.__name__}.reduce has nothing to begin with: give initial=..., since the "
+                "function has no identity."
+            )
+        if start is None:
+            first, rows = rows[0], rows[1:]
+        else:
+            first = convert(array_of(self.__name__, start), found)
+            first = broadcast_to_shape(first, rows.shape[1:])
+
+        def step(carry: Array, row: tuple[Array, ...]) -> tuple[Array, None]:
+            joined = convert(asarray(self(carry, row[0])), found)
+            return (joined if len(row) == 1 else pick(row[1], joined, carry)), None
+
+        result, _ = scan(step, first, (rows,) if flags is None else (rows, flags))
+        return reshape(result, kept) if keepdims else result
+
+    def accumulate(
+        self, a: ArrayLike, axis: int = 0, dtype: DTypeLike = None, out: None = None
+    ) -> Array:
+        """Return what the elements up to each one along an axis are combined to.
+
+        Args:
+            a: the elements.
+            axis: along which.
+            dtype: in which to compute.
+            out: not supported.
+
+        Raises:
+            ArgumentError: the function has not two operands and one result.
+            AxisError: there is no such axis.
+        """
+        self._binary("accumulate")
+        no_out(self.__name__, out)
+        x = array_of(self.__name__, a)
+        along = canonical_axis(axis, x.ndim)
+        found = self._computed(x, dtype)
+        x = convert(x, found)
+        if not x.size:
+            return x
+        rows = moveaxis(x, along, 0)
+
+        def step(carry: Array, row: Array) -> tuple[Array, Array]:
+            joined = convert(asarray(self(carry, row)), found)
+            return joined, joined
+
+        _, rest = scan(step, rows[0], rows[1:])
+        return moveaxis(append(rows[:1], rest, 0), 0, along)
+
+    def at(
+        self,
+        a: ArrayLike,
+        indices: Indices,
+        b: ArrayLike | None = None,
+        /,
+        *,
+        inplace: bool = True,
+    ) -> Array:
+        """Return a copy in which the function is applied at places, as often as each occurs.
+
+        Args:
+            a: the array.
+            indices: an index of it.
+            b: the second operand, if there is one; broadcasts to what the index selects.
+            inplace: must be given as False, since arrays are immutable.
+
+        Raises:
+            ArgumentError: ``inplace`` is not False, or there are too many or too few operands.
+        """
+        if inplace:
+            raise ArgumentError(
+                f"{self.__name__}.at cannot change an array in place, since arrays are immutable: "
+                "give inplace=False and use what it returns."
+            )
+        if self.nin != (1 if b is None else 2) or self.nout != 1:
+            raise ArgumentError(
+                f"{self.__name__}.at needs {self.nin} operands, and a function with one result."
+            )
+        x = array_of(self.__name__, a)
+        places = reshape(iota((x.size,), check(int), 0), x.shape)[indices]
+        one = full((), 1, x.dtype)
+        more = [] if b is None else [array_of(self.__name__, b)]
+        found = asarray(self._func(one, *[full((), 1, y.dtype) for y in more])).dtype
+        start = ravel(convert(x, found))
+        values = [ravel(broadcast_to_shape(convert(y, found), places.shape)) for y in more]
+
+        def step(carry: Array, row: tuple[Array, ...]) -> tuple[Array, None]:
+            place, *others = row
+            return carry.at[place].set(convert(asarray(self(carry[place], *others)), found)), None
+
+        result, _ = scan(step, start, (ravel(places), *values))
+        return reshape(result, x.shape)
+
+    def reduceat(
+        self,
+        a: ArrayLike,
+        indices: ArrayLike,
+        axis: int = 0,
+        dtype: DTypeLike = None,
+        out: None = None,
+    ) -> Array:
+        """Reduce slices along an axis, each from one index up to the next.
+
+        Args:
+            a: the elements.
+            indices: a vector of integers: the beginnings. Where the next one is not greater, the
+                element itself is the result.
+            axis: along which.
+            dtype: in which to compute.
+            out: not supported.
+
+        Raises:
+            ArgumentError: the function has not two operands and one result.
+            ShapeError: the indices are no vector.
+        """
+        self._binary("reduceat")
+        no_out(self.__name__, out)
+        x, starts = array_of(self.__name__, a), array_of(self.__name__, indices)
+        along = canonical_axis(axis, x.ndim)
+        if starts.ndim != 1:
+            raise ShapeError(f"reduceat needs a vector of indices, but got {starts.aval}.")
+        found = x.dtype if dtype is None else check(dtype)
+        rows = moveaxis(convert(x, found), along, 0)
+        n, k = rows.shape[0], starts.size
+        ends = append(slice_in_dim(starts, 1, k), n) if k else starts
+        tall = (k,) + (1,) * (rows.ndim - 1)
+
+        def step(i: Array, carry: Array) -> Array:
+            joined = convert(asarray(self(carry, expand_dims(rows[i], 0))), found)
+            return pick(reshape(logical_and(starts < i, i < ends), tall), joined, carry)
+
+        return moveaxis(fori_loop(0, n, step, take(rows, starts, axis=0)), 0, along)
+
+    def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
+        """Apply the function to all pairs of elements of two arrays.
+
+        Returns:
+            An array with the axes of both.
+
+        Raises:
+            ArgumentError: the function has not two operands and one result.
+        """
+        self._binary("outer")
+        x, y = array_of(self.__name__, A), array_of(self.__name__, B)
+        found: Array = asarray(self(reshape(x, x.shape + (1,) * y.ndim), y))
+        return found
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """Make a universal function of a function of numbers.
+
+    Args:
+        func: takes and returns numbers.
+        nin: how many it takes.
+        nout: how many it returns.
+        identity: what changes no other operand; None where there is nothing.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> larger = jnp.frompyfunc(jnp.maximum, 2, 1)
+        >>> larger.outer(jnp.arange(2), jnp.arange(3))
+        Array([[0, 1, 2],
+               [1, 1, 2]], dtype=int32)
+    """
+    return ufunc(func, nin, nout, identity=identity)

@@ -1,0 +1,70 @@
+"""Windows: weights that taper the ends of a signal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from tinyjax.core.array import Array
+from tinyjax.dtypes import default_float
+from tinyjax.numpy.creation import arange, canonical_shape, ones
+from tinyjax.numpy.elementwise import abs as absolute
+from tinyjax.numpy.elementwise import cos
+
+
+def _window(M: int, weights: Callable[[Array, int], Array]) -> Array:
+    """Weights of the places 0 to M - 1; one, or none, is 1."""
+    (size,) = canonical_shape((M,), "M")
+    if size <= 1:
+        return ones(size)
+    return weights(arange(size, dtype=default_float()), size - 1)
+
+
+def bartlett(M: int) -> Array:
+    """Return the Bartlett window, a triangle that is 0 at both ends.
+
+    Args:
+        M: the number of weights.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.bartlett(5)
+        Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
+    return _window(M, lambda i, last: 1 - absolute(2 * i - last) / last)
+
+
+def blackman(M: int) -> Array:
+    """Return the Blackman window: ``0.42 - 0.5 cos(t) + 0.08 cos(2 t)``, ``t`` from 0 to 2 pi.
+
+    Args:
+        M: the number of weights.
+    """
+
+    def weights(i: Array, last: int) -> Array:
+        return 0.42 - 0.5 * cos(2 * math.pi * i / last) + 0.08 * cos(4 * math.pi * i / last)
+
+    return _window(M, weights)
+
+
+def hamming(M: int) -> Array:
+    """Return the Hamming window: ``0.54 - 0.46 cos(t)``, ``t`` from 0 to 2 pi.
+
+    Args:
+        M: the number of weights.
+    """
+    return _window(M, lambda i, last: 0.54 - 0.46 * cos(2 * math.pi * i / last))
+
+
+def hanning(M: int) -> Array:
+    """Return the Hann window: ``0.5 - 0.5 cos(t)``, ``t`` from 0 to 2 pi.
+
+    Args:
+        M: the number of weights.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.hanning(5).round(2)
+        Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
+    return _window(M, lambda i, last: 0.5 * (1 - cos(2 * math.pi * i / last)))
