@@ -19,6 +19,13 @@ import tinyjax
 from tinyjax import config
 from tinyjax.absent import ABSENT, DEVICES
 
+_DISTRIBUTIONS: Final = (
+    *("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma"),
+    *("gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial"),
+    *("multivariate_normal", "nbinom", "norm", "pareto", "poisson", "t", "truncnorm", "uniform"),
+    *("vonmises", "wrapcauchy"),
+)
+
 #: For each module of JAX's, the modules of tinyjax that it takes its names from, the first first.
 MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax": ("facade.toplevel", ""),
@@ -73,7 +80,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.scipy.sparse.linalg": ("scipy.sparse.linalg",),
     "jax.scipy.special": ("scipy.special",),
     "jax.scipy.stats": ("scipy.stats",),
-    "jax.scipy.stats.norm": ("scipy.stats.norm",),
+    **{f"jax.scipy.stats.{name}": (f"scipy.stats.{name}",) for name in _DISTRIBUTIONS},
     "jax.sharding": ("sharding",),
     "jax.stages": ("stages",),
     "jax.test_util": ("test_util",),
@@ -115,8 +122,6 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     ),
 }
 
-_DISTRIBUTION: Final = "not yet: a distribution"
-_SPECIAL: Final = "not yet: a special function"
 _FUNCTION: Final = "not yet: an array function"
 _MUTABLE: Final = "arrays cannot be written to"
 _OWN_TYPES: Final = "values are arrays, and trees of them"
@@ -135,25 +140,9 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
         ("AbstractValue", "AvalMutableQDD", "AvalQDD", "Zero"), _OWN_TYPES
     ),
     "jax.experimental.layout": {"Format": DEVICES},
+    "jax.core": {"DropVar": _INTERNAL},
     "jax.extend.core": {"Effect": _INTERNAL},
     "jax.experimental.sparse": {"BCOO": "there are no sparse arrays"},
-    "jax.nn": {"dot_product_attention": _FUNCTION},
-    "jax.nn.initializers": dict.fromkeys(("delta_orthogonal", "orthogonal"), _FUNCTION),
-    "jax.random": dict.fromkeys(
-        (
-            *("ball", "beta", "binomial", "chisquare", "dirichlet", "double_sided_maxwell", "f"),
-            *("gamma", "generalized_normal", "geometric", "loggamma", "maxwell", "multinomial"),
-            *("multivariate_normal", "orthogonal", "poisson", "t", "triangular", "wald"),
-        ),
-        _DISTRIBUTION,
-    ),
-    "jax.scipy.special": dict.fromkeys(
-        (
-            *("betainc", "expi", "gammainc", "gammaincc", "i0", "i0e", "i1", "i1e"),
-            *("multigammaln", "ndtri"),
-        ),
-        _SPECIAL,
-    ),
     "jax.scipy.stats": {"gaussian_kde": _FUNCTION},
     "jax.sharding": dict.fromkeys(("AbstractMesh", "Mesh", "NamedSharding"), DEVICES),
 }

@@ -18,6 +18,7 @@ from tinyjax.implicit.information import Info, default_tolerance
 from tinyjax.implicit.krylov import Operator, bicgstab, cg, gmres, norm
 from tinyjax.implicit.linear_operators import custom_linear_solve
 from tinyjax.implicit.vectors import Space, space_of, strong
+from tinyjax.primitives.stop_gradient import stop_gradient
 
 Method: TypeAlias = Literal["dense", "cg", "gmres", "bicgstab"]
 #: How the systems of the implicit function theorem are solved: by a method's name, or by a function
@@ -33,8 +34,8 @@ def linear_solve(  # noqa: PLR0913
     method: Method | None = None,
     preconditioner: Callable[[Any], Any] | None = None,
     x0: Any = None,
-    tol: float | None = None,
-    atol: float = 0.0,
+    tol: ArrayLike | None = None,
+    atol: ArrayLike = 0.0,
     maxiter: int | None = None,
     restart: int = 20,
     has_aux: bool = False,
@@ -100,6 +101,9 @@ def linear_solve(  # noqa: PLR0913
     right = [strong(x) for x in as_arrays(leaves, multiply, tree.structure(((b,), {})))]
     right = [x.astype(dtypes.promote([*dtypes_of, (x.dtype, False)])[0]) for x in right]
     space = space_of(treedef, [x.aval for x in right], "b of linear_solve")
+    if tol is not None:
+        tol = stop_gradient(as_array(tol))
+    atol = stop_gradient(as_array(atol))
     settings = Settings(method or "dense", preconditioner, tol, atol, maxiter, restart)
     start = None if x0 is None else _guess(x0, space)
     x, info = settings.solve(multiply, tree.unflatten(treedef, right), space, start)
@@ -143,8 +147,8 @@ class Settings:
 
     method: Method = "dense"
     preconditioner: Callable[[Any], Any] | None = None
-    tol: float | None = None
-    atol: float = 0.0
+    tol: ArrayLike | None = None
+    atol: ArrayLike = 0.0
     maxiter: int | None = None
     restart: int = 20
 
@@ -193,7 +197,7 @@ class Settings:
         self, matvec: Operator, b: Array, precondition: Operator, x0: Array | None
     ) -> tuple[Array, Info]:
         tol = default_tolerance(b.dtype) if self.tol is None else self.tol
-        least = numpy.maximum(tol * norm(b), self.atol)
+        least = numpy.maximum(numpy.multiply(tol, norm(b)), self.atol)
         start = numpy.zeros_like(b) if x0 is None else x0
         most = 10 * b.shape[0] if self.maxiter is None else self.maxiter
         if self.method == "cg":
