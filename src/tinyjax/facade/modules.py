@@ -46,6 +46,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.experimental.hijax": ("facade.hijax",),
     "jax.experimental.multihost_utils": ("experimental.multihost_utils",),
     "jax.experimental.ode": ("experimental.ode",),
+    "jax.experimental.sparse": ("experimental.sparse",),
     "jax.export": ("export",),
     "jax.extend": (),
     "jax.extend.core": ("facade.core", "extend.core", "core"),
@@ -142,7 +143,6 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
     "jax.experimental.layout": {"Format": DEVICES},
     "jax.core": {"DropVar": _INTERNAL},
     "jax.extend.core": {"Effect": _INTERNAL},
-    "jax.experimental.sparse": {"BCOO": "there are no sparse arrays"},
     "jax.scipy.stats": {"gaussian_kde": _FUNCTION},
     "jax.sharding": dict.fromkeys(("AbstractMesh", "Mesh", "NamedSharding"), DEVICES),
 }

@@ -1,0 +1,173 @@
+"""Sparse matrices by their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.errors import ShapeError
+from tinyjax.experimental.sparse.bcoo import BCOO
+from tinyjax.tree import register_pytree_node_class
+
+
+@register_pytree_node_class
+@attrs.frozen(init=False, eq=False, repr=False)
+class BCSR:
+    """A sparse matrix: elements row by row, their columns, and where each row begins.
+
+    Attributes:
+        data: the elements, of shape (nse,).
+        indices: their columns, integers of shape (nse,).
+        indptr: integers of shape (m + 1,): row i has the elements from ``indptr[i]`` up to
+            ``indptr[i + 1]``. Those from ``indptr[m]`` on count as none.
+        shape: the shape (m, n) of the matrix.
+        indices_sorted: whether the columns of each row are in order.
+        unique_indices: whether no place occurs twice.
+
+    Raises:
+        ShapeError: the shapes of data, indices, indptr and the matrix do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental.sparse import BCSR
+        >>> m = BCSR.fromdense(jnp.array([[0.0, 1.0, 0.0], [2.0, 0.0, 3.0]]))
+        >>> m.indptr
+        Array([0, 1, 3], dtype=int32)
+        >>> m @ jnp.ones(3)
+        Array([1., 5.], dtype=float32)
+    """
+
+    data: Array
+    indices: Array
+    indptr: Array
+    shape: tuple[int, ...]
+    indices_sorted: bool
+    unique_indices: bool
+
+    __array_ufunc__ = None
+
+    def __init__(
+        self,
+        args: tuple[ArrayLike, ArrayLike, ArrayLike],
+        *,
+        shape: Sequence[int],
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> None:
+        data, indices, indptr = (as_array(x) for x in args)
+        sizes = tuple(shape)
+        fits = data.ndim == 1 and indices.shape == data.shape and len(sizes) == 2
+        if not fits or indptr.shape != (sizes[0] + 1,):
+            raise ShapeError(
+                "BCSR takes data and indices of shape (nse,) and an indptr of shape (m + 1,), for "
+                f"a matrix of shape (m, n), but got {data.aval}, {indices.aval} and {indptr.aval} "
+                f"for {sizes}."
+            )
+        self.__attrs_init__(data, indices, indptr, sizes, indices_sorted, unique_indices)
+
+    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], tuple[Any, ...]]:
+        """Return the arrays, and what they mean."""
+        metadata = (self.shape, self.indices_sorted, self.unique_indices)
+        return (self.data, self.indices, self.indptr), metadata
+
+    @classmethod
+    def tree_unflatten(cls, metadata: tuple[Any, ...], children: tuple[Any, ...]) -> BCSR:
+        """Return a sparse matrix of what ``tree_flatten`` gave."""
+        self = cls.__new__(cls)
+        self.__attrs_init__(*children, *metadata)
+        return self
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(map(str, self.shape))
+        return f"{type(self).__name__}({self.dtype.name}[{sizes}], nse={self.nse})"
+
+    @classmethod
+    def fromdense(
+        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = dtypes.int32
+    ) -> BCSR:
+        """Return the sparse matrix of the elements that are not zero; see ``BCOO.fromdense``."""
+        return cls.from_bcoo(BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype))
+
+    @classmethod
+    def from_bcoo(cls, arr: BCOO) -> BCSR:
+        """Return a sparse array of two axes by its rows."""
+        if arr.ndim != 2:
+            raise ShapeError(f"BCSR holds matrices, but got {arr}.")
+        sorted_ = arr if arr.indices_sorted else arr.sort_indices()
+        rows, columns = sorted_.indices[:, 0], sorted_.indices[:, 1]
+        starts = jnp.searchsorted(rows, jnp.arange(arr.shape[0] + 1))
+        return cls(
+            (sorted_.data, columns, starts.astype(columns.dtype)),
+            shape=arr.shape,
+            indices_sorted=True,
+            unique_indices=arr.unique_indices,
+        )
+
+    @classmethod
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: DTypeLike = dtypes.int32) -> BCSR:
+        """Return SciPy's sparse matrix by its rows."""
+        given, dtype = mat.tocsr(), dtypes.check(index_dtype)
+        parts = (given.data, given.indices.astype(dtype), given.indptr.astype(dtype))
+        return cls(parts, shape=given.shape)
+
+    def to_bcoo(self) -> BCOO:
+        """Return the matrix by the coordinates of its elements."""
+        places = jnp.arange(self.nse, dtype=self.indices.dtype)
+        rows = jnp.searchsorted(self.indptr, places, side="right") - 1
+        columns = jnp.where(rows < self.shape[0], self.indices, self.shape[1])
+        return BCOO(
+            (self.data, jnp.stack([rows.astype(self.indices.dtype), columns], 1)),
+            shape=self.shape,
+            indices_sorted=self.indices_sorted,
+            unique_indices=self.unique_indices,
+        )
+
+    def todense(self) -> Array:
+        """Return the dense matrix."""
+        return self.to_bcoo().todense()
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self.data.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes, two."""
+        return 2
+
+    @property
+    def size(self) -> int:
+        """The number of elements of the dense matrix."""
+        return int(np.prod(self.shape))
+
+    @property
+    def nse(self) -> int:
+        """For how many elements there is room."""
+        return self.indices.shape[0]
+
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
+        """Return the matrix with one element for each place; see ``BCOO.sum_duplicates``."""
+        return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
+
+    def transpose(self) -> BCSR:
+        """Return the transposed matrix, by its rows."""
+        return BCSR.from_bcoo(self.to_bcoo().T)
+
+    @property
+    def T(self) -> BCSR:
+        """The transposed matrix."""
+        return self.transpose()
+
+    def __matmul__(self, other: ArrayLike) -> Any:
+        return self.to_bcoo() @ other
+
+    def __rmatmul__(self, other: ArrayLike) -> Any:
+        return other @ self.to_bcoo()

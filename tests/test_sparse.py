@@ -1,0 +1,183 @@
+"""Sparse arrays beside dense ones, jax's and SciPy's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from jax.experimental import sparse as jax_sparse
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.experimental import sparse
+from tinyjax.experimental.sparse import BCOO, BCSR
+
+#: What is done, and what the same gives on a dense array.
+Operation = tuple[Callable[[Any], Any], Any]
+
+DENSE = np.array([[0, 1, 0, 2], [3, 0, 0, 0], [0, 0, 4, 0]], np.float32)
+OTHER = np.array([[0, 5], [1, 0], [0, 0], [2, 3]], np.float32)
+VECTOR = np.array([3, 6, 5], np.float32)
+#: Places that occur twice, and one out of bounds.
+REPEATED = BCOO(
+    (
+        np.array([1.0, 2.0, 4.0, -2.0, 7.0], np.float32),
+        np.array([[2, 1], [0, 3], [2, 1], [0, 3], [3, 4]]),
+    ),
+    shape=(3, 4),
+)
+formats = pytest.mark.parametrize("form", [BCOO, BCSR])
+
+
+def test_the_first_tutorial() -> None:
+    m, theirs = BCOO.fromdense(DENSE), jax_sparse.BCOO.fromdense(DENSE)
+    assert repr(m) == repr(theirs) == "BCOO(float32[3, 4], nse=4)"
+    for name in ("data", "indices"):
+        x, y = getattr(m, name), getattr(theirs, name)
+        assert x.dtype == y.dtype
+        np.testing.assert_array_equal(x, y)
+    for name in ("ndim", "shape", "dtype", "nse", "size", "n_sparse", "n_batch", "n_dense"):
+        assert getattr(m, name) == getattr(theirs, name)
+    np.testing.assert_array_equal(m.todense(), DENSE)
+    np.testing.assert_array_equal(m.T @ VECTOR, DENSE.T @ VECTOR)
+    slope = tinyjax.jit(tinyjax.grad(lambda y: (m.T @ y).sum()))(VECTOR)
+    np.testing.assert_array_equal(slope, [3, 3, 4])
+
+
+@formats
+def test_products(form: Any) -> None:
+    m = form.fromdense(DENSE)
+    products: dict[str, Operation] = {
+        "matrix": (lambda x: x @ OTHER, DENSE @ OTHER),
+        "vector": (lambda x: x @ OTHER[:, 0], DENSE @ OTHER[:, 0]),
+        "from the left": (lambda x: DENSE.T @ x, DENSE.T @ DENSE),
+        "vector from the left": (lambda x: jnp.asarray(VECTOR) @ x, VECTOR @ DENSE),
+        "transposed": (lambda x: x.T @ VECTOR, DENSE.T @ VECTOR),
+    }
+    for name, (product, expected) in products.items():
+        for found in (product(m), tinyjax.jit(product)(m)):
+            np.testing.assert_array_equal(found, expected, err_msg=name)
+    both = BCOO.fromdense(DENSE) @ BCOO.fromdense(OTHER)
+    np.testing.assert_array_equal(both.todense(), DENSE @ OTHER)
+    with pytest.raises(ShapeError, match="as many columns"):
+        m @ VECTOR
+
+
+@formats
+def test_conversions(form: Any) -> None:
+    found = form.from_scipy_sparse(scipy.sparse.csr_matrix(DENSE))
+    np.testing.assert_array_equal(found.todense(), DENSE)
+    padded = tinyjax.jit(lambda x: form.fromdense(x, nse=6))(DENSE)
+    assert padded.nse == 6
+    np.testing.assert_array_equal(padded.todense(), DENSE)
+    np.testing.assert_array_equal(padded.T.todense(), DENSE.T)
+    np.testing.assert_array_equal(padded @ OTHER, DENSE @ OTHER)
+    np.testing.assert_array_equal(padded.sum_duplicates(nse=5).todense(), DENSE)
+    assert padded.sum_duplicates().nse == 4
+    np.testing.assert_array_equal(sparse.todense(padded), DENSE)
+
+
+def test_rows_are_those_of_jax() -> None:
+    ours, theirs = BCSR.fromdense(DENSE), jax_sparse.BCSR.fromdense(DENSE)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+    np.testing.assert_array_equal(ours.to_bcoo().indices, theirs.to_bcoo().indices)
+
+
+def test_elements_at_one_place_are_added_up() -> None:
+    dense = REPEATED.todense()
+    expected = np.zeros((3, 4))
+    expected[2, 1] = 5
+    np.testing.assert_array_equal(dense, expected)
+    assert REPEATED.sum_duplicates().nse == 2
+    assert REPEATED.sum_duplicates(remove_zeros=False).nse == 2
+    for found in (REPEATED.sum_duplicates(), tinyjax.jit(lambda x: x.sum_duplicates(4))(REPEATED)):
+        np.testing.assert_array_equal(found.todense(), expected)
+    np.testing.assert_array_equal(BCSR.from_bcoo(REPEATED).todense(), expected)
+
+
+@pytest.mark.parametrize("m", [BCOO.fromdense(DENSE), REPEATED], ids=["plain", "repeated"])
+def test_operations_are_those_on_dense_arrays(m: BCOO) -> None:
+    dense = np.asarray(m.todense())
+    row = np.array([1, 2, 3, 4], np.float32)
+    operations: dict[str, Operation] = {
+        "sum": (lambda x: x.sum(), dense.sum()),
+        "sum of rows": (lambda x: x.sum(1), dense.sum(1)),
+        "sum of columns": (lambda x: x.sum((0,)), dense.sum(0)),
+        "reshape": (lambda x: x.reshape(2, -1), dense.reshape(2, 6)),
+        "flat": (lambda x: x.reshape((12,)), dense.reshape(12)),
+        "sorted": (lambda x: x.sort_indices(), dense),
+        "times": (lambda x: 2 * x * row, dense * 2 * row),
+        "over": (lambda x: x / 4, dense / 4),
+        "difference": (lambda x: x - x.astype(np.float64) * 3, -2 * dense),
+        "transposed": (lambda x: x.transpose((1, 0)), dense.T),
+    }
+    for name, (operation, expected) in operations.items():
+        for found in (operation(m), tinyjax.jit(operation)(m)):
+            np.testing.assert_array_equal(found.todense(), expected, err_msg=name)
+
+
+@formats
+def test_derivatives_at_the_elements(form: Any) -> None:
+    m = form.fromdense(DENSE)
+
+    def loss(m: Any, x: Any) -> Any:
+        return ((m @ x) ** 2).sum()
+
+    expected, into_x = tinyjax.grad(loss, (0, 1))(jnp.asarray(DENSE), OTHER)
+    kept = np.where(DENSE != 0, expected, 0)
+    for gradient in (sparse.grad(loss, (0, 1)), tinyjax.jit(sparse.grad(loss, (0, 1)))):
+        slope, x = gradient(m, OTHER)
+        assert isinstance(slope, form)
+        np.testing.assert_array_equal(slope.todense(), kept)
+        np.testing.assert_array_equal(x, into_x)
+    (value, aux), slope = sparse.value_and_grad(lambda m: (loss(m, OTHER), 7), has_aux=True)(m)
+    assert aux == 7
+    assert float(value) == float(loss(m, OTHER))
+    assert sparse.grad(lambda m: (loss(m, OTHER), 7), has_aux=True)(m)[1] == 7
+    theirs = jax_sparse.grad(loss)(jax_sparse.BCOO.fromdense(DENSE), OTHER)
+    np.testing.assert_array_equal(slope.todense(), theirs.todense())
+    # through the making of a sparse matrix
+    through = tinyjax.grad(lambda x: loss(form.fromdense(x, nse=5), OTHER))(DENSE)
+    np.testing.assert_array_equal(through, kept)
+
+
+def test_vmap_over_the_elements() -> None:
+    m = BCOO.fromdense(DENSE)
+    data = np.stack([m.data, 2 * np.asarray(m.data)])
+
+    def product(data: Any) -> Any:
+        return BCOO((data, m.indices), shape=m.shape) @ OTHER
+
+    np.testing.assert_array_equal(tinyjax.vmap(product)(data), [DENSE @ OTHER, 2 * DENSE @ OTHER])
+    np.testing.assert_array_equal(tinyjax.vmap(lambda x: m @ x)(OTHER.T), (DENSE @ OTHER).T)
+
+
+@pytest.mark.parametrize("form", ["bcoo", "bcsr"])
+def test_made_arrays(form: Any) -> None:
+    for n, m, k in ((3, None, 0), (3, 5, 1), (4, 2, -1), (2, 2, 5)):
+        found = sparse.eye(n, m, k, sparse_format=form)
+        np.testing.assert_array_equal(found.todense(), np.eye(n, m, k))
+    found = sparse.empty((2, 3), np.int32, sparse_format=form)
+    assert found.nse == 0
+    np.testing.assert_array_equal(found.todense(), np.zeros((2, 3)))
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(ShapeError, match="BCOO takes data"):
+        BCOO((np.ones(3), np.zeros((3, 1), int)), shape=(2, 2))
+    with pytest.raises(ShapeError, match="BCSR takes data"):
+        BCSR((np.ones(3), np.zeros(3, int), np.zeros(2, int)), shape=(2, 2))
+    with pytest.raises(ShapeError, match="cannot take the shape"):
+        REPEATED.reshape(5, -1)
+    with pytest.raises(ShapeError, match="different shapes"):
+        REPEATED + REPEATED.T
+    with pytest.raises(ArgumentError, match="an order of 2 axes"):
+        REPEATED.transpose((0, 0))
+    with pytest.raises(ShapeError, match="holds matrices"):
+        BCSR.from_bcoo(REPEATED.reshape(12))
+    unknown: Any = "csc"
+    with pytest.raises(ArgumentError, match="formats"):
+        sparse.empty((2,), sparse_format=unknown)
