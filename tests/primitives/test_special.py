@@ -264,6 +264,55 @@ def test_the_normal_distribution(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_bessel_functions_and_spherical_harmonics_are_those_of_scipy(compiled: bool) -> None:
+    z = np.r_[RNG.uniform(-8, 8, 20), 0.0]
+    found = tinyjax.jit(special.bessel_jn, static_argnames="v")(z, v=5)
+    expected = [scipy.special.jv(order, z) for order in range(6)]
+    np.testing.assert_allclose(found, expected, 1e-11, 1e-13)
+
+    n = RNG.integers(0, 7, 40)
+    m = RNG.integers(-n, n + 1)
+    theta, phi = RNG.uniform(0, np.pi, 40), RNG.uniform(0, 6, 40)
+
+    def harmonic(*args: Any) -> Any:
+        return special.sph_harm_y(*args, n_max=6)
+
+    fun = tinyjax.jit(harmonic) if compiled else harmonic
+    expected = scipy.special.sph_harm_y(n, m, theta, phi)
+    np.testing.assert_allclose(fun(n, m, theta, phi), expected, 1e-11, 1e-13)
+
+
+#: Where the compiled forms are held against SciPy, more widely than in tests/specs.
+WIDE: dict[str, tuple[HostArray, ...]] = {
+    "gammainc": (10.0 ** RNG.uniform(-6, 3, 500), 10.0 ** RNG.uniform(-4, 3, 500)),
+    "gammaincc": (10.0 ** RNG.uniform(-6, 2.3, 500), 10.0 ** RNG.uniform(-4, 2.5, 500)),
+    "betainc": (
+        10.0 ** RNG.uniform(-2, 4, 500),
+        10.0 ** RNG.uniform(-2, 4, 500),
+        RNG.uniform(0, 1, 500),
+    ),
+    "ndtri": (np.r_[RNG.uniform(0, 1, 200), 10.0 ** RNG.uniform(-300, 0, 200)],),
+    "dawsn": (RNG.uniform(-40, 40, 500),),
+    "erfcx": (RNG.uniform(-20, 400, 500),),
+    "exp1": (10.0 ** RNG.uniform(-6, 2.8, 500),),
+    "expn": (RNG.integers(0, 60, 500).astype(float), 10.0 ** RNG.uniform(-4, 2.5, 500)),
+    "spence": (10.0 ** RNG.uniform(-6, 6, 500),),
+    "owens_t": (RNG.normal(size=500) * 4, RNG.normal(size=500) * 3),
+    "poch": (RNG.uniform(-5, 60, 500), RNG.uniform(-5, 60, 500)),
+    "comb": (RNG.uniform(5, 60, 500), RNG.uniform(0, 5, 500)),
+    "i0e": (10.0 ** RNG.uniform(-3, 5, 500),),
+    "i1e": (-(10.0 ** RNG.uniform(-3, 5, 500)),),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_compiled_functions_are_those_of_scipy(name: str) -> None:
+    args = WIDE[name]
+    expected = getattr(scipy.special, name)(*args)
+    np.testing.assert_allclose(tinyjax.jit(getattr(special, name))(*args), expected, 1e-10, 1e-290)
+
+
 # logsumexp
 
 LOGITS = RNG.normal(size=(4, 5))

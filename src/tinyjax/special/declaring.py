@@ -19,6 +19,7 @@ from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import Avals, NoParams
 from tinyjax.core.staging import stage
+from tinyjax.core.trace import EvalTrace, current_trace
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.elementwise import convert_element_type
@@ -136,7 +137,7 @@ def iterate(
         goes = goes_on(state)
         return reduce_or(goes, tuple(range(goes.ndim)))
 
-    if not all(isinstance(x, ConcreteArray) for x in state):
+    if not isinstance(current_trace(), EvalTrace):
         return while_loop(any_goes_on, step, state)
     while bool(any_goes_on(state)):
         state = step(state)

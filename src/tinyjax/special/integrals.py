@@ -244,6 +244,7 @@ def _expn_series(n: Array, x: Array) -> Array:
 
 
 def _expn(n: Array, x: Array) -> Array:
+    n = jnp.trunc(n)
     large = x > 1
     by_fraction = jnp.exp(-x) * _expn_fraction(jnp.where(large, n, 1.0), jnp.where(large, x, 2.0))
     low = (x > 0) & ~large & (n >= 1)
@@ -255,9 +256,14 @@ def _expn(n: Array, x: Array) -> Array:
     return jnp.where((x >= 0) & (n >= 0), value, math.nan)
 
 
+def _expn_by_scipy(n: HostArray, x: HostArray) -> HostArray:
+    # which warns of other orders than whole ones
+    return by_scipy("expn")(np.trunc(n), x)
+
+
 expn: Elementwise = special(
     "expn",
-    by_scipy("expn"),
+    _expn_by_scipy,
     _expn,
     no_derivative("expn", "order"),
     lambda t, z, n, x: ew.neg(ew.mul(t, _order_below(n, x, z))),

@@ -213,6 +213,34 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference("indices of 64 unsigned", r"lax\..*", "reference", TAKEN, has("uint64")),
     Difference("of `scatter_mul` whose", r"lax\.scatter_mul", "jvp|vjp", TAKEN),
     Difference("`select_n` of a single case", r"lax\.select_n", "jvp|vjp", TAKEN),
+    Difference(
+        "numbers of any kind in `ndtri`", r"scipy\.special\.(ndtri|spence|softmax)", text=TAKEN
+    ),
+    Difference(
+        "Special functions are SciPy's",
+        r"scipy\.special\.(bernoulli|exp[1i]|owens_t|softmax)",
+        "reference",
+        "values|zeros",
+    ),
+    Difference(
+        "`igamma` knows infinite parameters",
+        r"(lax\.igammac?|lax\.betainc|scipy\.special\.(gammaincc?|betainc))",
+    ),
+    Difference("`expn` takes whole orders", r"scipy\.special\.expn", "reference", "values"),
+    Difference("in the order of `expn`", r"scipy\.special\.expn", "jvp|vjp", REFUSED),
+    Difference(
+        "They keep the dtype of their operands",
+        r"scipy\.(special\.(ndtri|owens_t)|stats\.norm\.(ppf|isf))",
+        "reference",
+        "dtype",
+    ),
+    Difference(
+        "outside of their domain are 0 or NaN",
+        r"scipy\.special\.(exp1|expi|expn|spence|poch|boxcox.*|comb)",
+        "jvp|vjp",
+        "values",
+    ),
+    Difference("`bessel_jn` does not", r"scipy\.special\.bessel_jn"),
     Difference("in `scipy.linalg.lu`", r"scipy\.linalg\.lu", "reference", TAKEN),
     Difference("`det` of a matrix without", r".*det", "jvp|vjp", TAKEN),
     Difference("in `jnp.uint8(-1.5)`", r"numpy\.u?int\d+", "reference", TAKEN),

@@ -658,6 +658,24 @@ BY_FUNCTION: Final[dict[str, Mapping[str, Strategy]]] = {
     "scipy.special.gammaln": {"x": of_kinds("f", low=-3.5, high=5)},
     "scipy.special.gammasgn": {"x": of_kinds("f", low=-3.5, high=5)},
     "scipy.special.digamma": {"x": of_kinds("f", low=-3.5, high=5)},
+    "scipy.special.gammainc": {"a": positive, "x": positive},
+    "scipy.special.gammaincc": {"a": positive, "x": positive},
+    "scipy.special.betainc": {"a": positive, "b": positive, "x": probability},
+    "scipy.special.bernoulli": {"n": fixed(0, 1, 2, 3, 8)},
+    "scipy.special.bessel_jn": {
+        "z": of_kinds("f", low=0.5, high=5),
+        "v": fixed(0, 1, 3),
+        "n_iter": fixed(12, 14),
+    },
+    "scipy.special.boxcox": {"x": positive, "lmbda": of_kinds("f")},
+    "scipy.special.boxcox1p": {"x": positive, "lmbda": of_kinds("f")},
+    "scipy.special.comb": {"N": positive, "k": positive, "repetition": fixed(False, True)},
+    "scipy.special.exp1": {"x": positive},
+    "scipy.special.expn": {"n": fixed(1, 2, 5), "x": positive},
+    "scipy.special.multigammaln": {"a": of_kinds("f", low=2, high=6), "d": fixed(1, 2, 4)},
+    "scipy.special.ndtri": {"p": of_kinds("f", low=0.01, high=0.99)},
+    "scipy.special.poch": {"z": positive, "m": positive},
+    "scipy.special.spence": {"x": of_kinds("f", low=0.1, high=5)},
     # jax's own process dies of an integer mean over no elements
     **{
         f"numpy.{name}": {"dtype": optional(lambda call: call.draw.dtype("fc"), 0.6)}
