@@ -286,6 +286,24 @@ def test_bessel_functions_and_spherical_harmonics_are_those_of_scipy(compiled: b
     np.testing.assert_allclose(fun(n, m, theta, phi), expected, 1e-11, 1e-13)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_functions_of_complex_numbers(compiled: bool) -> None:
+    z = OTHER_RNG.normal(size=200) + 1j * OTHER_RNG.normal(size=200)
+    z *= np.exp(OTHER_RNG.normal(size=200))
+    for fun, reference in (
+        (special.loggamma, scipy.special.loggamma),
+        (special.wofz, scipy.special.wofz),
+        (special.erfcx, scipy.special.erfcx),
+    ):
+        expected = reference(z)
+        known = np.isfinite(expected)
+        found = np.asarray((tinyjax.jit(fun) if compiled else fun)(z))
+        np.testing.assert_allclose(found[known], expected[known], 1e-11, 1e-12)
+    slope = tinyjax.vmap(tinyjax.grad(special.loggamma, holomorphic=True))(z[:20])
+    np.testing.assert_allclose(slope, scipy.special.digamma(z[:20]), 1e-10)
+    assert np.isnan(special.loggamma(-0.5))
+
+
 #: Where the compiled forms are held against SciPy, more widely than in tests/specs.
 WIDE: dict[str, tuple[HostArray, ...]] = {
     "gammainc": (10.0 ** OTHER_RNG.uniform(-6, 3, 500), 10.0 ** OTHER_RNG.uniform(-4, 3, 500)),

@@ -8,7 +8,7 @@ import scipy.special
 from specs import ArraySpec, Case, Spec
 from specs.elementwise import EMPTY, EXTREME, SCALAR, F, in_wide, one
 from tinyjax.primitives.shape import full_like
-from tinyjax.special import bessel, beta, gamma, integrals, poch
+from tinyjax.special import bessel, beta, faddeeva, gamma, integrals, poch
 
 PARAMETER = ArraySpec((3, 4), low=0.1, high=12)
 F_LONG = ArraySpec((16,))
@@ -150,5 +150,17 @@ SPECS = [
         grad=2,
         grad_cases=(2,),
         tol=64,
+    ),
+    Spec(
+        "wofz",
+        faddeeva.wofz,
+        faddeeva.wofz,
+        [Case(ArraySpec((3, 4))), Case(ArraySpec((3, 4), low=-20, high=20)), Case(EMPTY)],
+        numpy=scipy.special.wofz,
+        dtypes="c",
+        grad=2,
+        grad_dtypes=("complex128",),
+        grad_cases=(0,),
+        tol=256,
     ),
 ]

@@ -20,7 +20,7 @@ from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import Avals, NoParams
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import EvalTrace, current_trace
-from tinyjax.dtypes import HostArray
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.families import (
@@ -44,6 +44,10 @@ def scipy_special() -> Any:
     return import_module("scipy.special")
 
 
+def _wide(dtype: DType) -> DType:
+    return dtypes.complex128 if dtypes.is_complex(dtype) else dtypes.float64
+
+
 def by_scipy(name: str, result: int | None = None) -> HostFunction:
     """Evaluate SciPy's function in float64, and round once.
 
@@ -53,7 +57,7 @@ def by_scipy(name: str, result: int | None = None) -> HostFunction:
     """
 
     def evaluate(*operands: HostArray) -> HostArray:
-        wide = [x.astype(np.float64, copy=False) for x in operands]
+        wide = [x.astype(_wide(x.dtype), copy=False) for x in operands]
         out = getattr(scipy_special(), name)(*wide)
         chosen = out if result is None else out[result]
         return np.asarray(chosen).astype(operands[0].dtype, copy=False)
@@ -75,7 +79,7 @@ def compiled(name: str, formula: Callable[..., Array]) -> HloFormula:
     """Compile a formula in float64, as a function that a module has once, and round once."""
 
     def rounded(*operands: Array) -> Sequence[Array]:
-        wide = [convert_element_type(x, dtypes.float64) for x in operands]
+        wide = [convert_element_type(x, _wide(x.dtype)) for x in operands]
         out, dtype = formula(*wide), operands[0].dtype
         if dtype in dtypes.FLOAT8:
             # XLA rounds what vanishes below 0 to -0, which in some of these types is NaN
@@ -98,19 +102,24 @@ def compiled(name: str, formula: Callable[..., Array]) -> HloFormula:
 
 
 def special(
-    name: str, evaluate: HostFunction, formula: Callable[..., Array], *derivatives: Derivative
+    name: str,
+    evaluate: HostFunction,
+    formula: Callable[..., Array],
+    *derivatives: Derivative,
+    kinds: str = "f",
 ) -> Elementwise:
-    """Declare a special function of floats.
+    """Declare a special function of floats, or of complex numbers.
 
     Args:
         name: the primitive's name.
         evaluate: how NumPy and SciPy compute it.
-        formula: takes and returns float64 arrays; how it is compiled.
+        formula: takes and returns float64, or complex128, arrays; how it is compiled.
         derivatives: for each operand ``(tangent, out, *operands) -> tangent``.
+        kinds: the kinds of dtype that it takes.
     """
 
     def type_of(avals: Avals, params: NoParams) -> Avals:
-        return (elementwise_type(name, avals, "f"),)
+        return (elementwise_type(name, avals, kinds),)
 
     return elementwise(name, evaluate, compiled(name, formula), type_of, *derivatives)
 

@@ -218,7 +218,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Difference(
         "Special functions are SciPy's",
-        r"scipy\.special\.(bernoulli|exp[1i]|owens_t|softmax)",
+        r"scipy\.special\.(bernoulli|exp[1i]|loggamma|owens_t|softmax|wofz)",
         "reference",
         "values|zeros",
     ),
@@ -240,6 +240,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "jvp|vjp",
         "values",
     ),
+    Difference("of complex numbers too", r"scipy\.special\.loggamma", "jvp|vjp"),
     Difference("`bessel_jn` does not", r"scipy\.special\.bessel_jn"),
     Difference("in `scipy.linalg.lu`", r"scipy\.linalg\.lu", "reference", TAKEN),
     Difference("`det` of a matrix without", r".*det", "jvp|vjp", TAKEN),

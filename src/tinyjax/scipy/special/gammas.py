@@ -13,6 +13,7 @@ from tinyjax.core.primitive import NO_PARAMS
 from tinyjax.core.trace import bind1
 from tinyjax.errors import ArgumentError
 from tinyjax.numpy.creation import asarray
+from tinyjax.numpy.elementwise import conjugate, imag, pick, real, rint
 from tinyjax.numpy.promotion import arrays, broadcast, inexact, inexact_operands, promote_inexact
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import special as sp
@@ -30,6 +31,7 @@ __all__ = [
     "comb",
     "gammainc",
     "gammaincc",
+    "loggamma",
     "multigammaln",
     "poch",
 ]
@@ -205,3 +207,49 @@ def _power_of(log: Array, power: Array) -> Array:
     none = ew.eq(power, full_like(power, 0.0))
     safe = ew.select(none, full_like(power, 1.0), power)
     return ew.select(none, log, ew.div(ew.expm1(ew.mul(safe, log)), safe))
+
+
+def loggamma(x: ArrayLike) -> Array:
+    """Return the logarithm of the gamma function, continued from the positive axis.
+
+    Args:
+        x: real, where the result is NaN below 0; or complex, where the only cut is along the
+            negative axis.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.loggamma(5.0)), 5)
+        3.17805
+    """
+    a = inexact(x, "loggamma")
+    if not dtypes.is_complex(a.dtype):
+        positive = ew.gt(a, full_like(a, 0.0))
+        return ew.select(positive, sp.lgamma(a), full_like(a, math.nan))
+    below = imag(a) < 0
+    upper = pick(below, conjugate(a), a)
+    left = real(upper) < 0.5
+    value = _loggamma_right(pick(left, 1 - upper, upper))
+    # DLMF 5.5.3, with sin(pi z) = i/2 exp(-i pi z) (1 - exp(2 i pi z)), which has one branch above
+    y = pick(left, upper, 0.25 + 1j)
+    turn = ew.exp(2j * math.pi * (y - rint(real(y))))
+    log_sine = ew.log(1 - turn) - 1j * math.pi * (y - 0.5) - math.log(2)
+    value = pick(left, math.log(math.pi) - log_sine - value, value)
+    return pick(below, conjugate(value), value)
+
+
+#: How far the argument is moved to the right for Stirling's series.
+_SHIFT = 9
+
+
+def _loggamma_right(z: Array) -> Array:
+    """The logarithm for a real part of at least 1/2."""
+    total = full_like(z, 0.5 * math.log(2 * math.pi))
+    for k in range(_SHIFT):
+        total = total - ew.log(z + k)
+    z = z + _SHIFT
+    inverse = 1 / z
+    square = inverse * inverse
+    series = full_like(z, 0.0)
+    for k in reversed(range(1, 9)):
+        series = series * square + sp._BERNOULLI[k - 1] / (2 * k * (2 * k - 1))
+    return total + (z - 0.5) * ew.log(z) - z + series * inverse

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.numpy.promotion import inexact, inexact_operands
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.shape import full_like
+from tinyjax.special import faddeeva as sf
 from tinyjax.special import integrals as si
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "owens_t",
     "sici",
     "spence",
+    "wofz",
 ]
 
 
@@ -52,18 +55,39 @@ def dawsn(x: ArrayLike) -> Array:
     return si.dawsn(inexact(x, "dawsn"))
 
 
+def wofz(z: ArrayLike) -> Array:
+    """Return the Faddeeva function, ``exp(-z^2) erfc(-i z)``.
+
+    Args:
+        z: real or complex.
+
+    Returns:
+        Complex numbers.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.wofz(1j).real), 6)
+        0.427584
+    """
+    a = inexact(z, "wofz")
+    if not dtypes.is_complex(a.dtype):
+        a = ew.convert_element_type(a, dtypes.promote_types(a.dtype, dtypes.complex64))
+    return sf.wofz(a)
+
+
 def erfcx(x: ArrayLike) -> Array:
     """Return ``exp(x^2) erfc(x)``, which does not vanish for large ``x``.
 
     Args:
-        x: real.
+        x: real or complex.
 
     Example:
         >>> from tinyjax.scipy import special
         >>> round(float(special.erfcx(10.0)), 6)
         0.056141
     """
-    return si.erfcx(inexact(x, "erfcx"))
+    a = inexact(x, "erfcx")
+    return sf.wofz(1j * a) if dtypes.is_complex(a.dtype) else si.erfcx(a)
 
 
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
