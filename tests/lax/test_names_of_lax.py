@@ -141,6 +141,35 @@ def test_a_barrier_keeps_containers() -> None:
     assert "optimization_barrier" in tinyjax.jit(lax.optimization_barrier).lower(1.0).as_text()
 
 
+def test_one_example_in_all() -> None:
+    x = {"a": random(3, 2)}
+
+    def of_second(call: Any) -> Any:
+        return lambda x: call(x, "i", 1)
+
+    got = tinyjax.vmap(of_second(lax.pbroadcast), axis_name="i")(x)
+    np.testing.assert_array_equal(got["a"], np.stack([x["a"][1]] * 3))
+    with pytest.raises(IndexError, match="source is 3"):
+        tinyjax.vmap(lambda x: lax.pbroadcast(x, "i", 3), axis_name="i")(x["a"])
+    gradient = tinyjax.grad(
+        lambda x: tinyjax.vmap(of_second(lax.pbroadcast), axis_name="i")(x).sum()
+    )
+    np.testing.assert_array_equal(gradient(x["a"])[:, 0], [0.0, 3.0, 0.0])
+
+
+def test_what_is_of_no_effect() -> None:
+    x = random(3)
+    near = lax.Tolerance(rtol=1e-3), lax.AccuracyMode.HIGHEST
+    for accuracy in near:
+        np.testing.assert_array_equal(lax.exp(x, accuracy=accuracy), lax.exp(x))
+    for precision in (lax.DotAlgorithmPreset.BF16_BF16_F32, lax.DotAlgorithm("f4", "f4", "f4")):
+        np.testing.assert_array_equal(lax.dot(x, x, precision=precision), lax.dot(x, x))
+    assert {p.name for p in lax.DotAlgorithmPreset} == {p.name for p in jax.lax.DotAlgorithmPreset}
+    assert lax.with_sharding_constraint(x, None) is x
+    np.testing.assert_array_equal(lax.shape_as_value((2, 3)), jax.lax.shape_as_value((2, 3)))
+    assert lax.composite(jnp.sin, "sine") is jnp.sin
+
+
 def test_arguments_are_checked() -> None:
     x = jnp.ones((2, 3))
     calls: list[tuple[Callable[[], Any], type[Exception], str]] = [

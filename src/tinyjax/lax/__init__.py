@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from tinyjax.control_flow import associative_scan, cond, fori_loop, scan, switch, while_loop
 from tinyjax.control_flow import map_ as map
 from tinyjax.lax import (
+    accuracy,
     elementwise,
+    placement,
     platforms,
     products,
     reductions,
@@ -23,7 +25,9 @@ from tinyjax.lax import (
     spectral,
     windows,
 )
+from tinyjax.lax.accuracy import *
 from tinyjax.lax.elementwise import *
+from tinyjax.lax.placement import *
 from tinyjax.lax.platforms import *
 from tinyjax.lax.products import *
 from tinyjax.lax.reductions import *
@@ -168,7 +172,9 @@ __all__ = [
     "switch",
     "while_loop",
 ]
+__all__ += accuracy.__all__
 __all__ += elementwise.__all__
+__all__ += placement.__all__
 __all__ += platforms.__all__
 __all__ += products.__all__
 __all__ += reductions.__all__

@@ -115,6 +115,14 @@ class Unary(Protocol):
     def __call__(self, x: ArrayLike) -> Array: ...
 
 
+class Accurate(Protocol):
+    """A function of one array, which may be told how accurate to be; that changes nothing."""
+
+    __name__: str
+
+    def __call__(self, x: ArrayLike, *, accuracy: object = None) -> Array: ...
+
+
 class Binary(Protocol):
     """A function of two arrays of one shape and dtype."""
 
@@ -125,6 +133,14 @@ class Binary(Protocol):
 
 def _unary(name: str, primitive: Primitive[NoParams], doc: str) -> Unary:
     def fun(x: ArrayLike) -> Array:
+        return bind1(primitive, (as_array(x),), NO_PARAMS)
+
+    named(fun, name, doc)
+    return fun
+
+
+def _accurate(name: str, primitive: Primitive[NoParams], doc: str) -> Accurate:
+    def fun(x: ArrayLike, *, accuracy: object = None) -> Array:
         return bind1(primitive, (as_array(x),), NO_PARAMS)
 
     named(fun, name, doc)
@@ -145,24 +161,24 @@ abs = _unary("abs", _ew.abs_, "Return the absolute value.")
 floor = _unary("floor", _ew.floor, "Return the greatest integer not above ``x``, as a float.")
 ceil = _unary("ceil", _ew.ceil, "Return the least integer not below ``x``, as a float.")
 is_finite = _unary("is_finite", _ew.is_finite, "Say where ``x`` is neither infinite nor NaN.")
-exp = _unary("exp", _ew.exp, "Return the exponential.")
-exp2 = _unary("exp2", _ew.exp2, "Return 2 to the power of ``x``.")
-expm1 = _unary("expm1", _ew.expm1, "Return ``exp(x) - 1``, accurate for small ``x``.")
-log = _unary("log", _ew.log, "Return the natural logarithm.")
-log1p = _unary("log1p", _ew.log1p, "Return ``log(1 + x)``, accurate for small ``x``.")
-sqrt = _unary("sqrt", _ew.sqrt, "Return the square root.")
-rsqrt = _unary("rsqrt", _ew.rsqrt, "Return one over the square root.")
-cbrt = _unary("cbrt", _ew.cbrt, "Return the cube root.")
-logistic = _unary("logistic", _ew.logistic, "Return ``1 / (1 + exp(-x))``.")
-sin = _unary("sin", _ew.sin, "Return the sine.")
-cos = _unary("cos", _ew.cos, "Return the cosine.")
-tan = _unary("tan", _ew.tan, "Return the tangent.")
+exp = _accurate("exp", _ew.exp, "Return the exponential.")
+exp2 = _accurate("exp2", _ew.exp2, "Return 2 to the power of ``x``.")
+expm1 = _accurate("expm1", _ew.expm1, "Return ``exp(x) - 1``, accurate for small ``x``.")
+log = _accurate("log", _ew.log, "Return the natural logarithm.")
+log1p = _accurate("log1p", _ew.log1p, "Return ``log(1 + x)``, accurate for small ``x``.")
+sqrt = _accurate("sqrt", _ew.sqrt, "Return the square root.")
+rsqrt = _accurate("rsqrt", _ew.rsqrt, "Return one over the square root.")
+cbrt = _accurate("cbrt", _ew.cbrt, "Return the cube root.")
+logistic = _accurate("logistic", _ew.logistic, "Return ``1 / (1 + exp(-x))``.")
+sin = _accurate("sin", _ew.sin, "Return the sine.")
+cos = _accurate("cos", _ew.cos, "Return the cosine.")
+tan = _accurate("tan", _ew.tan, "Return the tangent.")
 asin = _unary("asin", _ew.asin, "Return the angle whose sine is ``x``.")
 acos = _unary("acos", _ew.acos, "Return the angle whose cosine is ``x``.")
 atan = _unary("atan", _ew.atan, "Return the angle whose tangent is ``x``.")
 sinh = _unary("sinh", _ew.sinh, "Return the hyperbolic sine.")
 cosh = _unary("cosh", _ew.cosh, "Return the hyperbolic cosine.")
-tanh = _unary("tanh", _ew.tanh, "Return the hyperbolic tangent.")
+tanh = _accurate("tanh", _ew.tanh, "Return the hyperbolic tangent.")
 asinh = _unary("asinh", _ew.asinh, "Return the inverse of ``sinh``.")
 acosh = _unary("acosh", _ew.acosh, "Return the inverse of ``cosh``.")
 atanh = _unary("atanh", _ew.atanh, "Return the inverse of ``tanh``.")

@@ -1,4 +1,4 @@
-"""Functions for one platform."""
+"""Functions for one platform, or for compilers that know them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 
 from tinyjax.errors import ArgumentError
 
-__all__ = ["platform_dependent"]
+__all__ = ["composite", "platform_dependent"]
 
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def platform_dependent(
@@ -39,3 +40,19 @@ def platform_dependent(
             "none for 'cpu' and no default."
         )
     return chosen(*args)
+
+
+def composite(decomposition: F, name: str, version: int = 0) -> F:
+    """Return a function as it is; compilers of JAX's programs may know it by a name.
+
+    Args:
+        decomposition: the function.
+        name: not used.
+        version: not used.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.composite(lambda x: x + 1, "my.increment")(1)
+        2
+    """
+    return decomposition

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
 from tinyjax.core.integers import integer, integers, listed
@@ -38,6 +40,7 @@ __all__ = [
     "pad",
     "reshape",
     "rev",
+    "shape_as_value",
     "slice",
     "slice_in_dim",
     "split",
@@ -468,3 +471,14 @@ def full_like(
 def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
     """Return an array of zeros."""
     return full(shape, 0, dtype)
+
+
+def shape_as_value(shape: Sequence[int]) -> Array:
+    """Return a shape as an array of int32.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.shape_as_value((2, 3))
+        Array([2, 3], dtype=int32)
+    """
+    return as_array(np.array(integers(shape, "shape"), np.int32))
