@@ -130,7 +130,7 @@ DIFFERS: Final = {
     "vmap": "has `chunk_size=`; takes no `spmd_axis_name`",
     "core.Tracer": "made by its trace alone",
     "custom_batching.custom_vmap": "also `tinyjax.custom_batch`",
-    "dlpack.from_dlpack": "copies, since the owner may write to the data",
+    "dlpack.from_dlpack": "shares the data with its owner, who must not write to it",
     "dtypes.canonicalize_dtype": "leaves 64-bit types as they are",
     "extend.core.Primitive": "has a class of parameters and rules; `bind` returns a list",
     "stages.Lowered": "`as_text` knows StableHLO only; no `compiler_ir`",

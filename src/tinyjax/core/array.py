@@ -31,7 +31,14 @@ import numpy as np
 
 from tinyjax.config import settings
 from tinyjax.core.avals import ShapedArray, interned
-from tinyjax.core.devices import CPU, ON_CPU, Device, SingleDeviceSharding
+from tinyjax.core.devices import (
+    CPU,
+    ON_CPU,
+    Device,
+    Placement,
+    SingleDeviceSharding,
+    check_placement,
+)
 from tinyjax.core.integers import described, integer, one_or_more, shortened
 from tinyjax.dtypes import (
     ALL,
@@ -232,7 +239,7 @@ class Array:
         Raises:
             ArgumentError: it is of another version than the one asked for.
         """
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
             raise ArgumentError(f"there is no array namespace of the version {api_version!r}.")
         return _numpy
 
@@ -535,8 +542,8 @@ class Array:
     searchsorted = _numpy.searchsorted
     choose = _numpy.choose
 
-    def astype(self, dtype: DTypeLike, copy: bool = False, device: object = None) -> Array:
-        return _numpy.astype(self, dtype)
+    def astype(self, dtype: DTypeLike, copy: bool = False, device: Placement = None) -> Array:
+        return _numpy.astype(self, dtype, device=device)
 
     def reshape(self, *shape: int | Sequence[int], order: Order = "C") -> Array:
         if len(shape) == 1:
@@ -594,8 +601,7 @@ class Array:
         Raises:
             ArgumentError: it is another device.
         """
-        if device not in (CPU, ON_CPU):
-            raise ArgumentError(f"there is one device, {CPU!r}, but got {device!r}.")
+        check_placement("to_device", device=device)
         return self
 
     def copy_to_host_async(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -121,6 +121,10 @@ _UNDIVIDED: Final = _Undivided()
 
 #: How every array lies.
 ON_CPU: Final = SingleDeviceSharding()
+
+
+#: Where an array is wanted; None for anywhere.
+Placement: TypeAlias = Device | SingleDeviceSharding | None
 
 
 def check_placement(function: str, **given: object) -> None:

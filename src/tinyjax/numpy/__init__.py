@@ -135,6 +135,10 @@ if TYPE_CHECKING:
         sort,
         sort_complex,
     )
+    from tinyjax.numpy.standard import (
+        __array_namespace_info__,
+        from_dlpack,
+    )
     from tinyjax.numpy.taking import (
         choose,
         compress,
@@ -196,6 +200,7 @@ _LATER: Final = {
         "median nancumprod nancumsum nanmedian nanpercentile nanquantile partition "
         "percentile quantile sort sort_complex"
     ),
+    "standard": ("__array_namespace_info__ from_dlpack"),
     "views": "byteswap view",
     "files": "load save",
     "generalized": "vectorize",
@@ -208,6 +213,7 @@ if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mist
 
 
 __all__ = [
+    "__array_namespace_info__",
     "amax",
     "amin",
     "apply_along_axis",
@@ -241,6 +247,7 @@ __all__ = [
     "fill_diagonal",
     "finfo",
     "frexp",
+    "from_dlpack",
     "fromfunction",
     "frompyfunc",
     "gcd",

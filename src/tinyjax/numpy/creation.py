@@ -25,6 +25,7 @@ from tinyjax.core.array import (
     too_wide,
 )
 from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.devices import Placement, check_placement
 from tinyjax.core.integers import integer, integers, one_or_more
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
@@ -171,9 +172,15 @@ def array(
 
 
 def asarray(
-    a: Nested, dtype: DTypeLike = None, order: None = None, *, copy: bool | None = None
+    a: Nested,
+    dtype: DTypeLike = None,
+    order: None = None,
+    *,
+    copy: bool | None = None,
+    device: Placement = None,
 ) -> Array:
     """Return ``a`` as an array: see ``array``."""
+    check_placement("asarray", device=device)
     return array(a, dtype)
 
 
@@ -284,16 +291,20 @@ def _of_numbers(x: Any, types: set[type], wanted: DType | None) -> Array:
 # Filled with one value
 
 
-def full(shape: Shape, fill_value: Nested, dtype: DTypeLike = None) -> Array:
+def full(
+    shape: Shape, fill_value: Nested, dtype: DTypeLike = None, *, device: Placement = None
+) -> Array:
     """Return an array filled with a value.
 
     Args:
         shape: an int, or several.
         fill_value: a scalar, or an array that broadcasts to the shape.
         dtype: of the result; that of the value by default.
+        device: where the result is wanted.
 
     Raises:
         ShapeError: the shape is negative, or the value does not broadcast to it.
+        ArgumentError: there is no such device.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -301,6 +312,7 @@ def full(shape: Shape, fill_value: Nested, dtype: DTypeLike = None) -> Array:
         Array([[7., 7.],
                [7., 7.]], dtype=float32)
     """
+    check_placement("full", device=device)
     sizes = canonical_shape(shape)
     return broadcast_to(array(fill_value, dtype), sizes)
 
@@ -332,7 +344,7 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     return broadcast_to_shape(x, sizes)
 
 
-def zeros(shape: Shape, dtype: DTypeLike = None) -> Array:
+def zeros(shape: Shape, dtype: DTypeLike = None, *, device: Placement = None) -> Array:
     """Return zeros, of the default float type unless a dtype is given.
 
     Example:
@@ -341,17 +353,19 @@ def zeros(shape: Shape, dtype: DTypeLike = None) -> Array:
         Array([[0., 0., 0.],
                [0., 0., 0.]], dtype=float32)
     """
+    check_placement("zeros", device=device)
     return filled(canonical_shape(shape), 0, _float_unless(dtype))
 
 
-def ones(shape: Shape, dtype: DTypeLike = None) -> Array:
+def ones(shape: Shape, dtype: DTypeLike = None, *, device: Placement = None) -> Array:
     """Return ones, of the default float type unless a dtype is given."""
+    check_placement("ones", device=device)
     return filled(canonical_shape(shape), 1, _float_unless(dtype))
 
 
-def empty(shape: Shape, dtype: DTypeLike = None) -> Array:
+def empty(shape: Shape, dtype: DTypeLike = None, *, device: Placement = None) -> Array:
     """Return zeros; there are no arrays without values."""
-    return zeros(shape, dtype)
+    return zeros(shape, dtype, device=device)
 
 
 def _float_unless(dtype: DTypeLike) -> DType:
@@ -363,6 +377,8 @@ def full_like(
     fill_value: ArrayLike,
     dtype: DTypeLike = None,
     shape: Shape | None = None,
+    *,
+    device: Placement = None,
 ) -> Array:
     """Return an array filled with a value, of another array's shape and dtype unless given.
 
@@ -373,6 +389,7 @@ def full_like(
         >>> jnp.full_like(jnp.array([1, 2]), 5)
         Array([5, 5], dtype=int32)
     """
+    check_placement("full_like", device=device)
     x = a if isinstance(a, ShapeDtypeStruct) else array_of("full_like", a)
     weak = dtype is None and x.weak_type
     wanted = x.dtype if dtype is None else dtypes.check(dtype)
@@ -382,24 +399,36 @@ def full_like(
 
 
 def zeros_like(
-    a: ArrayLike | ShapeDtypeStruct, dtype: DTypeLike = None, shape: Shape | None = None
+    a: ArrayLike | ShapeDtypeStruct,
+    dtype: DTypeLike = None,
+    shape: Shape | None = None,
+    *,
+    device: Placement = None,
 ) -> Array:
     """Return zeros, of another array's shape and dtype unless given."""
-    return full_like(a, 0, dtype, shape)
+    return full_like(a, 0, dtype, shape, device=device)
 
 
 def ones_like(
-    a: ArrayLike | ShapeDtypeStruct, dtype: DTypeLike = None, shape: Shape | None = None
+    a: ArrayLike | ShapeDtypeStruct,
+    dtype: DTypeLike = None,
+    shape: Shape | None = None,
+    *,
+    device: Placement = None,
 ) -> Array:
     """Return ones, of another array's shape and dtype unless given."""
-    return full_like(a, 1, dtype, shape)
+    return full_like(a, 1, dtype, shape, device=device)
 
 
 def empty_like(
-    prototype: ArrayLike | ShapeDtypeStruct, dtype: DTypeLike = None, shape: Shape | None = None
+    prototype: ArrayLike | ShapeDtypeStruct,
+    dtype: DTypeLike = None,
+    shape: Shape | None = None,
+    *,
+    device: Placement = None,
 ) -> Array:
     """Return zeros, of another array's shape and dtype unless given."""
-    return full_like(prototype, 0, dtype, shape)
+    return full_like(prototype, 0, dtype, shape, device=device)
 
 
 # Ranges
@@ -410,6 +439,8 @@ def arange(
     stop: ArrayLike | None = None,
     step: ArrayLike | None = None,
     dtype: DTypeLike = None,
+    *,
+    device: Placement = None,
 ) -> Array:
     """Return evenly spaced numbers from ``start`` to before ``stop``.
 
@@ -418,6 +449,7 @@ def arange(
         stop: the end, which is left out.
         step: the distance, 1 by default; may be negative.
         dtype: of the result; that of the arguments by default.
+        device: where the result is wanted.
 
     Raises:
         ConcretizationError: an argument is traced; the length must be known.
@@ -430,6 +462,7 @@ def arange(
         >>> jnp.arange(0.0, 1.0, 0.25)
         Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
+    check_placement("arange", device=device)
     if dtype is None:
         given = arrays("arange", start, *[x for x in (stop, step) if x is not None])
         wanted = dtypes.promote([(x.dtype, x.weak_type) for x in given])[0]
@@ -486,6 +519,8 @@ def linspace(
     retstep: Literal[False] = False,
     dtype: DTypeLike = None,
     axis: int = 0,
+    *,
+    device: Placement = None,
 ) -> Array: ...
 @overload
 def linspace(
@@ -497,6 +532,7 @@ def linspace(
     retstep: Literal[True],
     dtype: DTypeLike = None,
     axis: int = 0,
+    device: Placement = None,
 ) -> tuple[Array, Array]: ...
 def linspace(
     start: ArrayLike,
@@ -506,6 +542,8 @@ def linspace(
     retstep: bool = False,
     dtype: DTypeLike = None,
     axis: int = 0,
+    *,
+    device: Placement = None,
 ) -> Array | tuple[Array, Array]:
     """Return evenly spaced numbers from ``start`` to ``stop``.
 
@@ -517,6 +555,7 @@ def linspace(
         retstep: return the distance as well.
         dtype: of the result; floats by default. Integers are rounded down.
         axis: where in the result the new axis stands.
+        device: where the result is wanted.
 
     Raises:
         ArgumentError: ``num`` is negative.
@@ -526,6 +565,7 @@ def linspace(
         >>> jnp.linspace(0, 1, 5)
         Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
+    check_placement("linspace", device=device)
     count = integer(num, "num")
     if count < 0:
         raise ArgumentError(f"linspace needs num to be at least 0, but got {num}.")
@@ -638,7 +678,7 @@ def geomspace(
 
 def meshgrid(
     *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: Literal["xy", "ij"] = "xy"
-) -> list[Array]:
+) -> tuple[Array, ...]:
     """Return the coordinates of a grid, one array for each of the given lines.
 
     Args:
@@ -671,7 +711,7 @@ def meshgrid(
         reshape(line, tuple([line.size if i == place else 1 for i in range(len(lines))]))
         for line, place in zip(lines, places, strict=True)
     ]
-    return grid if sparse or not grid else broadcast(grid)
+    return tuple(grid if sparse or not grid else broadcast(grid))
 
 
 @overload
@@ -722,7 +762,14 @@ def _offset_mask(shape: tuple[int, int], k: int, compare: Callable[[Array, Array
     return compare(ew.add(rows, like(rows, k)) if k else rows, columns)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Array:
+def eye(
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: DTypeLike = None,
+    *,
+    device: Placement = None,
+) -> Array:
     """Return a matrix with ones on a diagonal and zeros elsewhere.
 
     Args:
@@ -730,6 +777,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Ar
         M: the number of columns; ``N`` by default.
         k: which diagonal; above the main one if positive.
         dtype: of the result; the default float if not given.
+        device: where the result is wanted.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -737,6 +785,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Ar
         Array([[1., 0.],
                [0., 1.]], dtype=float32)
     """
+    check_placement("eye", device=device)
     (rows, columns) = canonical_shape((N, N if M is None else M))
     mask = _offset_mask((rows, columns), integer(k, "k"), ew.eq)
     return ew.convert_element_type(mask, _float_unless(dtype))

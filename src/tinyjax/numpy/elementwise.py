@@ -15,8 +15,10 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, first_element, is_splat
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, first_element, is_splat, raw_host
+from tinyjax.core.devices import Placement, check_placement
 from tinyjax.core.integers import integer
+from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.numpy.promotion import (
@@ -237,10 +239,25 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
             below = ew.and_(ew.ne(ew.sign(a), ew.sign(b)), ew.ne(ew.rem(a, b), full_like(a, 0)))
             return ew.select(below, ew.sub(quotient, full_like(a, 1)), quotient)
         case "f":
-            return _float_divmod(a, b)[0]
+            found = _by_numpy(np.floor_divide, a, b)
+            return _float_divmod(a, b)[0] if found is None else found
         case _:
             _no_complex("floor_divide", a)
             raise AssertionError("bools were converted to integers")
+
+
+def _by_numpy(function: np.ufunc, a: Array, b: Array) -> Array | None:
+    """Apply NumPy's own function to floats at hand: its zeros have the standard's signs."""
+    if (
+        type(a) is not ConcreteArray
+        or type(b) is not ConcreteArray
+        or a.dtype not in (dtypes.float32, dtypes.float64)
+        or a.weak_type
+        or current_trace() is not EVAL
+    ):
+        return None
+    with np.errstate(all="ignore"):
+        return ConcreteArray(np.asarray(function(raw_host(a), raw_host(b))))
 
 
 def _float_divmod(a: Array, b: Array) -> tuple[Array, Array]:
@@ -294,6 +311,8 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     """
     a, b = operands("remainder", x, y)
     a, b = _integers(_no_complex("remainder", a)), _integers(b)
+    if (found := _by_numpy(np.remainder, a, b)) is not None:
+        return found
     return _towards_zero(a, b) if a.dtype.kind == "u" else _floor_remainder(a, b)
 
 
@@ -657,7 +676,12 @@ def log(x: ArrayLike, /) -> Array:
 
 def _log_to_base(x: Array, base: float) -> Array:
     y = ew.log(x)
-    return ew.div(y, full_like(y, math.log(base)))
+    if not dtypes.is_complex(y.dtype):
+        return ew.div(y, full_like(y, math.log(base)))
+    # each part by itself: dividing by a complex number makes NaN of an infinity
+    parts = [ew.real(y), ew.imag(y)]
+    found = ew.complex_(*[ew.div(part, full_like(part, math.log(base))) for part in parts])
+    return convert(found, y.dtype, y.weak_type)
 
 
 def log2(x: ArrayLike, /) -> Array:
@@ -1195,7 +1219,9 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
 # Conversion
 
 
-def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False) -> Array:
+def astype(
+    x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Placement = None
+) -> Array:
     """Convert to another dtype.
 
     Floats become integers by truncation, saturating at the ends; complex numbers become real by
@@ -1205,13 +1231,16 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False) -> Array:
         x: any dtype.
         dtype: the dtype wanted.
         copy: of no effect; arrays are immutable.
+        device: where the result is wanted.
 
     Raises:
         DtypeError: ``dtype`` is not one that arrays can have.
+        ArgumentError: there is no such device.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.astype(jnp.array([1.7, -1.7]), jnp.int8)
         Array([ 1, -1], dtype=int8)
     """
+    check_placement("astype", device=device)
     return ew.convert_element_type(array_of("astype", x), dtypes.check(dtype))

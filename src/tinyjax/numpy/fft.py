@@ -15,6 +15,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.core.devices import Placement, check_placement
 from tinyjax.core.integers import integer
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
@@ -283,24 +284,27 @@ def _frequencies(make: Callable[[int, float], object], n: int, d: float, dtype: 
     return asarray(np.asarray(make(n, d)).astype(kind))
 
 
-def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None) -> Array:
+def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placement = None) -> Array:
     """Return the frequencies of the results of ``fft``.
 
     Args:
         n: how many values were transformed.
         d: their distance.
         dtype: of the result; the default float by default.
+        device: where the result is wanted.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> print(jnp.fft.fftfreq(4))
         [ 0.    0.25 -0.5  -0.25]
     """
+    check_placement("fftfreq", device=device)
     return _frequencies(np.fft.fftfreq, n, d, dtype)
 
 
-def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None) -> Array:
+def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placement = None) -> Array:
     """Return the frequencies of the results of ``rfft``, as ``fftfreq``."""
+    check_placement("rfftfreq", device=device)
     return _frequencies(np.fft.rfftfreq, n, d, dtype)
 
 

@@ -322,7 +322,7 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     return sh.squeeze(x, axes)
 
 
-def broadcast_arrays(*args: ArrayLike) -> list[Array]:
+def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """Broadcast arrays to their common shape.
 
     Raises:
@@ -333,7 +333,7 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
         >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((2, 1)), jnp.zeros(3))]
         [(2, 3), (2, 3)]
     """
-    return broadcast(arrays("broadcast_arrays", *args), "broadcast_arrays") if args else []
+    return tuple(broadcast(arrays("broadcast_arrays", *args), "broadcast_arrays")) if args else ()
 
 
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:

@@ -180,6 +180,12 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference("bools and small integers give", r"numpy\.float_power", "reference", "", is_wide),
     # other values
     Difference(
+        "zeros have the signs of NumPy's",
+        r"numpy\.(remainder|mod|floor_divide|divmod)",
+        "reference",
+        "values",
+    ),
+    Difference(
         "may put what is on either side in another",
         r"numpy\.(arg)?partition",
         "reference",

@@ -1,0 +1,142 @@
+"""What the array API standard asks of a namespace besides functions, and exchange by DLPack."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.core.devices import CPU, Device, Placement, check_placement
+from tinyjax.dtypes import DType
+from tinyjax.errors import ArgumentError, DtypeError
+
+Kind = Literal[
+    "bool",
+    "signed integer",
+    "unsigned integer",
+    "integral",
+    "real floating",
+    "complex floating",
+    "numeric",
+]
+
+#: The names of the standard's dtypes, by kind.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "bool": ("bool",),
+    "signed integer": ("int8", "int16", "int32", "int64"),
+    "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
+    "real floating": ("float32", "float64"),
+    "complex floating": ("complex64", "complex128"),
+}
+_TOGETHER: dict[str, tuple[str, ...]] = {
+    "integral": ("signed integer", "unsigned integer"),
+    "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
+}
+
+DefaultDtypes = TypedDict(
+    "DefaultDtypes",
+    {"real floating": DType, "complex floating": DType, "integral": DType, "indexing": DType},
+)
+Capabilities = TypedDict(
+    "Capabilities",
+    {"boolean indexing": bool, "data-dependent shapes": bool, "max dimensions": int | None},
+)
+
+
+class NamespaceInfo:
+    """What the array namespace can do, by the array API standard.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> info = jnp.__array_namespace_info__()
+        >>> info.default_dtypes()["real floating"]
+        dtype('float32')
+        >>> sorted(info.dtypes(kind="complex floating"))
+        ['complex128', 'complex64']
+    """
+
+    def capabilities(self) -> Capabilities:
+        """Say what holds for arrays whose values are at hand; under ``jit`` shapes are fixed."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Device:
+        """Return the one device there is."""
+        return CPU
+
+    def devices(self) -> list[Device]:
+        """Return all devices: one."""
+        return [CPU]
+
+    def default_dtypes(self, *, device: Placement = None) -> DefaultDtypes:
+        """Return the dtypes that Python numbers become, as the settings say.
+
+        Raises:
+            ArgumentError: there is no such device.
+        """
+        check_placement("default_dtypes", device=device)
+        return {
+            "real floating": dtypes.default_float(),
+            "complex floating": dtypes.default_complex(),
+            "integral": dtypes.default_int(),
+            "indexing": dtypes.default_int(),
+        }
+
+    def dtypes(
+        self, *, device: Placement = None, kind: Kind | tuple[Kind, ...] | None = None
+    ) -> dict[str, DType]:
+        """Return the standard's dtypes by name: all, or those of a kind or of several.
+
+        Raises:
+            ArgumentError: there is no such device, or no such kind.
+        """
+        check_placement("dtypes", device=device)
+        wanted = tuple(_NAMES) if kind is None else kind if isinstance(kind, tuple) else (kind,)
+        found: dict[str, DType] = {}
+        for name in wanted:
+            for part in _TOGETHER.get(name, (name,)):
+                if part not in _NAMES:
+                    raise ArgumentError(
+                        f"{name!r} is no kind of dtypes: the kinds are {[*_NAMES, *_TOGETHER]}."
+                    )
+                found |= {text: np.dtype(text) for text in _NAMES[part]}
+        return found
+
+
+def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 (the standard's name)
+    """Return what the array namespace can do, by the array API standard."""
+    return NamespaceInfo()
+
+
+def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None) -> Array:
+    """Make an array of what has its data in this machine's memory, without copying it.
+
+    The array shares the data with its owner, who must not write to it any more; give ``copy=True``
+    where they may.
+
+    Args:
+        x: what has the methods ``__dlpack__`` and ``__dlpack_device__``.
+        device: the device wanted; there is one, the CPU.
+        copy: whether to copy the data; by default it is not copied.
+
+    Raises:
+        ArgumentError: there is no such device, or ``x`` does not have these methods.
+        DtypeError: the data has a dtype that arrays cannot have.
+
+    Example:
+        >>> import numpy as np, tinyjax.numpy as jnp
+        >>> jnp.from_dlpack(np.arange(3))
+        Array([0, 1, 2], dtype=int64)
+    """
+    check_placement("from_dlpack", device=device)
+    if isinstance(x, Array) and not copy:
+        return x
+    if not hasattr(x, "__dlpack__"):
+        raise ArgumentError(
+            f"from_dlpack needs an object with the method __dlpack__, but got {type(x).__name__}."
+        )
+    host = np.from_dlpack(x)
+    if host.dtype not in dtypes.ALL:
+        raise DtypeError(f"the data has the dtype {host.dtype}, which arrays cannot have.")
+    return as_array(host) if copy else ConcreteArray(host)
