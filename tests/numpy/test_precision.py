@@ -46,7 +46,20 @@ FUNCTIONS: Final = dict(_functions())
 #: Their floats are of no operand's type.
 OF_THEIR_OWN: Final = {
     *(f"numpy.{name}" for name in ("empty", "eye", "identity", "ones", "tri", "zeros")),
+    *(f"numpy.{name}" for name in ("bartlett", "blackman", "hamming", "hanning")),
+    *(
+        f"scipy.linalg.{name}"
+        for name in (
+            "dft",
+            "helmert",
+            "hilbert",
+            "invhilbert",
+            "invpascal",
+            "pascal",
+        )
+    ),
     "nn.one_hot",
+    "scipy.special.bernoulli",
 }
 #: What takes types, shapes and functions, or does nothing but what ``indexing`` does.
 NOT_CALLED: Final = {
@@ -55,7 +68,15 @@ NOT_CALLED: Final = {
         "issubdtype", "ndim", "promote_types", "ravel_multi_index", "result_type", "shape", "size",
         "getitem", "update_at", "view", "load", "save",
     )),
-    "numpy.put_along_axis",  # with inplace=False only
+    # with inplace=False only
+    *(f"numpy.{name}" for name in ("fill_diagonal", "place", "put", "put_along_axis")),
+    *(f"numpy.{name}" for name in (
+        "apply_along_axis", "apply_over_axes", "fromfunction", "mask_indices", "unpackbits",
+    )),
+    *("numpy.histogram", "numpy.histogram_bin_edges"),  # the values say the type, not the edges
+    "nn.dot_product_attention",  # of arrays with four axes
+    "scipy.linalg.funm",
+    *(f"scipy.special.{name}" for name in ("bessel_jn", "sph_harm_y")),  # of orders, too
     "scipy.special.factorial",  # the second argument is a flag
 }  # fmt: skip
 
@@ -74,7 +95,7 @@ def calls(dtype: DType) -> list[tuple[Any, ...]]:
         (v, v, v), (m, m, m), (s, s, s), (s, v, v), (s, s, 3),
         ([v, v],), ([m, m],), ((v, v),), ((m, v), v), ((m, True), v), ((m, np.arange(3)), v),
         (v, 2), (2, v), (v, 2, 1), (m, 0, 1), (m, (1, 0)), (v, (3,)), (c, 3),
-        (above, v, v), (above, v), ([above], [v]), ("i,i", v, v), (m[:, :2],),
+        (above, v, v), (above, v), ([above], [v]), ("i,i", v, v), (m[:, :2],), (v, v[:2]), (v, v, 1),
     ]  # fmt: skip
 
 
@@ -93,6 +114,7 @@ BESIDE_A_FLOAT_NOT: Final = {
     *(f"numpy.{name}" for name in (
         "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "copy", "ediff1d", "meshgrid",
         "nan_to_num", "roll", "take", "full_like", "clip", "broadcast_to", "full", "resize", "tile",
+        "setdiff1d",
     )),
     *QUANTILES,
 }  # fmt: skip

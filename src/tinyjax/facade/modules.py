@@ -147,6 +147,9 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
     "jax.sharding": dict.fromkeys(("AbstractMesh", "Mesh", "NamedSharding"), DEVICES),
 }
 
+#: The names with underscores around them that a module may have.
+_SPECIAL: Final = {"__all__", "__array_namespace_info__", "__version__", "__version_info__"}
+
 KNOWN: Final = frozenset({*MODULES, *NAMES, *PLACEHOLDERS})
 
 _LISTS: Final = "docs/libraries.md says what of it works, docs/jax_api.md which names there are."
@@ -159,7 +162,7 @@ class JaxModule(ModuleType):
         path = f"{self.__name__}.{name}"
         if path in KNOWN:
             return import_module(path)
-        if name.startswith("__") and name not in {"__all__", "__version__", "__version_info__"}:
+        if name.startswith("__") and name not in _SPECIAL:
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
         found = self._find(name)
         setattr(self, name, found)

@@ -297,7 +297,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
         >>> jnp.trim_zeros(jnp.array([0, 0, 1, 0, 2, 0]))
         Array([1, 0, 2], dtype=int32)
     """
-    if not trim or set(trim.lower()) - {"f", "b"}:
+    if not trim or set(str(trim).lower()) - {"f", "b"}:
         raise ArgumentError(f"trim_zeros: trim holds 'f' and 'b', but got {trim!r}.")
     x = array_of("trim_zeros", filt)
     if not x.shape:

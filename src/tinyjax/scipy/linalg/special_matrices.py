@@ -232,8 +232,12 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
                [2, 1],
                [3, 2]], dtype=int32)
     """
-    column = _vector("toeplitz", c)
-    row = jnp.conj(column) if r is None else _vector("toeplitz", r)
+    if r is None:
+        column = _vector("toeplitz", c)
+        row = jnp.conj(column)
+    else:  # of one type before they are vectors: a number is not rounded before
+        both = promote_dtypes(array_of("toeplitz", c), array_of("toeplitz", r))
+        column, row = (_vector("toeplitz", x) for x in both)
     m, n = column.shape[-1], row.shape[-1]
     i, j = _indices(m, n)
     return _joined("toeplitz", column[..., ::-1], row[..., 1:])[..., m - 1 - i + j]
