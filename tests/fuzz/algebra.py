@@ -11,7 +11,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from fuzz.plain import fitted
-from tinyjax import scipy
+from tinyjax import lax, scipy
 from tinyjax.core.array import Array
 from tinyjax.primitives import elementwise as ew
 
@@ -127,6 +127,24 @@ def slogdet_written_out(a: Array) -> Array:
     return jnp.prod(pivots / sizes) + jnp.sum(jnp.log(sizes))
 
 
+def tridiagonal(a: Array, b: Array) -> Array:
+    """The solution of a system with the three middle diagonals."""
+    end = jnp.zeros_like(a[:1, 0])
+    below = jnp.concatenate([end, jnp.diagonal(a, -1)])
+    above = jnp.concatenate([jnp.diagonal(a, 1), end])
+    return lax.linalg.tridiagonal_solve(below, jnp.diagonal(a), above, b[:, None])[:, 0]
+
+
+def sylvester(a: Array, b: Array) -> Array:
+    wanted = b[:, None] * b
+    return scipy.linalg.solve_sylvester(a, a.T, a @ wanted + wanted @ a.T)
+
+
+def polar(a: Array) -> Array:
+    u, p = scipy.linalg.polar(a)
+    return u @ p + u @ adjoint(u)
+
+
 Form = Callable[[Array, Array], Array]
 
 #: Functions of a matrix and a right side, each beside the same written out.
@@ -144,6 +162,19 @@ FORMS: tuple[tuple[Form, Form], ...] = (
     (
         lambda a, b: scipy.linalg.solve_triangular(a, b, lower=True),
         lambda a, b: eliminate(jnp.tril(a), b[:, None])[0][:, 0],
+    ),
+    (
+        lambda a, b: tridiagonal(a, b.astype(a.dtype)),
+        lambda a, b: eliminate(jnp.tril(jnp.triu(a, -1), 1), b[:, None])[0][:, 0],
+    ),
+    (
+        lambda a, b: sylvester(a, b.astype(a.dtype)),
+        lambda a, b: (b[:, None] * b).astype(a.dtype),
+    ),
+    (lambda a, _: polar(a), lambda a, _: a + np.eye(a.shape[0])),
+    (
+        lambda a, _: jnp.sum((jnp.linalg.eigvals(a) / 6) ** 3),
+        lambda a, _: jnp.trace(a @ a @ a) / 216,
     ),
 )
 
@@ -163,8 +194,13 @@ def solved(x: Array, y: Array, k: int, ours: bool) -> Array:
     return linear_algebra(x, y, k % 4, k // 4, ours)
 
 
+def formed(x: Array, y: Array, k: int, ours: bool) -> Array:
+    return linear_algebra(x, y, 8 + k % 4, k // 4, ours)
+
+
 #: Steps that the two sides take in different ways.
 TWO_SIDED: dict[str, Callable[[Array, Array, int, bool], Array]] = {
     "factored": factored,
+    "formed": formed,
     "solved": solved,
 }

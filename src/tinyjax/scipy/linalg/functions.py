@@ -9,7 +9,10 @@ from typing import Any, Final, Literal, overload
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.api import jvp
+from tinyjax.control_flow import scan
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.staging import StagingTrace
+from tinyjax.core.trace import enclosing_traces
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.contraction import matmul
@@ -67,12 +70,20 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     size = greatest(sum_of(absolute(stop_gradient(a)), -2), -1)
     times = clip(ceil(log2(size / limit)), 0)
     one = matrices.identity_like(a)
-    powers = _rational(a * exp2(-times)[..., None, None], degree)
-    for i in range(max_squarings):
+
+    def square(powers: Array, i: ArrayLike) -> tuple[Array, None]:
         wanted = (i < times)[..., None, None]
         # where there is nothing left to square, ones are, which cannot overflow
         base = pick(wanted, powers, one)
-        powers = pick(wanted, matmul(base, base), powers)
+        return pick(wanted, matmul(base, base), powers), None
+
+    powers = _rational(a * exp2(-times)[..., None, None], degree)
+    if any(isinstance(trace, StagingTrace) for trace in enclosing_traces()):
+        # one squaring is compiled, not all of them
+        powers, _ = scan(square, powers, jnp.arange(max_squarings, dtype=times.dtype))
+    else:
+        for i in range(max_squarings):
+            powers, _ = square(powers, i)
     return pick((times <= max_squarings)[..., None, None], powers, math.nan)
 
 
