@@ -14,7 +14,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import tree
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
 from tinyjax.scipy import linalg
 from tinyjax.test_util import check_grads
 
@@ -265,6 +265,12 @@ def test_complex_schur_form_of_a_real_one() -> None:
         np.testing.assert_array_equal(form, np.triu(form))
         np.testing.assert_allclose(vectors @ form @ adjoint, a, 1e-12, 1e-12)
         np.testing.assert_allclose(vectors @ adjoint, np.stack([np.eye(5)] * 2), 1e-12, 1e-12)
+
+
+def test_forms_have_no_derivative() -> None:
+    for form in (linalg.schur, linalg.hessenberg, tinyjax.lax.linalg.tridiagonal):
+        with pytest.raises(DifferentiationError, match=r"has no derivative.*eig"):
+            tinyjax.jvp(form, (np.eye(2),), (np.eye(2),))
 
 
 def test_polar_factors_of_orthogonal_matrices_have_derivatives() -> None:

@@ -47,7 +47,7 @@ from tinyjax.primitives.elementwise import (
 )
 from tinyjax.primitives.lu import solve
 from tinyjax.primitives.reduce import argmax
-from tinyjax.primitives.rules import instantiate_all
+from tinyjax.primitives.rules import def_no_derivative, instantiate_all
 from tinyjax.primitives.shape import def_simple_batch, full_like, iota, zeros_like
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, tensor
@@ -233,6 +233,9 @@ def _schur_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
         sort="N",
     )
     return ma.nan_where_failed(b, info, (form, vectors))
+
+
+def_no_derivative(schur_p, "Eigenvalues and eigenvectors have: use eig.")
 
 
 def_simple_batch(schur_p)

@@ -35,7 +35,7 @@ from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives import matrices as ma
 from tinyjax.primitives.elementwise import add, neg, sub
 from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.rules import def_transposes, instantiate_all
+from tinyjax.primitives.rules import def_no_derivative, def_transposes, instantiate_all
 from tinyjax.primitives.shape import def_simple_batch, full_like, move_batch_axis
 from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.primitives.triangular import triangular_solve
@@ -319,6 +319,11 @@ def _hessenberg_lowering(b: Lowering, operands: Values, params: NoParams) -> Val
     return ma.nan_where_failed(b, info, results)
 
 
+def_no_derivative(
+    hessenberg_p, "What it serves to compute may have: eigenvalues by eig, systems by solve."
+)
+
+
 def_simple_batch(hessenberg_p)
 
 
@@ -392,6 +397,9 @@ def _tridiagonal_lowering(b: Lowering, operands: Values, params: TridiagonalPara
         uplo="L" if params.lower else "U",
     )
     return ma.nan_where_failed(b, info, results)
+
+
+def_no_derivative(tridiagonal_p, "What it serves to compute may have: eigenvalues by eigh.")
 
 
 def_simple_batch(tridiagonal_p)

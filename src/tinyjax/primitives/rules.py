@@ -73,6 +73,19 @@ def def_constant(primitive: Primitive[P]) -> None:
         return outs, [ZERO] * len(outs)
 
 
+def def_no_derivative(primitive: Primitive[P], advice: str) -> None:
+    """Register the jvp of a primitive that has none: an error that says what has.
+
+    Args:
+        primitive: the primitive.
+        advice: what to differentiate in its place, as a sentence.
+    """
+
+    @primitive.def_jvp
+    def no_jvp(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
+        raise DifferentiationError(f"{primitive.name} has no derivative. {advice}")
+
+
 def def_linear(primitive: Primitive[P], *places: int) -> None:
     """Register the jvp of a primitive that is linear in some operands together.
 
