@@ -245,6 +245,10 @@ def test_mistakes_are_named() -> None:
         random.multinomial(key, 3, 0.5)
     with pytest.raises(ShapeError, match="multivariate_normal takes a mean"):
         random.multivariate_normal(key, np.zeros(2), np.eye(3))
+    with pytest.raises(ArgumentError, match="ball takes a shape"):
+        random.ball(key, -1)
+    with pytest.raises(ArgumentError, match="orthogonal takes a shape"):
+        random.orthogonal(key, 2, m=-1)
     with pytest.raises(ShapeError, match="wald takes parameters"):
         random.wald(key, np.ones((2, 3), np.float32), (3,))
 

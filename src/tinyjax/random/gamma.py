@@ -402,7 +402,7 @@ def ball(
     if power.shape:
         raise ShapeError(f"ball takes a scalar p, but got {as_array(p).aval}.")
     for_direction, for_length = own.children()
-    inside = (*sizes, integer(d, "the number of dimensions of ball"))
+    inside = sizes_of("ball", (*sizes, integer(d, "the number of dimensions of ball")))
     x = _generalized_normal(for_direction, power, inside, found)
     rest = -jnp.log1p(-uniform_of("ball", for_length, sizes, found))
     return x / (((jnp.abs(x) ** power).sum(-1) + rest) ** (1 / power))[..., None]

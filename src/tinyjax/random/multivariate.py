@@ -118,7 +118,8 @@ def orthogonal(
     columns = rows if m is None else integer(m, "the number of columns of orthogonal")
     found = default_float() if dtype is None else dtypes.check(dtype)
     most, least = max(rows, columns), min(rows, columns)
-    drawn = normal(key, (*sizes_of("orthogonal", shape), most, least), found)
+    sizes = sizes_of("orthogonal", (*sizes_of("orthogonal", shape), most, least))
+    drawn = normal(key, sizes, found)
     q, r = jnp.linalg.qr(drawn)
     signed = q * jnp.expand_dims(jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1)), -2)
     return signed.mT if rows < columns else signed

@@ -314,6 +314,8 @@ INITIALIZERS: Final[dict[str, tuple[Any, ...]]] = {
         for kind in ("normal", "uniform")
     },
     "normal": (0.5,),
+    "orthogonal": (2.0,),
+    "delta_orthogonal": (2.0,),
     "truncated_normal": (0.5,),
     "uniform": (0.5,),
 }
