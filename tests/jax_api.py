@@ -145,7 +145,6 @@ DIFFERS: Final = {
 
 SIZES: Final = "shapes are known when a program is staged"
 ARRAYS: Final = "not yet: an array function"
-SPECIAL: Final = "not yet: a special function"
 NARROW: Final = "dtypes below 8 bits are not planned"
 TEXT: Final = "NumPy's function works on arrays"
 COMPOSED: Final = "the function is made of other primitives"
@@ -183,7 +182,6 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"numpy\.(from(buffer|file|iter|string)|savez)", "NumPy's function and `asarray`"),
     (r"numpy\.(.*printoptions|array_(repr|str)|iterable|ComplexWarning)", TEXT),
     (r"numpy\.(complex_|float_|int_|uint)", "old names, which NumPy has given up"),
-    (r"scipy\.special\..*", SPECIAL),
     (r"(lax|nn|numpy|scipy)\..*", ARRAYS),
 )
 

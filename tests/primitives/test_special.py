@@ -320,6 +320,17 @@ WIDE: dict[str, tuple[HostArray, ...]] = {
     "expn": (OTHER_RNG.integers(0, 60, 500).astype(float), 10.0 ** OTHER_RNG.uniform(-4, 2.5, 500)),
     "spence": (10.0 ** OTHER_RNG.uniform(-6, 6, 500),),
     "owens_t": (OTHER_RNG.normal(size=500) * 4, OTHER_RNG.normal(size=500) * 3),
+    "hyp1f1": (
+        OTHER_RNG.uniform(-3, 6, 500),
+        OTHER_RNG.uniform(0.2, 8, 500),
+        OTHER_RNG.uniform(-30, 40, 500),
+    ),
+    "hyp2f1": (
+        OTHER_RNG.uniform(-3, 6, 500),
+        OTHER_RNG.uniform(-3, 6, 500),
+        OTHER_RNG.uniform(0.2, 8, 500),
+        OTHER_RNG.uniform(-5, 1, 500),
+    ),
     "poch": (OTHER_RNG.uniform(-5, 60, 500), OTHER_RNG.uniform(-5, 60, 500)),
     "comb": (OTHER_RNG.uniform(5, 60, 500), OTHER_RNG.uniform(0, 5, 500)),
     "i0e": (10.0 ** OTHER_RNG.uniform(-3, 5, 500),),

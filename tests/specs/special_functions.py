@@ -8,7 +8,7 @@ import scipy.special
 from specs import ArraySpec, Case, Spec
 from specs.elementwise import EMPTY, EXTREME, SCALAR, F, in_wide, one
 from tinyjax.primitives.shape import full_like
-from tinyjax.special import bessel, beta, faddeeva, gamma, integrals, poch
+from tinyjax.special import bessel, beta, faddeeva, gamma, hypergeometric, integrals, poch
 
 PARAMETER = ArraySpec((3, 4), low=0.1, high=12)
 F_LONG = ArraySpec((16,))
@@ -160,6 +160,31 @@ SPECS = [
         dtypes="c",
         grad=2,
         grad_dtypes=("complex128",),
+        grad_cases=(0,),
+        tol=256,
+    ),
+    Spec(
+        "hyp1f1",
+        hypergeometric.hyp1f1,
+        lambda x, *, a, b: hypergeometric.hyp1f1(full_like(x, a), full_like(x, b), x),
+        [Case(F, a=0.5, b=1.5), Case(POSITIVE, a=2.5, b=3.0), Case(EMPTY, a=1.0, b=1.0)],
+        numpy=in_wide(lambda x, a, b: scipy.special.hyp1f1(a, b, x).astype(x.dtype)),
+        dtypes=("float32", "float64"),
+        grad=2,
+        grad_cases=(0,),
+        tol=256,
+    ),
+    Spec(
+        "hyp2f1",
+        hypergeometric.hyp2f1,
+        lambda x, *, a, b, c: hypergeometric.hyp2f1(*[full_like(x, v) for v in (a, b, c)], x),
+        [
+            Case(ArraySpec((2, 3), low=-3, high=0.9), a=0.5, b=1.3, c=2.5),
+            Case(PROBABILITY, a=2.0, b=1.0, c=3.5),
+        ],
+        numpy=in_wide(lambda x, a, b, c: scipy.special.hyp2f1(a, b, c, x).astype(x.dtype)),
+        dtypes=("float32", "float64"),
+        grad=2,
         grad_cases=(0,),
         tol=256,
     ),

@@ -28,7 +28,7 @@ SCALED: Final = re.compile(
 LOOSE: Final = re.compile(
     r"gamma|zeta|beta|factorial|erf|ndtr|norm\.|betaln|expm|logistic|sinc|cbrt|normal|random"
     r"|a(rc)?tanh|log1p|gelu|dawsn|expi|exp1|expn|owens|poch|spence|fresnel|sici|i[01]e?$|bessel"
-    r"|comb|sph_harm|stats|wofz|erfcx"
+    r"|comb|sph_harm|stats|wofz|erfcx|hyp"
 )
 
 #: Functions that may round a float to an integer.

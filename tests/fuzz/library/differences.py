@@ -224,7 +224,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Difference(
         "Special functions are SciPy's",
-        r"scipy\.special\.(bernoulli|exp[1i]|loggamma|owens_t|softmax|wofz)",
+        r"scipy\.special\.(bernoulli|exp[1i]|hyp[12]f1|loggamma|owens_t|softmax|wofz)",
         "reference",
         "values|zeros",
     ),
@@ -246,6 +246,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "jvp|vjp",
         "values",
     ),
+    Difference("the parameters of `hyp1f1`", r"scipy\.special\.hyp[12]f1", "jvp|vjp", REFUSED),
     Difference("of complex numbers too", r"scipy\.special\.loggamma", "jvp|vjp"),
     Difference("`bessel_jn` does not", r"scipy\.special\.bessel_jn"),
     Difference("in `scipy.linalg.lu`", r"scipy\.linalg\.lu", "reference", TAKEN),

@@ -673,6 +673,13 @@ BY_FUNCTION: Final[dict[str, Mapping[str, Strategy]]] = {
     "scipy.special.exp1": {"x": positive},
     "scipy.special.expn": {"n": fixed(1, 2, 5), "x": positive},
     "scipy.special.multigammaln": {"a": of_kinds("f", low=2, high=6), "d": fixed(1, 2, 4)},
+    "scipy.special.hyp1f1": {"a": positive, "b": positive, "x": of_kinds("f", low=-3, high=3)},
+    "scipy.special.hyp2f1": {
+        "a": positive,
+        "b": positive,
+        "c": positive,
+        "x": of_kinds("f", low=-0.9, high=0.6),
+    },
     "scipy.special.loggamma": {"x": of_kinds("fc", low=2.5, high=6)},
     "scipy.special.ndtri": {"p": of_kinds("f", low=0.01, high=0.99)},
     "scipy.special.poch": {"z": positive, "m": positive},

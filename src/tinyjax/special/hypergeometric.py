@@ -1,0 +1,125 @@
+"""The confluent hypergeometric function M and Gauss's function F, of real numbers.
+
+The power series stand (DLMF 13.2.2 and 15.2.1), after transformations that bring the argument to
+where they converge fast: ``M(a, b, x) = exp(x) M(b - a, b, -x)`` below 0 (13.2.39), for F below 0
+``x / (x - 1)`` (15.8.1), and near 1 ``1 - x`` (15.8.4) where ``c - a - b`` is no whole number.
+"""
+
+from __future__ import annotations
+
+import math
+
+import tinyjax.numpy as jnp
+from tinyjax.core.array import Array
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import special as sp
+from tinyjax.primitives.families import Elementwise
+from tinyjax.primitives.shape import full_like
+from tinyjax.special.declaring import EPS, by_scipy, iterate, no_derivative, special
+
+
+def _series(upper: tuple[Array, ...], lower: Array, x: Array, most: int) -> Array:
+    """Sum the terms whose ratios are ``(a + n) ... x / ((b + n) (1 + n))``."""
+
+    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        n, term, total, small = state
+        term = term * x / ((lower + n) * (1 + n))
+        for a in upper:
+            term = term * (a + n)
+        tiny = jnp.abs(term) <= EPS / 4 * jnp.abs(total)
+        # two in a row, since one may be small by chance
+        return n + 1, term, total + term, jnp.where(tiny, small + 1, 0.0)
+
+    one = jnp.ones_like(x)
+    start = (jnp.zeros_like(x), one, one, jnp.zeros_like(x))
+    return iterate(lambda s: (s[3] < 2) & (s[0] < most) & (s[1] != 0), step, start)[2]
+
+
+def _whole(x: Array) -> Array:
+    return x == jnp.rint(x)
+
+
+def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
+    pole = (b <= 0) & _whole(b) & ~((a <= 0) & _whole(a) & (a >= b))
+    ends = (a <= 0) & _whole(a)
+    flipped = (x < 0) & ~ends
+    first, argument = jnp.where(flipped, b - a, a), jnp.where(flipped, -x, x)
+    total = _series((jnp.where(pole, 1.0, first),), jnp.where(pole, 1.0, b), argument, 3000)
+    value = jnp.where(flipped, jnp.exp(x) * total, total)
+    value = jnp.where(pole, math.inf, value)
+    known = jnp.isfinite(a) & jnp.isfinite(b) & ~jnp.isnan(x)
+    return jnp.where(known, value, math.nan)
+
+
+hyp1f1: Elementwise = special(
+    "hyp1f1",
+    by_scipy("hyp1f1"),
+    _hyp1f1,
+    no_derivative("hyp1f1", "first parameter"),
+    no_derivative("hyp1f1", "second parameter"),
+    lambda t, z, a, b, x: ew.mul(t, ew.mul(ew.div(a, b), hyp1f1(_one_more(a), _one_more(b), x))),
+)
+
+
+def _one_more(x: Array) -> Array:
+    return ew.add(x, full_like(x, 1.0))
+
+
+def _gamma(x: Array) -> Array:
+    sign = jnp.where((x < 0) & (jnp.floor(x) % 2 == 1), -1.0, 1.0)
+    return sign * jnp.exp(sp.lgamma(x))
+
+
+def _one_over_gamma(x: Array) -> Array:
+    pole = (x <= 0) & _whole(x)
+    return jnp.where(pole, 0.0, 1 / _gamma(jnp.where(pole, 1.0, x)))
+
+
+def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
+    ends = ((a <= 0) & _whole(a)) | ((b <= 0) & _whole(b))
+    inside = (x < 1) & ~((c <= 0) & _whole(c))
+    # x / (x - 1) for negative x
+    negative = (x < 0) & inside & ~ends
+    base = jnp.where(negative, 1 - x, 1.0)
+    p = a
+    q = jnp.where(negative, c - b, b)
+    y = jnp.where(negative, x / (x - 1), x)
+    excess = c - p - q
+    near = inside & ~ends & (y > 0.7) & (jnp.abs(excess - jnp.rint(excess)) > 1e-3)
+    plain = (inside & ~near) | (ends & ~((c <= 0) & _whole(c)))
+    direct = _series(
+        (jnp.where(plain, p, 1.0), jnp.where(plain, q, 1.0)),
+        jnp.where(plain, c, 1.0),
+        jnp.where(plain, y, 0.5),
+        20000,
+    )
+    p1, q1 = jnp.where(near, p, 1.0), jnp.where(near, q, 1.0)
+    c1, y1 = jnp.where(near, c, 2.5), jnp.where(near, 1 - y, 0.2)
+    s = c1 - p1 - q1
+    first = _one_over_gamma(c1 - p1) * _one_over_gamma(c1 - q1) * _gamma(s)
+    second = _one_over_gamma(p1) * _one_over_gamma(q1) * _gamma(-s)
+    first = first * _series((p1, q1), 1 - s, y1, 3000)
+    second = second * y1**s * _series((c1 - p1, c1 - q1), 1 + s, y1, 3000)
+    value = jnp.where(near, _gamma(c1) * (first + second), direct)
+    value = jnp.where(negative, base ** (-a) * value, value)
+    # Gauss's theorem, DLMF 15.4.20
+    at_one = _gamma(c) * _gamma(c - a - b) * _one_over_gamma(c - a) * _one_over_gamma(c - b)
+    at_one = jnp.where(c - a - b > 0, at_one, math.inf)
+    value = jnp.where((x == 1) & ~ends, at_one, value)
+    value = jnp.where((x > 1) & ~ends, math.inf, value)
+    known = jnp.isfinite(a) & jnp.isfinite(b) & jnp.isfinite(c) & ~jnp.isnan(x)
+    return jnp.where(known, value, math.nan)
+
+
+hyp2f1: Elementwise = special(
+    "hyp2f1",
+    by_scipy("hyp2f1"),
+    _hyp2f1,
+    no_derivative("hyp2f1", "first parameter"),
+    no_derivative("hyp2f1", "second parameter"),
+    no_derivative("hyp2f1", "third parameter"),
+    lambda t, z, a, b, c, x: ew.mul(
+        t,
+        ew.mul(ew.div(ew.mul(a, b), c), hyp2f1(_one_more(a), _one_more(b), _one_more(c), x)),
+    ),
+)
