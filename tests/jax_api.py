@@ -146,7 +146,6 @@ DIFFERS: Final = {
 SIZES: Final = "shapes are known when a program is staged"
 ARRAYS: Final = "not yet: an array function"
 NARROW: Final = "dtypes below 8 bits are not planned"
-TEXT: Final = "NumPy's function works on arrays"
 COMPOSED: Final = "the function is made of other primitives"
 NARROWER: Final = "there are primitives for each reduction, and scatters for their derivatives"
 BY_OBJECT: Final = "primitives are known by their names: an equation's `primitive`"
@@ -178,9 +177,7 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"lax\.linalg\.qdwh", "polar factors are `scipy.linalg.polar`, by singular values"),
     (r"nn\.(scaled_.*|get_scaled.*)", NARROW),
     (r"numpy\.(u?int[124]|float[46]_.*|float8_e3m4|float8_e4m3|float8_e8m0fnu)", NARROW),
-    (r"numpy\.(object_|character|flexible|ufunc|frompyfunc)", "elements are numbers or bools"),
-    (r"numpy\.(from(buffer|file|iter|string)|savez)", "NumPy's function and `asarray`"),
-    (r"numpy\.(.*printoptions|array_(repr|str)|iterable|ComplexWarning)", TEXT),
+    (r"numpy\.(object_|character|flexible)", "elements are numbers or bools"),
     (r"numpy\.(complex_|float_|int_|uint)", "old names, which NumPy has given up"),
     (r"(lax|nn|numpy|scipy)\..*", ARRAYS),
 )

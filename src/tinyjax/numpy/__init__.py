@@ -8,9 +8,10 @@ mapped.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tinyjax.core.array import Array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.dtypes import finfo, iinfo, issubdtype, promote_types, result_type
 from tinyjax.lazy import loader
 from tinyjax.numpy import (
@@ -74,7 +75,15 @@ if TYPE_CHECKING:
         put,
         trim_zeros,
     )
-    from tinyjax.numpy.files import load, save
+    from tinyjax.numpy.files import (
+        frombuffer,
+        fromfile,
+        fromiter,
+        fromstring,
+        load,
+        save,
+        savez,
+    )
     from tinyjax.numpy.generalized import vectorize
     from tinyjax.numpy.histograms import (
         bincount,
@@ -102,6 +111,16 @@ if TYPE_CHECKING:
         polyint,
         polymul,
         polysub,
+        roots,
+    )
+    from tinyjax.numpy.printing import (
+        ComplexWarning,
+        array_repr,
+        array_str,
+        get_printoptions,
+        iterable,
+        printoptions,
+        set_printoptions,
     )
     from tinyjax.numpy.sets import (
         intersect1d,
@@ -164,6 +183,10 @@ if TYPE_CHECKING:
     )
 
 ndarray: TypeAlias = Array
+
+if TYPE_CHECKING:  # made of special functions, which are built on this package
+    i0: Callable[[ArrayLike], Array]
+    kaiser: Callable[[int, ArrayLike], Array]
 bool = bool_
 
 pi: float = math.pi
@@ -190,8 +213,6 @@ _LATER: Final = {
     "histograms": ("bincount histogram histogram2d histogram_bin_edges histogramdd"),
     "correlation": ("convolve corrcoef correlate cov"),
     "bits": ("frexp gcd lcm packbits spacing unpackbits"),
-    "polynomials": ("poly polyadd polyder polydiv polyfit polyint polymul polysub"),
-    "windows": ("bartlett blackman hamming hanning"),
     "index_tricks": ("c_ diag_indices_from index_exp mask_indices mgrid ogrid r_ s_"),
     "ufuncs": ("frompyfunc ufunc"),
     "calculus": ("cross gradient interp polyval trapezoid unwrap"),
@@ -201,8 +222,16 @@ _LATER: Final = {
         "percentile quantile sort sort_complex"
     ),
     "standard": ("__array_namespace_info__ from_dlpack"),
+    "printing": (
+        "ComplexWarning array_repr array_str get_printoptions iterable printoptions "
+        "set_printoptions"
+    ),
+    "files": ("frombuffer fromfile fromiter fromstring load save savez"),
+    "polynomials": ("poly polyadd polyder polydiv polyfit polyint polymul polysub roots"),
+    "windows": ("bartlett blackman hamming hanning"),
     "views": "byteswap view",
-    "files": "load save",
+    "tinyjax.scipy.special.bessel": "i0",
+    "tinyjax.special.windows": "kaiser",
     "generalized": "vectorize",
     "": "fft linalg",
 }
@@ -213,6 +242,7 @@ if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mist
 
 
 __all__ = [
+    "ComplexWarning",
     "__array_namespace_info__",
     "amax",
     "amin",
@@ -220,6 +250,8 @@ __all__ = [
     "apply_over_axes",
     "argpartition",
     "argsort",
+    "array_repr",
+    "array_str",
     "bartlett",
     "bincount",
     "blackman",
@@ -248,9 +280,14 @@ __all__ = [
     "finfo",
     "frexp",
     "from_dlpack",
+    "frombuffer",
+    "fromfile",
     "fromfunction",
+    "fromiter",
     "frompyfunc",
+    "fromstring",
     "gcd",
+    "get_printoptions",
     "gradient",
     "hamming",
     "hanning",
@@ -258,6 +295,7 @@ __all__ = [
     "histogram2d",
     "histogram_bin_edges",
     "histogramdd",
+    "i0",
     "iinfo",
     "index_exp",
     "inf",
@@ -266,7 +304,9 @@ __all__ = [
     "intersect1d",
     "isin",
     "issubdtype",
+    "iterable",
     "ix_",
+    "kaiser",
     "lcm",
     "lexsort",
     "linalg",
@@ -298,6 +338,7 @@ __all__ = [
     "polymul",
     "polysub",
     "polyval",
+    "printoptions",
     "promote_types",
     "put",
     "put_along_axis",
@@ -305,9 +346,12 @@ __all__ = [
     "r_",
     "repeat",
     "result_type",
+    "roots",
     "s_",
     "save",
+    "savez",
     "searchsorted",
+    "set_printoptions",
     "setdiff1d",
     "setxor1d",
     "sort",

@@ -16,6 +16,7 @@ from types import EllipsisType
 from typing import Any
 
 import attrs
+import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, canonical_axis
@@ -33,6 +34,7 @@ from tinyjax.primitives.slicing import slice_
 __all__ = [
     "dot",
     "einsum",
+    "einsum_path",
     "inner",
     "kron",
     "matmul",
@@ -479,6 +481,34 @@ def einsum(
     if not isinstance(optimize, str | bool):
         path = tuple(tuple(pair) for pair in optimize)
     return _einsum("einsum", subscripts, xs, dtype, optimize is not False, path)
+
+
+def einsum_path(
+    subscripts: Any, /, *operands: Any, optimize: Any = "auto"
+) -> tuple[list[tuple[int, ...]], str]:
+    """Say in what order NumPy would contract the operands of ``einsum``, and at what cost.
+
+    Args:
+        subscripts: as for ``einsum``.
+        *operands: arrays; only their shapes count.
+        optimize: ``"greedy"``, which is ``"auto"`` too, ``"optimal"``, or an order.
+
+    Returns:
+        Which operands are contracted at each step, and a description.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.einsum_path("ij,jk,kl", jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones((4, 5)))[0]
+        [(1, 2), (0, 1)]
+    """
+    text, given = subscripts, operands
+    if not isinstance(subscripts, str):
+        text, given = _interleaved((subscripts, *operands))
+    shapes = [x.shape for x in arrays("einsum_path", *given)]
+    blanks = [np.broadcast_to(0.0, shape) for shape in shapes]
+    how = "greedy" if optimize == "auto" else optimize
+    path, description = np.einsum_path(text, *blanks, optimize=how)
+    return [tuple(step) for step in path[1:]], description
 
 
 def _interleaved(given: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:

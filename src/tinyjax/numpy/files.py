@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import IO, Any, TypeAlias
 
 import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.dtypes import HostArray
+from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.numpy.creation import asarray
 
 File: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -52,3 +53,94 @@ def load(file: File) -> Array | dict[str, Array]:
 def _array(host: HostArray) -> Array:
     # what NumPy's format does not know it writes as bytes; of two bytes there is one such float
     return asarray(host.view(dtypes.bfloat16) if host.dtype == np.dtype("V2") else host)
+
+
+def savez(file: File, *args: ArrayLike, **kwds: ArrayLike) -> None:
+    """Write several arrays to a file, as ``np.savez``; ``load`` reads them by name.
+
+    Args:
+        file: an open file, or the path of one; a path gets the ending ``.npz``.
+        *args: arrays, called ``arr_0``, ``arr_1``, ...
+        **kwds: arrays by name.
+
+    Raises:
+        ConcretizationError: an array is traced.
+
+    Example:
+        >>> import io
+        >>> import tinyjax.numpy as jnp
+        >>> file = io.BytesIO()
+        >>> jnp.savez(file, x=jnp.arange(3))
+        >>> _ = file.seek(0)
+        >>> jnp.load(file)
+        {'x': Array([0, 1, 2], dtype=int32)}
+    """
+    hosts = [as_array(x).concrete("data") for x in args]
+    named: Any = {name: as_array(x).concrete("data") for name, x in kwds.items()}
+    np.savez(file, *hosts, **named)
+
+
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
+    """Make a vector of the bytes of a buffer, which are copied.
+
+    Args:
+        buffer: bytes, or whatever has the buffer protocol.
+        dtype: of the elements.
+        count: how many to read; all by default.
+        offset: how many bytes come before them.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.frombuffer(bytes([1, 2]), "uint8")
+        Array([1, 2], dtype=uint8)
+    """
+    return asarray(np.frombuffer(buffer, dtypes.check(dtype), count, offset))
+
+
+def fromfile(
+    file: File, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0
+) -> Array:
+    """Read a vector from a file, as ``np.fromfile``.
+
+    Args:
+        file: an open file, or the path of one.
+        dtype: of the elements.
+        count: how many to read; all by default.
+        sep: what is between numbers that are written as text; nothing where they are bytes.
+        offset: how many bytes come before them.
+    """
+    where: Any = file
+    return asarray(np.fromfile(where, dtypes.check(dtype), count, sep, offset=offset))
+
+
+def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
+    """Make a vector of the numbers that something iterates over.
+
+    Args:
+        iter: the numbers.
+        dtype: of the elements.
+        count: how many to take; all by default.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fromiter((i * i for i in range(4)), int)
+        Array([0, 1, 4, 9], dtype=int32)
+    """
+    return asarray(np.fromiter(iter, dtypes.check(dtype), count))
+
+
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
+    """Make a vector of the numbers in a text.
+
+    Args:
+        string: the text.
+        dtype: of the elements.
+        count: how many to read; all by default.
+        sep: what is between them.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fromstring("1 2 3", int, sep=" ")
+        Array([1, 2, 3], dtype=int32)
+    """
+    return asarray(np.fromstring(string, dtypes.check(dtype), count, sep=sep))

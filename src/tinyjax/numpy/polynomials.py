@@ -12,18 +12,23 @@ from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import linalg
 from tinyjax.numpy.contraction import matmul
 from tinyjax.numpy.correlation import convolve
-from tinyjax.numpy.creation import array, asarray, ones, vander, zeros
+from tinyjax.numpy.creation import arange, array, asarray, diag, ones, vander, zeros
 from tinyjax.numpy.editing import trim_zeros
 from tinyjax.numpy.elementwise import abs as absolute
-from tinyjax.numpy.elementwise import less_equal, negative, pick, sqrt
-from tinyjax.numpy.manipulation import append, concatenate, matrix_transpose, stack
+from tinyjax.numpy.elementwise import equal, less_equal, logical_not, negative, pick, sqrt
+from tinyjax.numpy.manipulation import append, concatenate, matrix_transpose, roll, stack
 from tinyjax.numpy.promotion import (
     array_of,
     broadcast_to_shape,
+    convert,
     promote_dtypes,
     promote_inexact,
 )
+from tinyjax.numpy.reductions import all as all_
+from tinyjax.numpy.reductions import argmax
 from tinyjax.numpy.reductions import sum as total
+from tinyjax.numpy.sorting import argsort
+from tinyjax.numpy.taking import take
 
 
 def _vectors(name: str, *given: ArrayLike) -> list[Array]:
@@ -184,14 +189,57 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     return concatenate([x, constants]) / array(factors, x.dtype)
 
 
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
+    """Return the zeros of a polynomial, the eigenvalues of its companion matrix.
+
+    Args:
+        p: coefficients, that of the highest power first.
+        strip_zeros: whether to leave out leading zeros first, for which values must be known. Else
+            there is a NaN at the end for each of them, and zeros come after the other results.
+
+    Returns:
+        A complex vector, in no order.
+
+    Raises:
+        ShapeError: ``p`` has more than one axis.
+        ConcretizationError: ``p`` is traced, and ``strip_zeros`` holds.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.sort(jnp.roots(jnp.array([1.0, 0.0, -4.0])).real)
+        Array([-2.,  2.], dtype=float32)
+    """
+    (x,) = promote_inexact(array_of("roots", p))
+    x = x.reshape(1) if not x.shape else x
+    if x.ndim != 1:
+        raise ShapeError(f"roots needs the coefficients in a vector, but got {x.aval}.")
+    if strip_zeros:
+        return _roots(trim_zeros(x, "f"))
+    if x.size < 2:
+        return _roots(x)
+    none = equal(x, 0)
+    leading = pick(all_(none), x.size, argmax(logical_not(none)))
+    found = _roots(roll(pick(all_(none), 1, x), -leading))
+    found = take(found, argsort(convert(equal(found, 0), dtypes.int32)))
+    return pick(arange(found.size) < found.size - leading, found, complex(math.nan, math.nan))
+
+
+def _roots(x: Array) -> Array:
+    """The zeros of a polynomial whose first coefficient is not 0."""
+    if x.size < 2:
+        return zeros(0, dtypes.to_complex(x.dtype))
+    companion = diag(ones(x.size - 2, x.dtype), -1)
+    return linalg.eigvals(companion.at[0].set(-x[1:] / x[0]))
+
+
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """Return the polynomial with given zeros, whose first coefficient is 1.
 
     Args:
-        seq_of_zeros: a vector of the zeros.
+        seq_of_zeros: a vector of the zeros; or a square matrix, for its characteristic polynomial.
 
     Raises:
-        ShapeError: it is no vector.
+        ShapeError: it is neither.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -199,8 +247,10 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
         Array([ 1.,  0., -1.], dtype=float32)
     """
     (x,) = promote_inexact(array_of("poly", seq_of_zeros))
+    if x.ndim == 2 and x.shape[0] == x.shape[1] and x.size:
+        x = linalg.eigvals(x)
     if x.ndim > 1:
-        raise ShapeError(f"poly needs a vector of zeros, but got {x.aval}.")
+        raise ShapeError(f"poly needs a vector or a square matrix, but got {x.aval}.")
     zeros_ = x.reshape(x.size)
     if not zeros_.size:
         return ones((), x.dtype)

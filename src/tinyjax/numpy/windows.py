@@ -12,8 +12,8 @@ from tinyjax.numpy.elementwise import abs as absolute
 from tinyjax.numpy.elementwise import cos
 
 
-def _window(M: int, weights: Callable[[Array, int], Array]) -> Array:
-    """Weights of the places 0 to M - 1; one, or none, is 1."""
+def window(M: int, weights: Callable[[Array, int], Array]) -> Array:
+    """Return the weights of the places 0 to M - 1; one alone is 1."""
     (size,) = canonical_shape((M,), "M")
     if size <= 1:
         return ones(size)
@@ -31,7 +31,7 @@ def bartlett(M: int) -> Array:
         >>> jnp.bartlett(5)
         Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
-    return _window(M, lambda i, last: 1 - absolute(2 * i - last) / last)
+    return window(M, lambda i, last: 1 - absolute(2 * i - last) / last)
 
 
 def blackman(M: int) -> Array:
@@ -44,7 +44,7 @@ def blackman(M: int) -> Array:
     def weights(i: Array, last: int) -> Array:
         return 0.42 - 0.5 * cos(2 * math.pi * i / last) + 0.08 * cos(4 * math.pi * i / last)
 
-    return _window(M, weights)
+    return window(M, weights)
 
 
 def hamming(M: int) -> Array:
@@ -53,7 +53,7 @@ def hamming(M: int) -> Array:
     Args:
         M: the number of weights.
     """
-    return _window(M, lambda i, last: 0.54 - 0.46 * cos(2 * math.pi * i / last))
+    return window(M, lambda i, last: 0.54 - 0.46 * cos(2 * math.pi * i / last))
 
 
 def hanning(M: int) -> Array:
@@ -67,4 +67,4 @@ def hanning(M: int) -> Array:
         >>> jnp.hanning(5).round(2)
         Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
-    return _window(M, lambda i, last: 0.5 * (1 - cos(2 * math.pi * i / last)))
+    return window(M, lambda i, last: 0.5 * (1 - cos(2 * math.pi * i / last)))

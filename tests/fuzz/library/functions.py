@@ -340,6 +340,9 @@ BY_FUNCTION: Final[dict[str, Mapping[str, Strategy]]] = {
         f"numpy.{name}": {"M": whole(-1, 6)}
         for name in ("bartlett", "blackman", "hamming", "hanning")
     },
+    "numpy.kaiser": {"M": whole(-1, 6), "beta": fixed(0.0, 2.5, 8)},
+    "numpy.i0": {"x": of_kinds("f")},
+    "numpy.roots": {"p": of_rank(1, "f", low=0.5, plain=True), "strip_zeros": fixed(True)},
     "numpy.diag_indices_from": {"arr": any_matrix},
     "numpy.isin": {"method": fixed("auto", "compare_all", "sort")},
     "numpy.insert": {"obj": places, "values": scalar_like},

@@ -1,0 +1,74 @@
+"""Arrays as text. The options are NumPy's: they hold for its arrays and for these."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy import get_printoptions, iterable, printoptions, set_printoptions
+from numpy.exceptions import ComplexWarning
+
+from tinyjax.core.array import ArrayLike, as_array
+
+__all__ = [
+    "ComplexWarning",
+    "array_repr",
+    "array_str",
+    "get_printoptions",
+    "iterable",
+    "printoptions",
+    "set_printoptions",
+]
+
+
+def array_repr(
+    arr: ArrayLike,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """Return an array as text that says its dtype.
+
+    Args:
+        arr: the array.
+        max_line_width: the most characters in a line.
+        precision: the most digits after the point.
+        suppress_small: whether to print very small numbers as 0.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.array_repr(jnp.array([1.23456, 2.0]), precision=2)
+        'Array([1.23, 2.  ], dtype=float32)'
+    """
+    x = as_array(arr)
+    text = np.array2string(
+        x.concrete("a text"),
+        max_line_width=max_line_width,
+        precision=precision,
+        suppress_small=suppress_small,
+        separator=", ",
+        prefix="Array(",
+    )
+    weak = ", weak_type=True" if x.weak_type else ""
+    return f"Array({text}, dtype={x.dtype.name}{weak})"
+
+
+def array_str(
+    a: ArrayLike,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """Return the elements of an array as text.
+
+    Args:
+        a: the array.
+        max_line_width: the most characters in a line.
+        precision: the most digits after the point.
+        suppress_small: whether to print very small numbers as 0.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.array_str(jnp.array([1.0, 2.0]))
+        '[1. 2.]'
+    """
+    host = as_array(a).concrete("a text")
+    return np.array_str(host, max_line_width, precision, suppress_small)
