@@ -213,10 +213,10 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     x = x.reshape(1) if not x.shape else x
     if x.ndim != 1:
         raise ShapeError(f"roots needs the coefficients in a vector, but got {x.aval}.")
-    if strip_zeros:
-        return _roots(trim_zeros(x, "f"))
     if x.size < 2:
         return _roots(x)
+    if strip_zeros:
+        return _roots(trim_zeros(x, "f"))
     none = equal(x, 0)
     leading = pick(all_(none), x.size, argmax(logical_not(none)))
     found = _roots(roll(pick(all_(none), 1, x), -leading))
