@@ -95,7 +95,8 @@ def calls(dtype: DType) -> list[tuple[Any, ...]]:
         (v, v, v), (m, m, m), (s, s, s), (s, v, v), (s, s, 3),
         ([v, v],), ([m, m],), ((v, v),), ((m, v), v), ((m, True), v), ((m, np.arange(3)), v),
         (v, 2), (2, v), (v, 2, 1), (m, 0, 1), (m, (1, 0)), (v, (3,)), (c, 3),
-        (above, v, v), (above, v), ([above], [v]), ("i,i", v, v), (m[:, :2],), (v, v[:2]), (v, v, 1),
+        (above, v, v), (above, v), ([above], [v]), ("i,i", v, v), (m[:, :2],),
+        (v, v[:2]), (v, v, 1),
     ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Final
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
+from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.core.integers import integer
 from tinyjax.dtypes import default_int
 from tinyjax.errors import ArgumentError, ShapeError
@@ -33,7 +34,12 @@ _WORD: Final = 0xFFFFFFFF
 
 
 def permutation(
-    key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False
+    key: ArrayLike,
+    x: int | ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Return an array with its elements in random order, or a random order of ``range(x)``.
 
@@ -43,6 +49,7 @@ def permutation(
         axis: along which ``x`` is shuffled.
         independent: whether each line along the axis is shuffled in its own way, rather than all
             in the same.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``x`` is a scalar that is not an integer.
@@ -53,6 +60,7 @@ def permutation(
         >>> tinyjax.random.permutation(tinyjax.random.key(0), 6)
         Array([0, 1, 5, 4, 3, 2], dtype=int32)
     """
+    check_placement("permutation", out_sharding=out_sharding)
     own = one_key("permutation", key)
     array = as_array(x)
     axis = canonical_axis(axis, array.ndim or 1)
@@ -171,6 +179,8 @@ def categorical(
     shape: Shape | None = None,
     replace: bool = True,
     mode: GumbelMode | None = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw categories with probabilities ``softmax(logits)``.
 
@@ -182,6 +192,7 @@ def categorical(
             further draws in front; no further draws if None.
         replace: whether the further draws can give the same category again.
         mode: of the Gumbel numbers by which is drawn.
+        out_sharding: of no effect: there is one device.
 
     Returns:
         Indices along the axis, of the default int.
@@ -198,6 +209,7 @@ def categorical(
         >>> tinyjax.random.categorical(tinyjax.random.key(0), logits, shape=(5,))
         Array([1, 1, 1, 1, 0], dtype=int32)
     """
+    check_placement("categorical", out_sharding=out_sharding)
     one_key("categorical", key)
     scores = as_array(logits)
     dtype = float_dtype("categorical", scores.dtype)

@@ -9,6 +9,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.dtypes import DType, DTypeLike, default_float
 from tinyjax.errors import ArgumentError
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
@@ -30,7 +31,13 @@ from tinyjax.random.generators import Key
 from tinyjax.random.uniform import rademacher_of, uniform, uniform_of
 
 
-def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+def normal(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
+) -> Array:
     """Draw from the standard normal distribution, by the inverse of its distribution function.
 
     Args:
@@ -38,6 +45,7 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
         shape: the shape of the result.
         dtype: a float or complex type; the default float if None. Real and imaginary part of a
             complex number have variance 1/2 each.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -49,6 +57,7 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
         >>> abs(float(x.mean())) < 0.03, abs(float(x.std()) - 1) < 0.03
         (True, True)
     """
+    check_placement("normal", out_sharding=out_sharding)
     own, sizes = one_key("normal", key), sizes_of("normal", shape)
     found = default_float() if dtype is None else dtypes.check(dtype)
     if not dtypes.is_complex(found):
@@ -72,6 +81,8 @@ def truncated_normal(
     upper: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw from the standard normal distribution, conditioned on lying in (lower, upper).
 
@@ -81,6 +92,7 @@ def truncated_normal(
         upper: broadcasts to ``shape``.
         shape: the shape of the result; what the bounds broadcast to if None.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -93,6 +105,7 @@ def truncated_normal(
         >>> bool((x > -1).all()), bool((x < 2).all())
         (True, True)
     """
+    check_placement("truncated_normal", out_sharding=out_sharding)
     own = one_key("truncated_normal", key)
     found = float_dtype("truncated_normal", dtype)
     low, high = converted(lower, found), converted(upper, found)
@@ -110,13 +123,20 @@ def truncated_normal(
     return ew.clamp(least, out, most)
 
 
-def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+def exponential(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
+) -> Array:
     """Draw from the exponential distribution of density ``exp(-x)`` for ``x >= 0``.
 
     Args:
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -127,6 +147,7 @@ def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> A
         >>> bool((tinyjax.random.exponential(tinyjax.random.key(0), (100,)) >= 0).all())
         True
     """
+    check_placement("exponential", out_sharding=out_sharding)
     # the logarithm is taken of numbers in (0, 1]
     drawn = uniform(key, shape, float_dtype("exponential", dtype))
     return ew.neg(ew.log1p(ew.neg(drawn)))
@@ -137,6 +158,8 @@ def gumbel(
     shape: Shape = (),
     dtype: DTypeLike = None,
     mode: GumbelMode | None = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw from the Gumbel distribution of density ``exp(-(x + exp(-x)))``.
 
@@ -146,6 +169,7 @@ def gumbel(
         dtype: a float type; the default float if None.
         mode: ``"low"``, which None means, or ``"high"``, which draws twice as many bits: float32
             then reaches about 32 instead of 16.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, ``shape`` is no shape, or there is no such mode.
@@ -156,6 +180,7 @@ def gumbel(
         >>> tinyjax.random.gumbel(tinyjax.random.key(0), (2, 3)).shape
         (2, 3)
     """
+    check_placement("gumbel", out_sharding=out_sharding)
     own, sizes = one_key("gumbel", key), sizes_of("gumbel", shape)
     found = float_dtype("gumbel", dtype)
     info = jnp.finfo(found)
@@ -176,13 +201,20 @@ def gumbel(
             raise ArgumentError(f"gumbel has the modes 'low' and 'high', but mode is {mode!r}.")
 
 
-def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+def laplace(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
+) -> Array:
     """Draw from the Laplace distribution of density ``exp(-|x|) / 2``.
 
     Args:
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -193,19 +225,27 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array
         >>> tinyjax.random.laplace(tinyjax.random.key(0), (3,)).dtype
         dtype('float32')
     """
+    check_placement("laplace", out_sharding=out_sharding)
     found = float_dtype("laplace", dtype)
     low = -1.0 + float(jnp.finfo(found).epsneg)
     drawn = uniform(key, shape, found, low, 1.0)
     return ew.mul(ew.sign(drawn), ew.log1p(ew.neg(ew.abs_(drawn))))
 
 
-def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+def logistic(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
+) -> Array:
     """Draw from the logistic distribution, whose distribution function is ``1 / (1 + exp(-x))``.
 
     Args:
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -216,19 +256,27 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Arra
         >>> tinyjax.random.logistic(tinyjax.random.key(0), (3,)).shape
         (3,)
     """
+    check_placement("logistic", out_sharding=out_sharding)
     found = float_dtype("logistic", dtype)
     tiny = float(jnp.finfo(found).smallest_normal)
     drawn = uniform(key, shape, found, tiny, 1.0)
     return ew.sub(ew.log(drawn), ew.log1p(ew.neg(drawn)))
 
 
-def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+def cauchy(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
+) -> Array:
     """Draw from the Cauchy distribution of density ``1 / (pi (1 + x^2))``.
 
     Args:
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -239,6 +287,7 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
         >>> tinyjax.random.cauchy(tinyjax.random.key(0), (3,)).shape
         (3,)
     """
+    check_placement("cauchy", out_sharding=out_sharding)
     found = float_dtype("cauchy", dtype)
     drawn = uniform(key, shape, found, float(jnp.finfo(found).eps), 1.0)
     centred = ew.sub(drawn, full_like(drawn, 0.5))
@@ -246,7 +295,12 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
 
 
 def lognormal(
-    key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None, dtype: DTypeLike = None
+    key: ArrayLike,
+    sigma: ArrayLike = 1.0,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw ``exp(sigma x)`` for standard normal ``x``.
 
@@ -255,6 +309,7 @@ def lognormal(
         sigma: broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``sigma`` if None.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -266,12 +321,18 @@ def lognormal(
         >>> bool((tinyjax.random.lognormal(tinyjax.random.key(0), 0.5, (9,)) > 0).all())
         True
     """
+    check_placement("lognormal", out_sharding=out_sharding)
     (width,), sizes, found = parameters_of("lognormal", shape, dtype, sigma)
     return ew.exp(ew.mul(normal(key, sizes, found), width))
 
 
 def pareto(
-    key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+    key: ArrayLike,
+    b: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw from the Pareto distribution of density ``b x^-(b + 1)`` for ``x >= 1``.
 
@@ -280,6 +341,7 @@ def pareto(
         b: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``b`` if None.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -291,12 +353,18 @@ def pareto(
         >>> bool((tinyjax.random.pareto(tinyjax.random.key(0), 2.0, (9,)) >= 1).all())
         True
     """
+    check_placement("pareto", out_sharding=out_sharding)
     (exponent,), sizes, found = parameters_of("pareto", shape, dtype, b)
     return ew.exp(ew.div(exponential(key, sizes, found), exponent))
 
 
 def rayleigh(
-    key: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+    key: ArrayLike,
+    scale: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw from the Rayleigh distribution of density ``x exp(-(x/scale)^2 / 2) / scale^2``.
 
@@ -305,6 +373,7 @@ def rayleigh(
         scale: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``scale`` if None.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -316,6 +385,7 @@ def rayleigh(
         >>> bool((tinyjax.random.rayleigh(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
+    check_placement("rayleigh", out_sharding=out_sharding)
     (width,), sizes, found = parameters_of("rayleigh", shape, dtype, scale)
     drawn = ew.log(uniform(key, sizes, found))
     return ew.mul(width, ew.sqrt(ew.mul(drawn, full_like(drawn, -2.0))))
@@ -352,7 +422,13 @@ def weibull_min(
     return ew.mul(ew.pow_(drawn, ew.div(full_like(power, 1.0), power)), width)
 
 
-def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+def maxwell(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
+) -> Array:
     """Draw from the Maxwell distribution of density ``sqrt(2/pi) x^2 exp(-x^2 / 2)`` for ``x > 0``.
 
     It is that of the length of a vector of three standard normal numbers.
@@ -361,6 +437,7 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -371,6 +448,7 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array
         >>> bool((tinyjax.random.maxwell(tinyjax.random.key(0), (9,)) > 0).all())
         True
     """
+    check_placement("maxwell", out_sharding=out_sharding)
     own, sizes = one_key("maxwell", key), sizes_of("maxwell", shape)
     return _maxwell(own, sizes, float_dtype("maxwell", dtype))
 
@@ -424,6 +502,8 @@ def triangular(
     right: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw from the triangular distribution, whose density rises up to ``mode`` and falls again.
 
@@ -434,6 +514,7 @@ def triangular(
         right: the greatest number; broadcasts to ``shape``.
         shape: the shape of the result; what the parameters broadcast to if None.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -446,6 +527,7 @@ def triangular(
         >>> bool((x >= 0).all()), bool((x <= 3).all())
         (True, True)
     """
+    check_placement("triangular", out_sharding=out_sharding)
     own = one_key("triangular", key)
     (low, top, high), sizes, found = parameters_of("triangular", shape, dtype, left, mode, right)
     drawn = uniform_of("triangular", own, sizes, found)
@@ -455,7 +537,12 @@ def triangular(
 
 
 def wald(
-    key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+    key: ArrayLike,
+    mean: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw from the Wald distribution, the inverse Gaussian one of scale 1.
 
@@ -467,6 +554,7 @@ def wald(
         mean: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``mean`` if None.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -478,6 +566,7 @@ def wald(
         >>> bool((tinyjax.random.wald(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
+    check_placement("wald", out_sharding=out_sharding)
     own = one_key("wald", key)
     (centre,), sizes, found = parameters_of("wald", shape, dtype, mean)
     first, second = own.children()

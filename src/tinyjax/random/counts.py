@@ -10,6 +10,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.control_flow import scan, while_loop
 from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.dtypes import DType, DTypeLike, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape, promote_inexact
@@ -63,7 +64,12 @@ def _sizes(name: str, shape: Shape | None, *parameters: tuple[int, ...]) -> tupl
 
 
 def geometric(
-    key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw how many trials it takes until the first success.
 
@@ -72,6 +78,7 @@ def geometric(
         p: the probability of success in a trial; broadcasts to ``shape``.
         shape: the shape of the result; that of ``p`` if None.
         dtype: an integer type; the default int if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -83,6 +90,7 @@ def geometric(
         >>> bool((tinyjax.random.geometric(tinyjax.random.key(0), 0.2, (9,)) >= 1).all())
         True
     """
+    check_placement("geometric", out_sharding=out_sharding)
     own, found = one_key("geometric", key), _integer_dtype("geometric", dtype)
     (probability,) = promote_inexact(as_array(p))
     sizes = _sizes("geometric", shape, probability.shape)
@@ -93,7 +101,12 @@ def geometric(
 
 
 def poisson(
-    key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+    key: ArrayLike,
+    lam: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw how many events there are in an interval, of which ``lam`` are expected.
 
@@ -106,6 +119,7 @@ def poisson(
         lam: not negative; broadcasts to ``shape``. It is used in float32.
         shape: the shape of the result; that of ``lam`` if None.
         dtype: an integer type; the default int if None.
+        out_sharding: of no effect: there is one device.
 
     Returns:
         Counts; -1 where ``lam`` is NaN.
@@ -121,6 +135,7 @@ def poisson(
         >>> abs(float(x.mean()) - 30) < 1
         True
     """
+    check_placement("poisson", out_sharding=out_sharding)
     own, found = one_key("poisson", key), _integer_dtype("poisson", dtype)
     if own.generator.name != "threefry2x32":
         raise ArgumentError(

@@ -13,6 +13,7 @@ import tinyjax.numpy as jnp
 from tinyjax.api import vmap
 from tinyjax.control_flow import map_, while_loop
 from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.core.integers import integer
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.dtypes import DType, DTypeLike
@@ -110,7 +111,12 @@ def _gamma(own: Key, a: Array, is_log: bool = False) -> Array:
 
 
 def gamma(
-    key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw positive numbers, of density proportional to ``x^(a - 1) exp(-x)``.
 
@@ -119,6 +125,7 @@ def gamma(
         a: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``a`` if None.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -131,13 +138,19 @@ def gamma(
         >>> abs(float(x.mean()) - 3) < 0.2
         True
     """
+    check_placement("gamma", out_sharding=out_sharding)
     own = one_key("gamma", key)
     (shape_parameter,), _, _ = parameters_of("gamma", shape, dtype, a)
     return _gamma(own, shape_parameter)
 
 
 def loggamma(
-    key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw the logarithm of a number of the gamma distribution.
 
@@ -148,6 +161,7 @@ def loggamma(
         a: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``a`` if None.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -159,6 +173,7 @@ def loggamma(
         >>> bool(jnp.isfinite(tinyjax.random.loggamma(tinyjax.random.key(0), 1e-3, (9,))).all())
         True
     """
+    check_placement("loggamma", out_sharding=out_sharding)
     own = one_key("loggamma", key)
     (shape_parameter,), _, _ = parameters_of("loggamma", shape, dtype, a)
     return _gamma(own, shape_parameter, is_log=True)
@@ -170,6 +185,8 @@ def beta(
     b: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw from the beta distribution, of density proportional to ``x^(a - 1) (1 - x)^(b - 1)``.
 
@@ -179,6 +196,7 @@ def beta(
         b: positive; broadcasts to ``shape``.
         shape: the shape of the result; what the parameters broadcast to if None.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -191,6 +209,7 @@ def beta(
         >>> bool((x > 0).all()), bool((x < 1).all())
         (True, True)
     """
+    check_placement("beta", out_sharding=out_sharding)
     own = one_key("beta", key)
     parameters, _, _ = parameters_of("beta", shape, dtype, a, b)
     x, y = (
@@ -203,7 +222,12 @@ def beta(
 
 
 def dirichlet(
-    key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+    key: ArrayLike,
+    alpha: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw from the Dirichlet distribution: positive numbers that sum to 1.
 
@@ -214,6 +238,7 @@ def dirichlet(
         alpha: positive, of shape (..., n); differentiable.
         shape: the shape of the result without its last axis; that of ``alpha`` without it if None.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Returns:
         An array of shape (*shape, n).
@@ -229,6 +254,7 @@ def dirichlet(
         >>> x.shape, bool((abs(x.sum(-1) - 1) < 1e-6).all())
         ((4, 3), True)
     """
+    check_placement("dirichlet", out_sharding=out_sharding)
     own, found = one_key("dirichlet", key), float_dtype("dirichlet", dtype)
     weights = converted(alpha, found)
     if not weights.shape:
@@ -242,7 +268,12 @@ def dirichlet(
 
 
 def chisquare(
-    key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw from the chi-square distribution: that of a sum of ``df`` squares of normal numbers.
 
@@ -251,6 +282,7 @@ def chisquare(
         df: degrees of freedom, positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``df`` if None.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -262,6 +294,7 @@ def chisquare(
         >>> bool((tinyjax.random.chisquare(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
+    check_placement("chisquare", out_sharding=out_sharding)
     own = one_key("chisquare", key)
     (freedom,), _, _ = parameters_of("chisquare", shape, dtype, df)
     return _chisquare(own, freedom)
@@ -277,6 +310,8 @@ def f(
     dfden: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw from Fisher's F distribution: that of a quotient of mean squares of normal numbers.
 
@@ -287,6 +322,7 @@ def f(
         dfden: the denominator's degrees of freedom, positive; broadcasts to ``shape``.
         shape: the shape of the result; what the parameters broadcast to if None.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -298,13 +334,21 @@ def f(
         >>> bool((tinyjax.random.f(tinyjax.random.key(0), 3.0, 5.0, (9,)) > 0).all())
         True
     """
+    check_placement("f", out_sharding=out_sharding)
     own = one_key("f", key)
     (above, below), _, _ = parameters_of("f", shape, dtype, dfnum, dfden)
     for_below, for_above = own.children()
     return (_chisquare(for_above, above) / above) / (_chisquare(for_below, below) / below)
 
 
-def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None) -> Array:
+def t(
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
+) -> Array:
     """Draw from Student's t distribution.
 
     Args:
@@ -312,6 +356,7 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
         df: degrees of freedom, positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``df`` if None.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -323,6 +368,7 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
         >>> tinyjax.random.t(tinyjax.random.key(0), 4.0, (3,)).shape
         (3,)
     """
+    check_placement("t", out_sharding=out_sharding)
     own = one_key("t", key)
     (freedom,), sizes, found = parameters_of("t", shape, dtype, df)
     for_normal, for_gamma = own.children()
@@ -331,7 +377,12 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
 
 
 def generalized_normal(
-    key: ArrayLike, p: ArrayLike, shape: Shape = (), dtype: DTypeLike = None
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw from the generalised normal distribution, of density proportional to ``exp(-|x|^p)``.
 
@@ -340,6 +391,7 @@ def generalized_normal(
         p: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -351,6 +403,7 @@ def generalized_normal(
         >>> tinyjax.random.generalized_normal(tinyjax.random.key(0), 4.0, (3,)).shape
         (3,)
     """
+    check_placement("generalized_normal", out_sharding=out_sharding)
     own = one_key("generalized_normal", key)
     (power,), sizes, found = parameters_of("generalized_normal", shape, dtype, p)
     return _generalized_normal(own, power, sizes, found)
@@ -369,6 +422,8 @@ def ball(
     p: ArrayLike = 2,
     shape: Shape = (),
     dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw vectors uniformly from the unit ball of a p-norm.
 
@@ -381,6 +436,7 @@ def ball(
         p: of the norm, a positive scalar; differentiable.
         shape: the shape of the result without its last axis.
         dtype: a float type; the default float if None.
+        out_sharding: of no effect: there is one device.
 
     Returns:
         An array of shape (*shape, d).
@@ -396,6 +452,7 @@ def ball(
         >>> bool(((x**2).sum(-1) <= 1).all())
         True
     """
+    check_placement("ball", out_sharding=out_sharding)
     own, found = one_key("ball", key), float_dtype("ball", dtype)
     sizes = sizes_of("ball", shape)
     power = converted(p, found)

@@ -7,6 +7,7 @@ from typing import Literal
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.core.integers import integer
 from tinyjax.dtypes import DTypeLike, default_float
 from tinyjax.errors import ArgumentError, ShapeError
@@ -22,6 +23,8 @@ def multivariate_normal(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     method: Literal["cholesky", "eigh", "svd"] = "cholesky",
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw vectors from normal distributions with given means and covariances.
 
@@ -33,6 +36,7 @@ def multivariate_normal(
             ``cov`` broadcast to if None.
         dtype: a float type; that of the parameters if None.
         method: how ``cov`` is factored: ``"eigh"`` and ``"svd"`` take singular matrices as well.
+        out_sharding: of no effect: there is one device.
 
     Returns:
         An array of shape (*shape, n).
@@ -48,6 +52,7 @@ def multivariate_normal(
         >>> tinyjax.random.multivariate_normal(tinyjax.random.key(0), np.zeros(2), cov, (5,)).shape
         (5, 2)
     """
+    check_placement("multivariate_normal", out_sharding=out_sharding)
     one_key("multivariate_normal", key)
     centre, covariance = promote_inexact(as_array(mean), as_array(cov))
     found = float_dtype("multivariate_normal", centre.dtype if dtype is None else dtype)
@@ -87,6 +92,8 @@ def orthogonal(
     shape: Shape = (),
     dtype: DTypeLike = None,
     m: int | None = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw orthogonal matrices, or unitary ones, uniformly (by the Haar measure).
 
@@ -100,6 +107,7 @@ def orthogonal(
         dtype: a float or complex type; the default float if None.
         m: the number of columns; ``n`` if None. Where the numbers differ, the shorter of rows and
             columns are orthonormal.
+        out_sharding: of no effect: there is one device.
 
     Returns:
         An array of shape (*shape, n, m).
@@ -114,6 +122,7 @@ def orthogonal(
         >>> bool(abs(q @ q.T - tinyjax.numpy.eye(3)).max() < 1e-5)
         True
     """
+    check_placement("orthogonal", out_sharding=out_sharding)
     rows = integer(n, "the number of rows of orthogonal")
     columns = rows if m is None else integer(m, "the number of columns of orthogonal")
     found = default_float() if dtype is None else dtypes.check(dtype)

@@ -10,6 +10,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
@@ -28,13 +29,20 @@ from tinyjax.random.arguments import (
 from tinyjax.random.generators import Key
 
 
-def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+def bits(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
+) -> Array:
     """Draw unsigned integers, all of their bits random.
 
     Args:
         key: a key.
         shape: the shape of the result.
         dtype: an unsigned integer type; by default as wide as the default int.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -45,6 +53,7 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
         >>> tinyjax.random.bits(tinyjax.random.key(0), (3,), "uint8")
         Array([167, 146,  40], dtype=uint8)
     """
+    check_placement("bits", out_sharding=out_sharding)
     own = one_key("bits", key)
     found = np.dtype(f"uint{default_int().itemsize * 8}") if dtype is None else dtypes.check(dtype)
     if found not in dtypes.UNSIGNED:
@@ -58,6 +67,8 @@ def uniform(
     dtype: DTypeLike = None,
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw floats that are uniform in [minval, maxval).
 
@@ -67,6 +78,7 @@ def uniform(
         dtype: a float type; the default float if None.
         minval: broadcasts to ``shape``; differentiable, as is ``maxval``.
         maxval: broadcasts to ``shape``.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -79,6 +91,7 @@ def uniform(
         >>> bool((x >= -1).all()), bool((x < 1).all())
         (True, True)
     """
+    check_placement("uniform", out_sharding=out_sharding)
     own = one_key("uniform", key)
     found, sizes = float_dtype("uniform", dtype), sizes_of("uniform", shape)
     return uniform_of("uniform", own, sizes, found, minval, maxval)
@@ -119,6 +132,8 @@ def randint(
     minval: ArrayLike,
     maxval: ArrayLike,
     dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw integers that are uniform in [minval, maxval).
 
@@ -132,6 +147,7 @@ def randint(
         minval: integers that broadcast to ``shape``; those out of the type's range mean its ends.
         maxval: the same; one more than the type's greatest number makes that one possible.
         dtype: an integer type; the default int if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -143,6 +159,7 @@ def randint(
         >>> tinyjax.random.randint(tinyjax.random.key(0), (5,), 0, 10)
         Array([9, 0, 2, 3, 1], dtype=int32)
     """
+    check_placement("randint", out_sharding=out_sharding)
     own, sizes = one_key("randint", key), sizes_of("randint", shape)
     wanted = default_int() if dtype is None else dtypes.check(dtype)
     if not dtypes.is_integer(wanted):
@@ -207,6 +224,8 @@ def bernoulli(
     p: ArrayLike = 0.5,
     shape: Shape | None = None,
     mode: Literal["low", "high"] = "low",
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
 ) -> Array:
     """Draw bools that are True with probability ``p``.
 
@@ -215,6 +234,7 @@ def bernoulli(
         p: floats that broadcast to ``shape``.
         shape: the shape of the result; that of ``p`` if None.
         mode: ``"high"`` draws twice as many bits, which matters for very small ``p``.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, ``shape`` is no shape, or there is no such mode.
@@ -226,6 +246,7 @@ def bernoulli(
         >>> tinyjax.random.bernoulli(tinyjax.random.key(0), 0.3, (4,))
         Array([False, False, False, False], dtype=bool)
     """
+    check_placement("bernoulli", out_sharding=out_sharding)
     own = one_key("bernoulli", key)
     probability = as_array(p)
     if mode not in ("low", "high"):
@@ -244,13 +265,20 @@ def bernoulli(
     return ew.lt(fine, ew.sub(probability, coarse))
 
 
-def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Array:
+def rademacher(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
+) -> Array:
     """Draw -1 and 1 with equal probability.
 
     Args:
         key: a key.
         shape: the shape of the result.
         dtype: any type of numbers; the default int if None.
+        out_sharding: of no effect: there is one device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -260,6 +288,7 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None) -> Ar
         >>> tinyjax.random.rademacher(tinyjax.random.key(0), (4,))
         Array([-1, -1,  1,  1], dtype=int32)
     """
+    check_placement("rademacher", out_sharding=out_sharding)
     own, sizes = one_key("rademacher", key), sizes_of("rademacher", shape)
     return rademacher_of(own, sizes, default_int() if dtype is None else dtypes.check(dtype))
 

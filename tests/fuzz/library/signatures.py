@@ -29,6 +29,7 @@ MODULES: Final = (
 #: Public names that are not called with arrays and parameters.
 NOT_CALLED: Final[dict[str, str]] = {
     "scipy.special.sph_harm_y": "takes vectors of one length, and knows the highest degree",
+    "scipy.linalg.funm": "takes a function: tests/test_scipy_linalg.py",
     "numpy.load": "reads a file",
     "numpy.save": "writes a file",
     **dict.fromkeys(
@@ -77,6 +78,7 @@ NOT_CALLED: Final[dict[str, str]] = {
         (
             f"lax.{name}"
             for name in (
+                "AccuracyMode",
                 "ConvDimensionNumbers",
                 "DotDimensionNumbers",
                 "GatherDimensionNumbers",
@@ -84,6 +86,10 @@ NOT_CALLED: Final[dict[str, str]] = {
                 "Precision",
                 "RoundingMethod",
                 "ScatterDimensionNumbers",
+                "DotAlgorithm",
+                "DotAlgorithmPreset",
+                "FftType",
+                "Tolerance",
             )
         ),
         "a class, which the functions that take it are given",
@@ -92,6 +98,7 @@ NOT_CALLED: Final[dict[str, str]] = {
     "numpy.empty": "its elements are not defined",
     "numpy.empty_like": "its elements are not defined",
     "lax.empty": "its elements are not defined",
+    "lax.optimization_barrier": "takes trees",
     "lax.platform_dependent": "what it gives depends on where it runs",
 }
 
