@@ -9,6 +9,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.control_flow import while_loop
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, canonical_axis
+from tinyjax.core.integers import integer
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.numpy.elementwise import abs as absolute
@@ -104,8 +105,9 @@ def unpackbits(
     bits = (x[..., None] >> shifts) & 1
     bits = reshape(bits, (*bits.shape[:-2], bits.shape[-2] * 8))
     if count is not None:
-        missing = max(0, count - bits.shape[-1])
-        bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)])[..., :count]
+        most = integer(count, "count")
+        missing = max(0, most - bits.shape[-1])
+        bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)])[..., :most]
     return swapaxes(bits, along, -1)
 
 

@@ -11,6 +11,7 @@ from tinyjax.numpy.elementwise import abs as absolute
 from tinyjax.numpy.elementwise import equal, logical_and, pick, remainder
 from tinyjax.numpy.manipulation import concatenate, moveaxis, stack
 from tinyjax.numpy.promotion import (
+    array_of,
     arrays,
     broadcast,
     broadcast_shapes,
@@ -144,7 +145,7 @@ def unwrap(
     wrapped = remainder(step + half, period_) - half
     # a step of half a period keeps its sign
     wrapped = pick(logical_and(equal(wrapped, -half), step > 0), half, wrapped)
-    least = half if discont is None else discont
+    least = half if discont is None else array_of("unwrap", discont)
     correction = pick(absolute(step) < least, 0, wrapped - step)
     return concatenate(
         [_at(x, 0, 1, along), _at(x, 1, 0, along) + cumsum(correction, along)], along

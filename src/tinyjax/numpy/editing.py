@@ -371,7 +371,7 @@ def apply_over_axes(
     """
     x = array_of("apply_over_axes", a)
     for axis in one_or_more(axes, "axes"):
-        along = canonical_axis(integer(axis, "an axis"), x.ndim)
+        along = canonical_axis(axis, x.ndim)
         found = array_of("apply_over_axes", func(x, along))
         if found.ndim == x.ndim - 1:
             found = expand_dims(found, along)

@@ -99,6 +99,27 @@ NOT_CALLED: Final[dict[str, str]] = {
     "numpy.empty_like": "its elements are not defined",
     "lax.empty": "its elements are not defined",
     "lax.optimization_barrier": "takes trees",
+    "lax.composite": "takes a function",
+    **dict.fromkeys(
+        (
+            f"lax.{name}"
+            for name in (
+                *("conv_general_dilated_local", "conv_general_dilated_patches"),
+                *("conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple"),
+                *("conv_transpose_shape_tuple", "fft", "reduce_window_shape_tuple"),
+            )
+        ),
+        "takes windows, paddings or kinds by name: tests/lax",
+    ),
+    "lax.pbroadcast": "takes a named axis",
+    "lax.with_sharding_constraint": "takes trees",
+    **dict.fromkeys(
+        (
+            f"lax.linalg.{name}"
+            for name in ("EigImplementation", "EighImplementation", "SvdAlgorithm")
+        ),
+        "a class",
+    ),
     "lax.platform_dependent": "what it gives depends on where it runs",
 }
 
