@@ -178,7 +178,6 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"nn\.(scaled_.*|get_scaled.*)", NARROW),
     (r"numpy\.(u?int[124]|float[46]_.*|float8_e3m4|float8_e4m3|float8_e8m0fnu)", NARROW),
     (r"numpy\.(object_|character|flexible)", "elements are numbers or bools"),
-    (r"numpy\.(complex_|float_|int_|uint)", "old names, which NumPy has given up"),
     (r"(lax|nn|numpy|scipy)\..*", ARRAYS),
 )
 

@@ -26,6 +26,7 @@ __all__ = [
     "cdouble",
     "complex64",
     "complex128",
+    "complex_",
     "complexfloating",
     "csingle",
     "double",
@@ -38,6 +39,7 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "float_",
     "floating",
     "generic",
     "half",
@@ -46,6 +48,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "int_",
     "integer",
     "iscomplexobj",
     "isdtype",
@@ -57,6 +60,7 @@ __all__ = [
     "signedinteger",
     "single",
     "size",
+    "uint",
     "uint8",
     "uint16",
     "uint32",
@@ -136,6 +140,10 @@ single: Final[ScalarType] = float32
 double: Final[ScalarType] = float64
 csingle: Final[ScalarType] = complex64
 cdouble: Final[ScalarType] = complex128
+int_: Final[ScalarType] = int64
+uint: Final[ScalarType] = uint64
+float_: Final[ScalarType] = float64
+complex_: Final[ScalarType] = complex128
 
 # The abstract types
 generic = np.generic
@@ -151,7 +159,7 @@ dtype = np.dtype
 
 def can_cast(from_: DTypeLike, to: DTypeLike, casting: Casting = "safe") -> bool:
     """Say whether values of one dtype can be converted to another under a rule of NumPy's."""
-    return bool(np.can_cast(dtypes.check(from_), dtypes.check(to), casting))
+    return bool(np.can_cast(dtypes.parse(from_), dtypes.parse(to), casting))
 
 
 def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...]) -> bool:
