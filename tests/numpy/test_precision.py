@@ -76,7 +76,11 @@ NOT_CALLED: Final = {
     *("numpy.histogram", "numpy.histogram_bin_edges"),  # the values say the type, not the edges
     "nn.dot_product_attention",  # of arrays with four axes
     "scipy.linalg.funm",
-    *(f"scipy.special.{name}" for name in ("bessel_jn", "sph_harm_y")),  # of orders, too
+    *(f"numpy.{name}" for name in (  # of files, buffers and printing
+        "array_repr", "array_str", "from_dlpack", "frombuffer", "fromfile", "fromiter",
+        "fromstring", "get_printoptions", "iterable", "printoptions", "savez", "set_printoptions",
+    )),
+    *(f"scipy.special.{name}" for name in ("bessel_jn", "hyp2f1", "sph_harm_y")),
     "scipy.special.factorial",  # the second argument is a flag
 }  # fmt: skip
 

@@ -30,7 +30,17 @@ def _clz(x: HostArray) -> HostArray:
     return np.asarray(count - rest).astype(x.dtype)
 
 
-clz = elementwise("clz", _clz, "stablehlo.count_leading_zeros", "iu")
+def _lower_clz(b: Lowering, x: Value) -> Value:
+    """Count in 32 bits at least: of constants of 8 or 16 bits XLA counts wrongly."""
+    bits = 8 * x.dtype.itemsize
+    if bits >= 32:
+        return b.op("stablehlo.count_leading_zeros", x, result=x.type)
+    wide = b.convert(b.bitcast(x, _unsigned(x.dtype)), np.dtype(np.uint32))
+    count = b.op("stablehlo.count_leading_zeros", wide, result=wide.type)
+    return b.convert(b.sub(count, b.full_like(count, 32 - bits)), x.dtype)
+
+
+clz = elementwise("clz", _clz, _lower_clz, "iu")
 
 
 def _mulhi(x: HostArray, y: HostArray) -> HostArray:

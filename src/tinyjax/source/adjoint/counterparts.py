@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, Final
 
 import numpy as np
@@ -12,32 +12,29 @@ import tinyjax.numpy as jnp
 from tinyjax.scipy import special
 
 
-def convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    """As ``np.convolve``."""
-    a, v = jnp.atleast_1d(a), jnp.atleast_1d(v)
-    if len(v) > len(a):
-        a, v = v, a
-    n, m = len(a), len(v)
-    padded = jnp.pad(a, (m - 1, m - 1))
-    whole = sum(v[i] * padded[m - 1 - i : 2 * m + n - 2 - i] for i in range(m))
-    first, count = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n)}.get(mode, (m - 1, n - m + 1))
-    return whole[first : first + count]
+def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    """As ``np.convolve``, which takes numbers for vectors of one."""
+    x, y = (jnp.asarray(z) for z in (a, v))
+    return jnp.convolve(x if x.ndim else x[None], y if y.ndim else y[None], mode)
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
-    """As ``np.delete``."""
-    arr = jnp.ravel(arr) if axis is None else arr
-    axis = axis or 0
-    return jnp.take(arr, np.delete(np.arange(arr.shape[axis]), obj), axis)
+#: What NumPy takes more for than tinyjax.numpy does.
+_WRITTEN: Final[dict[Any, Callable[..., Any]]] = {np.convolve: convolve}
 
-
-#: What tinyjax.numpy does not have.
-_WRITTEN: Final[dict[Any, Callable[..., Any]]] = {np.convolve: convolve, np.delete: delete}
+#: What calls a function that may close over active values, writes to an array, or gives no array.
+_NONE: Final = frozenset(
+    {
+        *(np.apply_along_axis, np.apply_over_axes, np.fromfunction, np.frompyfunc, np.piecewise),
+        *(np.fill_diagonal, np.place, np.put, np.put_along_axis),
+        *(np.array_repr, np.array_str, np.get_printoptions, np.printoptions, np.set_printoptions),
+        *(np.frombuffer, np.fromfile, np.fromiter, np.fromstring, np.load, np.save, np.savez),
+    }
+)
 
 
 def counterpart(fun: Any) -> Callable[..., Any] | None:
     """The function of tinyjax that does what one of NumPy or ``scipy.special`` does, if any."""
-    if isinstance(fun, type) or fun is np.put_along_axis:
+    if isinstance(fun, type) or not isinstance(fun, Hashable) or fun in _NONE:
         return None
     name = getattr(fun, "__name__", "")
     for theirs, ours in (
@@ -47,5 +44,5 @@ def counterpart(fun: Any) -> Callable[..., Any] | None:
     ):
         if getattr(theirs, name, None) is fun:
             found: Callable[..., Any] | None = getattr(ours, name, None)
-            return _WRITTEN.get(fun) if found is None else found
+            return _WRITTEN.get(fun, found)
     return None
