@@ -110,6 +110,7 @@ def test_the_memory_of_a_gradient_is_linear_in_the_length() -> None:
     assert peak(4096) < 2.3 * peak(2048)
 
 
+@pytest.mark.wrong_types
 def test_mistakes_are_named() -> None:
     attend: Any = nn.dot_product_attention
     with pytest.raises(ShapeError, match="N is a multiple of K"):

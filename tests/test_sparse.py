@@ -165,6 +165,7 @@ def test_made_arrays(form: Any) -> None:
     np.testing.assert_array_equal(found.todense(), np.zeros((2, 3)))
 
 
+@pytest.mark.wrong_types
 def test_mistakes_are_named() -> None:
     with pytest.raises(ShapeError, match="BCOO takes data"):
         BCOO((np.ones(3), np.zeros((3, 1), int)), shape=(2, 2))

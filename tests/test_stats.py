@@ -152,6 +152,10 @@ def test_ranks(method: Any, axis: int | None) -> None:
         np.testing.assert_array_equal(np.ravel(found), np.ravel(expected))
     nan = jnp.array([1.0, np.nan])
     assert np.isnan(stats.rankdata(nan, method)).all()
+
+
+@pytest.mark.wrong_types
+def test_a_way_to_rank_that_there_is_not() -> None:
     unknown: Any = "first"
     with pytest.raises(ArgumentError, match="must be one of"):
         stats.rankdata(X, unknown)

@@ -123,6 +123,7 @@ def test_all_functions_of_the_standard_are_called() -> None:
     assert names - kinds - dtypes - set(CALLS) - set(OTHERWISE) == set()
 
 
+@pytest.mark.wrong_types
 def test_namespace_says_what_it_can() -> None:
     info = jnp.__array_namespace_info__()
     assert jnp.zeros(2).__array_namespace__(api_version="2025.12") is jnp
@@ -143,6 +144,7 @@ def test_namespace_says_what_it_can() -> None:
         info.dtypes(device=unknown)
 
 
+@pytest.mark.wrong_types
 def test_device_of_creation_is_checked() -> None:
     elsewhere: Any = "gpu"
     makers: list[Callable[[Any], jnp.ndarray]] = [

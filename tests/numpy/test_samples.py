@@ -127,6 +127,7 @@ def test_exponents_down_to_the_least_float() -> None:
             np.testing.assert_array_equal(np.asarray(got), like)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("make", "error"),
     [

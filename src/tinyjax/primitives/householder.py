@@ -28,6 +28,7 @@ from tinyjax.core.primitive import (
     Params,
     Primitive,
     Tangents,
+    UndefinedPrimal,
 )
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import HostArray
@@ -238,7 +239,9 @@ def _ormqr_jvp(primals: Arrays, tangents: Tangents, params: OrmqrParams) -> JvpR
     return (out,), (ZERO if change is None else change,)
 
 
-def _ormqr_transposed(ct: Array, a: Array, taus: Array, c: Array, params: OrmqrParams) -> Array:
+def _ormqr_transposed(
+    ct: Array, a: Array, taus: Array, c: UndefinedPrimal, params: OrmqrParams
+) -> Array:
     """The transpose of ``Q`` is the conjugate of ``Q^H``."""
     evolved = attrs.evolve(params, transpose=not params.transpose)
     return ma.conjugated(bind1(ormqr_p, (a, taus, ma.conjugated(ct)), evolved))

@@ -71,7 +71,7 @@ class BCOO:
             )
         self.__attrs_init__(data, indices, sizes, indices_sorted, unique_indices)
 
-    def tree_flatten(self) -> tuple[tuple[Array, Array], tuple[Any, ...]]:
+    def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
         """Return the arrays, and what they mean."""
         return (self.data, self.indices), (self.shape, self.indices_sorted, self.unique_indices)
 

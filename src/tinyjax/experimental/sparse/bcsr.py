@@ -72,7 +72,7 @@ class BCSR:
             )
         self.__attrs_init__(data, indices, indptr, sizes, indices_sorted, unique_indices)
 
-    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], tuple[Any, ...]]:
+    def tree_flatten(self) -> tuple[tuple[Any, Any, Any], tuple[Any, ...]]:
         """Return the arrays, and what they mean."""
         metadata = (self.shape, self.indices_sorted, self.unique_indices)
         return (self.data, self.indices, self.indptr), metadata
