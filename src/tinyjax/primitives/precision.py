@@ -25,6 +25,8 @@ class PrecisionParams(Params):
 
 
 def _rounded(x: HostArray, params: PrecisionParams) -> HostArray:
+    if x.dtype.itemsize == 1:  # in a wider type, as XLA does
+        return _rounded(x.astype(np.float16), params).astype(x.dtype)
     info = dtypes.finfo(x.dtype)
     exponent, mantissa = params.exponent_bits, params.mantissa_bits
     word = np.dtype(f"u{x.dtype.itemsize}")
