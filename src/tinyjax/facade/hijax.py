@@ -21,12 +21,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _Refused:
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        return object.__new__(cls)
-
-
-class HiPrimitive(_Refused):
+class HiPrimitive:
     """A primitive of values of one's own, which cannot be applied."""
 
     def __init__(self, name: str = "") -> None:
