@@ -18,6 +18,8 @@ ENVIRONMENT = Path(".nox", "dev").absolute()
 FOLDER = "Scripts" if os.name == "nt" else "bin"
 PROGRAMS = ENVIRONMENT / FOLDER
 FUZZ_EXAMPLES = "2000"
+#: A test that takes longer than this, in seconds, fails, and says where it was.
+SUITE = ("pytest", "-n", "2", "--timeout", "300", "--timeout-method", "thread")
 # Those of tests/conftest.py, which leaves flags alone that are in the environment.
 XLA_FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
@@ -58,7 +60,7 @@ def tests(session: nox.Session) -> None:
     """Run the tests. Arguments go to pytest."""
     # the examples and annotations are tested too
     install(session, ".", "test", "examples", "types")
-    run(session, "pytest", "-n", "2", *session.posargs)
+    run(session, *SUITE, *session.posargs)
 
 
 @nox.session
@@ -82,11 +84,11 @@ def lint(session: nox.Session) -> None:
 def typeguard(session: nox.Session) -> None:
     """Run the quick tests with runtime type checks in every function of the package.
 
-    Of a test with many cases one in eight is taken (tests/conftest.py).
+    Of a test with many cases one in twelve is taken (tests/conftest.py).
     """
     install(session, ".", "test")
     marked = ("-m", "not fuzz and not slow and not wrong_types and not counts")
-    run(session, "pytest", "-n", "2", *marked, *session.posargs, env={"TINYJAX_TYPECHECK": "1"})
+    run(session, *SUITE, *marked, *session.posargs, env={"TINYJAX_TYPECHECK": "1"})
 
 
 @nox.session

@@ -40,7 +40,7 @@ hypothesis.settings.load_profile("suite")
 
 #: Of a test with many cases the run with runtime type checks takes one in so many: what a function
 #: takes and gives is of the same types in most of them.
-_CASES_PER_TYPE_CHECK = 8
+_CASES_PER_TYPE_CHECK = 12
 
 
 @pytest.hookimpl(tryfirst=True)

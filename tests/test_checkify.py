@@ -121,6 +121,7 @@ def flat(value: Any) -> Any:
     return np.concatenate([np.ravel(x) for x in jax.tree.leaves(value)])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_errors_are_those_of_jax(program: str, way: str) -> None:

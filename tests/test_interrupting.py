@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,6 +22,15 @@ def long(x: Any, turns: Any) -> Any:
     return lax.fori_loop(0, turns, turn, x)
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Have Ctrl-C raise, which a shell switches off for what it runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_a_long_loop_hears_an_interrupt() -> None:
     with config.scoped(interruptible=True):
         assert float(long(1.0, 0)) == 1.0

@@ -201,6 +201,7 @@ def assert_same(got: Any, expected: Any) -> None:
         np.testing.assert_equal(plain(a), plain(b))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("impl", IMPLS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_keys_go_through_programs_as_in_jax(name: str, impl: str) -> None:

@@ -64,6 +64,7 @@ ANY = ["square", "positive", "abs", "isnan", "isfinite", "isinf", "real", "imag"
 ANY += ["logical_not", "isreal", "iscomplex"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [*ROUNDING, *FLOAT_ONLY, *EXPONENTIAL, *TRIGONOMETRIC, *ANY])
 def test_unary_functions_are_those_of_jax(name: str) -> None:
     inputs: list[Any] = [FLOATS, SPECIAL, HALF, INTS, BYTES, 2, 0.5]

@@ -220,6 +220,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("row", VALUES)
 def test_values_are_those_of_jax(row: Row, dtype: str) -> None:

@@ -225,6 +225,7 @@ def assert_same_taken(fun: Callable[..., Any], operands: Arrays, what: str) -> b
     return not said
 
 
+@pytest.mark.sampled(2)
 @rows("dtypes")
 def test_takes_the_same_whoever_evaluates(row: Spec) -> None:
     """Nobody computes what the type rule refuses, and everybody what it takes, in any dtype."""
@@ -400,6 +401,7 @@ def test_vmap_of_vmap_is_two_loops(row: Spec) -> None:
 # Transformations of transformations
 
 
+@pytest.mark.sampled(2)
 @rows("compose")
 def test_transformations_compose(row: Spec) -> None:
     rng = row.rng("compose")
@@ -460,6 +462,7 @@ def test_transformations_compose(row: Spec) -> None:
         compare(inside, outside, 4 * row.tol, f"vmap of vjp {what}")
 
 
+@pytest.mark.sampled(2)
 @rows("compose")
 def test_jit_composes_with_the_others(row: Spec) -> None:
     """Staged under jvp, vjp and vmap, and over them: all in one compiled function per row."""

@@ -323,7 +323,7 @@ WIDE: dict[str, tuple[HostArray, ...]] = {
     "hyp1f1": (
         OTHER_RNG.uniform(-3, 6, 500),
         OTHER_RNG.uniform(0.2, 8, 500),
-        OTHER_RNG.uniform(-30, 40, 500),
+        np.r_[OTHER_RNG.uniform(-30, 40, 400), -(10.0 ** OTHER_RNG.uniform(1, 7, 100))],
     ),
     "hyp2f1": (
         OTHER_RNG.uniform(-3, 6, 500),

@@ -321,6 +321,7 @@ def test_values(fun: Callable[..., Any], points: tuple[float, ...]) -> None:
     np.testing.assert_allclose(mapped, expected, rtol=1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("fun", "points"), ROWS)
 def test_first_derivatives(fun: Callable[..., Any], points: tuple[float, ...]) -> None:

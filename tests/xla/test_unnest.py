@@ -162,6 +162,7 @@ def test_values_are_those_of_plain_python(
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("transformation", ["as it is", "jvp", "grad", "vmap"])
 @pytest.mark.parametrize("name", ["cond", "else", "scan", "mixed", "call"])
 def test_nests_that_are_deep(name: str, transformation: str, double_precision: None) -> None:

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
+from tinyjax.dtypes import HostArray
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import special as sp
 from tinyjax.primitives.families import Elementwise
@@ -18,12 +21,15 @@ from tinyjax.primitives.shape import full_like
 from tinyjax.special.declaring import EPS, by_scipy, iterate, no_derivative, special
 
 
-def _series(upper: tuple[Array, ...], lower: Array, x: Array, most: int) -> Array:
-    """Sum the terms whose ratios are ``(a + n) ... x / ((b + n) (1 + n))``."""
+def _series(upper: tuple[Array, ...], lower: tuple[Array, ...], x: Array, most: int) -> Array:
+    """Sum the terms whose ratios are ``(a + n) ... x / ((b + n) ... (1 + n))``."""
 
     def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
         n, term, total, small = state
-        term = term * x / ((lower + n) * (1 + n))
+        below = 1 + n
+        for b in lower:
+            below = (b + n) * below
+        term = term * x / below
         for a in upper:
             term = term * (a + n)
         tiny = jnp.abs(term) <= EPS / 4 * jnp.abs(total)
@@ -39,21 +45,45 @@ def _whole(x: Array) -> Array:
     return x == jnp.rint(x)
 
 
+def _sign_of_gamma(x: Array) -> Array:
+    return jnp.where((x < 0) & (jnp.floor(x) % 2 == 1), -1.0, 1.0)
+
+
 def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
     pole = (b <= 0) & _whole(b) & ~((a <= 0) & _whole(a) & (a >= b))
     ends = (a <= 0) & _whole(a)
     flipped = (x < 0) & ~ends
     first, argument = jnp.where(flipped, b - a, a), jnp.where(flipped, -x, x)
-    total = _series((jnp.where(pole, 1.0, first),), jnp.where(pole, 1.0, b), argument, 3000)
+    # where it meets the asymptotic series for negative arguments, DLMF 13.7.2, which is as exact
+    far = flipped & ~((b - a <= 0) & _whole(b - a))
+    far &= x < -50 - 2 * (1 + jnp.abs(a)) * (1 + jnp.abs(a - b + 1))
+    summed = (jnp.where(pole, 1.0, first),), (jnp.where(pole, 1.0, b),)
+    total = _series(*summed, jnp.where(far, 0.0, argument), 3000)
     value = jnp.where(flipped, jnp.exp(x) * total, total)
+    size = jnp.where(far, -x, 1e3)
+    ratio = sp.lgamma(b) - sp.lgamma(jnp.where(far, b - a, 1.0)) - a * jnp.log(size)
+    leading = _sign_of_gamma(b) * _sign_of_gamma(b - a) * jnp.exp(ratio)
+    p, q = jnp.where(far, a, 1.0), jnp.where(far, a - b + 1, 1.0)
+    value = jnp.where(far, leading * _series((p, q), (), 1 / size, 60), value)
     value = jnp.where(pole, math.inf, value)
     known = jnp.isfinite(a) & jnp.isfinite(b) & ~jnp.isnan(x)
     return jnp.where(known, value, math.nan)
 
 
+def _evaluate_hyp1f1(*operands: HostArray) -> HostArray:
+    """Evaluate SciPy's function where it ends: of 1e30 it sums as many terms.
+
+    Beyond 1e6 all but polynomials are infinite.
+    """
+    a, b, x = operands
+    ends = (a <= 0) & (a == np.rint(a))
+    bounded = np.where((x > 1e6) & ~ends, 1e6, x).astype(x.dtype)
+    return by_scipy("hyp1f1")(a, b, bounded)
+
+
 hyp1f1: Elementwise = special(
     "hyp1f1",
-    by_scipy("hyp1f1"),
+    _evaluate_hyp1f1,
     _hyp1f1,
     no_derivative("hyp1f1", "first parameter"),
     no_derivative("hyp1f1", "second parameter"),
@@ -66,8 +96,7 @@ def _one_more(x: Array) -> Array:
 
 
 def _gamma(x: Array) -> Array:
-    sign = jnp.where((x < 0) & (jnp.floor(x) % 2 == 1), -1.0, 1.0)
-    return sign * jnp.exp(sp.lgamma(x))
+    return _sign_of_gamma(x) * jnp.exp(sp.lgamma(x))
 
 
 def _one_over_gamma(x: Array) -> Array:
@@ -84,22 +113,23 @@ def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
     p = a
     q = jnp.where(negative, c - b, b)
     y = jnp.where(negative, x / (x - 1), x)
+    rest = jnp.where(negative, 1 / base, 1 - x)  # 1 - y
     excess = c - p - q
     near = inside & ~ends & (y > 0.7) & (jnp.abs(excess - jnp.rint(excess)) > 1e-3)
     plain = (inside & ~near) | (ends & ~((c <= 0) & _whole(c)))
     direct = _series(
         (jnp.where(plain, p, 1.0), jnp.where(plain, q, 1.0)),
-        jnp.where(plain, c, 1.0),
+        (jnp.where(plain, c, 1.0),),
         jnp.where(plain, y, 0.5),
         20000,
     )
     p1, q1 = jnp.where(near, p, 1.0), jnp.where(near, q, 1.0)
-    c1, y1 = jnp.where(near, c, 2.5), jnp.where(near, 1 - y, 0.2)
+    c1, y1 = jnp.where(near, c, 2.5), jnp.where(near, rest, 0.2)
     s = c1 - p1 - q1
     first = _one_over_gamma(c1 - p1) * _one_over_gamma(c1 - q1) * _gamma(s)
     second = _one_over_gamma(p1) * _one_over_gamma(q1) * _gamma(-s)
-    first = first * _series((p1, q1), 1 - s, y1, 3000)
-    second = second * y1**s * _series((c1 - p1, c1 - q1), 1 + s, y1, 3000)
+    first = first * _series((p1, q1), (1 - s,), y1, 3000)
+    second = second * y1**s * _series((c1 - p1, c1 - q1), (1 + s,), y1, 3000)
     value = jnp.where(near, _gamma(c1) * (first + second), direct)
     value = jnp.where(negative, base ** (-a) * value, value)
     # Gauss's theorem, DLMF 15.4.20

@@ -317,9 +317,15 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Difference(
         "64-bit types are there unless you say otherwise",
-        r"numpy\.promote_types",
+        r"numpy\.(promote_types|u?int_?)",
         "reference",
         "int64",
+    ),
+    Difference(
+        "64-bit types are there unless you say otherwise",
+        r"numpy\.(float_|complex_)",
+        "reference",
+        "dtype: (float64|complex128)",
     ),
     Difference("`sinc` of whole numbers", r"numpy\.sinc", "reference", "values"),
     Difference(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -34,15 +34,15 @@ _NONE: Final = frozenset(
 
 def counterpart(fun: Any) -> Callable[..., Any] | None:
     """The function of tinyjax that does what one of NumPy or ``scipy.special`` does, if any."""
-    if isinstance(fun, type) or not isinstance(fun, Hashable) or fun in _NONE:
+    name = getattr(fun, "__name__", None)
+    if not isinstance(name, str) or isinstance(fun, type):
         return None
-    name = getattr(fun, "__name__", "")
     for theirs, ours in (
         (np, jnp),
         (np.linalg, jnp.linalg),
         (sys.modules.get("scipy.special"), special),
     ):
-        if getattr(theirs, name, None) is fun:
+        if getattr(theirs, name, None) is fun and fun not in _NONE:
             found: Callable[..., Any] | None = getattr(ours, name, None)
             return _WRITTEN.get(fun, found)
     return None
