@@ -330,7 +330,7 @@ def _by_python(
     state: Sequence[Array],
     in_tree: PyTreeDef,
 ) -> S:
-    """Make the turns one by one, as the setting ``disable_jit`` asks for.
+    """Make the iterations one by one, as the setting ``disable_jit`` asks for.
 
     Raises:
         TracerBoolConversionError: whether to go on is not known.

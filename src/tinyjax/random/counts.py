@@ -161,15 +161,15 @@ def _arrivals(own: Key, rate: Array, dtype: DType) -> Array:
     most = _rounds(dtype)
 
     def is_short(state: tuple[Array, Array, Array, Array]) -> Array:
-        turn, _, _, log_product = state
-        return (log_product > -rate).any() & (turn < most)
+        iteration, _, _, log_product = state
+        return (log_product > -rate).any() & (iteration < most)
 
     def wait(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
-        turn, count, words, log_product = state
+        iteration, count, words, log_product = state
         after, now = own.child(words).children()
         count = jnp.where(log_product > -rate, count + 1, count)
         drawn = uniform_of("poisson", now, rate.shape, dtypes.float32)
-        return turn + 1, count, after.words, log_product + jnp.log(drawn)
+        return iteration + 1, count, after.words, log_product + jnp.log(drawn)
 
     start = (jnp.asarray(0), jnp.zeros(rate.shape, dtype), own.words, jnp.zeros_like(rate))
     return while_loop(is_short, wait, start)[1] - 1
@@ -183,11 +183,11 @@ def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
     quick = 0.9277 - 3.6224 / (b - 2)
 
     def is_open(state: tuple[Array, Array, Array, Array]) -> Array:
-        turn, _, accepted, _ = state
-        return (~accepted).any() & (turn < most)
+        iteration, _, accepted, _ = state
+        return (~accepted).any() & (iteration < most)
 
     def propose(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
-        turn, kept, accepted, words = state
+        iteration, kept, accepted, words = state
         after, first, second = own.child(words).children(3)
         u = uniform_of("poisson", first, rate.shape, rate.dtype) - 0.5
         v = uniform_of("poisson", second, rate.shape, rate.dtype)
@@ -198,7 +198,7 @@ def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
         is_quick = (distance >= 0.07) & (v <= quick)
         rejected = (k < 0) | ((distance < 0.013) & (v > distance))
         accept = is_quick | (~rejected & (s <= t))
-        return turn + 1, jnp.where(accept, k, kept), accepted | accept, after.words
+        return iteration + 1, jnp.where(accept, k, kept), accepted | accept, after.words
 
     start = (
         jnp.asarray(0),

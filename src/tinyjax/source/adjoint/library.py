@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import BuiltinFunctionType, FunctionType
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import attrs
 import numpy as np
@@ -60,10 +60,39 @@ def is_library(fun: Any) -> bool:
 # Functions of tinyjax
 
 
+_WORDS: Final = frozenset((int, float, bool, str, type(None)))
+
+
+def _modes_of(fun: Any) -> frozenset[int | str]:
+    """Which parameters, by position and by name, may be texts: they say which function is meant.
+
+    A number in such a place, as the order of a norm, has no derivative, and is no array.
+    """
+    return _found_modes(fun) if isinstance(fun, Hashable) else frozenset()
+
+
+@functools.lru_cache(maxsize=1024)
+def _found_modes(fun: Callable[..., Any]) -> frozenset[int | str]:
+    try:
+        parameters = inspect.signature(fun, eval_str=True).parameters.values()
+    except (NameError, TypeError, ValueError):
+        return frozenset()
+    found: set[int | str] = set()
+    for i, parameter in enumerate(parameters):
+        kinds = set(get_args(parameter.annotation))
+        if str in kinds and kinds <= _WORDS:
+            found |= {i, parameter.name}
+    return frozenset(found)
+
+
 def value_and_pullback(
     fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """A call's value, and a map from its cotangent to those of ``args`` and ``kwargs``."""
+    modes = _modes_of(fun)
+    given_args, given_kwargs = args, kwargs
+    args = tuple([None if i in modes else arg for i, arg in enumerate(args)])
+    kwargs = {name: None if name in modes else arg for name, arg in kwargs.items()}
     leaves, treedef = tree.flatten_arguments(args, kwargs)
     places = [i for i, leaf in enumerate(leaves) if is_differentiable(leaf)]
 
@@ -75,6 +104,8 @@ def value_and_pullback(
 
     def call(*given: Any) -> Any:
         args, kwargs = filled(leaves, given)
+        args = [given_args[i] if i in modes else arg for i, arg in enumerate(args)]
+        kwargs = {name: given_kwargs[name] if name in modes else x for name, x in kwargs.items()}
         return fun(*args, **kwargs)
 
     value, back = vjp(call, *[leaves[place] for place in places])
