@@ -233,6 +233,11 @@ class TakingLists:
     fun: Callable[..., Any]
     renamed: tuple[tuple[str, str], ...]
 
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """The function, whose signature is this one's too."""
+        return self.fun
+
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
         """Bind arguments that are called as NumPy calls them.
 
