@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from tinyjax.extend.core import Primitive as OwnPrimitive
 from tinyjax.facade import ad, batching, mlir
 from tinyjax.facade.core import eval_jaxpr, mapped_aval, unmapped_aval
 from tinyjax.facade.primitives import KeywordParams, Primitive
+from tinyjax.facade.toplevel import make_jaxpr
 
 
 def declare(name: str) -> Primitive:
@@ -169,3 +171,47 @@ def test_functions_of_trees_as_functions_of_leaves() -> None:
     )
     assert flat.call_wrapped(2, 3) == [6, 5]
     assert out_tree() == tinyjax.tree.structure((0, 0))
+
+
+#: What is done with an array of one repeated number, given the modules and one more array.
+USES: list[Any] = [
+    lambda api, z, x: x + z,
+    lambda api, z, x: (api.numpy.arange(4) + z) % 4,
+    lambda api, z, x: (z - 1) % 4,
+    lambda api, z, x: x[z],
+    lambda api, z, x: x.at[z].set(1.0),
+    lambda api, z, x: api.numpy.where(z > 0, x, z),
+    lambda api, z, x: z.astype(float),
+    lambda api, z, x: api.numpy.stack([z, z]),
+    lambda api, z, x: api.numpy.full((3,), z),
+    lambda api, z, x: api.numpy.broadcast_to(z, (4,)),
+    lambda api, z, x: api.lax.scan(lambda c, a: (c + z, a * z), 0, x),
+    lambda api, z, x: api.lax.cond(x[0] > 0, lambda: z, lambda: z + 1),
+    lambda api, z, x: api.vmap(lambda y: y + z)(x),
+    lambda api, z, x: z,
+]
+
+
+@pytest.mark.parametrize("use", range(len(USES)))
+@pytest.mark.parametrize("dtype", [None, "int32", "int8"])
+def test_a_jaxpr_has_as_constants_what_is_closed_over(use: int, dtype: str | None) -> None:
+    def consts(api: Any, make: Any) -> list[Any]:
+        z = api.numpy.array(0, dtype)
+        unused = api.numpy.zeros(2)
+        held = {"z": z, "unused": unused}
+        closed = make(lambda x: USES[use](api, held["z"], x))(api.numpy.ones(3))
+        assert all(c is z for c in closed.consts)
+        return [np.asarray(c) for c in closed.consts]
+
+    wanted, got = consts(jax, jax.make_jaxpr), consts(tinyjax, make_jaxpr)
+    assert len(got) == len(wanted) == 1
+    np.testing.assert_array_equal(got[0], wanted[0])
+
+
+def test_after_a_jaxpr_was_made_numbers_are_literals_again() -> None:
+    zeros = jnp.zeros(3)
+    make_jaxpr(lambda x: x + zeros)(zeros)
+    assert not tinyjax.make_jaxpr(lambda x: x + zeros)(zeros).consts
+    with pytest.raises(ZeroDivisionError):
+        make_jaxpr(lambda x: (x + zeros) * (1 // 0))(zeros)
+    assert not tinyjax.make_jaxpr(lambda x: x + zeros)(zeros).consts

@@ -1100,9 +1100,19 @@ def splat_key(value: bool | int | float | complex) -> object:
     return value, copysign(1.0, value.real), copysign(1.0, value.imag)
 
 
-def is_splat(x: Array) -> bool:
+#: By identity, the arrays that a program being recorded is to have as parameters, whatever they
+#: hold: they are neither constants nor splats.
+opaque: Final[dict[int, ConcreteArray]] = {}
+
+
+def is_constant(x: Array) -> TypeGuard[ConcreteArray]:
+    """Say whether a program may be written for the data that an array holds."""
+    return type(x) is ConcreteArray and (not opaque or id(x) not in opaque)
+
+
+def is_splat(x: Array) -> TypeGuard[ConcreteArray]:
     """Say whether an array is known to hold one value everywhere: a scalar, or a ``splat``."""
-    if type(x) is not ConcreteArray:
+    if not is_constant(x):
         return False
     host = x._host
     return not x.shape if host is None else not any(host.strides)

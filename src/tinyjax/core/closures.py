@@ -1,12 +1,14 @@
-"""What functions close over: whether there are traced values among it."""
+"""What functions close over: which arrays there are among it, and whether any is traced."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
+from tinyjax import tree
+from tinyjax.core.array import Array, ConcreteArray, opaque
 from tinyjax.core.trace import Tracer
 
 Seen = dict[int, object]
@@ -52,13 +54,24 @@ def tracers_in(
         seen: by identity, what was searched already; what is searched is added.
         left_out: what is not searched either.
     """
-    seen = {} if seen is None else seen
-    if id(value) in seen or (left_out is not None and id(value) in left_out):
+    for array in _arrays_in(value, {} if seen is None else seen, left_out or {}, nodes=False):
+        if isinstance(array, Tracer):
+            yield array
+
+
+def arrays_in(value: object) -> Iterator[Array]:
+    """The arrays that what the user wrote closes over, as ``tracers_in``, and in any tree."""
+    return _arrays_in(value, {}, {}, nodes=True)
+
+
+def _arrays_in(value: object, seen: Seen, left_out: Seen, nodes: bool) -> Iterator[Array]:
+    """The arrays in a value, by identity once; ``nodes`` says whether to look into any tree."""
+    if id(value) in seen or id(value) in left_out:
         return
     seen[id(value)] = value
     inside: list[object] = []
     match value:
-        case Tracer():
+        case Array():
             yield value
         case FunctionType():
             inside = [*closed_over(value), value.__defaults__, value.__kwdefaults__]
@@ -72,10 +85,24 @@ def tracers_in(
             inside = list(value.values())
         case _ if hasattr(type(value), "__module__") and callable(value):
             inside = list(getattr(value, "__dict__", {}).values())
+        case _ if nodes:
+            inside = list(tree.leaves(value))
         case _:
             pass
     for x in inside:
-        yield from tracers_in(x, seen, left_out)
+        yield from _arrays_in(x, seen, left_out, nodes)
+
+
+@contextmanager
+def kept_as_parameters(arrays: Iterable[Array]) -> Iterator[None]:
+    """Within this, programs have these arrays as parameters, though they be scalars or splats."""
+    own = {id(x): x for x in arrays if isinstance(x, ConcreteArray) and id(x) not in opaque}
+    opaque.update(own)
+    try:
+        yield
+    finally:
+        for key in own:
+            opaque.pop(key)
 
 
 def closed_over(fun: FunctionType) -> list[Any]:

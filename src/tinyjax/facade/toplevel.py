@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import tinyjax
 from tinyjax.absent import DEVICES
+from tinyjax.core.closures import arrays_in, kept_as_parameters
 from tinyjax.frames import wraps
 
-__all__ = ["__version__", "__version_info__", "pmap"]
+__all__ = ["__version__", "__version_info__", "make_jaxpr", "pmap"]
 
 __version_info__: Final = (0, 10, 2)
 __version__: Final = f"{'.'.join(map(str, __version_info__))}+tinyjax.{tinyjax.__version__}"
@@ -25,3 +26,35 @@ def pmap(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., An
         )
 
     return refuse
+
+
+def make_jaxpr(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
+    """Do as ``tinyjax.make_jaxpr``, and let every array that is closed over be a constant.
+
+    So the constants depend on the function alone, and not on what its arrays hold: libraries
+    compare the programs of two functions by structure, or put other arrays in their place.
+
+    Args:
+        fun: the function. Its arrays are looked for in closures, containers and other trees.
+        args: as in ``tinyjax.make_jaxpr``.
+        kwargs: likewise.
+
+    Example:
+        >>> from functools import partial
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.facade.toplevel import make_jaxpr
+        >>> zeros = jnp.zeros(2)
+        >>> add_zeros = partial(jnp.add, zeros)
+        >>> len(make_jaxpr(add_zeros)(zeros).consts)
+        1
+        >>> len(tinyjax.make_jaxpr(add_zeros)(zeros).consts)
+        0
+    """
+    make: Callable[..., Any] = tinyjax.make_jaxpr(fun, *args, **kwargs)
+
+    @wraps(fun)
+    def with_constants(*args: Any, **kwargs: Any) -> Any:
+        with kept_as_parameters(arrays_in(fun)):
+            return make(*args, **kwargs)
+
+    return with_constants

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ConcreteArray, Index, Indices, as_array, splat
+from tinyjax.core.array import Array, ConcreteArray, Index, Indices, as_array, is_constant, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.trace import Tracer
 from tinyjax.errors import (
@@ -203,11 +203,11 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
                 f"an index must be integers or bools, but this one is {indices.aval}. Convert it "
                 "with .astype(int) if its values are whole."
             )
-        if not indices.shape and not arrays and type(indices) is ConcreteArray:
+        if not indices.shape and not arrays and is_constant(indices):
             return _parse_entry(int(indices.host), axis, n, arrays, wrap)
         if wrap:
             indices = wrap_index(indices, n)
-        if type(indices) is ConcreteArray and n < 2**31 and indices.dtype != dtypes.int32:
+        if is_constant(indices) and n < 2**31 and indices.dtype != dtypes.int32:
             # every index out of bounds stays so
             indices = ConcreteArray(np.clip(indices.host, -1, n).astype(np.int32))
         return Look(axis, indices)

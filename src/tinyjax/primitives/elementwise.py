@@ -19,6 +19,7 @@ from tinyjax.core.array import (
     ConcreteArray,
     followed,
     given_number,
+    is_constant,
     met_splats,
     remember_splat,
 )
@@ -766,8 +767,8 @@ def convert_element_type(x: Array, dtype: DType, weak_type: bool = False) -> Arr
         return x
     if (
         aval.weak_type
-        and type(x) is ConcreteArray
         and not aval.shape
+        and is_constant(x)
         and id(x) not in followed
         and not dtypes.is_key(dtype)
     ):

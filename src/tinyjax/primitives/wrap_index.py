@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat, splat
+from tinyjax.core.array import Array, ConcreteArray, first_element, is_constant, is_splat, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import Avals, Hosts, Params, Primitive
 from tinyjax.core.trace import bind1
@@ -74,7 +74,7 @@ def canonical_indices(x: Array, what: str = "an index") -> Array:
     if not dtypes.is_integer(dtype):
         raise DtypeError(f"{what} must be an integer, but got {x.aval}.")
     wide = dtypes.int32 if dtype.itemsize < 4 or dtype == dtypes.int32 else dtypes.int64
-    if type(x) is ConcreteArray:
+    if is_constant(x):
         return ConcreteArray(x.host.astype(wide))
     return convert_element_type(x, wide)
 
@@ -98,7 +98,7 @@ def wrap_index(x: Array, size: int) -> Array:
     x = canonical_indices(x)
     if unsigned:
         return x
-    if type(x) is not ConcreteArray:
+    if not is_constant(x):
         return bind1(wrap_index_p, (x,), WrapParams(size))
     host = x.host
     if is_splat(x):
