@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+import tinyjax.numpy as jnp
 from tinyjax import nn
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
@@ -319,3 +320,39 @@ def test_tanh_and_log1mexp() -> None:
             ours, theirs = getattr(nn, name), getattr(jax.nn, name)
             for a, b in zip(with_slope(tinyjax, ours, x), with_slope(jax, theirs, x), strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_products_with_scales_of_blocks() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((2, 3, 8)), rng.standard_normal((2, 5, 8))
+    a, b = rng.standard_normal((2, 3, 4)), rng.standard_normal((2, 5, 1))
+
+    def expected(x: Any, y: Any, a: Any, b: Any) -> Any:
+        return np.einsum("bmk,bnk->bmn", x * np.repeat(a, 2, 2), y * np.repeat(b, 8, 2))
+
+    for call in (nn.scaled_matmul, tinyjax.jit(nn.scaled_matmul)):
+        out = call(x, y, a, b)
+        assert out.dtype == np.float32
+        np.testing.assert_allclose(out, expected(x, y, a, b), 1e-5, 1e-5)
+    assert nn.scaled_matmul(x, y, a, b, jnp.bfloat16).dtype == jnp.bfloat16
+    narrow = x.astype(jnp.float8_e4m3fn)
+    wide = narrow.astype(np.float64)
+    np.testing.assert_allclose(
+        nn.scaled_matmul(narrow, y, a, b), expected(wide, y, a, b), 1e-5, 1e-5
+    )
+    slopes = tinyjax.grad(lambda a: nn.scaled_matmul(x, y, a, b).sum())(a)
+    np.testing.assert_allclose(
+        slopes, (x * (np.repeat(b, 8, 2) * y).sum(1, keepdims=True)).reshape(2, 3, 4, 2).sum(-1),
+        1e-4, 1e-4,
+    )  # fmt: skip
+    each = tinyjax.vmap(nn.scaled_matmul, (0, None, None, None))(np.stack([x, -x]), y, a, b)
+    np.testing.assert_allclose(each[1], -each[0])
+    numbers = (((2,), (2,)), ((0,), (0,)))
+    np.testing.assert_allclose(
+        nn.scaled_dot_general(x, y, numbers), jax.nn.scaled_dot_general(x, y, numbers), 1e-5, 1e-5
+    )
+    with pytest.raises(ShapeError, match="scaled_matmul takes shapes"):
+        nn.scaled_matmul(x, y, a, a)
+    configs: Any = [None]
+    with pytest.raises(ArgumentError, match="takes no configs"):
+        nn.scaled_dot_general(x, y, numbers, configs=configs)

@@ -213,7 +213,7 @@ ELSEWHERE = {
     "conv_dimension_numbers",
     "gather",
     "index_take",
-    *(f"scatter{kind}" for kind in ("", "_add", "_sub", "_mul", "_min", "_max")),
+    *(f"scatter{kind}" for kind in ("", "_add", "_sub", "_apply", "_mul", "_min", "_max")),
     *(["psum", "pmean", "pmax", "pmin", "ppermute", "pshuffle", "pswapaxes", "psum_scatter"]),
     *(["all_gather", "all_to_all", "axis_index", "axis_size"]),
     # tests/specs
@@ -222,6 +222,7 @@ ELSEWHERE = {
     "random_gamma_grad",
     # tests/lax/test_names_of_lax.py
     *(["composite", "fft", "optimization_barrier", "pbroadcast", "ragged_dot"]),
+    *(["dce_sink", "ragged_dot_general", "rng_bit_generator", "scaled_dot", "stage"]),
     *(["reduce_precision", "shape_as_value", "with_sharding_constraint"]),
     *(["conv_general_dilated_local", "conv_general_dilated_patches"]),
     *(["conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple"]),

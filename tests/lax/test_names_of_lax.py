@@ -135,6 +135,111 @@ def test_derivatives_of_rounding_are_rounded() -> None:
     assert float(tinyjax.grad(lambda x: lax.reduce_precision(x, 8, 7))(1.2)) == 1.0
 
 
+Axes = tuple[int, ...]
+RAGGED: list[tuple[Axes, Axes, Axes, Any, Axes, Axes]] = [
+    # the shapes of both operands and of the sizes, axes, the divided axis, and the groups'
+    ((5, 3), (2, 3, 4), (2,), (((1,), (1,)), ((), ())), (0,), (0,)),
+    ((2, 6, 5, 3), (3, 2, 3, 4), (3,), (((3,), (2,)), ((0,), (1,))), (2,), (0,)),
+    ((2, 6, 5, 3), (3, 2, 3, 4), (2, 6, 3), (((3,), (2,)), ((0,), (1,))), (2,), (0,)),
+    ((2, 6, 5, 3), (5, 2, 3, 4), (2, 3, 3), (((3, 2), (2, 0)), ((0,), (1,))), (2,), ()),
+    ((6, 5, 3), (5, 3, 2), (4,), (((1, 2), (0, 1)), ((), ())), (1,), ()),
+    ((2, 6, 5, 3), (5, 2, 3, 4), (2,), (((3, 2), (2, 0)), ((0,), (1,))), (0,), ()),
+]
+
+
+@pytest.mark.parametrize(("lhs", "rhs", "groups", "dots", "divided", "group"), RAGGED)
+def test_ragged_products_over_any_axes(
+    lhs: Axes, rhs: Axes, groups: Axes, dots: Any, divided: Axes, group: Axes
+) -> None:
+    x, y = random(*lhs), random(*rhs, seed=1)
+    sizes = np.random.default_rng(2).integers(0, 3, groups, np.int32)
+    numbers = lax.RaggedDotDimensionNumbers(dots, divided, group)
+    theirs = jax.lax.RaggedDotDimensionNumbers(dots, divided, group)
+
+    def product(x: Any, y: Any) -> Any:
+        return lax.ragged_dot_general(x, y, sizes, numbers)
+
+    for call in (product, tinyjax.jit(product)):
+        same(call(x, y), lambda: jax.lax.ragged_dot_general(x, y, sizes, theirs))
+    check_grads(product, (x, y), 2)
+    stacked = tinyjax.vmap(product)(np.stack([x, -x]), np.stack([y, y]))
+    np.testing.assert_allclose(stacked, np.stack([product(x, y), -product(x, y)]), 1e-12, 1e-12)
+
+
+SCALED: list[tuple[Axes, Axes, Axes | None, Axes | None, Any]] = [
+    ((3, 8), (8, 4), (3, 2), (4, 4), None),
+    ((2, 3, 8), (2, 8, 4), None, (2, 1, 4), None),
+    ((8, 3, 2), (4, 2, 8), (2, 3, 2), None, (((0,), (2,)), ((2,), (1,)))),
+]
+
+
+@pytest.mark.parametrize(("lhs", "rhs", "left", "right", "numbers"), SCALED)
+@pytest.mark.parametrize("dtype", [None, "float32"])
+def test_scaled_products(
+    lhs: Axes, rhs: Axes, left: Axes | None, right: Axes | None, numbers: Any, dtype: Any
+) -> None:
+    x, y = (random(*shape).astype(jnp.float8_e4m3fn) for shape in (lhs, rhs))
+    a, b = (None if s is None else np.exp2(np.round(random(*s))) for s in (left, right))
+    if dtype is None and a is None:
+        x = np.round(np.float32(x))  # so that no rounding depends on the order of a sum
+
+    def product(m: Any, x: Any, y: Any) -> Any:
+        return m.scaled_dot(
+            x,
+            y,
+            lhs_scale=a,
+            rhs_scale=b,
+            dimension_numbers=numbers,
+            preferred_element_type=dtype,
+        )
+
+    for call in (product, tinyjax.jit(product, static_argnums=0)):
+        ours = np.float32(call(lax, x, y))
+        np.testing.assert_allclose(ours, np.float32(product(jax.lax, x, y)), 1e-2, 1e-2)
+    slope = tinyjax.grad(lambda x: product(lax, x, y).sum().astype("float32"))(np.float32(x))
+    assert slope.shape == x.shape
+
+
+def test_bits_of_xla() -> None:
+    words = np.array([1, 2**31, 3, 4], np.uint32)
+    for state, dtype in ((words, "uint8"), (words, "uint64"), (words.view("uint64"), "uint32")):
+        ours = lax.rng_bit_generator(state, (2, 3), dtype)
+        with jax.enable_x64(True):
+            theirs = jax.lax.rng_bit_generator(state, (2, 3), np.dtype(dtype))
+        for x, y in zip(ours, theirs, strict=True):
+            assert x.dtype == y.dtype
+            np.testing.assert_array_equal(x, y)
+    assert str(lax.RandomAlgorithm.RNG_PHILOX) == "RNG_PHILOX"
+    assert [*map(int, lax.RandomAlgorithm)] == [*map(int, jax.lax.RandomAlgorithm)]
+
+
+def test_scatter_apply() -> None:
+    x, at = random(5), np.array([[1], [7], [3], [-1]])
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+
+    def apply(x: Any) -> Any:
+        return lax.scatter_apply(x, at, lambda x: x * x, numbers, update_shape=(4,))
+
+    theirs = jax.lax.ScatterDimensionNumbers((), (0,), (0,))
+    for call in (apply, tinyjax.jit(apply)):
+        same(
+            call(x),
+            lambda: jax.lax.scatter_apply(x, at, lambda x: x * x, theirs, update_shape=(4,)),
+        )
+    check_grads(apply, (x,), 2)
+
+
+def test_a_value_is_staged_and_kept() -> None:
+    def program(x: Any) -> Any:
+        lax.dce_sink({"a": [lax.sin(x)]})
+        return lax.stage(2.0)
+
+    jaxpr = tinyjax.make_jaxpr(program)(1.0)
+    assert [e.primitive.name for e in jaxpr.eqns] == ["sin", "dce_sink", "stage"]
+    assert tinyjax.jit(program)(1.0) == program(1.0) == 2.0
+    assert tinyjax.grad(program)(1.0) == 0.0
+
+
 def test_a_barrier_keeps_containers() -> None:
     assert lax.optimization_barrier({"a": 1, "b": ()}) == {"a": 1, "b": ()}
     assert lax.optimization_barrier(()) == ()
@@ -171,7 +276,13 @@ def test_what_is_of_no_effect() -> None:
 
 
 def test_arguments_are_checked() -> None:
-    x = jnp.ones((2, 3))
+    any_pairs: Any = (1,)
+    x, whole = jnp.ones((2, 3)), jnp.array([1, 1])
+
+    def ragged(divided: Axes, group: Axes, sizes: Any) -> Any:
+        numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), divided, group)
+        return lax.ragged_dot_general(x, x, sizes, numbers)
+
     calls: list[tuple[Callable[[], Any], type[Exception], str]] = [
         (lambda: lax.fft(x, "DCT", (3,)), ArgumentError, "for fft_type"),
         (lambda: lax.fft(x, "RFFT", (4,)), ShapeError, "last axes are"),
@@ -185,6 +296,17 @@ def test_arguments_are_checked() -> None:
             ArgumentError,
             "no group_offset",
         ),
+        (lambda: ragged((0,), (), jnp.ones(1)), DtypeError, "takes integers"),
+        (lambda: ragged((0, 1), (), whole), ArgumentError, "one axis for lhs_ragged"),
+        (lambda: ragged((0,), (1,), whole), ShapeError, "neither contracted nor aligned"),
+        (lambda: ragged((1,), (0,), whole), ArgumentError, "only where lhs's divided axis"),
+        (lambda: ragged((1,), (), whole[None]), ShapeError, r"of shape \(\) before"),
+        (lambda: ragged((1,), (), 1), ShapeError, "is a scalar"),
+        (lambda: lax.RaggedDotDimensionNumbers(any_pairs, (), ()), ArgumentError, "lhs_contract"),
+        (lambda: lax.scaled_dot(x[0], x), ShapeError, "as many axes"),
+        (lambda: lax.scaled_dot(x, x.T, lhs_scale=x), ShapeError, "for each two or more"),
+        (lambda: lax.rng_bit_generator(x, (1,), "uint32", 1), ArgumentError, "by Threefry"),
+        (lambda: lax.dce_sink(x, prevent_mlir_dce=True), ArgumentError, "not in compiled"),
         (lambda: lax.conv_shape_tuple((1, 1, 3), (1, 1, 2), (1,), []), ShapeError, "0 pads"),
         (
             lambda: lax.conv_shape_tuple((1, 1, 3), (1, 1, 2), (1,), [(-4, 0)]),

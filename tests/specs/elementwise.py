@@ -179,6 +179,26 @@ def comparison(
     return Spec(row.name, primitive, fun, [*row.cases, *ties], numpy, jax_fun, dtypes)
 
 
+def rank(x: HostArray) -> HostArray:
+    """Floats with numbers for NaN, and for zeros that differ."""
+    wide = x.astype(np.float64)
+    negative = np.signbit(wide)
+    wide = np.where(wide == 0, np.where(negative, -1e-320, 1e-320), wide)
+    wide = np.where(np.isinf(wide), np.where(negative, -1e308, 1e308), wide)
+    return np.where(np.isnan(wide), np.where(negative, -np.inf, np.inf), wide)
+
+
+def in_total_order(compare: Reference) -> Reference:
+    """A comparison of places in the order -NaN, ..., -0.0, 0.0, ..., NaN."""
+
+    def compared(x: HostArray, y: HostArray) -> HostArray:
+        if dtypes.kind(x.dtype) != "f":
+            return np.asarray(compare(x, y))
+        return np.asarray(compare(rank(x), rank(y)))
+
+    return compared
+
+
 # Conversion between all types
 
 CONVERTED = {
@@ -512,6 +532,9 @@ SPECS = [
     comparison(ew.le, ew.le, np.less_equal, jax.lax.le),
     comparison(ew.gt, ew.gt, np.greater, jax.lax.gt),
     comparison(ew.ge, ew.ge, np.greater_equal, jax.lax.ge),
+    comparison(ew.eq_to, ew.eq_to, in_total_order(np.equal), jax.lax.eq_to_p.bind),
+    comparison(ew.lt_to, ew.lt_to, in_total_order(np.less), jax.lax.lt_to_p.bind),
+    comparison(ew.le_to, ew.le_to, in_total_order(np.less_equal), jax.lax.le_to_p.bind),
     Spec(
         "select",
         ew.select_p,

@@ -419,6 +419,17 @@ SPECS = [
         linear=(0, 2),
     ),
     scatter_row(
+        gs.scatter_sub_p,
+        sc.scatter_sub,
+        jax.lax.scatter_sub,
+        lambda old, new: old - new,
+        "iufc",
+        DISTINCT + OVERLAPPING,
+        grad=2,
+        grad_dtypes=BOTH,
+        linear=(0, 2),
+    ),
+    scatter_row(
         gs.scatter_mul_p,
         sc.scatter_mul,
         jax.lax.scatter_mul,

@@ -1,5 +1,6 @@
 """Floats of fewer bits, and values that are waited for together."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -7,8 +8,10 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax.core.array import Array
+from tinyjax.core.primitive import NO_PARAMS, Primitive
+from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import barrier, precision
+from tinyjax.primitives import barrier, identities, precision
 
 WIDE = ArraySpec((16,), None, -300.0, 300.0, extremes=True)
 
@@ -23,6 +26,15 @@ def by_conversion(x: HostArray, exponent_bits: int, mantissa_bits: int) -> HostA
 
 def doubled(x: Array, y: Array) -> Any:
     return tuple(barrier.optimization_barrier([x, y]))
+
+
+def bound(primitive: Primitive[Any], x: Array) -> Array:
+    return bind1(primitive, (x,), NO_PARAMS)
+
+
+def sunk(x: Array) -> Array:
+    bind(identities.dce_sink_p, (x,), NO_PARAMS)
+    return x
 
 
 SPECS = [
@@ -67,5 +79,33 @@ SPECS = [
         "fc",
         grad=2,
         linear=(0, 1),
+    ),
+    *[
+        Spec(
+            primitive.name,
+            primitive,
+            partial(bound, primitive),
+            [Case(ArraySpec((2, 3))), Case(ArraySpec(())), Case(ArraySpec((0,)))],
+            np.copy,
+            theirs.bind,
+            "biufc",
+            grad=2,
+            grad_dtypes=("float64", "complex128"),
+            linear=(0,),
+        )
+        for primitive, theirs in (
+            (identities.stage_p, jax.lax.stage_p),
+            (identities.copy_p, jax.lax.copy_p),
+        )
+    ],
+    Spec(
+        "dce_sink",
+        identities.dce_sink_p,
+        sunk,
+        [Case(ArraySpec((2, 3))), Case(ArraySpec(()))],
+        np.copy,
+        lambda x: x,
+        "fc",
+        grad=2,
     ),
 ]

@@ -19,6 +19,7 @@ from tinyjax.lax import (
     placement,
     platforms,
     products,
+    ragged,
     reductions,
     shapes,
     sorting,
@@ -30,6 +31,7 @@ from tinyjax.lax.elementwise import *
 from tinyjax.lax.placement import *
 from tinyjax.lax.platforms import *
 from tinyjax.lax.products import *
+from tinyjax.lax.ragged import *
 from tinyjax.lax.reductions import *
 from tinyjax.lax.shapes import *
 from tinyjax.lax.sorting import *
@@ -77,6 +79,7 @@ from tinyjax.primitives.gather_scatter import (
 from tinyjax.primitives.scatter import (
     scatter,
     scatter_add,
+    scatter_apply,
     scatter_max,
     scatter_min,
     scatter_mul,
@@ -87,6 +90,7 @@ if TYPE_CHECKING:
     from tinyjax.implicit import custom_linear_solve as custom_linear_solve
     from tinyjax.implicit import custom_root as custom_root
     from tinyjax.lax import linalg as linalg
+    from tinyjax.lax.generators import RandomAlgorithm, rng_bit_generator
     from tinyjax.lax.primitives import *
     from tinyjax.lax.special import (
         bessel_i0e,
@@ -106,6 +110,7 @@ if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mist
             "": "linalg",
             "special": "bessel_i0e bessel_i1e betainc igamma igamma_grad_a igammac "
             "random_gamma_grad",
+            "generators": "RandomAlgorithm rng_bit_generator",
             "tinyjax.implicit": "custom_linear_solve custom_root",
         },
     )
@@ -123,6 +128,7 @@ __all__ = [
     "ConvDimensionNumbers",
     "GatherDimensionNumbers",
     "GatherScatterMode",
+    "RandomAlgorithm",
     "ScatterDimensionNumbers",
     "all_gather",
     "all_to_all",
@@ -162,9 +168,11 @@ __all__ = [
     "psum_scatter",
     "pswapaxes",
     "random_gamma_grad",
+    "rng_bit_generator",
     "scan",
     "scatter",
     "scatter_add",
+    "scatter_apply",
     "scatter_max",
     "scatter_min",
     "scatter_mul",
@@ -177,6 +185,7 @@ __all__ += elementwise.__all__
 __all__ += placement.__all__
 __all__ += platforms.__all__
 __all__ += products.__all__
+__all__ += ragged.__all__
 __all__ += reductions.__all__
 __all__ += shapes.__all__
 __all__ += sorting.__all__

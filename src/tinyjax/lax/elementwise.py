@@ -9,7 +9,7 @@ from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.integers import integer
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
-from tinyjax.core.trace import bind1
+from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.lax.operands import named, one_dtype, pair
@@ -19,6 +19,7 @@ from tinyjax.primitives import bitcast as _bitcast
 from tinyjax.primitives import bits as _bits
 from tinyjax.primitives import broadcast as _bc
 from tinyjax.primitives import elementwise as _ew
+from tinyjax.primitives import identities as _id
 from tinyjax.primitives import precision as _precision
 from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import special as _sp
@@ -49,6 +50,7 @@ __all__ = [
     "convert_element_type",
     "cos",
     "cosh",
+    "dce_sink",
     "digamma",
     "div",
     "eq",
@@ -97,6 +99,7 @@ __all__ = [
     "sinh",
     "sqrt",
     "square",
+    "stage",
     "stop_gradient",
     "sub",
     "tan",
@@ -415,6 +418,45 @@ def stop_gradient(x: T) -> T:
 
     found: T = tree.map(constant, x)
     return found
+
+
+def stage(x: ArrayLike, /) -> Array:
+    """Return ``x`` as a value of the current trace: a tracer where a program is staged.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import lax
+        >>> tinyjax.make_jaxpr(lambda: lax.stage(1.0))().eqns[0].primitive
+        stage
+    """
+    return bind1(_id.stage_p, (as_array(x),), NO_PARAMS)
+
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Keep equations that compute values from being dropped from a jaxpr for want of a use.
+
+    What is compiled leaves them out all the same.
+
+    Args:
+        val: arrays in any containers.
+        prevent_mlir_dce: must be false.
+
+    Raises:
+        ArgumentError: compiled programs are to keep them, too.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import lax
+        >>> [e.primitive for e in tinyjax.make_jaxpr(lambda x: lax.dce_sink(lax.sin(x)))(1.0).eqns]
+        [sin, dce_sink]
+    """
+    if prevent_mlir_dce:
+        raise ArgumentError(
+            "dce_sink keeps equations in jaxprs, not in compiled programs: prevent_mlir_dce must "
+            "be False. Return the values, or hand them to debug.callback."
+        )
+    for leaf in tree.leaves(val):
+        bind(_id.dce_sink_p, (as_array(leaf),), NO_PARAMS)
 
 
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:

@@ -103,6 +103,9 @@ from tinyjax.primitives.elementwise import (
     eq as eq_p,
 )
 from tinyjax.primitives.elementwise import (
+    eq_to as eq_to_p,
+)
+from tinyjax.primitives.elementwise import (
     exp as exp_p,
 )
 from tinyjax.primitives.elementwise import (
@@ -130,6 +133,9 @@ from tinyjax.primitives.elementwise import (
     le as le_p,
 )
 from tinyjax.primitives.elementwise import (
+    le_to as le_to_p,
+)
+from tinyjax.primitives.elementwise import (
     log as log_p,
 )
 from tinyjax.primitives.elementwise import (
@@ -140,6 +146,9 @@ from tinyjax.primitives.elementwise import (
 )
 from tinyjax.primitives.elementwise import (
     lt as lt_p,
+)
+from tinyjax.primitives.elementwise import (
+    lt_to as lt_to_p,
 )
 from tinyjax.primitives.elementwise import (
     max_ as max_p,
@@ -229,7 +238,9 @@ from tinyjax.primitives.gather_scatter import (
     scatter_min_p,
     scatter_mul_p,
     scatter_p,
+    scatter_sub_p,
 )
+from tinyjax.primitives.identities import copy_p, dce_sink_p, stage_p
 from tinyjax.primitives.philox import (
     rng_bit_generator_p,
 )
@@ -325,6 +336,7 @@ __all__ = [
     "conj_p",
     "conv_general_dilated_p",
     "convert_element_type_p",
+    "copy_p",
     "cos_p",
     "cosh_p",
     "cumlogsumexp_p",
@@ -332,12 +344,14 @@ __all__ = [
     "cummin_p",
     "cumprod_p",
     "cumsum_p",
+    "dce_sink_p",
     "digamma_p",
     "div_p",
     "dot_general_p",
     "dynamic_slice_p",
     "dynamic_update_slice_p",
     "eq_p",
+    "eq_to_p",
     "erf_inv_p",
     "erf_p",
     "erfc_p",
@@ -357,12 +371,14 @@ __all__ = [
     "iota_p",
     "is_finite_p",
     "le_p",
+    "le_to_p",
     "lgamma_p",
     "linear_solve_p",
     "log1p_p",
     "log_p",
     "logistic_p",
     "lt_p",
+    "lt_to_p",
     "max_p",
     "min_p",
     "mul_p",
@@ -406,6 +422,7 @@ __all__ = [
     "scatter_min_p",
     "scatter_mul_p",
     "scatter_p",
+    "scatter_sub_p",
     "select_n_p",
     "shift_left_p",
     "shift_right_arithmetic_p",
@@ -417,6 +434,7 @@ __all__ = [
     "sort_p",
     "split_p",
     "sqrt_p",
+    "stage_p",
     "stop_gradient_p",
     "sub_p",
     "tan_p",

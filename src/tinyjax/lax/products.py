@@ -12,13 +12,13 @@ from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.core.integers import listed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lax.operands import one_dtype
-from tinyjax.numpy.sorting import cumsum
+from tinyjax.numpy.promotion import convert
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.dot import DotParams, dot_general_p
-from tinyjax.primitives.elementwise import select
-from tinyjax.primitives.shape import full, iota
+from tinyjax.primitives.elementwise import mul
+from tinyjax.primitives.shape import reshape
 
 __all__ = [
     "DotDimensionNumbers",
@@ -27,7 +27,7 @@ __all__ = [
     "batch_matmul",
     "dot",
     "dot_general",
-    "ragged_dot",
+    "scaled_dot",
 ]
 
 
@@ -147,61 +147,85 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object = None) -> Ar
     return dot_general(x, y, (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch)))
 
 
-def ragged_dot(
+def scaled_dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
-    group_sizes: ArrayLike,
-    precision: object = None,
+    *,
+    lhs_scale: ArrayLike | None = None,
+    rhs_scale: ArrayLike | None = None,
+    dimension_numbers: DotDimensionNumbers | None = None,
     preferred_element_type: DTypeLike = None,
-    group_offset: ArrayLike | None = None,
 ) -> Array:
-    """Multiply the rows of a matrix, group by group, by a matrix for each group.
+    """Multiply arrays whose elements share scales, block by block along the contracted axes.
+
+    Operands and scales are multiplied in bfloat16, and then contracted.
 
     Args:
-        lhs: shape ``(m, k)``.
-        rhs: shape ``(g, k, n)``, of the same dtype.
-        group_sizes: how many rows each group has, one after another; integers, shape ``(g,)``.
-        precision: not used: products are computed in the full precision of their dtype.
-        preferred_element_type: the dtype of the result; that of the operands by default.
-        group_offset: must be None.
+        lhs: any number of axes; mostly of a dtype of 8 bits.
+        rhs: the same.
+        lhs_scale: as many axes as ``lhs`` and as long, but that one element along a contracted axis
+            is for a block of several of ``lhs``; ones by default.
+        rhs_scale: the same for ``rhs``.
+        dimension_numbers: as in ``dot_general``; by default matrices are multiplied, for equal
+            axes before.
+        preferred_element_type: the dtype of the result; bfloat16 by default.
 
     Returns:
-        Shape ``(m, n)``; zeros in the rows that belong to no group. All rows are multiplied by all
-        matrices, those of other groups as zeros.
+        An array with the aligned axes, then ``lhs``'s others, then ``rhs``'s.
 
     Raises:
-        ShapeError: the shapes do not fit.
-        DtypeError: the dtypes differ, or the sizes are no integers.
-        ArgumentError: there is an offset.
+        ShapeError: the shapes do not fit, or a block has fewer than two elements.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
-        >>> x, y = jnp.ones((3, 1)), jnp.array([[[2.0]], [[5.0]]])
-        >>> lax.ragged_dot(x, y, jnp.array([1, 2]))[:, 0]
-        Array([2., 5., 5.], dtype=float32)
+        >>> x, y = jnp.ones((1, 4)), jnp.ones((4, 1))
+        >>> lax.scaled_dot(x, y, lhs_scale=jnp.array([[2.0, 8.0]]))
+        Array([[20]], dtype=bfloat16)
     """
-    x, y = one_dtype("ragged_dot", (as_array(lhs), as_array(rhs)))
-    sizes = as_array(group_sizes)
-    if group_offset is not None:
-        raise ArgumentError("ragged_dot takes no group_offset.")
-    if x.ndim != 2 or y.ndim != 3 or x.shape[1] != y.shape[1] or sizes.shape != y.shape[:1]:
-        raise ShapeError(
-            "ragged_dot takes shapes (m, k), (g, k, n) and (g,), but got "
-            f"{x.shape}, {y.shape} and {sizes.shape}."
-        )
-    if dtypes.kind(sizes.dtype) not in "iu":
-        raise DtypeError(f"ragged_dot takes integers for group_sizes, but got {sizes.aval}.")
-    count = y.shape[0]
-    ends = cumsum(sizes)
-    rows = iota((x.shape[0], count), sizes.dtype, 0)
-    wide = rows.shape
-    before = broadcast_in_dim(ends - sizes, wide, (1,))
-    inside = (rows >= before) & (rows < broadcast_in_dim(ends, wide, (1,)))
-    # each row stands in the columns of its group, and zeros in the others
-    shape = (x.shape[0], count, x.shape[1])
-    spread = broadcast_in_dim(x, shape, (0, 2))
-    spread = select(broadcast_in_dim(inside, shape, (0, 1)), spread, full(shape, 0, x.dtype))
+    x, y = as_array(lhs), as_array(rhs)
+    if dimension_numbers is None:
+        if x.ndim != y.ndim or x.ndim < 2:
+            raise ShapeError(
+                "scaled_dot needs as many axes of either operand, two at least, but got "
+                f"{x.aval} and {y.aval}."
+            )
+        batch = tuple(range(x.ndim - 2))
+        dimension_numbers = (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch))
+    left, right = dimension_numbers[0]
     return dot_general(
-        spread, y, (((1, 2), (0, 1)), ((), ())), preferred_element_type=preferred_element_type
+        _scaled("lhs", x, lhs_scale, _places(x, left)),
+        _scaled("rhs", y, rhs_scale, _places(y, right)),
+        dimension_numbers,
+        preferred_element_type=dtypes.bfloat16
+        if preferred_element_type is None
+        else preferred_element_type,
     )
+
+
+def _scaled(name: str, x: Array, scale: ArrayLike | None, axes: Sequence[int]) -> Array:
+    """Return an operand times its scales, each repeated over its block."""
+    narrow = convert(x, dtypes.bfloat16)
+    if scale is None:
+        return narrow
+    factors = as_array(scale)
+    fits = factors.ndim == x.ndim and all(
+        (size and n % size == 0 and n // size >= 2) if i in axes else size == n
+        for i, (n, size) in enumerate(zip(x.shape, factors.shape, strict=True))
+    )
+    if not fits:
+        raise ShapeError(
+            f"{name}_scale of scaled_dot has one element for each two or more of {name} along the "
+            f"contracted axes {tuple(axes)}, and as many along the others, but got "
+            f"{factors.aval} for {x.aval}."
+        )
+    # each axis beside one for the places in a block
+    pairs = [
+        (size, n // size if size else 1) for n, size in zip(x.shape, factors.shape, strict=True)
+    ]
+    spread = broadcast_in_dim(
+        convert(factors, dtypes.bfloat16),
+        tuple([n for pair in pairs for n in pair]),
+        tuple(range(0, 2 * x.ndim, 2)),
+    )
+    return mul(narrow, reshape(spread, x.shape))

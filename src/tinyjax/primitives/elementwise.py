@@ -68,6 +68,9 @@ def _bool(_: DType) -> DType:
     return dtypes.bool_
 
 
+_NATIVE_FLOATS = (dtypes.float32, dtypes.float64)
+
+
 # Arithmetic
 
 
@@ -571,6 +574,40 @@ gt: Elementwise = _comparison("gt", np.greater, "biuf")
 ge: Elementwise = _comparison("ge", np.greater_equal, "biuf")
 
 
+def _ordered(x: HostArray) -> HostArray:
+    """Integers in the total order of floats: -NaN, ..., -0.0, 0.0, ..., NaN."""
+    if dtypes.kind(x.dtype) != "f":
+        return x
+    if x.dtype not in (dtypes.float16, *_NATIVE_FLOATS):
+        x = x.astype(np.float32)
+    width = 8 * x.dtype.itemsize
+    bits = x.view(f"i{x.dtype.itemsize}")
+    # all bits but the sign count downwards where that is set
+    return np.asarray(bits ^ (bits >> (width - 1) & np.iinfo(bits.dtype).max))
+
+
+def _total(direction: str, impl: Callable[[HostArray, HostArray], HostArray]) -> Elementwise:
+    """A comparison in the total order of floats, in which -0.0 is before 0.0 and NaN is equal."""
+
+    def compare(b: Lowering, x: Value, y: Value) -> Value:
+        is_narrow = dtypes.kind(x.dtype) == "f" and x.dtype.itemsize == 1
+        wide = dtypes.float32 if is_narrow else x.dtype
+        return b.compare(b.convert(x, wide), b.convert(y, wide), direction.upper(), total=True)
+
+    name = f"{direction}_to"
+    return elementwise(
+        name,
+        lambda x, y: impl(_ordered(x), _ordered(y)),
+        compare,
+        type_rule(name, "biuf", _bool),
+    )
+
+
+eq_to: Elementwise = _total("eq", np.equal)
+lt_to: Elementwise = _total("lt", np.less)
+le_to: Elementwise = _total("le", np.less_equal)
+
+
 # Selection
 
 select_p: Primitive[NoParams] = Primitive("select", NoParams, chooses=True)
@@ -692,7 +729,6 @@ def _convert(x: HostArray, params: ConvertParams) -> HostArray:
     return x.astype(dtype)
 
 
-_NATIVE_FLOATS = (dtypes.float32, dtypes.float64)
 _NATIVE_INTS = (dtypes.int32, dtypes.int64)
 
 

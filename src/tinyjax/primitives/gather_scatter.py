@@ -41,7 +41,7 @@ from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
 from tinyjax.primitives import windows as wn
 from tinyjax.primitives.broadcast import Combine
-from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, select
+from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, neg, select
 from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.rules import (
     check_kind,
@@ -554,6 +554,28 @@ def _into_updates(
 
 def_transposes(
     scatter_add_p, lambda ct, x, indices, updates, params: ct, "the indices", _into_updates
+)
+
+
+# scatter_sub
+
+scatter_sub_p: Primitive[ScatterParams] = _declare("scatter_sub", np.subtract, Lowering.sub, "iufc")
+
+
+@scatter_sub_p.def_jvp
+def _scatter_sub_jvp(primals: Arrays, tangents: Tangents, params: ScatterParams) -> JvpResult:
+    (x, indices, _), (tx, _, tu) = primals, tangents
+    outs = bind(scatter_sub_p, primals, params)
+    if tu is ZERO:
+        return outs, (tx,)
+    return outs, bind(scatter_sub_p, (instantiate(tx, x), indices, tu), params)
+
+
+def_transposes(
+    scatter_sub_p,
+    lambda ct, x, indices, updates, params: ct,
+    "the indices",
+    lambda ct, x, indices, updates, params: neg(_into_updates(ct, x, indices, updates, params)),
 )
 
 

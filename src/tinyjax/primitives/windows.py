@@ -326,4 +326,5 @@ def _combine(
         lines = lines[order]
         first = np.flatnonzero(np.concatenate(([True], lines[1:] != lines[:-1])))
         chosen = lines[first]
-        flat[chosen] = ufunc(flat[chosen], ufunc.reduceat(rows[order], first, axis=0))
+        together = np.add if ufunc is np.subtract else ufunc
+        flat[chosen] = ufunc(flat[chosen], together.reduceat(rows[order], first, axis=0))

@@ -117,13 +117,21 @@ class Builder:
         first = self.and_(first, self.compare(y, y, "EQ"))
         return self.select(self.or_(first, self.compare(x, x, "NE")), x, y)
 
-    def compare(self, x: Value, y: Value, direction: str) -> Value:
-        """Write a comparison: ``EQ``, ``NE``, ``LT``, ``LE``, ``GT`` or ``GE``."""
+    def compare(self, x: Value, y: Value, direction: str, *, total: bool = False) -> Value:
+        """Write a comparison: ``EQ``, ``NE``, ``LT``, ``LE``, ``GT`` or ``GE``.
+
+        Args:
+            x: what is compared.
+            y: what with.
+            direction: how.
+            total: whether floats are compared in their total order, which has places for NaN.
+        """
         if x.dtype in _HALVED:  # the halves of a number that is only moved are no floats
             same, both = ("NE", self.or_) if direction == "NE" else ("EQ", self.and_)
             halves = zip(self._halves(x), self._halves(y), strict=True)
             return both(*[self.compare(a, b, same) for a, b in halves])
-        order = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}.get(dtypes.kind(x.dtype), "UNSIGNED")
+        floats = "TOTALORDER" if total else "FLOAT"
+        order = {"f": floats, "c": floats, "i": "SIGNED"}.get(dtypes.kind(x.dtype), "UNSIGNED")
         return self.op(
             "stablehlo.compare",
             x,

@@ -1,0 +1,80 @@
+"""XLA's generator of random bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from tinyjax import dtypes
+from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.dtypes import DTypeLike
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy.creation import canonical_shape
+from tinyjax.primitives import philox
+from tinyjax.primitives.bitcast import bitcast_convert_type
+from tinyjax.primitives.shape import reshape
+
+__all__ = ["RandomAlgorithm", "rng_bit_generator"]
+
+
+class RandomAlgorithm(IntEnum):
+    """How ``rng_bit_generator`` draws."""
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def rng_bit_generator(
+    key: ArrayLike,
+    shape: Sequence[int],
+    dtype: DTypeLike = dtypes.uint32,
+    algorithm: RandomAlgorithm | int = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: SingleDeviceSharding | None = None,
+) -> tuple[Array, Array]:
+    """Draw unsigned integers, all of their bits random, by Philox-4x32.
+
+    ``tinyjax.random`` has the functions that most programs want. Under ``vmap`` one draw from the
+    first key serves all examples, as in JAX.
+
+    Args:
+        key: the generator's state: uint32 of shape (4,), or uint64 of shape (2,).
+        shape: how many are drawn.
+        dtype: an unsigned integer type.
+        algorithm: the default one or ``RNG_PHILOX``, which are the same.
+        out_sharding: of no effect: there is one device.
+
+    Returns:
+        The state afterwards, and the integers.
+
+    Raises:
+        ArgumentError: the algorithm is another.
+        ShapeError: the state is not four words.
+        DtypeError: the state or ``dtype`` is not of unsigned integers.
+
+    Example:
+        >>> import numpy as np
+        >>> from tinyjax import lax
+        >>> after, bits = lax.rng_bit_generator(np.arange(4, dtype=np.uint32), (2,))
+        >>> after, bits
+        (Array([0, 1, 3, 3], dtype=uint32), Array([ 895509795, 3230209149], dtype=uint32))
+    """
+    check_placement("rng_bit_generator", out_sharding=out_sharding)
+    if algorithm not in (RandomAlgorithm.RNG_DEFAULT, RandomAlgorithm.RNG_PHILOX):
+        raise ArgumentError(
+            "rng_bit_generator draws by RNG_PHILOX, which is also RNG_DEFAULT, but got "
+            f"{algorithm!r}. tinyjax.random draws by Threefry."
+        )
+    state, sizes, found = as_array(key), canonical_shape(shape), dtypes.check(dtype)
+    if state.dtype != dtypes.uint64:
+        return philox.rng_bit_generator(state, sizes, found)
+    if state.shape != (2,):
+        raise ShapeError(f"rng_bit_generator has a state of four words, but got {state.aval}.")
+    words = reshape(bitcast_convert_type(state, dtypes.uint32), (4,))
+    after, bits = philox.rng_bit_generator(words, sizes, found)
+    return bitcast_convert_type(reshape(after, (2, 2)), dtypes.uint64), bits

@@ -1,0 +1,66 @@
+"""Identities that mark a value for those who read a program, and the sink that keeps one."""
+
+from __future__ import annotations
+
+from tinyjax.core.primitive import (
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    JvpResult,
+    MappedAxis,
+    NoParams,
+    Primitive,
+    Tangents,
+)
+from tinyjax.core.trace import bind
+from tinyjax.primitives.families import def_elementwise_batch
+from tinyjax.primitives.rules import def_linear, def_transposes
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
+
+
+def _identity(name: str) -> Primitive[NoParams]:
+    primitive: Primitive[NoParams] = Primitive(name, NoParams)
+    primitive.def_impl(lambda operands, params: operands)
+    primitive.def_abstract_eval(lambda avals, params: avals)
+    primitive.def_lowering(lambda b, operands, params: operands)
+    def_linear(primitive)
+    def_transposes(primitive, lambda ct, x: ct)
+    def_elementwise_batch(primitive)
+    return primitive
+
+
+stage_p: Primitive[NoParams] = _identity("stage")
+copy_p: Primitive[NoParams] = _identity("copy")
+
+
+dce_sink_p: Primitive[NoParams] = Primitive("dce_sink", NoParams, effectful=True)
+
+
+@dce_sink_p.def_impl
+def _sink_impl(operands: Hosts, params: NoParams) -> Hosts:
+    return ()
+
+
+@dce_sink_p.def_abstract_eval
+def _sink_type(avals: Avals, params: NoParams) -> Avals:
+    return ()
+
+
+@dce_sink_p.def_lowering
+def _sink_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    return ()
+
+
+@dce_sink_p.def_jvp
+def _sink_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+    return bind(dce_sink_p, primals, params), ()
+
+
+@dce_sink_p.def_batch
+def _sink_batch(
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: NoParams
+) -> BatchResult:
+    return bind(dce_sink_p, values, params), ()
