@@ -148,7 +148,6 @@ DIFFERS: Final = {
 }
 
 SIZES: Final = "shapes are known when a program is staged"
-ARRAYS: Final = "not yet: an array function"
 NARROW: Final = "dtypes below 8 bits are not planned"
 COMPOSED: Final = "the function is made of other primitives"
 NARROWER: Final = "there are primitives for each reduction, and scatters for their derivatives"
@@ -177,7 +176,6 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"nn\.get_scaled_dot_general_config", NARROW),
     (r"numpy\.(u?int[124]|float[46]_.*|float8_e3m4|float8_e4m3|float8_e8m0fnu)", NARROW),
     (r"numpy\.(object_|character|flexible)", "elements are numbers or bools"),
-    (r"(lax|nn|numpy|scipy)\..*", ARRAYS),
 )
 
 

@@ -30,6 +30,7 @@ from tinyjax.scipy.stats import (
     vonmises,
     wrapcauchy,
 )
+from tinyjax.scipy.stats.density import gaussian_kde
 from tinyjax.scipy.stats.ranking import mode, rankdata, sem
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "dirichlet",
     "expon",
     "gamma",
+    "gaussian_kde",
     "gennorm",
     "geom",
     "gumbel_l",
