@@ -248,3 +248,26 @@ def test_what_keys_are_not_for_is_refused_as_in_jax(name: str) -> None:
         REFUSED[name](jax, jax.random.key(0))
     with pytest.raises((ArgumentError, DtypeError, TypeError)):
         REFUSED[name](tinyjax, random.key(0))
+
+
+@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+def test_examples_that_wait_do_not_stop_the_draws_of_others(impl: str) -> None:
+    """One draw serves all examples, by the first key: that of one whose loop goes on."""
+
+    def draw(key: Any) -> Any:
+        def step(state: Any) -> Any:
+            key, _, steps = state
+            key, own = tinyjax.random.split(key)
+            return key, tinyjax.random.randint(own, (), 0, 6), steps + 1
+
+        def goes_on(state: Any) -> Any:
+            return (state[1] != 5) & (state[2] < 500)
+
+        return tinyjax.lax.while_loop(goes_on, step, (key, 0, 0))[1:]
+
+    keys = tinyjax.random.split(tinyjax.random.key(1, impl=impl), 6)
+    for call in (tinyjax.vmap(draw), tinyjax.jit(tinyjax.vmap(draw))):
+        drawn, steps = call(keys)
+        np.testing.assert_array_equal(drawn, 5)
+        assert np.max(steps) < 500
+        assert len(set(np.asarray(steps).tolist())) > 1

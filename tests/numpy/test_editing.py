@@ -83,3 +83,13 @@ def test_membership_in_large_sets_is_that_of_numpy() -> None:
 def test_mistakes_are_named(make: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         make()
+
+
+@pytest.mark.parametrize(
+    ("name", "operands"),
+    [("unique", 1), ("union1d", 2), ("setdiff1d", 2), ("setxor1d", 2), ("intersect1d", 2)],
+)
+def test_without_a_size_the_error_names_the_function(name: str, operands: int) -> None:
+    called = "unique" if name == "union1d" else name
+    with pytest.raises(ConcretizationError, match=rf"jnp\.{called} returns \(or give size="):
+        tj.jit(getattr(jnp, name))(*[jnp.ones(2)] * operands)

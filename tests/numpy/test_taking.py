@@ -211,3 +211,12 @@ def test_compress_and_extract() -> None:
         tj.jit(lambda m: taking.compress(m, X, 1))(mask)
     traced = tj.jit(lambda v: taking.compress(mask, X, 1, size=3, fill_value=v))(np.float32(-1))
     np.testing.assert_array_equal(traced, got)
+
+
+@pytest.mark.parametrize("default", ["float32", "float64"])
+def test_places_in_a_short_vector_are_counted_in_32_bits(default: str) -> None:
+    line = np.array([1, 3, 5], np.int8)
+    with tj.default_dtypes(default):
+        for wanted in (3, 300, -300, np.array([2, 9]), 2.5):
+            for call in (taking.searchsorted, tj.jit(taking.searchsorted)):
+                assert call(line, wanted).dtype == np.int32

@@ -13,6 +13,7 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
 from tinyjax.primitives import collective as co
 from tinyjax.primitives.broadcast import reduce_sum
+from tinyjax.test_util import check_grads
 
 XS = np.array([1.0, 2.0, 4.0], np.float32)
 GRID = np.arange(6.0, dtype=np.float32).reshape(2, 3)
@@ -53,6 +54,30 @@ def test_results_are_not_batched() -> None:
         reference = getattr(jax.lax, fun.__name__)
         expected = jax.vmap(lambda x, f=reference: f(x, "i"), axis_name="i", out_axes=None)(XS)
         same(unbatched(XS), expected)
+
+
+def test_a_permutation_over_several_axes() -> None:
+    x = np.arange(12.0).reshape(2, 3, 2) + 1
+    pairs = [(0, 5), (5, 1), (4, 0), (3, 3)]
+    expected = np.zeros((6, 2))
+    for source, to in pairs:
+        expected[to] = x.reshape(6, 2)[source]
+
+    def send(x: Any, names: Any = ("i", "j")) -> Any:
+        inner = tinyjax.vmap(lambda x: co.ppermute({"a": x}, names, pairs)["a"], axis_name="j")
+        return tinyjax.vmap(inner, axis_name="i")(x)
+
+    for call in (send, tinyjax.jit(send)):
+        np.testing.assert_array_equal(call(x), expected.reshape(x.shape))
+    # numbered the other way round
+    turned = np.zeros((6, 2))
+    for source, to in pairs:
+        turned[to] = x.transpose(1, 0, 2).reshape(6, 2)[source]
+    np.testing.assert_array_equal(send(x, ["j", "i"]), turned.reshape(3, 2, 2).transpose(1, 0, 2))
+    check_grads(send, (x,), 2)
+    pairs = [(0, 6)]
+    with pytest.raises(ArgumentError, match="from 0 to 5"):
+        send(x)
 
 
 @pytest.mark.parametrize("name", ["psum", "pmean"])

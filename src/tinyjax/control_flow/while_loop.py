@@ -46,6 +46,7 @@ from tinyjax.frames import describe_function
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import rem, select
+from tinyjax.primitives.philox import rng_bit_generator_p
 from tinyjax.primitives.reduce import reduce_min, reduce_or
 from tinyjax.primitives.shape import full_like, iota, move_batch_axis, moveaxis, zeros_like
 from tinyjax.primitives.stop_gradient import stop_gradient
@@ -203,8 +204,10 @@ def _while_batch(
         fixed_, other_, (going,), before = split_list(args, len(fixed), len(other), 1)
         operands = [*other_, *before]
         # A loop inside would not end for examples that are done, and the derivative of a step that
-        # is not theirs, times zero, need not be zero.
-        if (contains(params.body, while_p) or differentiable) and mapped.size:
+        # is not theirs, times zero, need not be zero. Where one draw serves all, the first example
+        # must not be one whose key stays as it is.
+        draws = contains(params.body, rng_bit_generator_p)
+        if (draws or contains(params.body, while_p) or differentiable) and mapped.size:
             shared = (False,) * len(body.consts)
             marks = (*shared, *(axis is not None for axis in in_other), *batched)
             operands = first_example(going, operands, marks)

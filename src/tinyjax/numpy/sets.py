@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, overload
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, canonical_axis
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, canonical_axis
 from tinyjax.errors import ArgumentError
 from tinyjax.numpy.creation import array, canonical_shape
 from tinyjax.numpy.elementwise import isnan, logical_and, logical_not, not_equal, pick
@@ -93,9 +93,15 @@ def _ordered(x: Array, equal_nan: bool, with_order: bool) -> _Sorted:
 
 
 def _taken(
-    rows: Array, mask: Array, size: int | None, fill_value: ArrayLike | None
+    name: str, rows: Array, mask: Array, size: int | None, fill_value: ArrayLike | None
 ) -> tuple[Array, Array, Array | None]:
-    """Take the rows where a mask holds, and say where they are and which of them are no filling."""
+    """Take the rows where a mask holds, and say where they are and which of them are no filling.
+
+    Raises:
+        ConcretizationError: the mask is traced, and there is no size; it names the function.
+    """
+    if size is None and type(mask) is not ConcreteArray:
+        mask.concrete(f"the number of elements that jnp.{name} returns (or give size=...)")
     (places,) = nonzero(mask, size=size)
     if not rows.shape[0]:
         shape = (places.size, *rows.shape[1:])
@@ -235,7 +241,7 @@ def unique(  # noqa: PLR0913 (JAX's signature)
             f"unique: the slices of {x.aval} along axis {axis} have no elements to compare."
         )
     found = _ordered(rows, equal_nan, return_index or return_inverse)
-    values, places, _ = _taken(found.rows, found.first, size, fill_value)
+    values, places, _ = _taken("unique", found.rows, found.first, size, fill_value)
     results = [values if along is None else moveaxis(values, 0, along)]
     if return_index:
         assert found.order is not None, "asked for"
@@ -433,7 +439,7 @@ def setdiff1d(
     )
     mask = logical_and(first, isin(rows, b, invert=True))
     fill = 0 if fill_value is None else fill_value
-    return _taken(rows, mask, size, fill)[0]
+    return _taken("setdiff1d", rows, mask, size, fill)[0]
 
 
 def setxor1d(
@@ -464,7 +470,7 @@ def setxor1d(
     a, b = _two("setxor1d", ar1, ar2)
     rows, first, _ = _ordered(concatenate([a, b]), True, False)
     in_both = logical_and(_member(rows, a), _member(rows, b))
-    return _taken(rows, logical_and(first, logical_not(in_both)), size, fill_value)[0]
+    return _taken("setxor1d", rows, logical_and(first, logical_not(in_both)), size, fill_value)[0]
 
 
 @overload
@@ -528,7 +534,7 @@ def intersect1d(
     a, b = _two("intersect1d", ar1, ar2)
     rows, first, order = _ordered(a, True, return_indices)
     mask = logical_and(first, _member(rows, b))
-    values, places, real = _taken(rows, mask, size, fill_value)
+    values, places, real = _taken("intersect1d", rows, mask, size, fill_value)
     if not return_indices:
         return values
     sizes = a.size, b.size

@@ -472,7 +472,8 @@ def searchsorted(
         method: ``"compare_all"`` compares every pair; all others bisect, in ``log2(len(a))`` steps.
 
     Returns:
-        Integers of ``v``'s shape, from 0 to ``len(a)``.
+        Integers of ``v``'s shape, from 0 to ``len(a)``: int32, whatever the default int, unless
+        ``a`` is longer than that counts.
 
     Raises:
         ShapeError: ``a`` is no vector.
@@ -497,7 +498,7 @@ def searchsorted(
         raise ShapeError(f"searchsorted needs a sorted vector, but got {line.aval}.")
     if isinstance(v, int) and dtypes.is_integer(line.dtype):
         if not fits(v, line.dtype):  # before or after everything that does
-            return full((), 0 if v < 0 else line.size, default_int())
+            return full((), 0 if v < 0 else line.size, _counting(line))
         v = scalar(int(v), line.dtype)
     wanted = array_of("searchsorted", v)
     if sorter is not None:

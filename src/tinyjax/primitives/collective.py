@@ -15,6 +15,7 @@ from math import prod
 from typing import Any, NoReturn, TypeVar
 
 import attrs
+import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, as_array, canonical_axis
@@ -33,6 +34,7 @@ from tinyjax.core.primitive import (
 from tinyjax.core.trace import bind1, enclosing_axes
 from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
 from tinyjax.primitives.broadcast import reduce_sum
+from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import add, convert_element_type, div, eq, mul
 from tinyjax.primitives.reduce import reduce_max, reduce_min
 from tinyjax.primitives.rules import (
@@ -640,12 +642,13 @@ def _ppermute_collective(
     return (concatenate(parts, 0),), (0,)
 
 
-def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
+def ppermute(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[tuple[int, int]]) -> T:
     """Send each example's value to another one.
 
     Args:
         x: arrays in any containers.
-        axis_name: the name of the axis.
+        axis_name: the name of the axis; or several, whose examples are numbered together, the last
+            axis' fastest.
         perm: pairs (from, to); an example that no pair sends to gets zeros.
 
     Raises:
@@ -659,7 +662,8 @@ def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
         >>> tinyjax.vmap(lambda x: ppermute(x, "i", shift), axis_name="i")(jnp.array([5, 6, 7]))
         Array([0, 5, 6], dtype=int32)
     """
-    size = _size("ppermute", axis_name)
+    names = _names(axis_name)
+    size = prod(_size("ppermute", name) for name in names)
     pairs = tuple((int(a), int(b)) for a, b in perm)
     for side in zip(*pairs, strict=True) if pairs else ():
         if len(set(side)) != len(side) or not all(0 <= i < size for i in side):
@@ -667,12 +671,26 @@ def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
                 f"ppermute over {axis_name!r}, which has size {size}, needs distinct sources and "
                 f"distinct destinations from 0 to {size - 1}, but got {pairs}."
             )
-    params = PermuteParams(axis_name, pairs)
-    result: T = tree.map(lambda leaf: bind1(ppermute_p, (as_array(leaf),), params), x)
+    if len(names) == 1:
+        params = PermuteParams(names[0], pairs)
+        sent: T = tree.map(lambda leaf: bind1(ppermute_p, (as_array(leaf),), params), x)
+        return sent
+    of_each = np.full(size, size, np.int32)  # whose value an example gets; nobody's by default
+    for source, to in pairs:
+        of_each[to] = source
+    place = dynamic_index_in_dim(as_array(of_each), axis_index(names), 0, keepdims=False)
+
+    def send(leaf: Any) -> Array:
+        array = as_array(leaf)
+        everyone = reshape(all_gather(array, names), (size, *array.shape))
+        nothing = full((1, *array.shape), 0, array.dtype)
+        return dynamic_index_in_dim(concatenate([everyone, nothing], 0), place, 0, keepdims=False)
+
+    result: T = tree.map(send, x)
     return result
 
 
-def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
+def pshuffle(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[int]) -> T:
     """Send to each example ``i`` the value of example ``perm[i]``; see ``ppermute``."""
     return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
 
