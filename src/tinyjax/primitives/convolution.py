@@ -573,6 +573,9 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
             ends = tuple(padtype_to_pads(sizes, spans, strides, padding))
     else:
         ends = int_pairs(padding, "padding")
+    wanted = x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type)
+    # XLA would make integers of the operands; as in other products they are made at the end
+    at_the_end = dtypes.is_inexact(x.dtype) and not dtypes.is_inexact(wanted)
     params = ConvParams(
         strides,
         ends,
@@ -581,9 +584,10 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
         numbers,
         as_integer(feature_group_count, "feature_group_count"),
         as_integer(batch_group_count, "batch_group_count"),
-        x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type),
+        x.dtype if at_the_end else wanted,
     )
-    return bind1(conv_general_dilated_p, (x, w), params)
+    out = bind1(conv_general_dilated_p, (x, w), params)
+    return convert_element_type(out, wanted) if at_the_end else out
 
 
 def conv(

@@ -105,7 +105,13 @@ def uniform_of(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
 ) -> Array:
-    """Draw from a key that has been taken apart; see ``uniform``."""
+    """Draw from a key that has been taken apart; see ``uniform``.
+
+    Raises:
+        DtypeError: the dtype is complex, as a parameter's may be that it is taken from.
+    """
+    if dtypes.is_complex(dtype):
+        raise DtypeError(f"{name} draws by real parameters, but got some of {dtype}.")
     digits = jnp.finfo(dtype).nmant
     # a mantissa of less than 8 digits is filled from a byte
     width = dtype.itemsize if digits >= 8 else 1

@@ -316,7 +316,7 @@ def _slope(a: Array, x: Array, of_sample: bool) -> Array:
         -by_expansion.gauss * far,
         jnp.where(r.series, density * low, -a_high * density * high),
     )
-    return _outside(a, x, found, 0.0, 0.0)
+    return jnp.where(a == 0, math.nan, _outside(a, x, found, 0.0, 0.0))
 
 
 def _of_upper(upper: bool) -> Callable[[Array, Array], Array]:
