@@ -121,7 +121,7 @@ ALL = (bool_, *INTEGERS, *INEXACT)
 
 #: How XLA holds the elements that it has no type for: keys in a number of as many bytes, which it
 #: only moves; and tangents that hold nothing in bools.
-PHYSICAL: Final = {
+PHYSICAL: Final[dict[DType, DType]] = {
     key_threefry: uint64,
     key_rbg: complex128,
     key_unsafe_rbg: complex128,

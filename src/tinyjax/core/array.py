@@ -511,36 +511,36 @@ class Array:
     # Methods
 
     # These are the functions, with the array as the first argument.
-    swapaxes = _numpy.swapaxes
-    squeeze = _numpy.squeeze
-    ravel = _numpy.ravel
-    sum = _numpy.sum
-    prod = _numpy.prod
-    mean = _numpy.mean
-    var = _numpy.var
-    std = _numpy.std
-    max = _numpy.max
-    min = _numpy.min
-    any = _numpy.any
-    all = _numpy.all
-    argmax = _numpy.argmax
-    argmin = _numpy.argmin
-    cumsum = _numpy.cumsum
-    cumprod = _numpy.cumprod
-    sort = _numpy.sort
-    argsort = _numpy.argsort
-    clip = _numpy.clip
-    round = _numpy.round
-    dot = _numpy.dot
-    repeat = _numpy.repeat
-    take = _numpy.take
-    ptp = _numpy.ptp
-    argpartition = _numpy.argpartition
-    trace = _numpy.trace
-    diagonal = _numpy.diagonal
-    nonzero = _numpy.nonzero
-    searchsorted = _numpy.searchsorted
-    choose = _numpy.choose
+    swapaxes: Final = _numpy.swapaxes
+    squeeze: Final = _numpy.squeeze
+    ravel: Final = _numpy.ravel
+    sum: Final = _numpy.sum
+    prod: Final = _numpy.prod
+    mean: Final = _numpy.mean
+    var: Final = _numpy.var
+    std: Final = _numpy.std
+    max: Final = _numpy.max
+    min: Final = _numpy.min
+    any: Final = _numpy.any
+    all: Final = _numpy.all
+    argmax: Final = _numpy.argmax
+    argmin: Final = _numpy.argmin
+    cumsum: Final = _numpy.cumsum
+    cumprod: Final = _numpy.cumprod
+    sort: Final = _numpy.sort
+    argsort: Final = _numpy.argsort
+    clip: Final = _numpy.clip
+    round: Final = _numpy.round
+    dot: Final = _numpy.dot
+    repeat: Final = _numpy.repeat
+    take: Final = _numpy.take
+    ptp: Final = _numpy.ptp
+    argpartition: Final = _numpy.argpartition
+    trace: Final = _numpy.trace
+    diagonal: Final = _numpy.diagonal
+    nonzero: Final = _numpy.nonzero
+    searchsorted: Final = _numpy.searchsorted
+    choose: Final = _numpy.choose
 
     def astype(self, dtype: DTypeLike, copy: bool = False, device: Placement = None) -> Array:
         return _numpy.astype(self, dtype, device=device)

@@ -1,6 +1,7 @@
 """Functions that bring rules of their own: for derivatives, and for ``vmap``."""
 
-from tinyjax.custom_derivatives.calls import custom_call_p
+from tinyjax.core.primitive import Primitive
+from tinyjax.custom_derivatives.calls import CustomCallParams, custom_call_p
 from tinyjax.custom_derivatives.closures import closure_convert
 from tinyjax.custom_derivatives.linear_call import linear_call
 from tinyjax.custom_derivatives.rules import (
@@ -18,7 +19,8 @@ from tinyjax.custom_derivatives.zeros import (
 )
 
 # One primitive stands for both: a call says itself which rules it has.
-custom_jvp_call_p = custom_vjp_call_p = custom_call_p
+custom_jvp_call_p: Primitive[CustomCallParams] = custom_call_p
+custom_vjp_call_p: Primitive[CustomCallParams] = custom_call_p
 
 __all__ = [
     "CustomVJPPrimal",

@@ -228,6 +228,10 @@ class _Custom(Generic[P, R]):
         if nondiff_argnames:
             self.nondiff_argnums += _places(fun, nondiff_argnames)
 
+    def _set_rule(self, rule: Callable[..., Any], symbolic_zeros: bool = False) -> None:
+        self.rule = rule
+        self.symbolic_zeros = symbolic_zeros
+
     @property
     def name(self) -> str:
         return getattr(self.fun, "__name__", type(self.fun).__name__)
@@ -351,8 +355,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             symbolic_zeros: whether tangents known to be zero are given as ``SymbolicZero``, which
                 the rule may return too.
         """
-        self.rule = jvp
-        self.symbolic_zeros = symbolic_zeros
+        self._set_rule(jvp, symbolic_zeros)
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
@@ -376,8 +379,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
                 total = tree.map(_add, total, jvp(filled, out, *primals))
             return out, total
 
-        self.rule = rule
-        self.symbolic_zeros = True
+        self._set_rule(rule, symbolic_zeros=True)
 
     def _call(self, flat: _Flat) -> Call:
         rule = self.rule
@@ -451,7 +453,7 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
         ``tangent_map`` takes a tangent for each argument that is not in ``nondiff_argnums`` (of
         dtype float0 for integers), and returns the tangent of the result.
         """
-        self.rule = rule
+        self._set_rule(rule)
         return rule
 
     def _call(self, flat: _Flat) -> Call:
@@ -520,8 +522,8 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             optimize_remat: of no effect: what a checkpointed function computes again is chosen
                 by what its derivative needs.
         """
-        self.rule, self.bwd = fwd, bwd
-        self.symbolic_zeros = symbolic_zeros
+        self._set_rule(fwd, symbolic_zeros)
+        self.bwd = bwd
 
     def _call(self, flat: _Flat) -> Call:
         fwd = self.rule
@@ -760,7 +762,7 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
                 arguments' structure and says which are mapped. ``out_batched`` has the result's
                 structure, or is one bool for all of it.
         """
-        self.rule = rule
+        self._set_rule(rule)
         return rule
 
     def _call(self, flat: _Flat) -> Call:

@@ -186,9 +186,9 @@ def _convolution(
     return init, apply
 
 
-Conv = partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
-Conv1DTranspose = partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
-ConvTranspose = partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
+Conv: Final = partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
+Conv1DTranspose: Final = partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+ConvTranspose: Final = partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
 
 
 def BatchNorm(
@@ -246,17 +246,17 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     return init, apply
 
 
-Tanh = elementwise(jnp.tanh)
-Relu = elementwise(nn.relu)
-Exp = elementwise(jnp.exp)
-LogSoftmax = elementwise(nn.log_softmax, axis=-1)
-Softmax = elementwise(nn.softmax, axis=-1)
-Softplus = elementwise(nn.softplus)
-Sigmoid = elementwise(nn.sigmoid)
-Elu = elementwise(nn.elu)
-LeakyRelu = elementwise(nn.leaky_relu)
-Selu = elementwise(nn.selu)
-Gelu = elementwise(nn.gelu)
+Tanh: Final = elementwise(jnp.tanh)
+Relu: Final = elementwise(nn.relu)
+Exp: Final = elementwise(jnp.exp)
+LogSoftmax: Final = elementwise(nn.log_softmax, axis=-1)
+Softmax: Final = elementwise(nn.softmax, axis=-1)
+Softplus: Final = elementwise(nn.softplus)
+Sigmoid: Final = elementwise(nn.sigmoid)
+Elu: Final = elementwise(nn.elu)
+LeakyRelu: Final = elementwise(nn.leaky_relu)
+Selu: Final = elementwise(nn.selu)
+Gelu: Final = elementwise(nn.gelu)
 Identity: Final = elementwise(nn.identity)
 
 
@@ -266,7 +266,9 @@ class _Pooling:
     def __init__(
         self, combine: Callable[[Any, Any], Any], start: Callable[[DType], Any], mean: bool = False
     ) -> None:
-        self.combine, self.start, self.mean = combine, start, mean
+        self.combine: Callable[[Any, Any], Any] = combine
+        self.start: Callable[[DType], Any] = start
+        self.mean: bool = mean
 
     def __call__(
         self,

@@ -164,7 +164,8 @@ class Primitive(_Primitive[KeywordParams]):
         return refuse
 
     # What the declaration of a primitive sets, such as ``multiple_results``, is set on it.
-    __setattr__ = object.__setattr__
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
 
     def bind(self, *args: Any, **params: Any) -> Any:
         outs = bind(self, [as_array(x) for x in args], KeywordParams.of(params))

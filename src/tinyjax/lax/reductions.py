@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from tinyjax import dtypes, tree
 from tinyjax.api import vmap
@@ -75,13 +75,13 @@ def _reduction(name: str, primitive: Primitive[_bc.ReduceParams], doc: str) -> R
     return fun
 
 
-reduce_sum = _reduction("reduce_sum", _bc.reduce_sum_p, "Return the sum over axes.")
-reduce_prod = _reduction("reduce_prod", _rd.reduce_prod_p, "Return the product over axes.")
-reduce_max = _reduction("reduce_max", _rd.reduce_max_p, "Return the greatest over axes.")
-reduce_min = _reduction("reduce_min", _rd.reduce_min_p, "Return the least over axes.")
-reduce_and = _reduction("reduce_and", _rd.reduce_and_p, "Return the bitwise and over axes.")
-reduce_or = _reduction("reduce_or", _rd.reduce_or_p, "Return the bitwise or over axes.")
-reduce_xor = _reduction("reduce_xor", _rd.reduce_xor_p, "Return the exclusive or over axes.")
+reduce_sum: Final = _reduction("reduce_sum", _bc.reduce_sum_p, "Return the sum over axes.")
+reduce_prod: Final = _reduction("reduce_prod", _rd.reduce_prod_p, "Return the product over axes.")
+reduce_max: Final = _reduction("reduce_max", _rd.reduce_max_p, "Return the greatest over axes.")
+reduce_min: Final = _reduction("reduce_min", _rd.reduce_min_p, "Return the least over axes.")
+reduce_and: Final = _reduction("reduce_and", _rd.reduce_and_p, "Return the bitwise and over axes.")
+reduce_or: Final = _reduction("reduce_or", _rd.reduce_or_p, "Return the bitwise or over axes.")
+reduce_xor: Final = _reduction("reduce_xor", _rd.reduce_xor_p, "Return the exclusive or over axes.")
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -320,10 +320,10 @@ def _cumulative(name: str, primitive: Primitive[_cu.CumulativeParams], doc: str)
     return fun
 
 
-cumsum = _cumulative("cumsum", _cu.cumsum_p, "Return the running sum.")
-cumprod = _cumulative("cumprod", _cu.cumprod_p, "Return the running product.")
-cummax = _cumulative("cummax", _cu.cummax_p, "Return the greatest element so far.")
-cummin = _cumulative("cummin", _cu.cummin_p, "Return the least element so far.")
-cumlogsumexp = _cumulative(
+cumsum: Final = _cumulative("cumsum", _cu.cumsum_p, "Return the running sum.")
+cumprod: Final = _cumulative("cumprod", _cu.cumprod_p, "Return the running product.")
+cummax: Final = _cumulative("cummax", _cu.cummax_p, "Return the greatest element so far.")
+cummin: Final = _cumulative("cummin", _cu.cummin_p, "Return the least element so far.")
+cumlogsumexp: Final = _cumulative(
     "cumlogsumexp", _cu.cumlogsumexp_p, "Return the logarithm of the running sum of exponentials."
 )

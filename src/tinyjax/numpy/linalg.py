@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, overload
+from typing import Final, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -79,7 +79,7 @@ __all__ = [
 ]
 
 matrix_transpose: Callable[[ArrayLike], Array] = manipulation.matrix_transpose
-vecdot = contraction.vecdot
+vecdot: Final = contraction.vecdot
 
 Order = int | float | str | None
 

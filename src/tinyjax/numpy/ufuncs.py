@@ -51,8 +51,10 @@ class ufunc:  # noqa: N801 (NumPy's name)
         self._mapped = vectorize(func)
         self.__name__: str = str(name or getattr(func, "__name__", "ufunc"))
         self.__doc__ = func.__doc__
-        self.nin, self.nout, self.nargs = nin, nout, nin
-        self.identity = identity
+        self.nin: int = nin
+        self.nout: int = nout
+        self.nargs: int = nin
+        self.identity: Any = identity
 
     def _key(self) -> tuple[Any, ...]:
         return self._func, self.__name__, self.nin, self.nout, self.identity

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from tinyjax.dtypes import DType, HostArray
@@ -40,7 +42,7 @@ def _lower_clz(b: Lowering, x: Value) -> Value:
     return b.convert(b.sub(count, b.full_like(count, 32 - bits)), x.dtype)
 
 
-clz = elementwise("clz", _clz, _lower_clz, "iu")
+clz: Final = elementwise("clz", _clz, _lower_clz, "iu")
 
 
 def _mulhi(x: HostArray, y: HostArray) -> HostArray:
@@ -68,4 +70,4 @@ def _lower_mulhi(b: Lowering, x: Value, y: Value) -> Value:
     return b.add(b.add(b.mul(x1, y1), shift(middle, half)), shift(other, half))
 
 
-mulhi = elementwise("mulhi", _mulhi, _lower_mulhi, "iu")
+mulhi: Final = elementwise("mulhi", _mulhi, _lower_mulhi, "iu")

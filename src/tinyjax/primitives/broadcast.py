@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -154,7 +154,7 @@ class ReduceParams(Params):
 
 
 #: The parameters for these axes: looking them up takes a third of the time of making them.
-over = lru_cache(maxsize=256)(ReduceParams)
+over: Final = lru_cache(maxsize=256)(ReduceParams)
 
 
 def kept_axes(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:

@@ -49,15 +49,15 @@ class RegularGridInterpolator:
         fill_value: ArrayLike | None = jnp.nan,
     ) -> None:
         name = "RegularGridInterpolator"
-        self.method = _checked(method)
+        self.method: Method = _checked(method)
         if bounds_error:
             raise ArgumentError(
                 f"{name} raises no error for places outside of the grid: say bounds_error=False."
             )
-        self.bounds_error = bounds_error
-        self.values = strong(inexact(values, name))
-        self.grid = tuple(array_of(name, p) for p in listed(points, "points"))
-        self.fill_value = None if fill_value is None else array_of(name, fill_value)
+        self.bounds_error: bool = bounds_error
+        self.values: Array = strong(inexact(values, name))
+        self.grid: tuple[Array, ...] = tuple(array_of(name, p) for p in listed(points, "points"))
+        self.fill_value: Array | None = None if fill_value is None else array_of(name, fill_value)
         sizes = tuple(p.shape for p in self.grid)
         if sizes != tuple((n,) for n in self.values.shape[: len(sizes)]) or min(
             sizes, default=(2,)

@@ -35,7 +35,7 @@ class _Placement(SingleDeviceSharding):
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
-        self._devices = DeviceList((device,))
+        self._devices: DeviceList = DeviceList((device,))
 
     @property
     def memory_kind(self) -> None:
@@ -68,7 +68,7 @@ class Backend:
     def __init__(self, asynchronous: bool = True) -> None:
         self.client: Client = xla_client.make_cpu_client(asynchronous=asynchronous)
         self.device: Device = self.client.devices()[0]
-        self.devices = DeviceList((self.device,))
+        self.devices: DeviceList = DeviceList((self.device,))
         self.placement: _Placement = _Placement(self.device)
 
     @property

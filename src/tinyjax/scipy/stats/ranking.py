@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -28,7 +27,7 @@ Method = Literal["average", "min", "max", "dense", "ordinal"]
 
 
 #: Two arrays. Type checkers let no typed field be called count, as a method of tuples is.
-ModeResult = namedtuple("ModeResult", ["mode", "count"])
+ModeResult = NamedTuple("ModeResult", [("mode", Array), ("count", Array)])  # noqa: UP014
 
 
 def _check_policy(name: str, policy: str) -> None:

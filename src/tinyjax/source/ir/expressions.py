@@ -333,7 +333,7 @@ class Expressions(Functions):
         self.write(counter, self.literal(0))
         head, inside, step, outside = (self.new_block() for _ in range(4))
         self.jump(head)
-        self.draft = head
+        self.draft: OpenBlock | None = head
         index = self.read(counter, head)
         self.split(self.emit(operator.lt, index, self.emit(len, items)), inside, outside)
         self.enter(inside)

@@ -67,7 +67,7 @@ class Inlining(Expressions):
     def find_shared(self, code: CodeType) -> None:
         """Find out what of a function's own must be known where its nested functions are called."""
         variables, functions = shared_names(code, lambda name: self.name_of(name) in self.shared)
-        self.shared |= {self.name_of(name) for name in variables | functions}
+        self.shared.update(self.name_of(name) for name in variables | functions)
 
     def check_shared(self, name: str) -> None:
         if name in self.written_out:
@@ -129,11 +129,13 @@ class Inlining(Expressions):
         before = self.scope, self.renamed, self.loops, self.cleanups, self.loop_nodes
         scope = Scope(found.node, found.code, self.new_block(), self.hide(""), self.scope)
         assert scope.after is not None, "it was just made"
-        self.scope, self.loops, self.cleanups, self.loop_nodes = scope, [], [], []
+        self.scope: Scope = scope
+        self.loops, self.cleanups = [], []
+        self.loop_nodes: list[ast.AST] = []
         names = {
             name: self.hide(name) for name in (*found.code.co_varnames, *found.code.co_cellvars)
         }
-        self.renamed = [*found.renamed, names]
+        self.renamed: list[dict[str, str]] = [*found.renamed, names]
         self.find_shared(found.code)
         for plain_name, hidden in names.items():
             if plain_name not in given:

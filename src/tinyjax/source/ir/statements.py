@@ -148,7 +148,7 @@ class Builder(Inlining):
     def while_loop(self, node: ast.While) -> None:
         head, inside, outside, out = (self.new_block() for _ in range(4))
         self.jump(head)
-        self.draft = head
+        self.draft: OpenBlock | None = head
         if isinstance(node.test, ast.Constant) and node.test.value:
             self.jump(inside)
         else:
@@ -230,7 +230,7 @@ class Builder(Inlining):
         self.with_cleanup(lambda: self.body(node.body), lambda: self.body(node.finalbody))
 
     def with_cleanup(self, body: Callable[[], None], cleanup: Callable[[], None]) -> None:
-        self.cleanups = [*self.cleanups, cleanup]
+        self.cleanups: list[Callable[[], None]] = [*self.cleanups, cleanup]
         body()
         self.cleanups = self.cleanups[:-1]
         if self.draft is not None:

@@ -61,11 +61,24 @@ class TracedText:
     def __mod__(self, other: Any) -> TracedText:
         return TracedText(operator.mod, (self, other), {})
 
+    def __eq__(self, other: object) -> NoReturn:
+        raise _refused()
+
+    def __ne__(self, other: object) -> NoReturn:
+        raise _refused()
+
+    def __hash__(self) -> NoReturn:
+        raise _refused()
+
     def _refuse(self, *_: object) -> NoReturn:
         raise _refused()
 
-    __eq__ = __ne__ = __lt__ = __gt__ = __contains__ = _refuse
-    __hash__ = __bool__ = __len__ = __getitem__ = _refuse
+    __lt__: Final = _refuse
+    __gt__: Final = _refuse
+    __contains__: Final = _refuse
+    __bool__: Final = _refuse
+    __len__: Final = _refuse
+    __getitem__: Final = _refuse
 
     def __getattr__(self, name: str) -> Any:
         if name in _METHODS:
