@@ -46,8 +46,10 @@ def info() -> CacheInfo:
 def clear() -> None:
     """Forget every compiled program: those in memory, and those in the folder of ``cache_dir``.
 
-    In the folder, nothing but programs is removed. Functions that were jitted keep the programs
+    What the setting ``tier`` evaluates at first is evaluated anew. In the folder, nothing but
+    programs is removed. Functions that were jitted keep the programs
     that they have called.
     """
     xla.cache_clear()
+    xla.forget()
     xla.disk_cache_clear()

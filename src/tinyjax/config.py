@@ -22,6 +22,7 @@ _GENERATORS: Final = ("threefry2x32", "rbg", "unsafe_rbg")
 
 DefaultDtypes = Literal["float32", "float64"]
 Tracebacks = Literal["folded", "full"]
+Tier = Literal["compiled", "first", "ready"]
 
 
 def _boolean(value: object) -> bool:
@@ -54,6 +55,18 @@ def _tracebacks(value: object) -> Tracebacks:
             return "full"
         case _:
             raise ArgumentError(f"tracebacks takes 'folded' or 'full', but got {value!r}.")
+
+
+def _tier(value: object) -> Tier:
+    match value:
+        case "compiled":
+            return "compiled"
+        case "first":
+            return "first"
+        case "ready":
+            return "ready"
+        case _:
+            raise ArgumentError(f"tier takes 'compiled', 'first' or 'ready', but got {value!r}.")
 
 
 def _folder(value: object) -> str:
@@ -106,6 +119,9 @@ class Settings:
             data.
         interruptible: run compiled programs so that Ctrl-C is heard while they run; a call takes
             0.1 ms more.
+        tier: what computes the first calls of a jitted function: ``"compiled"``, so that they wait
+            for the compiler; ``"first"``, so that NumPy evaluates as many calls as cost less than
+            compiling; or ``"ready"``, so that it goes on until the compiled program is there.
         tracebacks: ``"folded"``, so that tracebacks show the user's frames, or ``"full"``, so that
             they show this package's too.
         typecheck: instrument the whole package with runtime type checks when it is imported.
@@ -124,6 +140,7 @@ class Settings:
     cache_max_bytes: int = attrs.field(default=1 << 29, converter=_size)
     disable_jit: bool = attrs.field(default=False, converter=_boolean)
     interruptible: bool = attrs.field(default=False, converter=_boolean)
+    tier: Tier = attrs.field(default="compiled", converter=_tier)
     tracebacks: Tracebacks = attrs.field(default="folded", converter=_tracebacks)
     typecheck: bool = attrs.field(default=False, converter=_boolean)
 

@@ -167,6 +167,7 @@ def clear_caches() -> None:
     Functions that were jitted keep the programs that they have called.
     """
     xla.cache_clear()
+    xla.forget()
 
 
 def typeof(x: Any) -> ShapedArray:

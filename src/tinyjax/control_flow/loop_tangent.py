@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from tinyjax.control_flow.common import evaluate_compiled
 from tinyjax.core.array import Array
+from tinyjax.core.costs import ITERATIONS
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
@@ -36,6 +37,9 @@ def_linear_map(
 @loop_tangent_p.def_evaluate
 def _tangent_evaluate(args: Arrays, params: LinearMapParams) -> Arrays:
     return evaluate_compiled(loop_tangent_p, args, params)
+
+
+loop_tangent_p.def_rule(ITERATIONS)(lambda params: None)
 
 
 @loop_tangent_p.def_rule(STEPWISE)

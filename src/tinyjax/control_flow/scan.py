@@ -24,6 +24,7 @@ from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray, rows, same_types, stacked
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
+from tinyjax.core.costs import ITERATIONS
 from tinyjax.core.dependence import dce, dependents, depends, independent_part
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked, partition_list, split_list
@@ -71,6 +72,9 @@ Y = TypeVar("Y")
 def _scan_evaluate(args: Arrays, params: ScanParams) -> Arrays:
     # Whoever writes a loop of this kind asks for a staged one: it runs compiled.
     return evaluate_compiled(scan_p, args, params)
+
+
+scan_p.def_rule(ITERATIONS)(lambda params: params.length)
 
 
 @scan_p.def_rule(STEPWISE)

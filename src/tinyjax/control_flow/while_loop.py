@@ -24,6 +24,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
+from tinyjax.core.costs import ITERATIONS
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
 from tinyjax.core.lists import split_list
 from tinyjax.core.lowering import lower_jaxpr
@@ -62,6 +63,9 @@ S = TypeVar("S")
 def _while_evaluate(args: Arrays, params: WhileParams) -> Arrays:
     # Whoever writes a loop of this kind asks for a staged one: it runs compiled.
     return evaluate_compiled(while_p, args, params)
+
+
+while_p.def_rule(ITERATIONS)(lambda params: None)
 
 
 @while_p.def_rule(STEPWISE)

@@ -771,6 +771,33 @@ class DeviceBuffer(Protocol):
     def delete(self) -> None: ...
 
 
+class _GivenUp:
+    """The buffer of an array that was donated to a program that was evaluated."""
+
+    if TYPE_CHECKING:
+
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+
+    def _single_device_array_to_np_array_did_copy(self) -> tuple[HostArray, bool]:
+        raise BufferError("this array was donated")
+
+    def is_deleted(self) -> bool:
+        return True
+
+    def delete(self) -> None:
+        pass
+
+    def block_until_ready(self) -> object:
+        return self
+
+
+def give_up(array: Array) -> None:
+    """Forget the data of an array that was donated."""
+    if isinstance(array, ConcreteArray):
+        array._aval = array.aval
+        array._host, array._buffer = None, _GivenUp()
+
+
 #: What is known of arrays with NaNs, by identity, where the setting ``debug_nans`` follows them.
 #: Another array with the same data is not followed, so it must be made by an operation.
 followed: dict[int, object] = {}

@@ -18,7 +18,7 @@ import attrs
 from numpy import ndarray
 
 from tinyjax import tree, xla
-from tinyjax.config import Settings, settings
+from tinyjax.config import Settings, Tier, settings
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
 from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, as_avals, watched
 from tinyjax.core.checking import checked
@@ -56,14 +56,18 @@ class Entry:
         self.executable: xla.Executable | None = None
 
     def run(self, operands: Sequence[Array]) -> Any:
-        """Run the compiled program, compiling it the first time."""
+        """Run the compiled program; evaluate or compile it the first time."""
         executable = self.executable
         if executable is None:
-            params = self.params
-            executable = xla.executable_for(params.jaxpr, params.name, params.donated)
-            self.executable = executable
-        outs = executable(operands)
+            params, tier = self.params, self.params.tier or settings().tier
+            outs = xla.run(params.jaxpr, params.name, params.donated, operands, tier, self.keep)
+        else:
+            outs = executable(operands)
         return outs[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, outs)
+
+    def keep(self, executable: xla.Executable) -> None:
+        """Remember the compiled program, which runs from now on."""
+        self.executable = executable
 
 
 class JitFunction(Generic[P, R]):
@@ -72,12 +76,15 @@ class JitFunction(Generic[P, R]):
     __name__: str
     __wrapped__: Callable[P, R]
 
-    def __init__(self, fun: Callable[P, R], parameters: Parameters) -> None:
+    def __init__(
+        self, fun: Callable[P, R], parameters: Parameters, tier: Tier | None = None
+    ) -> None:
         imitate(self, fun)
         self._fun = fun
         name = getattr(fun, "__name__", None)
         self._name = name if isinstance(name, str) else type(fun).__name__
         self._parameters = parameters
+        self._tier = tier
         self._entries: OrderedDict[Signature, Entry] = OrderedDict()
         # How calls like earlier ones are made, under one record of settings: calls of arrays and
         # numbers by their types, and calls with containers by structure and types.
@@ -93,7 +100,14 @@ class JitFunction(Generic[P, R]):
             named = attrgetter(name)(sys.modules[self.__module__])
         except (AttributeError, KeyError):
             named = None
-        return name if named is self else (JitFunction, (self._fun, self._parameters))
+        return (
+            name
+            if named is self
+            else (
+                JitFunction,
+                (self._fun, self._parameters, self._tier),
+            )
+        )
 
     def __copy__(self) -> JitFunction[P, R]:
         return self
@@ -103,7 +117,7 @@ class JitFunction(Generic[P, R]):
         fun = deepcopy(self._fun, memo)
         if fun is self._fun:
             return self
-        return JitFunction(fun, attrs.evolve(self._parameters, fun=fun))
+        return JitFunction(fun, attrs.evolve(self._parameters, fun=fun), self._tier)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
@@ -308,6 +322,8 @@ class JitFunction(Generic[P, R]):
             elif not different:
                 reasons.append("the function closes over a value that is being traced")
         params = entry.params
+        if entry.executable is None and (params.tier or settings().tier) != "compiled":
+            reasons.append(xla.decide(params.jaxpr).reason)
         compiled = entry.executable is not None or xla.is_compiled(params.jaxpr, params.donated)
         if compiled and known is None:
             reasons.append("an equal program was compiled before")
@@ -345,7 +361,7 @@ class JitFunction(Generic[P, R]):
         donated: list[int] = []
         if not signature.settings.debugging:  # which may have to run the program again
             donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]
-        params = JitParams(staged.jaxpr, self._name, tuple(donated))
+        params = JitParams(staged.jaxpr, self._name, tuple(donated), self._tier)
         # A closed-over tracer is good for this call only: the next call must trace again.
         # So is a program in which something stands in for a loop.
         closed_over = any(isinstance(c, Tracer) for c in staged.consts)
@@ -370,6 +386,7 @@ def jit(
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Sequence[str] | None = ...,
     control_flow: ControlFlow = ...,
+    tier: Tier | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
     device: Device | SingleDeviceSharding | None = ...,
@@ -385,6 +402,7 @@ def jit(
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Sequence[str] | None = ...,
     control_flow: ControlFlow = ...,
+    tier: Tier | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
     device: Device | SingleDeviceSharding | None = ...,
@@ -401,6 +419,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Sequence[str] | None = None,
     control_flow: ControlFlow = "python",
+    tier: Tier | None = None,
     inline: bool = False,
     keep_unused: bool = False,
     device: Device | SingleDeviceSharding | None = None,
@@ -426,6 +445,10 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         control_flow: "source" reads the function, and the functions that it calls, so that their
             ``if``, ``while`` and ``for`` may depend on traced values: they become ``cond``,
             ``while_loop`` and ``scan`` (``tinyjax.source.stage``).
+        tier: what computes the first calls: "compiled", so that they wait for the compiler;
+            "first", so that NumPy evaluates as many calls as cost less than compiling; or "ready",
+            so that it goes on until the compiled program is there. By default the setting ``tier``
+            says so. ``explain`` tells how many calls these are.
         inline: of no effect: XLA decides what is written where it is called.
         keep_unused: likewise: parameters that are not used stay.
         device: of no effect: there is one.
@@ -442,9 +465,9 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             if a static argument is an array or not hashable.
         SourceError: when called, if ``control_flow`` is "source" and the function does what is not
             taken.
-        ArgumentError: ``fun`` is not callable; ``control_flow`` is neither "python" nor "source";
-            what is donated is static, or no argument of the function; or a device, backend or
-            sharding is not that of the one device.
+        ArgumentError: ``fun`` is not callable; ``control_flow`` or ``tier`` is none of the words
+            above; what is donated is static, or no argument of the function; or a device, backend
+            or sharding is not that of the one device.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -464,6 +487,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
                 donate_argnums=donate_argnums,
                 donate_argnames=donate_argnames,
                 control_flow=control_flow,
+                tier=tier,
                 inline=inline,
                 keep_unused=keep_unused,
                 device=device,
@@ -483,7 +507,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         _positions(donate_argnums),
         _names(donate_argnames),
     )
-    return JitFunction(fun, parameters)
+    return JitFunction(fun, parameters, tier)
 
 
 def _positions(given: int | Sequence[int] | None) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from tinyjax import xla
+from tinyjax.config import Tier, settings
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import Arrays, LinearizeResult, Params, Primitive
@@ -26,11 +27,13 @@ class JitParams(Params):
         jaxpr: the program.
         name: the function's name; programs that differ in name only are the same.
         donated: the parameters whose memory may be reused.
+        tier: what computes it where it is not part of another; None for what the settings say.
     """
 
     jaxpr: Jaxpr
     name: str = attrs.field(default="f", eq=False)
     donated: tuple[int, ...] = ()
+    tier: Tier | None = attrs.field(default=None, eq=False)
 
 
 jit_p: Primitive[JitParams] = Primitive("jit", JitParams)
@@ -38,7 +41,8 @@ jit_p: Primitive[JitParams] = Primitive("jit", JitParams)
 
 @jit_p.def_evaluate
 def _jit_evaluate(args: Arrays, params: JitParams) -> Arrays:
-    return xla.executable_for(params.jaxpr, params.name, params.donated)(args)
+    tier = params.tier or settings().tier
+    return xla.run(params.jaxpr, params.name, params.donated, args, tier)
 
 
 @jit_p.def_lowering
@@ -50,7 +54,9 @@ jit_p.def_rule(INLINED)(lambda params: params.jaxpr)
 
 
 _bind_jit = def_call(
-    jit_p, "a compiled program", lambda params, jaxpr: JitParams(jaxpr, params.name)
+    jit_p,
+    "a compiled program",
+    lambda params, jaxpr: JitParams(jaxpr, params.name, tier=params.tier),
 )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.costs import FLOPS
 from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.core.integers import int_pairs, integers, listed
 from tinyjax.core.integers import integer as as_integer
@@ -77,6 +78,12 @@ class ConvParams(Params):
 
 
 conv_general_dilated_p: Primitive[ConvParams] = Primitive("conv_general_dilated", ConvParams)
+
+
+@conv_general_dilated_p.def_rule(FLOPS)
+def _conv_flops(params: ConvParams, avals: Avals, outs: Avals) -> float:
+    kernel = avals[1]
+    return 2.0 * outs[0].size * kernel.size / max(kernel.shape[params.numbers.rhs_spec[0]], 1)
 
 
 def _dilated(n: int, dilation: int) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.costs import FLOPS
 from tinyjax.core.primitive import (
     Arrays,
     Avals,
@@ -51,6 +52,11 @@ class DotParams(Params):
 
 
 dot_general_p: Primitive[DotParams] = Primitive("dot_general", DotParams)
+
+
+@dot_general_p.def_rule(FLOPS)
+def _dot_flops(params: DotParams, avals: Avals, outs: Avals) -> float:
+    return 2.0 * outs[0].size * prod(avals[0].shape[i] for i in params.lhs_contract)
 
 
 @lru_cache(maxsize=1024)

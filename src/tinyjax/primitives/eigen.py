@@ -16,6 +16,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.costs import def_cubic_flops
 from tinyjax.core.primitive import (
     NO_PARAMS,
     Arrays,
@@ -64,6 +65,7 @@ class EigParams(Params):
 
 
 eig_p: Primitive[EigParams] = Primitive("eig", EigParams)
+def_cubic_flops(eig_p)
 
 
 @eig_p.def_abstract_eval
@@ -194,6 +196,7 @@ def eig(x: Array, *, left: bool = True, right: bool = True) -> Sequence[Array]:
 # schur
 
 schur_p: Primitive[NoParams] = Primitive("schur", NoParams)
+def_cubic_flops(schur_p)
 
 
 @schur_p.def_abstract_eval

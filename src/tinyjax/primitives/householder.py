@@ -15,6 +15,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.costs import def_cubic_flops
 from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
@@ -94,6 +95,7 @@ def _tangent(a: Array, taus: Array, ta: Array, ttaus: Array, c: Array, transpose
 # householder_product
 
 householder_product_p: Primitive[NoParams] = Primitive("householder_product", NoParams)
+def_cubic_flops(householder_product_p)
 
 
 @householder_product_p.def_abstract_eval
@@ -167,6 +169,7 @@ class OrmqrParams(Params):
 
 
 ormqr_p: Primitive[OrmqrParams] = Primitive("ormqr", OrmqrParams)
+def_cubic_flops(ormqr_p)
 
 
 @ormqr_p.def_abstract_eval
@@ -287,6 +290,7 @@ def ormqr(a: Array, taus: Array, c: Array, *, left: bool = True, transpose: bool
 # hessenberg
 
 hessenberg_p: Primitive[NoParams] = Primitive("hessenberg", NoParams)
+def_cubic_flops(hessenberg_p)
 
 
 @hessenberg_p.def_abstract_eval
@@ -359,6 +363,7 @@ class TridiagonalParams(Params):
 
 
 tridiagonal_p: Primitive[TridiagonalParams] = Primitive("tridiagonal", TridiagonalParams)
+def_cubic_flops(tridiagonal_p)
 
 
 @tridiagonal_p.def_abstract_eval

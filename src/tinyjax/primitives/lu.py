@@ -16,6 +16,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.costs import def_cubic_flops
 from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
@@ -56,6 +57,7 @@ from tinyjax.stablehlo.types import Values
 # lu
 
 lu_p: Primitive[NoParams] = Primitive("lu", NoParams)
+def_cubic_flops(lu_p)
 
 # Columns are eliminated in blocks, so that most of the work is a matrix product.
 _BLOCK = 32
@@ -305,6 +307,7 @@ class SolveParams(Params):
 
 
 solve_p: Primitive[SolveParams] = Primitive("solve", SolveParams)
+def_cubic_flops(solve_p)
 
 
 @solve_p.def_impl

@@ -10,6 +10,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.costs import def_cubic_flops
 from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
@@ -46,6 +47,7 @@ class QrParams(Params):
 
 
 qr_p: Primitive[QrParams] = Primitive("qr", QrParams)
+def_cubic_flops(qr_p)
 
 
 @qr_p.def_impl
@@ -195,6 +197,7 @@ def pivoted_qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, A
 # The reflections themselves
 
 geqrf_p: Primitive[NoParams] = Primitive("geqrf", NoParams)
+def_cubic_flops(geqrf_p)
 
 
 @geqrf_p.def_impl

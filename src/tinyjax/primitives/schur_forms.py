@@ -9,6 +9,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.costs import def_cubic_flops
 from tinyjax.core.primitive import NO_PARAMS, Avals, NoParams, Primitive
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray
@@ -55,6 +56,7 @@ def _check_complex(name: str, *avals: ShapedArray) -> None:
 # rsf2csf
 
 rsf2csf_p: Primitive[NoParams] = Primitive("rsf2csf", NoParams)
+def_cubic_flops(rsf2csf_p)
 
 
 @rsf2csf_p.def_abstract_eval
@@ -151,6 +153,7 @@ def rsf2csf(form: Array, vectors: Array) -> tuple[Array, Array]:
 # parlett
 
 parlett_p: Primitive[NoParams] = Primitive("parlett", NoParams)
+def_cubic_flops(parlett_p)
 
 
 @parlett_p.def_abstract_eval

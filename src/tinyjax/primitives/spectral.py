@@ -14,6 +14,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.costs import def_cubic_flops
 from tinyjax.core.primitive import (
     NO_PARAMS,
     Arrays,
@@ -38,6 +39,7 @@ from tinyjax.stablehlo.types import Values, tensor
 # eigh
 
 eigh_p: Primitive[NoParams] = Primitive("eigh", NoParams)
+def_cubic_flops(eigh_p)
 
 
 @eigh_p.def_impl
@@ -118,6 +120,7 @@ class SvdParams(Params):
 
 
 svd_p: Primitive[SvdParams] = Primitive("svd", SvdParams)
+def_cubic_flops(svd_p)
 
 
 @svd_p.def_impl

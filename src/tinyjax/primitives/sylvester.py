@@ -13,6 +13,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.costs import def_cubic_flops
 from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
@@ -58,6 +59,7 @@ from tinyjax.stablehlo.types import Values
 # solve_sylvester
 
 sylvester_p: Primitive[NoParams] = Primitive("solve_sylvester", NoParams)
+def_cubic_flops(sylvester_p)
 
 
 @sylvester_p.def_abstract_eval
@@ -182,6 +184,7 @@ def solve_sylvester(a: Array, b: Array, c: Array) -> Array:
 # sqrtm
 
 sqrtm_p: Primitive[NoParams] = Primitive("sqrtm", NoParams)
+def_cubic_flops(sqrtm_p)
 
 
 @sqrtm_p.def_abstract_eval

@@ -6,6 +6,7 @@ import attrs
 import numpy as np
 
 from tinyjax.core.array import Array
+from tinyjax.core.costs import def_cubic_flops
 from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
@@ -50,6 +51,7 @@ class TriangularSolveParams(Params):
 triangular_solve_p: Primitive[TriangularSolveParams] = Primitive(
     "triangular_solve", TriangularSolveParams
 )
+def_cubic_flops(triangular_solve_p)
 
 # Blocks of this size are left to NumPy's solver, which costs its size cubed.
 _BLOCK = 64
@@ -196,6 +198,7 @@ def triangular_solve(
 # cholesky
 
 cholesky_p: Primitive[NoParams] = Primitive("cholesky", NoParams)
+def_cubic_flops(cholesky_p)
 
 
 @cholesky_p.def_impl

@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
+from tinyjax.core.costs import def_cubic_flops
 from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
@@ -48,6 +49,7 @@ class ProductParams(Params):
 
 
 symmetric_product_p: Primitive[ProductParams] = Primitive("symmetric_product", ProductParams)
+def_cubic_flops(symmetric_product_p)
 
 
 @symmetric_product_p.def_impl
@@ -130,6 +132,7 @@ def symmetric_product(a: Array, c: Array, *, alpha: float, beta: float) -> Array
 # cholesky_update
 
 cholesky_update_p: Primitive[NoParams] = Primitive("cholesky_update", NoParams)
+def_cubic_flops(cholesky_update_p)
 
 
 @cholesky_update_p.def_abstract_eval

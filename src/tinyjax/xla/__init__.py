@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from tinyjax.xla.lowering import lowered as lowered
     from tinyjax.xla.modules import from_portable as from_portable
     from tinyjax.xla.modules import to_portable as to_portable
+    from tinyjax.xla.tiers import decide as decide
+    from tinyjax.xla.tiers import forget as forget
+    from tinyjax.xla.tiers import run as run
 
 _LATER: Final = {
     "backend": "to_device",
@@ -44,6 +47,7 @@ _LATER: Final = {
     ),
     "lowering": "lowered",
     "modules": "from_portable to_portable",
+    "tiers": "decide forget run",
 }
 
 

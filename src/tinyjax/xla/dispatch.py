@@ -129,7 +129,7 @@ def launch_arrays(
             buffers = [buffer_of(x, on) for x in args]
             try:
                 outs = execute(fixed + buffers)
-            except (RuntimeError, ValueError):
+            except (RuntimeError, TypeError, ValueError):
                 return usual(args)
         except (RuntimeError, ValueError):
             return usual(args)
@@ -205,7 +205,7 @@ def launch_mixed(
                 for i in arrays:
                     buffers[first + i] = buffer_of(leaves[i], on)
             outs = execute(buffers)
-        except (RuntimeError, ValueError, OverflowError):
+        except (RuntimeError, TypeError, ValueError, OverflowError):
             return usual(leaves)
         free.append((stage, outs[witness]))
         return result(outs)

@@ -9,11 +9,12 @@ not have may be in the cache on disk (``disk_cache``), where the settings ask fo
 from __future__ import annotations
 
 import gc
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -111,7 +112,7 @@ class Executable:
             buffers.append(buffer_of(arg, on) if buffer is None else buffer)
         try:
             outs = self.executing()(buffers)
-        except (RuntimeError, ValueError):
+        except (RuntimeError, TypeError, ValueError):
             _check_donated(args)
             raise
         for i in self.donated:
@@ -180,25 +181,50 @@ _info: Final = CacheInfo()
 _lock = Lock()
 
 
+#: The programs that threads are compiling, and what those who wait for them wait for.
+_under_way: dict[CompileKey, Event] = {}
+
+
 def executable_for(jaxpr: Jaxpr, name: str, donated: tuple[int, ...] = ()) -> Executable:
-    """Return the compiled form of a jaxpr, compiling it where the process has not done so."""
+    """Return the compiled form of a jaxpr, compiling it where the process has not done so.
+
+    A program that another thread is compiling is waited for.
+    """
     on = backend()
     key = CompileKey(jaxpr.digest, on.identity, donated)
-    with _lock:
-        found = _cache.get(key)
-        if found is not None:
-            _cache.move_to_end(key)
-            _info.hits += 1
-            return found
-    with timed("/jax/core/compile/backend_compile_duration"):
-        compiled = compile_jaxpr(on, jaxpr, name, donated)
-    with _lock:
-        _info.misses += 1
-        _cache[key] = compiled
-        while len(_cache) > _info.capacity:
-            _cache.popitem(last=False)
-        _info.size = len(_cache)
+    while True:
+        with _lock:
+            found = _cache.get(key)
+            if found is not None:
+                _cache.move_to_end(key)
+                _info.hits += 1
+                return found
+            done = _under_way.get(key)
+            if done is None:
+                _under_way[key] = Event()
+                break
+        done.wait()  # where the other thread has failed, this one will, and raise it here
+    try:
+        with timed("/jax/core/compile/backend_compile_duration"):
+            compiled = compile_jaxpr(on, jaxpr, name, donated)
+        with _lock:
+            _info.misses += 1
+            _cache[key] = compiled
+            while len(_cache) > _info.capacity:
+                _cache.popitem(last=False)
+            _info.size = len(_cache)
+    finally:
+        with _lock:
+            _under_way.pop(key).set()
     return compiled
+
+
+def _after_fork() -> None:
+    _under_way.clear()  # by threads that the new process does not have
+    _lock.release()
+
+
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork)
 
 
 def is_compiled(jaxpr: Jaxpr, donated: tuple[int, ...] = ()) -> bool:

@@ -1,0 +1,112 @@
+"""Compilation in threads of its own, while Python goes on.
+
+XLA compiles without Python's lock. A thread that ended while Python shuts down would end the
+process with a message, so the end of a process waits for the programs that are being compiled, and
+drops those that have not been begun.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import Context, copy_context
+from threading import Condition, Thread
+from typing import Final
+
+from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.xla.executable import executable_for, is_compiled
+
+#: As many programs are compiled at once as there are cores, but one: the caller goes on.
+_MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
+
+Job = tuple[Context, Callable[[], object]]
+
+
+class _Workers:
+    """Threads that wait for jobs, made when there are more jobs than threads to take them."""
+
+    changed: Condition
+    jobs: deque[Job]
+    threads: list[Thread]
+    idle: int
+    ending: bool
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin without threads, as a forked process must: its parent's are not there."""
+        self.changed = Condition()
+        self.jobs = deque()
+        self.threads = []
+        self.idle = 0
+        self.ending = False
+
+    def submit(self, job: Callable[[], object]) -> None:
+        with self.changed:
+            if self.ending:
+                return
+            self.jobs.append((copy_context(), job))
+            if self.idle < len(self.jobs) and len(self.threads) < _MOST_THREADS:
+                thread = Thread(target=self.work, name="tinyjax compiler", daemon=True)
+                self.threads.append(thread)
+                thread.start()
+            self.changed.notify()
+
+    def work(self) -> None:
+        while True:
+            with self.changed:
+                self.idle += 1
+                self.changed.wait_for(lambda: self.jobs or self.ending)
+                self.idle -= 1
+                if self.ending:
+                    return
+                context, job = self.jobs.popleft()
+            with suppress(Exception):  # whoever needs the program compiles it, and is told
+                context.run(job)
+
+    def end(self) -> None:
+        """Drop what has not been begun, and wait for the rest."""
+        with self.changed:
+            self.ending = True
+            self.jobs.clear()
+            self.changed.notify_all()
+        for thread in self.threads:
+            thread.join()
+
+
+_workers = _Workers()
+_asked: Final[set[tuple[bytes, tuple[int, ...]]]] = set()
+
+
+def compile_soon(jaxpr: Jaxpr, name: str, donated: tuple[int, ...]) -> None:
+    """Have a program compiled in the background, unless the process has it."""
+    if is_compiled(jaxpr, donated):
+        return
+    key = (jaxpr.digest, donated)
+    _asked.add(key)
+
+    def compile_it() -> None:
+        try:
+            executable_for(jaxpr, name, donated)
+        finally:
+            _asked.discard(key)
+
+    _workers.submit(compile_it)
+
+
+def is_under_way(jaxpr: Jaxpr, donated: tuple[int, ...]) -> bool:
+    """Whether a program was asked for and is not there yet."""
+    return (jaxpr.digest, donated) in _asked
+
+
+def _begin_anew() -> None:
+    _workers.begin()
+    _asked.clear()
+
+
+atexit.register(_workers.end)
+os.register_at_fork(after_in_child=_begin_anew)

@@ -1,0 +1,188 @@
+"""Which tier computes a call: NumPy while a program is new, or what XLA has compiled.
+
+Every primitive has a NumPy implementation, so a program that was traced can be evaluated, equation
+by equation, before it is compiled: in a millisecond where the compiler takes a quarter of a second.
+How often that is done depends on the program alone, on what it is estimated to cost to evaluate and
+to compile (``core.costs``), never on how long either took: so a run can be repeated bit for bit,
+but for the tier "ready", which is told so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from tinyjax.config import Tier
+from tinyjax.core.array import Array, ConcreteArray, give_up
+from tinyjax.core.costs import Cost, cost_of
+from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr
+from tinyjax.core.primitive import STEPWISE, P, Primitive
+from tinyjax.core.trace import EVAL, EvalTrace, check_concrete, use_trace
+
+if TYPE_CHECKING:
+    from tinyjax.xla.executable import Executable
+
+#: What evaluation may cost before the program is compiled, as a share of what that costs.
+_SHARE: Final = 0.25
+#: A program is not evaluated more often than this.
+_MOST_EVALUATIONS: Final = 200
+#: Loops of unknown length are evaluated up to so many equations, and are compiled if they go on.
+_MOST_EQUATIONS: Final = 10_000
+
+
+@attrs.frozen
+class Decision:
+    """How many calls of a program are evaluated before it is compiled, and why.
+
+    Attributes:
+        evaluations: how many calls; none is compiled at once.
+        reason: why, in words.
+    """
+
+    evaluations: int
+    reason: str
+
+
+def decide(jaxpr: Jaxpr) -> Decision:
+    """Decide how often a program is evaluated before it is compiled."""
+    return jaxpr.derive("tier", lambda: _decide(jaxpr, cost_of(jaxpr)))
+
+
+def _decide(jaxpr: Jaxpr, cost: Cost) -> Decision:
+    compiling, evaluating = cost.seconds_to_compile, cost.seconds_to_evaluate
+    if not cost.bounded and effects(jaxpr).any:
+        # It could not be begun again.
+        return Decision(0, "a loop of unknown length has effects")
+    about = f"about {1e3 * evaluating:.2g} ms to evaluate, {1e3 * compiling:.2g} ms to compile"
+    times = _MOST_EVALUATIONS
+    if evaluating:
+        times = min(times, int(_SHARE * compiling / evaluating))
+    if not times:
+        return Decision(0, f"{about}: it is compiled at once")
+    calls = "the first call is" if times == 1 else f"the first {times} calls are"
+    return Decision(times, f"{about}: {calls} evaluated")
+
+
+class _EndlessError(Exception):
+    """A loop of unknown length has gone on for too long."""
+
+
+class _Stepwise(EvalTrace):
+    """Evaluates what programs are made of, where ``EVAL`` compiles loops and calls.
+
+    Attributes:
+        left: how many equations it may still evaluate; infinitely many below 0.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        super().__init__()
+        self.left = left
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        self.left -= 1
+        if not self.left:
+            raise _EndlessError
+        rules = primitive.rules
+        stepwise = rules.extensions.get(STEPWISE)
+        if stepwise is not None:
+            check_concrete(args)
+            found: Sequence[Array] = stepwise(args, params)
+            return found
+        if rules.evaluate is None:
+            return EVAL.process(primitive, args, params)
+        with use_trace(EVAL):  # it may call the user's functions
+            return EVAL.process(primitive, args, params)
+
+
+class Progress:
+    """How far a program has come: it is evaluated at first, and compiled then."""
+
+    __slots__ = ("calls", "decision", "lock")
+
+    def __init__(self, decision: Decision) -> None:
+        self.decision: Decision = decision
+        self.calls: int = 0
+        self.lock = Lock()
+
+    def evaluates(self, tier: Tier, jaxpr: Jaxpr, name: str, donated: tuple[int, ...]) -> bool:
+        """Whether the present call is evaluated, which counts it; asks for the program in time."""
+        wanted = self.decision.evaluations
+        with self.lock:
+            self.calls += 1
+            calls = self.calls
+        if calls < wanted:
+            return True
+        # At the last call that is evaluated in any case the compiler is set to work.
+        from tinyjax.xla import background  # noqa: PLC0415 (needs jaxlib)
+
+        if calls == wanted:
+            background.compile_soon(jaxpr, name, donated)
+            return True
+        return tier == "ready" and wanted > 0 and background.is_under_way(jaxpr, donated)
+
+
+_programs: Final[dict[tuple[bytes, tuple[int, ...]], Progress]] = {}
+
+
+def run(
+    jaxpr: Jaxpr,
+    name: str,
+    donated: tuple[int, ...],
+    args: Sequence[Array],
+    tier: Tier,
+    keep: Callable[[Executable], None] = lambda executable: None,
+) -> Sequence[Array]:
+    """Run a program: evaluate it, or compile it and run that.
+
+    Args:
+        jaxpr: the program.
+        name: the name of its module.
+        donated: the parameters whose memory may be reused.
+        args: arrays with data, one for each parameter.
+        tier: "compiled" to wait for the compiler.
+        keep: called with the compiled program, once there is one to use from now on.
+    """
+    if tier != "compiled":
+        key = (jaxpr.digest, donated)
+        progress = _programs.get(key) or _programs.setdefault(key, Progress(decide(jaxpr)))
+        if progress.evaluates(tier, jaxpr, name, donated):
+            try:
+                return _evaluate(jaxpr, donated, args)
+            except _EndlessError:
+                progress.decision = Decision(0, "a loop of unknown length went on for long")
+    from tinyjax.xla.executable import executable_for  # noqa: PLC0415 (needs jaxlib)
+
+    executable = executable_for(jaxpr, name, donated)
+    keep(executable)
+    return executable(args)
+
+
+def _evaluate(jaxpr: Jaxpr, donated: tuple[int, ...], args: Sequence[Array]) -> list[Array]:
+    check_concrete(args)
+    for arg in args:
+        if isinstance(arg, ConcreteArray) and arg.is_deleted():
+            arg.concrete("data")  # which says that it was donated
+    bounded = cost_of(jaxpr).bounded
+    with use_trace(_Stepwise(-1 if bounded else _MOST_EQUATIONS)):
+        outs = eval_jaxpr(jaxpr, args)
+    results: list[Array] = []
+    for out, aval in zip(outs, jaxpr.out_avals, strict=True):
+        assert isinstance(out, ConcreteArray), "evaluation gives data"
+        results.append(ConcreteArray(out._host, aval, out._buffer))
+    if donated:
+        from tinyjax.xla.executable import match_donations  # noqa: PLC0415 (needs jaxlib)
+
+        for arg, taken in zip(args, match_donations(jaxpr, donated), strict=True):
+            if taken is not None:
+                give_up(arg)
+    return results
+
+
+def forget() -> None:
+    """Begin anew with every program: it is evaluated at first again."""
+    _programs.clear()

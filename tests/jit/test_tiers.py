@@ -1,0 +1,264 @@
+"""Tiers: programs that are evaluated while they are new, and compiled then."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import checkpoint, config, custom_jvp, grad, jit, lax, pure_callback, vmap, xla
+from tinyjax.errors import ArgumentError, DonatedArrayError
+from tinyjax.experimental import io_callback
+from tinyjax.xla import background
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    tinyjax.cache.clear()
+
+
+def compiled() -> int:
+    """How many programs this process has compiled since the test began."""
+    return xla.cache_info().misses
+
+
+def chain(x: Any) -> Any:
+    for k in range(12):
+        x = jnp.sin(x) * (1 + k / 20)
+    return x
+
+
+def evaluations(fun: Callable[..., Any], *args: Any) -> int:
+    return xla.decide(jit(fun).lower(*args).jaxpr).evaluations
+
+
+X = np.linspace(0.1, 0.9, 5, dtype="float32")
+
+
+def test_a_program_is_evaluated_a_known_number_of_times() -> None:
+    fun = jit(chain, tier="first")
+    calls = evaluations(chain, X)
+    assert 1 < calls < 200
+    expected = chain(X)
+    for _ in range(calls - 1):
+        np.testing.assert_array_equal(fun(X), expected)
+        assert compiled() == 0
+        assert not background.is_under_way(jit(chain).lower(X).jaxpr, ())
+    np.testing.assert_array_equal(fun(X), expected)  # the last, which sets the compiler to work
+    np.testing.assert_allclose(fun(X), expected, rtol=1e-6)
+    assert compiled() == 1
+    assert not fun.explain(X).compiles
+
+
+def test_the_program_is_taken_when_it_is_ready() -> None:
+    fun = jit(chain, tier="ready")
+    for _ in range(evaluations(chain, X)):
+        fun(X)
+    while fun.explain(X).compiles:
+        np.testing.assert_allclose(fun(X), chain(X), rtol=1e-6)
+    np.testing.assert_allclose(fun(X), chain(X), rtol=1e-6)
+    assert compiled() == 1
+
+
+def test_equal_programs_are_counted_together() -> None:
+    for _ in range(evaluations(lambda x: chain(+x), X) + 1):
+        jit(lambda x: chain(+x), tier="first")(X)
+    assert compiled() == 1
+
+
+def test_the_setting_holds_for_programs_inside_transformations() -> None:
+    with config.scoped(tier="first"):
+        slopes = vmap(grad(jit(chain)))(X)
+        looped = lax.fori_loop(0, 3, lambda i, x: x * 2.0, 1.0)
+    assert compiled() == 0
+    expected = vmap(grad(chain))(X)
+    np.testing.assert_allclose(slopes, expected, rtol=1e-6)
+    assert float(looped) == 8.0
+    assert jit(chain, tier="compiled")(X).shape == (5,)
+    assert compiled() == 1
+
+
+def branches(x: Any) -> Any:
+    return lax.cond(x > 0.5, lambda v: v * 2, lambda v: jnp.sin(v) + 1, x)
+
+
+def loops(x: Any) -> Any:
+    total, ys = lax.scan(lambda c, v: (c * 0.9 + v, c), x, jnp.arange(6.0))
+    return total + ys.sum() + lax.fori_loop(0, 4, lambda i, c: c * 1.1 + i, x)
+
+
+def until_large(x: Any) -> Any:
+    return lax.while_loop(lambda v: v < 40, lambda v: v * 1.7 + 0.1, x)
+
+
+@custom_jvp
+def tripled(x: Any) -> Any:
+    return x**3
+
+
+@tripled.defjvp
+def tripled_jvp(primals: Any, tangents: Any) -> Any:
+    return tripled(primals[0]), 3.0 * primals[0] ** 2 * tangents[0]
+
+
+def nested(x: Any) -> Any:
+    inner = jit(lambda v: tripled(v) + checkpoint(jnp.cos)(v))
+    return inner(x) + jnp.linalg.solve(jnp.eye(2) * (1 + x), jnp.ones(2)).sum()
+
+
+def calling_back(x: Any) -> Any:
+    seen = pure_callback(lambda v: np.asarray(jit(jnp.exp)(v)), x, x, vmap_method="sequential")
+    return seen * 2
+
+
+@pytest.mark.parametrize("fun", [branches, loops, until_large, nested, calling_back])
+def test_values_and_derivatives_are_those_of_compiled_programs(fun: Any) -> None:
+    transformed = [fun, vmap(fun)]
+    if fun is not calling_back:
+        transformed += [grad(fun)] if fun is not until_large else []
+        transformed.append(lambda x: tinyjax.jvp(fun, (x,), (jnp.ones_like(x),))[1])
+    for one in transformed:
+        x = X if one is transformed[1] else X[3]
+        expected = jit(one)(x)
+        before = compiled()
+        found = jit(one, tier="first")(x)
+        if fun is not calling_back:  # which compiles what it calls
+            assert compiled() == before
+        np.testing.assert_allclose(found, expected, rtol=2e-6)
+        assert (found.dtype, found.weak_type) == (expected.dtype, expected.weak_type)
+
+
+def test_a_loop_without_end_in_sight_is_given_up_and_compiled() -> None:
+    def long(n: Any) -> Any:
+        return lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 1.0001), (0, 1.0))[1]
+
+    fun = jit(long, tier="first")
+    np.testing.assert_allclose(fun(100), 1.0001**100, rtol=1e-4)
+    assert compiled() == 0
+    np.testing.assert_allclose(fun(20_000), 1.0001**20_000, rtol=1e-2)
+    assert compiled() == 1
+
+
+def test_what_is_dear_to_evaluate_is_compiled_at_once() -> None:
+    fun = jit(lambda x: lax.fori_loop(0, 100_000, lambda i, c: jnp.sin(c), x), tier="first")
+    assert "compiled at once" in fun.explain(0.5).reasons[-1]
+    fun(0.5)
+    assert compiled() == 1
+
+
+def test_effects_happen_once_and_in_their_order() -> None:
+    for tier in ("first", "ready", "compiled"):
+        seen: list[float] = []
+
+        def program(x: Any, seen: list[float] = seen) -> Any:
+            def body(i: Any, c: Any) -> Any:
+                io_callback(lambda v: seen.append(float(v)), None, c, ordered=True)
+                return c + 1.0
+
+            return lax.fori_loop(0, 4, body, x)
+
+        fun = jit(program, tier=tier)
+        for _ in range(3):
+            fun(0.0).block_until_ready()
+        tinyjax.effects_barrier()
+        assert seen == [0.0, 1.0, 2.0, 3.0] * 3
+
+
+def test_exceptions_are_those_of_compiled_programs() -> None:
+    def fails(v: Any) -> Any:
+        raise KeyError("no such thing")
+
+    def program(x: Any) -> Any:
+        return pure_callback(fails, x, x)
+
+    for tier in ("compiled", "first"):
+        with pytest.raises(KeyError, match="no such thing"):
+            jit(program, tier=tier)(1.0).block_until_ready()
+
+
+def test_donated_arrays_are_given_up() -> None:
+    double = jit(lambda x: x * 2, donate_argnums=0, tier="first")
+    same = jit(lambda x: x, donate_argnums=0, tier="first")
+    for fun, expected in ((double, 2.0), (same, 1.0)):
+        x = jnp.ones(3)
+        y = fun(x)
+        assert x.is_deleted()
+        np.testing.assert_array_equal(y, np.full(3, expected))
+        for use in (lambda x=x: x + 1, lambda x=x, fun=fun: fun(x), lambda x=x: jit(jnp.sin)(x)):
+            with pytest.raises(DonatedArrayError, match="was donated"):
+                use()
+    assert compiled() == 1  # the sine's
+
+
+def test_a_program_wanted_by_many_threads_is_compiled_once() -> None:
+    fun = jit(chain)
+    start = threading.Barrier(8)
+    found: list[Any] = []
+
+    def call() -> None:
+        start.wait()
+        found.append(np.asarray(fun(X)))
+
+    threads = [threading.Thread(target=call) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert compiled() == 1
+    assert all((value == found[0]).all() for value in found)
+
+
+def test_unknown_tiers_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="'compiled', 'first' or 'ready'"):
+        config.update("tier", "second")
+    unknown: Any = "second"
+    with pytest.raises(ArgumentError, match="tier"):
+        jit(chain, tier=unknown)
+
+
+SCRIPT = """
+import os, sys
+import numpy as np, tinyjax, tinyjax.numpy as jnp
+from tinyjax import config
+config.update("tier", "ready")
+
+def chain(k, x):
+    for i in range(60):
+        x = jnp.sin(x) * (k + i)
+    return x
+
+funs = [tinyjax.jit(lambda x, k=k: chain(k, x)) for k in range(8)]
+for fun in funs:
+    for _ in range(70):  # enough for the compiler to be asked for
+        fun(1.0)
+child = os.fork() if "fork" in sys.argv else None
+if child == 0:  # where no thread compiles
+    for fun in funs:
+        for _ in range(60):
+            fun(1.0)
+    print("child done", flush=True)
+    sys.exit()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["exit", "fork"])
+def test_a_process_ends_while_programs_are_compiled(how: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, how],
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.split("\n")[-2] == "done"
