@@ -72,7 +72,7 @@ from tinyjax.config import (
 from tinyjax.core.array import Array, install_namespace
 from tinyjax.core.trace import choose_base
 from tinyjax.dtypes import float0
-from tinyjax.jit import install_staging, jit
+from tinyjax.jit import install_staging, jit, precompile
 
 if TYPE_CHECKING:
     from tinyjax import ad_checkpoint as ad_checkpoint
@@ -248,6 +248,7 @@ __all__ = [
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "ops",
+    "precompile",
     "print_environment_info",
     "print_saved_residuals",
     "process_count",

@@ -23,6 +23,7 @@ _GENERATORS: Final = ("threefry2x32", "rbg", "unsafe_rbg")
 DefaultDtypes = Literal["float32", "float64"]
 Tracebacks = Literal["folded", "full"]
 Tier = Literal["compiled", "first", "ready"]
+Effort = Literal["low", "medium", "full"]
 
 
 def _boolean(value: object) -> bool:
@@ -67,6 +68,18 @@ def _tier(value: object) -> Tier:
             return "ready"
         case _:
             raise ArgumentError(f"tier takes 'compiled', 'first' or 'ready', but got {value!r}.")
+
+
+def _effort(value: object) -> Effort:
+    match value:
+        case "low":
+            return "low"
+        case "medium":
+            return "medium"
+        case "full":
+            return "full"
+        case _:
+            raise ArgumentError(f"effort takes 'low', 'medium' or 'full', but got {value!r}.")
 
 
 def _folder(value: object) -> str:
@@ -122,6 +135,9 @@ class Settings:
         tier: what computes the first calls of a jitted function: ``"compiled"``, so that they wait
             for the compiler; ``"first"``, so that NumPy evaluates as many calls as cost less than
             compiling; or ``"ready"``, so that it goes on until the compiled program is there.
+        effort: what the compiler does for a program: ``"full"``, all; ``"medium"``, in about half
+            the time, what makes nearly as fast a program; ``"low"``, in a tenth of the time, a
+            program that takes two or three times as long.
         tracebacks: ``"folded"``, so that tracebacks show the user's frames, or ``"full"``, so that
             they show this package's too.
         typecheck: instrument the whole package with runtime type checks when it is imported.
@@ -141,6 +157,7 @@ class Settings:
     disable_jit: bool = attrs.field(default=False, converter=_boolean)
     interruptible: bool = attrs.field(default=False, converter=_boolean)
     tier: Tier = attrs.field(default="compiled", converter=_tier)
+    effort: Effort = attrs.field(default="full", converter=_effort)
     tracebacks: Tracebacks = attrs.field(default="folded", converter=_tracebacks)
     typecheck: bool = attrs.field(default=False, converter=_boolean)
 

@@ -49,7 +49,7 @@ def test_a_program_is_evaluated_a_known_number_of_times() -> None:
     for _ in range(calls - 1):
         np.testing.assert_array_equal(fun(X), expected)
         assert compiled() == 0
-        assert not background.is_under_way(jit(chain).lower(X).jaxpr, ())
+        assert not background.is_under_way(jit(chain).lower(X).compilation)
     np.testing.assert_array_equal(fun(X), expected)  # the last, which sets the compiler to work
     np.testing.assert_allclose(fun(X), expected, rtol=1e-6)
     assert compiled() == 1
@@ -262,3 +262,60 @@ def test_a_process_ends_while_programs_are_compiled(how: str) -> None:
     )
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.split("\n")[-2] == "done"
+
+
+# What the compiler is told
+
+
+@pytest.mark.parametrize("effort", ["low", "medium", "full"])
+def test_efforts_compute_the_same(effort: Any) -> None:
+    plain = np.asarray(jit(chain)(X))
+    with config.scoped(effort=effort):
+        np.testing.assert_allclose(jit(chain)(X), plain, rtol=1e-6)
+        np.testing.assert_allclose(jit(grad(loops))(0.3), grad(loops)(0.3), rtol=1e-6)
+        large = np.linspace(0.0, 1.0, 200_000, dtype="float32")
+        np.testing.assert_allclose(jit(jnp.exp)(large), np.exp(large), rtol=1e-6)
+
+
+def test_programs_of_other_options_are_other_programs() -> None:
+    before = compiled()
+    for options in (
+        None,
+        {"xla_backend_optimization_level": 0},
+        {"xla_cpu_use_fusion_emitters": "true"},
+    ):
+        fun = jit(chain, compiler_options=options)
+        np.testing.assert_allclose(fun(X), chain(X), rtol=1e-6)
+        np.testing.assert_allclose(jit(chain).lower(X).compile(options)(X), chain(X), rtol=1e-6)
+        np.testing.assert_allclose(vmap(fun)(X), chain(X), rtol=1e-6)
+    assert compiled() == before + 3  # the mapped one is the same program
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"fast": True}, "begin with 'xla_', but got 'fast'"),
+        ({"xla_backend_optimization_level": [1]}, "numbers, bools or texts"),
+        ({"xla_no_such_option": True}, "No such compile option: 'xla_no_such_option'"),
+        ({"xla_backend_optimization_level": "much"}, "not a valid int32 value"),
+    ],
+)
+def test_wrong_options_are_refused(options: Any, said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        jit(chain, compiler_options=options)(X)
+    with pytest.raises(ArgumentError, match=said):
+        jit(chain).lower(X).compile(options)
+    with pytest.raises(ArgumentError, match="'low', 'medium' or 'full'"):
+        config.update("effort", "none")
+
+
+def test_many_programs_are_compiled_at_once() -> None:
+    funs = [jit(lambda x, k=k: chain(x) * k) for k in range(5)]
+    programs = tinyjax.precompile(*[fun.lower(X) for fun in funs])
+    assert compiled() == 5
+    for k, (fun, program) in enumerate(zip(funs, programs, strict=True)):
+        np.testing.assert_array_equal(program(X), fun(X))
+        np.testing.assert_allclose(fun(X), chain(X) * k, rtol=1e-6)
+    assert compiled() == 5
+    with pytest.raises(ArgumentError, match="No such compile option"):
+        tinyjax.precompile(funs[0].lower(X), jit(chain, compiler_options={"xla_no": 1}).lower(X))

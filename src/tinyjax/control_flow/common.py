@@ -102,7 +102,7 @@ def evaluate_compiled(primitive: Primitive[P], args: Sequence[Array], params: P)
     avals = primitive.rules.abstract_eval([v.aval for v in binders], params)
     outs = tuple([Var(aval) for aval in avals])
     jaxpr = Jaxpr(binders, (JaxprEqn(primitive, binders, params, outs),), outs)
-    return xla.run(jaxpr, primitive.name, (), args, settings().tier)
+    return xla.run(xla.Compilation(jaxpr, primitive.name), args, settings().tier)
 
 
 def rearrange(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> Jaxpr:

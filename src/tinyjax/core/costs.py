@@ -14,6 +14,10 @@ from tinyjax.core.primitive import Avals, Primitive, RuleKey
 #: operands and results: how many, of the parameters and the types of the operands and results.
 FLOPS: Final[RuleKey[Callable[[Any, Avals, Avals], float]]] = RuleKey("flops")
 
+#: The rule of a primitive that is a function such as ``exp``, of each element: about how many
+#: operations that takes.
+TRANSCENDENTAL: Final[RuleKey[Callable[[], float]]] = RuleKey("transcendental")
+
 #: The rule of a primitive that is a loop: of the parameters, how often its programs run, or None
 #: where that is not known before it runs.
 ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
@@ -35,6 +39,7 @@ class Cost:
         evaluated: those that evaluation goes through, in all iterations of loops.
         elements: of the operands and results of these.
         flops: operations of those for which they are not one an element.
+        functions: elements of which functions such as ``exp`` are evaluated.
         bounded: whether all loops run as often as is known.
     """
 
@@ -42,6 +47,7 @@ class Cost:
     evaluated: float = 0.0
     elements: float = 0.0
     flops: float = 0.0
+    functions: float = 0.0
     bounded: bool = True
 
     def __add__(self, other: Cost) -> Cost:
@@ -50,6 +56,7 @@ class Cost:
             self.evaluated + other.evaluated,
             self.elements + other.elements,
             self.flops + other.flops,
+            self.functions + other.functions,
             self.bounded and other.bounded,
         )
 
@@ -61,6 +68,7 @@ class Cost:
             self.evaluated * n,
             self.elements * n,
             self.flops * n,
+            self.functions * n,
             self.bounded and times is not None,
         )
 
@@ -95,8 +103,13 @@ def _cost_of_equation(eqn: JaxprEqn) -> Cost:
         inner = inner.repeated(eqn.primitive.rule(ITERATIONS)(eqn.params))
     avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
     elements = sum(x.size for x in (*avals, *outs))
-    flops = eqn.primitive.rule(FLOPS)(eqn.params, avals, outs) if FLOPS in rules else 0.0
-    return inner + Cost(1, 1.0, float(elements), flops)
+    flops = functions = 0.0
+    if FLOPS in rules:
+        flops = eqn.primitive.rule(FLOPS)(eqn.params, avals, outs)
+    elif TRANSCENDENTAL in rules:
+        functions = float(outs[0].size)
+        flops = functions * eqn.primitive.rule(TRANSCENDENTAL)()
+    return inner + Cost(1, 1.0, float(elements), flops, functions)
 
 
 def def_cubic_flops(primitive: Primitive[Any]) -> None:

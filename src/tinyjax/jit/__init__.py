@@ -9,5 +9,6 @@ compiled.
 
 from tinyjax.jit.function import JitFunction, install_staging, jit
 from tinyjax.jit.program import JitParams, jit_p
+from tinyjax.jit.stages import precompile
 
-__all__ = ["JitFunction", "JitParams", "install_staging", "jit", "jit_p"]
+__all__ = ["JitFunction", "JitParams", "install_staging", "jit", "jit_p", "precompile"]

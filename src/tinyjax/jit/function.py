@@ -30,7 +30,7 @@ from tinyjax.frames import describe_function, imitate
 from tinyjax.jit.explaining import Explanation, differences, log
 from tinyjax.jit.program import JitParams, jit_p
 from tinyjax.jit.signatures import Parameters, Signature, make_signature
-from tinyjax.jit.stages import Lowered, Traced
+from tinyjax.jit.stages import CompilerOptions, Lowered, Traced
 from tinyjax.tracebacks import fold
 from tinyjax.tree import PyTreeDef
 
@@ -58,11 +58,7 @@ class Entry:
     def run(self, operands: Sequence[Array]) -> Any:
         """Run the compiled program; evaluate or compile it the first time."""
         executable = self.executable
-        if executable is None:
-            params, tier = self.params, self.params.tier or settings().tier
-            outs = xla.run(params.jaxpr, params.name, params.donated, operands, tier, self.keep)
-        else:
-            outs = executable(operands)
+        outs = self.params.run(operands, self.keep) if executable is None else executable(operands)
         return outs[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, outs)
 
     def keep(self, executable: xla.Executable) -> None:
@@ -77,7 +73,11 @@ class JitFunction(Generic[P, R]):
     __wrapped__: Callable[P, R]
 
     def __init__(
-        self, fun: Callable[P, R], parameters: Parameters, tier: Tier | None = None
+        self,
+        fun: Callable[P, R],
+        parameters: Parameters,
+        tier: Tier | None = None,
+        flags: xla.Flags = (),
     ) -> None:
         imitate(self, fun)
         self._fun = fun
@@ -85,6 +85,7 @@ class JitFunction(Generic[P, R]):
         self._name = name if isinstance(name, str) else type(fun).__name__
         self._parameters = parameters
         self._tier = tier
+        self._flags = flags
         self._entries: OrderedDict[Signature, Entry] = OrderedDict()
         # How calls like earlier ones are made, under one record of settings: calls of arrays and
         # numbers by their types, and calls with containers by structure and types.
@@ -105,7 +106,7 @@ class JitFunction(Generic[P, R]):
             if named is self
             else (
                 JitFunction,
-                (self._fun, self._parameters, self._tier),
+                (self._fun, self._parameters, self._tier, self._flags),
             )
         )
 
@@ -117,7 +118,7 @@ class JitFunction(Generic[P, R]):
         fun = deepcopy(self._fun, memo)
         if fun is self._fun:
             return self
-        return JitFunction(fun, attrs.evolve(self._parameters, fun=fun), self._tier)
+        return JitFunction(fun, attrs.evolve(self._parameters, fun=fun), self._tier, self._flags)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
@@ -260,9 +261,7 @@ class JitFunction(Generic[P, R]):
         entry = self._entries.get(signature) or self._trace(signature)
         params = entry.params
         return Lowered(
-            params.jaxpr,
-            params.name,
-            params.donated,
+            params.compilation,
             entry.consts,
             signature.in_tree,
             entry.out_tree,
@@ -324,7 +323,7 @@ class JitFunction(Generic[P, R]):
         params = entry.params
         if entry.executable is None and (params.tier or settings().tier) != "compiled":
             reasons.append(xla.decide(params.jaxpr).reason)
-        compiled = entry.executable is not None or xla.is_compiled(params.jaxpr, params.donated)
+        compiled = entry.executable is not None or xla.is_compiled(params.compilation)
         if compiled and known is None:
             reasons.append("an equal program was compiled before")
         name = describe_function(self._fun)
@@ -361,7 +360,7 @@ class JitFunction(Generic[P, R]):
         donated: list[int] = []
         if not signature.settings.debugging:  # which may have to run the program again
             donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]
-        params = JitParams(staged.jaxpr, self._name, tuple(donated), self._tier)
+        params = JitParams(staged.jaxpr, self._name, tuple(donated), self._tier, self._flags)
         # A closed-over tracer is good for this call only: the next call must trace again.
         # So is a program in which something stands in for a loop.
         closed_over = any(isinstance(c, Tracer) for c in staged.consts)
@@ -387,6 +386,7 @@ def jit(
     donate_argnames: str | Sequence[str] | None = ...,
     control_flow: ControlFlow = ...,
     tier: Tier | None = ...,
+    compiler_options: CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
     device: Device | SingleDeviceSharding | None = ...,
@@ -403,6 +403,7 @@ def jit(
     donate_argnames: str | Sequence[str] | None = ...,
     control_flow: ControlFlow = ...,
     tier: Tier | None = ...,
+    compiler_options: CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
     device: Device | SingleDeviceSharding | None = ...,
@@ -420,6 +421,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     donate_argnames: str | Sequence[str] | None = None,
     control_flow: ControlFlow = "python",
     tier: Tier | None = None,
+    compiler_options: CompilerOptions | None = None,
     inline: bool = False,
     keep_unused: bool = False,
     device: Device | SingleDeviceSharding | None = None,
@@ -449,6 +451,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             "first", so that NumPy evaluates as many calls as cost less than compiling; or "ready",
             so that it goes on until the compiled program is there. By default the setting ``tier``
             says so. ``explain`` tells how many calls these are.
+        compiler_options: flags of XLA and their values, where the function is compiled as a unit
+            and not as a part of another.
         inline: of no effect: XLA decides what is written where it is called.
         keep_unused: likewise: parameters that are not used stay.
         device: of no effect: there is one.
@@ -467,7 +471,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             taken.
         ArgumentError: ``fun`` is not callable; ``control_flow`` or ``tier`` is none of the words
             above; what is donated is static, or no argument of the function; or a device, backend
-            or sharding is not that of the one device.
+            or sharding is not that of the one device. When called, if a compiler option is none of
+            XLA's.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -488,6 +493,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
                 donate_argnames=donate_argnames,
                 control_flow=control_flow,
                 tier=tier,
+                compiler_options=compiler_options,
                 inline=inline,
                 keep_unused=keep_unused,
                 device=device,
@@ -507,7 +513,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         _positions(donate_argnums),
         _names(donate_argnames),
     )
-    return JitFunction(fun, parameters, tier)
+    flags = xla.as_flags(compiler_options, "jit") if compiler_options else ()
+    return JitFunction(fun, parameters, tier, flags)
 
 
 def _positions(given: int | Sequence[int] | None) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 
@@ -28,12 +28,27 @@ class JitParams(Params):
         name: the function's name; programs that differ in name only are the same.
         donated: the parameters whose memory may be reused.
         tier: what computes it where it is not part of another; None for what the settings say.
+        flags: what XLA is told when it is compiled as a unit.
     """
 
     jaxpr: Jaxpr
     name: str = attrs.field(default="f", eq=False)
     donated: tuple[int, ...] = ()
     tier: Tier | None = attrs.field(default=None, eq=False)
+    flags: xla.Flags = attrs.field(default=(), eq=False)
+
+    @property
+    def compilation(self) -> xla.Compilation:
+        """What is compiled where it is not part of another program."""
+        return xla.Compilation(self.jaxpr, self.name, self.donated, self.flags)
+
+    def run(
+        self,
+        args: Arrays,
+        keep: Callable[[xla.Executable], None] = lambda executable: None,
+    ) -> Arrays:
+        """Evaluate it, or run the compiled program, as ``xla.run`` does."""
+        return xla.run(self.compilation, args, self.tier or settings().tier, keep)
 
 
 jit_p: Primitive[JitParams] = Primitive("jit", JitParams)
@@ -41,8 +56,7 @@ jit_p: Primitive[JitParams] = Primitive("jit", JitParams)
 
 @jit_p.def_evaluate
 def _jit_evaluate(args: Arrays, params: JitParams) -> Arrays:
-    tier = params.tier or settings().tier
-    return xla.run(params.jaxpr, params.name, params.donated, args, tier)
+    return params.run(args)
 
 
 @jit_p.def_lowering
@@ -56,7 +70,7 @@ jit_p.def_rule(INLINED)(lambda params: params.jaxpr)
 _bind_jit = def_call(
     jit_p,
     "a compiled program",
-    lambda params, jaxpr: JitParams(jaxpr, params.name, tier=params.tier),
+    lambda params, jaxpr: attrs.evolve(params, jaxpr=jaxpr, donated=()),
 )
 
 

@@ -24,6 +24,7 @@ from tinyjax.core.array import (
     remember_splat,
 )
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.costs import TRANSCENDENTAL
 from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
@@ -506,6 +507,13 @@ integer_pow_p: Elementwise = elementwise(
     _integer_pow_derivative,
     params=IntegerPowParams,
 )
+
+
+for _function in (
+    *(exp, exp2, expm1, log, log1p, cbrt, logistic, logaddexp, sin, cos, tan, asin, acos, atan),
+    *(sinh, cosh, tanh, asinh, acosh, atanh, atan2, pow_),
+):
+    _function.def_rule(TRANSCENDENTAL)(lambda: 20.0)
 
 
 def integer_pow(x: Array, exponent: int) -> Array:

@@ -16,6 +16,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 if TYPE_CHECKING:
     from tinyjax.xla.backend import to_device as to_device
+    from tinyjax.xla.background import compile_all as compile_all
+    from tinyjax.xla.compilation import Compilation as Compilation
+    from tinyjax.xla.compilation import Flags as Flags
     from tinyjax.xla.disk_cache import DiskCacheInfo as DiskCacheInfo
     from tinyjax.xla.disk_cache import disk_cache_clear as disk_cache_clear
     from tinyjax.xla.disk_cache import disk_cache_info as disk_cache_info
@@ -34,12 +37,15 @@ if TYPE_CHECKING:
     from tinyjax.xla.lowering import lowered as lowered
     from tinyjax.xla.modules import from_portable as from_portable
     from tinyjax.xla.modules import to_portable as to_portable
+    from tinyjax.xla.options import as_flags as as_flags
     from tinyjax.xla.tiers import decide as decide
     from tinyjax.xla.tiers import forget as forget
     from tinyjax.xla.tiers import run as run
 
 _LATER: Final = {
     "backend": "to_device",
+    "background": "compile_all",
+    "compilation": "Compilation Flags",
     "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info",
     "dispatch": "Launch call_key launch_arrays launch_mixed register_nodes",
     "executable": (
@@ -47,6 +53,7 @@ _LATER: Final = {
     ),
     "lowering": "lowered",
     "modules": "from_portable to_portable",
+    "options": "as_flags",
     "tiers": "decide forget run",
 }
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import atexit
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
 from threading import Condition, Thread
 from typing import Final
 
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.xla.executable import executable_for, is_compiled
+from tinyjax.xla.compilation import Compilation
+from tinyjax.xla.executable import Executable, executable_for, is_compiled
 
 #: As many programs are compiled at once as there are cores, but one: the caller goes on.
 _MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
@@ -79,28 +79,66 @@ class _Workers:
 
 
 _workers = _Workers()
-_asked: Final[set[tuple[bytes, tuple[int, ...]]]] = set()
+_asked: Final[set[Compilation]] = set()
 
 
-def compile_soon(jaxpr: Jaxpr, name: str, donated: tuple[int, ...]) -> None:
+def compile_soon(wanted: Compilation) -> None:
     """Have a program compiled in the background, unless the process has it."""
-    if is_compiled(jaxpr, donated):
+    if is_compiled(wanted):
         return
-    key = (jaxpr.digest, donated)
-    _asked.add(key)
+    _asked.add(wanted)
 
     def compile_it() -> None:
         try:
-            executable_for(jaxpr, name, donated)
+            executable_for(wanted)
         finally:
-            _asked.discard(key)
+            _asked.discard(wanted)
 
     _workers.submit(compile_it)
 
 
-def is_under_way(jaxpr: Jaxpr, donated: tuple[int, ...]) -> bool:
+def is_under_way(wanted: Compilation) -> bool:
     """Whether a program was asked for and is not there yet."""
-    return (jaxpr.digest, donated) in _asked
+    return wanted in _asked
+
+
+def compile_all(wanted: Sequence[Compilation]) -> list[Executable]:
+    """Compile programs at once, on all cores.
+
+    Raises:
+        Exception: what the first that cannot be compiled raises, when the others are done.
+    """
+    pending = deque(enumerate(wanted))
+    found: dict[int, Executable] = {}
+    errors: dict[int, Exception] = {}
+
+    def work() -> None:
+        while True:
+            try:
+                i, one = pending.popleft()
+            except IndexError:
+                return
+            try:
+                found[i] = executable_for(one)
+            except Exception as error:
+                errors[i] = error
+
+    # this thread works too, so that it hears Ctrl-C between two programs
+    others = [
+        Thread(target=copy_context().run, args=(work,), name="tinyjax compiler")
+        for _ in range(min(os.cpu_count() or 1, len(wanted)) - 1)
+    ]
+    for thread in others:
+        thread.start()
+    try:
+        work()
+    finally:
+        pending.clear()
+        for thread in others:
+            thread.join()
+    if errors:
+        raise errors[min(errors)]
+    return [found[i] for i in range(len(wanted))]
 
 
 def _begin_anew() -> None:

@@ -26,10 +26,13 @@ from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.errors import ArgumentError
 from tinyjax.xla.backend import Backend, backend, buffer_of
+from tinyjax.xla.compilation import Compilation, Flags
 from tinyjax.xla.host_callbacks import HostProgram
 from tinyjax.xla.lapack import prepare_calls
 from tinyjax.xla.lowering import lowered
+from tinyjax.xla.options import compile_options, flags_for
 
 #: Runs a compiled program on buffers; the results may still be under way when it returns.
 Execute: TypeAlias = Callable[[list[Any]], list[ArrayImpl]]
@@ -157,6 +160,7 @@ class CompileKey:
     digest: bytes
     device: str
     donated: tuple[int, ...]
+    flags: Flags
 
 
 @attrs.define
@@ -185,13 +189,13 @@ _lock = Lock()
 _under_way: dict[CompileKey, Event] = {}
 
 
-def executable_for(jaxpr: Jaxpr, name: str, donated: tuple[int, ...] = ()) -> Executable:
-    """Return the compiled form of a jaxpr, compiling it where the process has not done so.
+def executable_for(wanted: Compilation) -> Executable:
+    """Return a compiled program, compiling it where the process has not done so.
 
     A program that another thread is compiling is waited for.
     """
     on = backend()
-    key = CompileKey(jaxpr.digest, on.identity, donated)
+    key = _key(on, wanted)
     while True:
         with _lock:
             found = _cache.get(key)
@@ -206,7 +210,7 @@ def executable_for(jaxpr: Jaxpr, name: str, donated: tuple[int, ...] = ()) -> Ex
         done.wait()  # where the other thread has failed, this one will, and raise it here
     try:
         with timed("/jax/core/compile/backend_compile_duration"):
-            compiled = compile_jaxpr(on, jaxpr, name, donated)
+            compiled = compile_program(on, wanted, key.flags)
         with _lock:
             _info.misses += 1
             _cache[key] = compiled
@@ -227,28 +231,47 @@ def _after_fork() -> None:
 os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork)
 
 
-def is_compiled(jaxpr: Jaxpr, donated: tuple[int, ...] = ()) -> bool:
-    """Whether the process has the compiled form of a jaxpr."""
+def is_compiled(wanted: Compilation) -> bool:
+    """Whether the process has a compiled program."""
+    key = _key(backend(), wanted)
     with _lock:
-        return CompileKey(jaxpr.digest, backend().identity, donated) in _cache
+        return key in _cache
 
 
-def compile_jaxpr(on: Backend, jaxpr: Jaxpr, name: str, donated: tuple[int, ...]) -> Executable:
-    """Compile a jaxpr, whether or not this was done before."""
+def _key(on: Backend, wanted: Compilation) -> CompileKey:
+    return CompileKey(wanted.jaxpr.digest, on.identity, wanted.donated, flags_for(wanted))
+
+
+def compile_program(on: Backend, wanted: Compilation, flags: Flags) -> Executable:
+    """Compile a program with these flags, whether or not this was done before."""
+    jaxpr, name, donated = wanted.jaxpr, wanted.name, wanted.donated
     aliases = match_donations(jaxpr, donated)
     text, host_functions = lowered(jaxpr, name, aliases)
     if host_functions:
         # Its arguments stay where they are, so their memory is not to be had.
-        program = HostProgram(*lowered(jaxpr, name), jaxpr.out_avals)
+        program = HostProgram(*lowered(jaxpr, name), jaxpr.out_avals, flags)
         return Executable(on, program.loaded(), jaxpr.in_avals, jaxpr.out_avals, (), program)
-    loaded = load_or_compile(on, text)
+    loaded = load_or_compile(on, text, flags)
     used = tuple(i for i, alias in enumerate(aliases) if alias is not None)
     return Executable(on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)
 
 
-def load_or_compile(on: Backend, text: str) -> LoadedExecutable:
-    """Load a program from the cache on disk, if there is one and it is there, or compile it."""
-    options = CompileOptions()
+def load_or_compile(on: Backend, text: str, flags: Flags = ()) -> LoadedExecutable:
+    """Load a program from the cache on disk, if there is one and it is there, or compile it.
+
+    Raises:
+        ArgumentError: XLA has no such flag, or it does not take the value.
+    """
+    try:
+        return _load_or_compile(on, text, compile_options(flags))
+    except RuntimeError as error:
+        said = str(error)
+        if flags and ("compile option" in said or "While setting option" in said):
+            raise ArgumentError(f"compiler_options: {said.partition(': ')[2]}") from None
+        raise
+
+
+def _load_or_compile(on: Backend, text: str, options: CompileOptions) -> LoadedExecutable:
     prepare_calls(text)
     if not settings().cache_dir:
         return on.client.compile_and_load(text.encode(), on.devices, options)

@@ -24,7 +24,7 @@ from typing import Final, NoReturn
 
 import numpy as np
 from jaxlib._jax import collect_garbage
-from jaxlib.xla_client import CompileOptions, LoadedExecutable
+from jaxlib.xla_client import LoadedExecutable
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
@@ -33,7 +33,9 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import CallbackError
 from tinyjax.stablehlo.module import HostFunction
 from tinyjax.xla.backend import Backend
+from tinyjax.xla.compilation import Flags
 from tinyjax.xla.lapack import prepare_calls
+from tinyjax.xla.options import compile_options
 
 # A program ends at one error, but several callbacks may have failed by then.
 _MOST_ERRORS: Final = 256
@@ -61,11 +63,16 @@ class HostProgram:
     """A program that calls Python functions, compiled for each depth at which it runs."""
 
     def __init__(
-        self, text: str, functions: Sequence[HostFunction], out_avals: Sequence[ShapedArray]
+        self,
+        text: str,
+        functions: Sequence[HostFunction],
+        out_avals: Sequence[ShapedArray],
+        flags: Flags = (),
     ) -> None:
         self._text = text
         self._functions = functions
         self._out_avals = out_avals
+        self._flags = flags
         self._loaded: dict[int, LoadedExecutable] = {}
 
     def loaded(self) -> LoadedExecutable:
@@ -88,7 +95,7 @@ class HostProgram:
             found = self._loaded[depth] = on.client.compile_and_load(
                 module,
                 on.devices,
-                CompileOptions(),
+                compile_options(self._flags),
                 host_callbacks=[_guarded(f, depth + 1) for f in self._functions],
             )
         return found

@@ -21,6 +21,7 @@ from tinyjax.core.costs import Cost, cost_of
 from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr
 from tinyjax.core.primitive import STEPWISE, P, Primitive
 from tinyjax.core.trace import EVAL, EvalTrace, check_concrete, use_trace
+from tinyjax.xla.compilation import Compilation
 
 if TYPE_CHECKING:
     from tinyjax.xla.executable import Executable
@@ -109,30 +110,28 @@ class Progress:
         self.calls: int = 0
         self.lock = Lock()
 
-    def evaluates(self, tier: Tier, jaxpr: Jaxpr, name: str, donated: tuple[int, ...]) -> bool:
+    def evaluates(self, tier: Tier, wanted: Compilation) -> bool:
         """Whether the present call is evaluated, which counts it; asks for the program in time."""
-        wanted = self.decision.evaluations
+        times = self.decision.evaluations
         with self.lock:
             self.calls += 1
             calls = self.calls
-        if calls < wanted:
+        if calls < times:
             return True
         # At the last call that is evaluated in any case the compiler is set to work.
         from tinyjax.xla import background  # noqa: PLC0415 (needs jaxlib)
 
-        if calls == wanted:
-            background.compile_soon(jaxpr, name, donated)
+        if calls == times:
+            background.compile_soon(wanted)
             return True
-        return tier == "ready" and wanted > 0 and background.is_under_way(jaxpr, donated)
+        return tier == "ready" and times > 0 and background.is_under_way(wanted)
 
 
-_programs: Final[dict[tuple[bytes, tuple[int, ...]], Progress]] = {}
+_programs: Final[dict[Compilation, Progress]] = {}
 
 
 def run(
-    jaxpr: Jaxpr,
-    name: str,
-    donated: tuple[int, ...],
+    wanted: Compilation,
     args: Sequence[Array],
     tier: Tier,
     keep: Callable[[Executable], None] = lambda executable: None,
@@ -140,29 +139,29 @@ def run(
     """Run a program: evaluate it, or compile it and run that.
 
     Args:
-        jaxpr: the program.
-        name: the name of its module.
-        donated: the parameters whose memory may be reused.
+        wanted: the program.
         args: arrays with data, one for each parameter.
         tier: "compiled" to wait for the compiler.
         keep: called with the compiled program, once there is one to use from now on.
     """
     if tier != "compiled":
-        key = (jaxpr.digest, donated)
-        progress = _programs.get(key) or _programs.setdefault(key, Progress(decide(jaxpr)))
-        if progress.evaluates(tier, jaxpr, name, donated):
+        progress = _programs.get(wanted)
+        if progress is None:
+            progress = _programs.setdefault(wanted, Progress(decide(wanted.jaxpr)))
+        if progress.evaluates(tier, wanted):
             try:
-                return _evaluate(jaxpr, donated, args)
+                return _evaluate(wanted, args)
             except _EndlessError:
                 progress.decision = Decision(0, "a loop of unknown length went on for long")
     from tinyjax.xla.executable import executable_for  # noqa: PLC0415 (needs jaxlib)
 
-    executable = executable_for(jaxpr, name, donated)
+    executable = executable_for(wanted)
     keep(executable)
     return executable(args)
 
 
-def _evaluate(jaxpr: Jaxpr, donated: tuple[int, ...], args: Sequence[Array]) -> list[Array]:
+def _evaluate(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
+    jaxpr, donated = wanted.jaxpr, wanted.donated
     check_concrete(args)
     for arg in args:
         if isinstance(arg, ConcreteArray) and arg.is_deleted():

@@ -1,0 +1,76 @@
+"""What XLA is told when it compiles a program: how much effort to make, and flags of the user's.
+
+XLA:CPU writes fusions by way of MLIR, which takes a third of the time of a compilation and pays for
+functions such as ``exp`` of many elements alone; it divides a module among several threads, which
+costs a small one more than it gains; and two thirds of what is left is LLVM's optimisation.
+``docs/performance.md`` has what each is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from jaxlib.xla_client import CompileOptions
+
+from tinyjax.config import settings
+from tinyjax.core.costs import cost_of
+from tinyjax.errors import ArgumentError
+from tinyjax.xla.compilation import Compilation, Flag, Flags
+
+#: Programs that evaluate functions such as ``exp`` of so many elements keep the fusions of MLIR.
+_WORTH_FUSING: Final = 1e5
+
+_PLAIN_LOOPS: Final[tuple[str, Flag]] = ("xla_cpu_use_fusion_emitters", False)
+_ONE_THREAD: Final[tuple[str, Flag]] = ("xla_cpu_parallel_codegen_split_count", 1)
+_UNOPTIMIZED: Final[tuple[str, Flag]] = ("xla_backend_optimization_level", 0)
+
+
+def as_flags(given: Mapping[str, object], taker: str) -> Flags:
+    """Return compiler options as flags.
+
+    Args:
+        given: the options.
+        taker: who takes them, for messages.
+
+    Raises:
+        ArgumentError: a name does not begin with "xla_", or a value is neither number nor text.
+    """
+    found: list[tuple[str, Flag]] = []
+    for name, value in given.items():
+        if not name.startswith("xla_"):
+            raise ArgumentError(
+                f"compiler_options of {taker} are flags of XLA, whose names begin with 'xla_', but "
+                f"got {name!r}."
+            )
+        if not isinstance(value, (bool, int, float, str)):
+            raise ArgumentError(
+                f"compiler_options of {taker} has {value!r} for '{name}': values are numbers, "
+                "bools or texts."
+            )
+        # as in the environment, where all are texts
+        found.append((name, value == "true" if value in ("true", "false") else value))
+    return tuple(sorted(found))
+
+
+def flags_for(wanted: Compilation) -> Flags:
+    """Return the flags that a program is compiled with: the setting ``effort``'s, the user's."""
+    chosen: list[tuple[str, Flag]]
+    match settings().effort:
+        case "low":
+            chosen = [_PLAIN_LOOPS, _ONE_THREAD, _UNOPTIMIZED]
+        case "medium" if cost_of(wanted.jaxpr).functions < _WORTH_FUSING:
+            chosen = [_PLAIN_LOOPS, _ONE_THREAD]
+        case "medium":
+            chosen = [_ONE_THREAD]
+        case _:
+            return wanted.flags
+    return tuple(sorted({**dict(chosen), **dict(wanted.flags)}.items()))
+
+
+def compile_options(flags: Flags) -> CompileOptions:
+    """Return XLA's record of options with these flags."""
+    options = CompileOptions()
+    if flags:
+        options.env_option_overrides = list(flags)
+    return options
