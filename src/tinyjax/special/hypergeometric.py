@@ -106,6 +106,9 @@ def _one_over_gamma(x: Array) -> Array:
 
 def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
     ends = ((a <= 0) & _whole(a)) | ((b <= 0) & _whole(b))
+    # the series has poles, unless it stops before it meets them
+    stops = ((a <= 0) & _whole(a) & (a > c)) | ((b <= 0) & _whole(b) & (b > c))
+    pole = (c <= 0) & _whole(c) & ~stops
     inside = (x < 1) & ~((c <= 0) & _whole(c))
     # x / (x - 1) for negative x
     negative = (x < 0) & inside & ~ends
@@ -116,7 +119,7 @@ def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
     rest = jnp.where(negative, 1 / base, 1 - x)  # 1 - y
     excess = c - p - q
     near = inside & ~ends & (y > 0.7) & (jnp.abs(excess - jnp.rint(excess)) > 1e-3)
-    plain = (inside & ~near) | (ends & ~((c <= 0) & _whole(c)))
+    plain = (inside & ~near) | (ends & ~pole)
     direct = _series(
         (jnp.where(plain, p, 1.0), jnp.where(plain, q, 1.0)),
         (jnp.where(plain, c, 1.0),),
@@ -136,7 +139,11 @@ def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
     at_one = _gamma(c) * _gamma(c - a - b) * _one_over_gamma(c - a) * _one_over_gamma(c - b)
     at_one = jnp.where(c - a - b > 0, at_one, math.inf)
     value = jnp.where((x == 1) & ~ends, at_one, value)
-    value = jnp.where((x > 1) & ~ends, math.inf, value)
+    value = jnp.where(((x > 1) & ~ends) | (pole & (x != 0)), math.inf, value)
+    # equal factors cancel
+    value = jnp.where(pole & (a == c) & (x < 1), (1 - x) ** (-b), value)
+    value = jnp.where(pole & (b == c) & (x < 1), (1 - x) ** (-a), value)
+    value = jnp.where(x == 0, 1.0, value)
     known = jnp.isfinite(a) & jnp.isfinite(b) & jnp.isfinite(c) & ~jnp.isnan(x)
     return jnp.where(known, value, math.nan)
 

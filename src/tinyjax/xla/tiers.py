@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import attrs
 
@@ -22,9 +22,6 @@ from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr
 from tinyjax.core.primitive import STEPWISE, P, Primitive
 from tinyjax.core.trace import EVAL, EvalTrace, check_concrete, use_trace
 from tinyjax.xla.compilation import Compilation
-
-if TYPE_CHECKING:
-    from tinyjax.xla.executable import Executable
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
 _SHARE: Final = 0.25
@@ -134,7 +131,7 @@ def run(
     wanted: Compilation,
     args: Sequence[Array],
     tier: Tier,
-    keep: Callable[[Executable], None] = lambda executable: None,
+    keep: Callable[[Any], None] = lambda executable: None,
 ) -> Sequence[Array]:
     """Run a program: evaluate it, or compile it and run that.
 

@@ -108,6 +108,5 @@ def main():
     results["other"], results["other which"] = first_of(1.0)
     results["settled"] = settles(2.0)
     parts = saved()
-    for name, part in zip(("energy", "steps", "between", "derivative"), parts):
-        results[name] = part
+    results |= dict(zip(("energy", "steps", "between", "derivative"), parts))
     return results
