@@ -107,6 +107,5 @@ def main():
     results["first"], results["which"] = first_of(0.3)
     results["other"], results["other which"] = first_of(1.0)
     results["settled"] = settles(2.0)
-    parts = saved()
-    results |= dict(zip(("energy", "steps", "between", "derivative"), parts))
-    return results
+    names = ("energy", "steps", "between", "derivative")
+    return results | dict(zip(names, saved(), strict=True))
