@@ -402,8 +402,6 @@ def test_logsumexp_of_nothing_is_the_logarithm_of_zero() -> None:
         (-2.0, 1.5, -1.0, 0.5),
         (1.75, 0.45, -1.0, -0.4),
         (1.75, 0.45, 0.0, 0.4),
-    ]
-    + [
         (1.0, 2.0, -1.0, 0.0),
         (-3.0, 1.5, -3.0, 0.5),
         (0.0, 1.5, -1.0, 0.5),
@@ -414,13 +412,13 @@ def test_hyp2f1_at_poles(a: float, b: float, c: float, x: float) -> None:
     """Where c is no positive number, the series has a pole unless it ends before."""
     arguments = [np.float64(value) for value in (a, b, c, x)]
     expected = scipy.special.hyp2f1(*arguments)
-    np.testing.assert_allclose(jit(special.hyp2f1)(*arguments), expected, rtol=1e-12)
+    np.testing.assert_allclose(tinyjax.jit(special.hyp2f1)(*arguments), expected, rtol=1e-12)
     np.testing.assert_allclose(special.hyp2f1(*arguments), expected, rtol=1e-12)
 
 
 def test_large_arguments_of_hyp1f1_end() -> None:
     x = np.array([1e30, 1e300, -1e30, np.inf, np.nan])
-    for fun in (special.hyp1f1, jit(special.hyp1f1)):
+    for fun in (special.hyp1f1, tinyjax.jit(special.hyp1f1)):
         found = np.asarray(fun(0.5, 1.5, x))
         assert np.isposinf(found[[0, 1, 3]]).all()
         np.testing.assert_allclose(found[2], 8.862269254527579e-16, rtol=1e-12)
