@@ -47,6 +47,7 @@ MODULES: Final = (
     "numpy.linalg",
     "ops",
     "random",
+    "ref",
     "scipy.cluster.vq",
     "scipy.fft",
     "scipy.integrate",
@@ -96,6 +97,8 @@ FIXED: Final = "of no effect: products are computed in the full precision of the
 ACCURATE: Final = "of no effect: functions are as accurate as NumPy's and XLA's"
 NO_EFFECT: Final = "of no effect: equations bear the user's line"
 
+HELD: Final = "is used in what `jit` and control flow stage, and an argument of `jit` alone"
+
 #: How a name that is there differs, by its path.
 DIFFERS: Final = {
     "Device": "a record; there is one device, the CPU",
@@ -115,6 +118,10 @@ DIFFERS: Final = {
     "extend.core.Effect": "for signatures: a primitive says itself what it does",
     "custom_derivatives.custom_jvp_call_p": "one primitive stands for both",
     "custom_derivatives.custom_vjp_call_p": "one primitive stands for both",
+    "new_ref": HELD,
+    "Ref": "is no array, and no type of values in programs",
+    "ref.new_ref": HELD,
+    "ref.Ref": "is no array, and no type of values in programs",
     "scipy.optimize.minimize": "its line search is its own, and more often successful",
     "devices": "one, the CPU",
     "effects_barrier": "returns at once: programs return when their callbacks are done",
@@ -170,6 +177,7 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"debug\..*", DEVICES),
     (r"export\.(.*calling_convention_version|DisabledSafetyCheck)", "the format is tinyjax's own"),
     (r"export\..*", SIZES),
+    (r"ref\.AbstractRef", "programs take and return the contents of references"),
     (r"sharding\..*", DEVICES),
     (r"lax\.(pcast|precv|psend|ragged_all_to_all)", DEVICES),
     (r"lax\.linalg\.qdwh", "polar factors are `scipy.linalg.polar`, by singular values"),

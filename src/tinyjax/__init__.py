@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from tinyjax import nn as nn
     from tinyjax import ops as ops
     from tinyjax import random as random
+    from tinyjax import ref as ref
     from tinyjax import scipy as scipy
     from tinyjax import sharding as sharding
     from tinyjax import source as source
@@ -114,12 +115,17 @@ if TYPE_CHECKING:
     from tinyjax.checkpointing import saved_residuals as saved_residuals
     from tinyjax.core.devices import Device as Device
     from tinyjax.core.devices import P as P
+    from tinyjax.core.refs import Ref as Ref
+    from tinyjax.core.refs import free_ref as free_ref
+    from tinyjax.core.refs import freeze as freeze
+    from tinyjax.core.refs import new_ref as new_ref
     from tinyjax.custom_derivatives import closure_convert as closure_convert
     from tinyjax.custom_derivatives import custom_batch as custom_batch
     from tinyjax.custom_derivatives import custom_derivative as custom_derivative
     from tinyjax.custom_derivatives import custom_gradient as custom_gradient
     from tinyjax.custom_derivatives import custom_jvp as custom_jvp
     from tinyjax.custom_derivatives import custom_vjp as custom_vjp
+    from tinyjax.ref import empty_ref as empty_ref
     from tinyjax.toplevel import *
 
 __version__ = "0.1.0"
@@ -141,6 +147,8 @@ config.follow(_evaluate_as_set)
 _LATER: Final = {
     "autodiff": "jacobian",
     "tinyjax.core.devices": "Device P",
+    "tinyjax.core.refs": "Ref free_ref freeze new_ref",
+    "ref": "empty_ref",
     "callbacks": "error_if io_callback pure_callback",
     "checkpointing": (
         "checkpoint checkpoint_name checkpoint_policies print_saved_residuals remat saved_residuals"
@@ -160,6 +168,7 @@ __all__ = [
     "Array",
     "Device",
     "P",
+    "Ref",
     "ShapeDtypeStruct",
     "ad_checkpoint",
     "allow_f16_reductions",
@@ -201,6 +210,7 @@ __all__ = [
     "dlpack",
     "dtypes",
     "effects_barrier",
+    "empty_ref",
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
@@ -215,6 +225,8 @@ __all__ = [
     "extend",
     "flatten_util",
     "float0",
+    "free_ref",
+    "freeze",
     "fwd_and_bwd",
     "grad",
     "hessian",
@@ -241,6 +253,7 @@ __all__ = [
     "monitoring",
     "named_call",
     "named_scope",
+    "new_ref",
     "nn",
     "no_execution",
     "no_tracing",
@@ -256,6 +269,7 @@ __all__ = [
     "process_indices",
     "pure_callback",
     "random",
+    "ref",
     "remat",
     "saved_residuals",
     "scipy",

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 DEVICES: Final = "programs run on one device"
-MUTABLE: Final = "arrays cannot be written to"
 INTERNALS: Final = "it belongs to the inside of JAX; tinyjax.extend is for primitives of one's own"
 
 #: Why, by name.
@@ -33,7 +32,6 @@ ABSENT: Final[dict[str, str]] = {
         ),
         DEVICES,
     ),
-    **dict.fromkeys(("Ref", "empty_ref", "free_ref", "freeze", "new_ref", "ref"), MUTABLE),
     **dict.fromkeys(("ad", "api_util", "interpreters", "lib"), INTERNALS),
     "ds": "it is for kernels of Pallas",
     "ffi": "foreign functions are called by pure_callback",

@@ -211,6 +211,14 @@ class CarryTypeError(TinyjaxError, TypeError):
     """The body of a loop does not return its carry as it was given it."""
 
 
+class RefError(TinyjaxError, ValueError):
+    """A reference was used where it cannot be, or was to hold what it cannot."""
+
+
+class OuterRefError(RefError):
+    """A function uses a reference that was made outside of it, where it is to have none."""
+
+
 class KeyReuseError(JAXTypeError):
     """A key of random numbers was used twice, which tinyjax does not look for."""
 

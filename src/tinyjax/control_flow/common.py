@@ -17,6 +17,7 @@ from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjaxprs, zero_literal
 from tinyjax.core.primitive import MappedAxis, Participation, Primitive
+from tinyjax.core.refs import Watch
 from tinyjax.core.staging import Staged, extend, stage, stand_ins
 from tinyjax.core.trace import enclosing_axes
 from tinyjax.errors import ArgumentError, CarryTypeError
@@ -46,6 +47,15 @@ class Body:
 
     def __call__(self, *args: Any) -> Any:
         return self.call(*args)
+
+
+def under_watch(watch: Watch | None, fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that notes the references it uses, where there are any; named as before."""
+    if watch is None:
+        return fun
+    if isinstance(fun, Body):
+        return attrs.evolve(fun, call=watch.over(fun.call))
+    return watch.over(fun)
 
 
 def stage_function(

@@ -14,6 +14,7 @@ from tinyjax.control_flow.common import (
     of_those,
     paths,
     stage_function,
+    under_watch,
 )
 from tinyjax.control_flow.declared import CondParams, cond_p, while_p
 from tinyjax.control_flow.rematerialized import prune_cond, share_slots, split_cond
@@ -41,6 +42,7 @@ from tinyjax.core.primitive import (
     UndefinedPrimal,
 )
 from tinyjax.core.programs import CHOICE, DEPENDS, PRUNE
+from tinyjax.core.refs import Watch, in_use
 from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
@@ -614,9 +616,16 @@ def _choose(
     leaves, in_tree = tree.flatten_arguments(operands, {})
     args = as_arrays(leaves, branches[0], in_tree)
     avals = [x.aval for x in args]
+    watch = Watch() if in_use() else None
+    watched = [under_watch(watch, branch) for branch in branches]
     staged, out_trees = zip(
-        *(stage_function(branch, in_tree, avals) for branch in branches), strict=True
+        *(stage_function(branch, in_tree, avals) for branch in watched), strict=True
     )
+    if watch:
+        discharged = [watch.discharged(branch) for branch in branches]
+        state, result = _choose(name, index, discharged, (watch.contents(), *operands))
+        watch.keep(state)
+        return result
     joined = _join(name, branches, staged, out_trees)
     return tree.unflatten(out_trees[0], bind_branches(index, joined, args))
 

@@ -9,6 +9,7 @@ from tinyjax import dtypes, tree
 from tinyjax.config import settings
 from tinyjax.control_flow.checkpointed import linearize_scan
 from tinyjax.control_flow.common import (
+    Body,
     at_front,
     check_checkpoints,
     evaluate_compiled,
@@ -17,6 +18,7 @@ from tinyjax.control_flow.common import (
     paths,
     rearrange,
     stage_function,
+    under_watch,
 )
 from tinyjax.control_flow.declared import ScanParams, bind_scan, scan_body_jvp, scan_p
 from tinyjax.control_flow.rematerialized import prune_scan, split_scan, varying
@@ -46,6 +48,7 @@ from tinyjax.core.primitive import (
     UndefinedPrimal,
 )
 from tinyjax.core.programs import DEPENDS, INLINED, PRUNE
+from tinyjax.core.refs import Watch, in_use
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
@@ -560,16 +563,30 @@ def scan(
         return _by_python(f, tree.unflatten(carry_tree, carry), inputs, xs, iterations, reverse)
     slices = rows([x.aval for x in inputs])
     in_tree = tree.structure(((init, xs), {}))
+    watch = Watch() if in_use() else None
+    body = under_watch(watch, f)
 
     y_trees: list[PyTreeDef] = []
 
     def stage_body(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
-        staged, out_tree = stage_function(f, in_tree, [*avals, *slices])
+        staged, out_tree = stage_function(body, in_tree, [*avals, *slices])
         new_carry, y_tree = _pair(f, out_tree)
         y_trees.append(y_tree)
         return staged, new_carry
 
     carry, staged = match_carry("scan", f, carry, carry_tree, stage_body)
+    if watch:
+        discharged = watch.discharged(f)
+
+        def stateful(carry: tuple[list[Array], C], x: X) -> tuple[tuple[list[Array], C], Y]:
+            state, (after, y) = discharged(*carry, x)
+            return (state, after), y
+
+        start = (watch.contents(), tree.unflatten(carry_tree, carry))
+        named = Body(stateful, f.fun if isinstance(f, Body) else f, "scan", 1)
+        (state, out), ys = scan(named, start, xs, length, reverse, unroll, checkpoints=checkpoints)
+        watch.keep(state)
+        return out, ys
     outs = bind(
         scan_p,
         (*staged.consts, *carry, *inputs),

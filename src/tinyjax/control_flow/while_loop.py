@@ -18,6 +18,7 @@ from tinyjax.control_flow.common import (
     of_those,
     rearrange,
     stage_function,
+    under_watch,
 )
 from tinyjax.control_flow.declared import WhileParams, bind_while, while_body_jvp, while_p
 from tinyjax.core.array import Array
@@ -39,10 +40,11 @@ from tinyjax.core.primitive import (
     MappedAxis,
     Tangents,
 )
+from tinyjax.core.refs import Watch, in_use
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
-from tinyjax.errors import ArgumentError, TracerBoolConversionError
+from tinyjax.errors import ArgumentError, RefError, TracerBoolConversionError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
@@ -306,12 +308,16 @@ def while_loop(
         with suppress(TracerBoolConversionError):
             return _by_python(cond_fun, body_fun, state, in_tree)
 
+    of_condition, of_body = (Watch(), Watch()) if in_use() else (None, None)
+    watched_body = under_watch(of_body, body_fun)
+    watched_condition = under_watch(of_condition, cond_fun)
+
     def stage_body(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
-        return stage_function(body_fun, in_tree, avals)
+        return stage_function(watched_body, in_tree, avals)
 
     state, body = match_carry("while_loop", body_fun, state, state_tree, stage_body)
     avals = body.jaxpr.in_avals[len(body.consts) :]
-    condition, out_tree = stage_function(cond_fun, in_tree, avals)
+    condition, out_tree = stage_function(watched_condition, in_tree, avals)
     found = condition.jaxpr.out_avals
     if len(found) != 1 or found[0].shape or found[0].dtype != dtypes.bool_:
         given = str(out_tree) if len(found) != 1 else str(found[0])
@@ -320,6 +326,11 @@ def while_loop(
             f"{describe_function(cond_fun)} returned {given}. Reduce it with jnp.any(...) or "
             "jnp.all(...), or compare: x != 0."
         )
+    if of_condition or of_body:
+        assert of_condition is not None, "both or none"
+        assert of_body is not None, "both or none"
+        found_state: S = tree.unflatten(state_tree, state)
+        return _discharged(cond_fun, body_fun, found_state, checkpoints, of_condition, of_body)
     outs = bind(
         while_p,
         (*condition.consts, *body.consts, *state),
@@ -328,6 +339,42 @@ def while_loop(
         ),
     )
     result: S = tree.unflatten(state_tree, outs)
+    return result
+
+
+def _discharged(
+    cond_fun: Callable[[S], Any],
+    body_fun: Callable[[S], S],
+    state: S,
+    checkpoints: int,
+    of_condition: Watch,
+    of_body: Watch,
+) -> S:
+    """Apply a loop that uses references made outside of it.
+
+    Raises:
+        RefError: the condition writes to one.
+    """
+    if of_condition.written:
+        raise RefError(
+            f"the condition of while_loop, {describe_function(cond_fun)}, writes to a Ref. Let the "
+            "body do so."
+        )
+    of_condition.include(of_body)
+    condition, body = of_condition.discharged(cond_fun), of_body.discharged(body_fun)
+
+    def goes_on(both: tuple[list[Array], S]) -> Any:
+        return condition(*both)[1]
+
+    def step(both: tuple[list[Array], S]) -> tuple[list[Array], S]:
+        contents, out = body(*both)
+        after: S = out
+        return contents, after
+
+    start = (of_body.contents(), state)
+    last = while_loop(goes_on, step, start, checkpoints=checkpoints)
+    of_body.keep(last[0])
+    result: S = last[1]
     return result
 
 

@@ -20,6 +20,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
 from tinyjax.core.nesting import STAGING_LEVEL
 from tinyjax.core.primitive import Primitive
+from tinyjax.core.refs import writes
 from tinyjax.core.trace import (
     CustomCall,
     Running,
@@ -31,6 +32,7 @@ from tinyjax.core.trace import (
     raise_leaked,
     raise_not_concrete,
 )
+from tinyjax.errors import RefError
 from tinyjax.frames import Source, user_frame
 
 P = TypeVar("P")
@@ -136,12 +138,21 @@ class Recorder(Trace):
     def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
         return call.record(self, args)
 
-    def mark(self) -> tuple[int, int]:
+    def mark(self) -> tuple[int, int, int]:
         """Remember how far the recording is."""
-        return len(self.eqns), len(self.consts)
+        return len(self.eqns), len(self.consts), writes()
 
-    def rewind(self, mark: tuple[int, int]) -> None:
-        """Forget what was recorded since; nothing made of it may be used any more."""
+    def rewind(self, mark: tuple[int, int, int]) -> None:
+        """Forget what was recorded since; nothing made of it may be used any more.
+
+        Raises:
+            RefError: a reference holds some of it.
+        """
+        if writes() != mark[2]:
+            raise RefError(
+                "a Ref is written to in control flow that is staged from its source, where it may "
+                "be staged twice. Use scan, while_loop, fori_loop or cond of tinyjax.lax there."
+            )
         del self.eqns[mark[0] :]
         for key in [*self.consts][mark[1] :]:
             del self.consts[key]
@@ -167,6 +178,7 @@ class StagingTrace(Recorder):
     __slots__ = ()
 
     transformation = "staging"
+    stages = True
 
     def __init__(self, parent: Trace, fun: Callable[..., object] | None = None) -> None:
         super().__init__(parent, fun)

@@ -57,6 +57,8 @@ class Trace:
     transformation: ClassVar[str] = "a transformation"
     #: Whether it writes equations down instead of computing.
     recording: ClassVar[bool] = False
+    #: Whether it writes all of them down, and hands nothing to its parent.
+    stages: ClassVar[bool] = False
 
     def __init__(
         self, parent: Trace | None = None, fun: Callable[..., object] | None = None

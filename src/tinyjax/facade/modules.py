@@ -67,6 +67,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.image": ("image",),
     "jax.ops": ("ops",),
     "jax.random": ("random",),
+    "jax.ref": ("ref",),
     "jax.scipy": ("scipy",),
     "jax.scipy.cluster": ("scipy.cluster",),
     "jax.scipy.cluster.vq": ("scipy.cluster.vq",),
@@ -123,27 +124,21 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     ),
 }
 
-_FUNCTION: Final = "not yet: an array function"
-_MUTABLE: Final = "arrays cannot be written to"
 _OWN_TYPES: Final = "values are arrays, and trees of them"
 _INTERNAL: Final = "it belongs to the inside of JAX"
 
 #: What libraries name when they are imported, and tinyjax has not: why. Of a class nothing is an
 #: instance, and to call either is an error that says why.
 PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
-    "jax": {
-        **dict.fromkeys(("NamedSharding", "shard_map"), DEVICES),
-        **dict.fromkeys(("Ref", "new_ref"), _MUTABLE),
-    },
+    "jax": dict.fromkeys(("NamedSharding", "shard_map"), DEVICES),
     "jax._src.checkify": {"JaxException": _INTERNAL},
-    "jax._src.state.types": {"AbstractRef": _MUTABLE},
+    "jax._src.state.types": {"AbstractRef": _OWN_TYPES},
     "jax.experimental.hijax": dict.fromkeys(
         ("AbstractValue", "AvalMutableQDD", "AvalQDD", "Zero"), _OWN_TYPES
     ),
     "jax.experimental.layout": {"Format": DEVICES},
     "jax.core": {"DropVar": _INTERNAL},
     "jax.extend.core": {"Effect": _INTERNAL},
-    "jax.scipy.stats": {"gaussian_kde": _FUNCTION},
     "jax.sharding": dict.fromkeys(("AbstractMesh", "Mesh", "NamedSharding"), DEVICES),
 }
 

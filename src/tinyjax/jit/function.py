@@ -20,16 +20,25 @@ from numpy import ndarray
 from tinyjax import tree, xla
 from tinyjax.config import Settings, Tier, settings
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
-from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, as_avals, watched
+from tinyjax.core.calling import (
+    BoundMethod,
+    FlatFunction,
+    as_argument,
+    as_arrays,
+    as_avals,
+    watched,
+)
 from tinyjax.core.checking import checked
 from tinyjax.core.devices import CPU, Device, SingleDeviceSharding, check_placement
 from tinyjax.core.events import timed
+from tinyjax.core.refs import Ref, Watch, can_be_used, discharge, freeze, in_use, keep
 from tinyjax.core.staging import stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, check_concrete, current_trace
+from tinyjax.errors import OuterRefError, RefError
 from tinyjax.frames import describe_function, imitate
 from tinyjax.jit.explaining import Explanation, differences, log
 from tinyjax.jit.program import JitParams, jit_p
-from tinyjax.jit.signatures import Parameters, Signature, make_signature
+from tinyjax.jit.signatures import Parameters, Signature, StaticArguments, make_signature
 from tinyjax.jit.stages import CompilerOptions, Lowered, Traced
 from tinyjax.tracebacks import fold
 from tinyjax.tree import PyTreeDef
@@ -90,6 +99,9 @@ class JitFunction(Generic[P, R]):
         # How calls like earlier ones are made, under one record of settings: calls of arrays and
         # numbers by their types, and calls with containers by structure and types.
         self._settings: Settings = settings()
+        # References that the function has used from outside, and programs of their contents.
+        self._refs: tuple[Ref, ...] = ()
+        self._with_refs: dict[tuple[Hashable, ...], Entry] = {}
         # None where there is no shorter way.
         self._flat: dict[tuple[Hashable, ...], xla.Launch | None] = {}
         self._nested: dict[tuple[Hashable, ...], xla.Launch | None] = {}
@@ -101,14 +113,9 @@ class JitFunction(Generic[P, R]):
             named = attrgetter(name)(sys.modules[self.__module__])
         except (AttributeError, KeyError):
             named = None
-        return (
-            name
-            if named is self
-            else (
-                JitFunction,
-                (self._fun, self._parameters, self._tier, self._flags),
-            )
-        )
+        if named is self:
+            return name
+        return JitFunction, (self._fun, self._parameters, self._tier, self._flags)
 
     def __copy__(self) -> JitFunction[P, R]:
         return self
@@ -161,11 +168,18 @@ class JitFunction(Generic[P, R]):
         if settings().disable_jit:
             return self._run(args, kwargs)
         leaves, in_tree, static = self._parameters.split(args, kwargs)
+        if in_use():
+            passed = tuple([i for i, x in enumerate(leaves) if isinstance(x, Ref)])
+            if passed or self._refs:
+                return self._call_with_refs(leaves, in_tree, static, passed)
         arrays = as_arrays(leaves, self._fun, in_tree, static.positions)
         signature = make_signature(in_tree, [x.aval for x in arrays], static)
         entry = self._entries.get(signature)
         if entry is None:
-            entry = self._trace(signature)
+            try:
+                entry = self._trace(signature)
+            except OuterRefError:
+                return self._call_with_refs(leaves, in_tree, static, ())
         trace = current_trace()
         operands = (*entry.consts, *arrays)
         if trace is EVAL:
@@ -178,12 +192,113 @@ class JitFunction(Generic[P, R]):
         result: R = tree.unflatten(entry.out_tree, outs)
         return result
 
+    def _call_with_refs(
+        self,
+        leaves: Sequence[Any],
+        in_tree: PyTreeDef,
+        static: StaticArguments,
+        passed: tuple[int, ...],
+    ) -> R:
+        """Call the function where it uses references made outside of it.
+
+        The program takes their contents and returns what it leaves of them.
+
+        Args:
+            leaves: of the arguments.
+            in_tree: their structure.
+            static: the static arguments.
+            passed: which leaves are references.
+
+        Raises:
+            RefError: a reference is passed twice, or is passed and used from outside as well.
+        """
+        given: list[Ref] = [leaves[i] for i in passed]
+        values = [x[...] if isinstance(x, Ref) else x for x in leaves]
+        arrays = as_arrays(values, self._fun, in_tree, static.positions)
+        signature = make_signature(in_tree, [x.aval for x in arrays], static)
+        while True:
+            self._refs = closed = tuple(filter(can_be_used, self._refs))
+            if len({*given, *closed}) < len(given) + len(closed):
+                raise RefError(
+                    f"{describe_function(self._fun)} is given a Ref twice, or one that it uses "
+                    "from outside as well. It may know a Ref by one name only."
+                )
+            key = (signature, passed, closed)
+            entry = self._with_refs.get(key)
+            if entry is not None:
+                break
+            entry, kept = self._stage_with_refs(signature, passed, closed)
+            if entry is not None:
+                if kept:
+                    self._with_refs[key] = entry
+                break
+        operands = (*entry.consts, *[ref[...] for ref in closed], *arrays)
+        trace = current_trace()
+        left: dict[int, Array]
+        if trace is EVAL:
+            check_concrete(operands)
+            left, result = entry.run(operands)
+        else:
+            outs = trace.process(jit_p, operands, entry.params)
+            left, result = tree.unflatten(entry.out_tree, outs)
+        for i, value in left.items():
+            keep((*closed, *given)[i], value)
+        found: R = result
+        return found
+
+    def _stage_with_refs(
+        self, signature: Signature, passed: tuple[int, ...], closed: tuple[Ref, ...]
+    ) -> tuple[Entry | None, bool]:
+        """Record the program of a function of references' contents and arrays.
+
+        It returns the contents that were written, by the references' numbers, and the result. There
+        is none where other references are used than was known; these are known afterwards.
+        """
+        bound = signature.static.bind(self._fun)
+        others: list[Ref] = []
+
+        def program(known: Sequence[Array], leaves: Sequence[Array]) -> tuple[dict[int, Array], R]:
+            own: dict[int, Ref] = {}
+
+            def call() -> R:
+                own.update((i, Ref(leaves[i])) for i in passed)
+                mixed = [own.get(i, x) for i, x in enumerate(leaves)]
+                args, kwargs = tree.unflatten_arguments(signature.in_tree, mixed)
+                out: R = bound(*args, **kwargs)
+                return out
+
+            contents = dict(zip(closed, known, strict=True))
+            kept, out = discharge(call, contents, others)
+            left = {i: kept[ref] for i, ref in enumerate(closed) if ref in kept}
+            for place, i in enumerate(passed, len(closed)):
+                if own[i].is_written:
+                    left[place] = freeze(own[i])
+            return left, out
+
+        avals = [ref.aval for ref in closed]
+        in_tree = tree.structure(((avals, list(signature.avals)), {}))
+        flat = FlatFunction(program, in_tree, user_fun=self._fun)
+        before = stand_ins.get()
+        staged = stage(flat, [*avals, *signature.avals], self._fun)
+        if others:
+            self._refs = (*closed, *others)
+            return None, False
+        params = JitParams(staged.jaxpr, self._name, (), self._tier, self._flags)
+        closed_over = any(isinstance(c, Tracer) for c in staged.consts)
+        entry = Entry(params, staged.consts, flat.out_tree)
+        return entry, stand_ins.get() == before and not closed_over
+
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         """Run the function itself on arrays, as the setting ``disable_jit`` asks for."""
         leaves, in_tree, static = self._parameters.split(args, kwargs)
-        arrays = as_arrays(leaves, self._fun, in_tree, static.positions)
+        given = [
+            x
+            if isinstance(x, Array | Ref)
+            else as_argument(x, self._fun, in_tree, i, static.positions)
+            for i, x in enumerate(leaves)
+        ]
         flat = FlatFunction(static.bind(self._fun), in_tree, user_fun=self._fun)
-        outs = flat(*arrays)
+        outs = flat(*given)
         result: R = tree.unflatten(flat.out_tree, outs)
         return result
 
@@ -337,6 +452,7 @@ class JitFunction(Generic[P, R]):
     def clear_cache(self) -> None:
         """Forget every signature; compiled programs stay in the process-wide cache."""
         self._entries.clear()
+        self._with_refs.clear()
         self._forget_plans()
 
     def _trace(self, signature: Signature) -> Entry:
@@ -353,10 +469,20 @@ class JitFunction(Generic[P, R]):
     def _stage(self, signature: Signature) -> tuple[Entry, bool]:
         """Record the program of a signature; tell also whether it is good for later calls."""
         in_tree, static = signature.in_tree, signature.static
-        flat = FlatFunction(static.bind(self._fun), in_tree, user_fun=self._fun)
+        bound = static.bind(self._fun)
+        watch = Watch() if in_use() else None
+        called = bound if watch is None else watch.over(bound)
+        flat = FlatFunction(called, in_tree, user_fun=self._fun)
         before = stand_ins.get()
         with timed("/jax/core/compile/jaxpr_trace_duration"):
             staged = stage(flat, signature.avals, self._fun)
+        if watch:
+            self._refs = tuple(watch.refs)
+            raise OuterRefError(
+                f"{describe_function(self._fun)} uses a Ref that was made outside of it. It can be "
+                "called, but its program is no function of its arguments: pass in ref[...], and "
+                "return the new value."
+            )
         donated: list[int] = []
         if not signature.settings.debugging:  # which may have to run the program again
             donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]

@@ -91,7 +91,7 @@ class Mark:
     """
 
     trace: Trace
-    recorded: tuple[int, int] | None
+    recorded: tuple[int, int, int] | None
     managers: int
     failures: int
 

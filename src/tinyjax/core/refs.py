@@ -1,0 +1,418 @@
+"""References: arrays that are written in place.
+
+A reference is a cell that holds an array, and a write puts another array in it. So within one trace
+no more is needed: what is recorded are the reads' and the writes' own operations, and derivatives
+and batches are theirs. Where a function is staged apart, as a loop's body or a jitted function, and
+uses references made outside of it, it becomes a function of their contents, which returns what it
+wrote (state is discharged). For this it is staged in a frame. An open frame notes which references
+are used; a closed one has cells of its own for them. Who stages a function without a frame finds
+that the cell is not its own, which is an error.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import EllipsisType
+from typing import Any, Final, TypeVar
+from weakref import WeakSet
+
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.trace import EvalTrace, Trace, Tracer, current_trace
+from tinyjax.dtypes import DType
+from tinyjax.errors import ArgumentError, RefError
+from tinyjax.frames import imitate
+
+R = TypeVar("R")
+
+
+class _Cell:
+    """What a reference holds, within one frame or outside of all.
+
+    Attributes:
+        value: the contents.
+        trace: the trace whose values these are, or its parents'.
+        written: whether it was written to.
+    """
+
+    __slots__ = ("trace", "value", "written")
+
+    def __init__(self, value: Array, trace: Trace) -> None:
+        self.value: Array = value
+        self.trace: Trace = trace
+        self.written: bool = False
+
+
+class Frame:
+    """References made outside of a function that is being staged, with cells that are its own.
+
+    Attributes:
+        cells: by reference.
+        trace: the trace under which the function is staged.
+        is_open: whether a reference gets a cell when it is first used.
+        number: tells references made before it from those made after.
+    """
+
+    __slots__ = ("cells", "is_open", "number", "trace")
+
+    def __init__(self, cells: dict[Ref, _Cell], is_open: bool) -> None:
+        self.cells: dict[Ref, _Cell] = cells
+        self.trace: Trace = current_trace()
+        self.is_open: bool = is_open
+        self.number: int = next(_numbers)
+
+
+_numbers: Final = itertools.count()
+_frames: ContextVar[tuple[Frame, ...]] = ContextVar("tinyjax_ref_frames", default=())
+
+
+class _Writes:
+    """How many writes there have been, by which what is staged twice is found out."""
+
+    count: int = 0
+
+
+def writes() -> int:
+    """Return how many writes there have been so far."""
+    return _Writes.count
+
+
+class Ref:
+    """An array that is written in place; made by ``new_ref``.
+
+    It is read by ``ref[index]``, where ``ref[...]`` is all of it, and written by
+    ``ref[index] = value``.
+    """
+
+    __slots__ = ("__weakref__", "_cell", "_ended", "_number", "aval")
+
+    aval: ShapedArray
+
+    def __init__(self, value: Array) -> None:
+        self.aval = value.aval.strip_weak()
+        self._cell = _Cell(value, current_trace())
+        self._number = next(_numbers)
+        self._ended = ""
+        _alive.add(self)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of its axes."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of its elements."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of its axes."""
+        return len(self.aval.shape)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether there is something in it that was written."""
+        return self._cell.written
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        return self.aval.size
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentError("a Ref without axes has no length.")
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Array:
+        value = self._own().value
+        return value if isinstance(index, EllipsisType) else value[index]
+
+    def __setitem__(self, index: Any, value: ArrayLike) -> None:
+        self._write(self._own().value.at[index].set(value))
+
+    def __jax_array__(self) -> Array:
+        raise RefError(
+            f"a Ref of type {self.aval} is no array: read it, ref[...]. Of functions that "
+            "transform others, jit alone takes one as an argument."
+        )
+
+    def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
+        """Add to what is there."""
+        self._write(self._own().value.at[idx].add(x))
+
+    def __repr__(self) -> str:
+        value = self._ended or self._cell.value
+        if isinstance(value, ConcreteArray):
+            return repr(value).replace("Array", "Ref", 1)
+        return f"Ref<{self.aval}>" if isinstance(value, Array) else f"Ref<{self.aval}, {value}>"
+
+    def _own(self) -> _Cell:
+        """Return the cell to read and write here.
+
+        Raises:
+            RefError: there is none.
+        """
+        if self._ended:
+            raise RefError(f"a Ref of type {self.aval} is used after {self._ended}.")
+        return self._cell_in(_frames.get(), current_trace())
+
+    def _cell_in(self, frames: Sequence[Frame], trace: Trace) -> _Cell:
+        cell = self._cell
+        frame = frames[-1] if frames else None
+        if frame is not None and frame.number > self._number:
+            found = frame.cells.get(self)
+            if found is None:
+                if not frame.is_open:
+                    raise RefError(
+                        f"a Ref of type {self.aval} is used by a function that did not use it when "
+                        "it was staged before. It must use the same ones every time."
+                    )
+                outer = self._cell_in(frames[:-1], frame.trace.parent)
+                found = frame.cells[self] = _Cell(outer.value, frame.trace)
+            cell = found
+        home = cell.trace
+        while trace is not home:
+            if isinstance(trace, EvalTrace) and isinstance(home, EvalTrace):
+                break
+            if trace.stages:
+                raise RefError(
+                    f"a Ref of type {self.aval} that was made outside is used in the "
+                    f"{trace.describe()}, which keeps no state. jit, scan, while_loop, fori_loop, "
+                    "map, cond and switch do. Elsewhere make the Ref inside, or pass in ref[...] "
+                    "and return the new value."
+                )
+            if trace.parent is trace:
+                raise RefError(
+                    f"a Ref of type {self.aval} that was made in the {home.describe()} is used "
+                    "outside of it. Return ref[...], an array."
+                )
+            trace = trace.parent
+        return cell
+
+    def _write(self, value: Array) -> None:
+        cell = self._own()
+        if (value.shape, value.dtype) != (self.shape, self.dtype):
+            raise RefError(
+                f"a Ref of type {self.aval} keeps its type, but {value.aval} was to be written."
+            )
+        if isinstance(value, Tracer) and not _is_within(value._trace, cell.trace):
+            raise RefError(
+                f"a value that depends on what is transformed by the {value._trace.describe()} was "
+                f"to be written to a Ref of type {self.aval} that was made outside of it. Make the "
+                "Ref inside, or return the value; lax.stop_gradient(value) has no derivative."
+            )
+        cell.value, cell.written = value, True
+        _Writes.count += 1
+
+
+_alive: Final[WeakSet[Ref]] = WeakSet()
+
+
+def in_use() -> bool:
+    """Say whether there is any reference, so that functions may use some."""
+    return bool(_alive)
+
+
+def _is_within(owner: Trace, home: Trace) -> bool:
+    """Say whether values of a trace can be kept where those of another are: it is that or outer."""
+    trace = home
+    while trace is not owner:
+        if trace.parent is trace:
+            return False
+        trace = trace.parent
+    return True
+
+
+def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None = None) -> Ref:
+    """Make an array that is written in place.
+
+    Reads and writes may stand in any function. One that is staged apart may use references made
+    outside of it in ``jit``, where they may be arguments as well, ``scan``, ``while_loop``,
+    ``fori_loop``, ``map``, ``cond`` and ``switch``. Derivatives and ``vmap`` go through references
+    that are made inside the function they are taken of. To one made outside of that, nothing can be
+    written that depends on what is differentiated or mapped over.
+
+    Args:
+        init_val: the first contents; the reference keeps its shape and dtype.
+        memory_space: must be None.
+        kind: not used.
+
+    Raises:
+        ArgumentError: ``init_val`` is not an array, or there is a memory space.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> total = tinyjax.new_ref(jnp.zeros(2))
+        >>> @tinyjax.jit
+        ... def add(x):
+        ...     total[...] += x
+        ...     total[0] = 7.0
+        >>> add(3.0)
+        >>> add(1.0)
+        >>> total
+        Ref([7., 4.], dtype=float32)
+        >>> def f(x):
+        ...     ref = tinyjax.new_ref(x)
+        ...     tinyjax.lax.fori_loop(0, 3, lambda i, _: ref.__setitem__(..., ref[...] * x), None)
+        ...     return tinyjax.freeze(ref)
+        >>> float(f(2.0)), float(tinyjax.grad(f)(2.0))
+        (16.0, 32.0)
+    """
+    if memory_space is not None:
+        raise ArgumentError(f"new_ref takes no memory_space, but got {memory_space!r}.")
+    array = as_array(init_val)
+    return Ref(array.astype(array.dtype) if array.weak_type else array)
+
+
+def freeze(ref: Ref) -> Array:
+    """End a reference and return its contents.
+
+    Raises:
+        RefError: it has ended before, or was made outside of the function that is being staged.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> ref = tinyjax.new_ref(jnp.arange(3))
+        >>> ref[1] = 7
+        >>> tinyjax.freeze(ref)
+        Array([0, 7, 2], dtype=int32)
+    """
+    return _end(ref, "freeze")
+
+
+def free_ref(ref: Ref) -> None:
+    """End a reference.
+
+    Raises:
+        RefError: it has ended before, or was made outside of the function that is being staged.
+    """
+    _end(ref, "free_ref")
+
+
+def _end(ref: Ref, name: str) -> Array:
+    if not isinstance(ref, Ref):
+        raise ArgumentError(f"{name} takes a Ref, but got {type(ref).__name__}.")
+    cell = ref._own()
+    if cell is not ref._cell or current_trace() is not cell.trace:
+        raise RefError(
+            f"{name} of a Ref of type {ref.aval} is called in another function than made it, which "
+            "may not be run, or be run many times. Call it where the Ref was made."
+        )
+    ref._ended = name
+    return cell.value
+
+
+# What stages functions with them
+
+
+@contextmanager
+def _entered(frame: Frame) -> Iterator[Frame]:
+    token = _frames.set((*_frames.get(), frame))
+    try:
+        yield frame
+    finally:
+        _frames.reset(token)
+
+
+def keep(ref: Ref, value: Array) -> None:
+    """Write what a program has left of a reference's contents."""
+    ref._write(value)
+
+
+def can_be_used(ref: Ref) -> bool:
+    """Say whether a reference can be read and written here."""
+    try:
+        ref._own()
+    except RefError:
+        return False
+    return True
+
+
+def discharge(
+    fun: Callable[[], R], contents: Mapping[Ref, Array], others: list[Ref] | None = None
+) -> tuple[dict[Ref, Array], R]:
+    """Call a function that uses references made outside of it.
+
+    Args:
+        fun: the function.
+        contents: what the references hold to it.
+        others: where references are noted that it uses besides; None where it must not.
+
+    Returns:
+        What it leaves of those that it writes to, and its result.
+    """
+    trace = current_trace()
+    cells = {ref: _Cell(value, trace) for ref, value in contents.items()}
+    with _entered(Frame(cells, is_open=others is not None)):
+        out = fun()
+    if others is not None:
+        others.extend(ref for ref in cells if ref not in contents)
+    return {ref: cell.value for ref, cell in cells.items() if cell.written}, out
+
+
+class Watch:
+    """The references made outside of functions that these use, and whether they write to them."""
+
+    __slots__ = ("_writes",)
+
+    def __init__(self) -> None:
+        self._writes: dict[Ref, bool] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._writes)
+
+    @property
+    def refs(self) -> list[Ref]:
+        """All of them, in the order of their use."""
+        return [*self._writes]
+
+    @property
+    def written(self) -> list[Ref]:
+        """Those that are written to."""
+        return [ref for ref, written in self._writes.items() if written]
+
+    def include(self, other: Watch) -> None:
+        """Note what another one has noted."""
+        for ref, written in other._writes.items():
+            self._writes[ref] = written or self._writes.get(ref, False)
+
+    def over(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function, which notes those that it uses when it is staged."""
+
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            used: list[Ref] = []
+            written, out = discharge(lambda: fun(*args, **kwargs), {}, used)
+            for ref in used:
+                self._writes[ref] = ref in written or self._writes.get(ref, False)
+            return out
+
+        return imitate(watched, fun)
+
+    def contents(self) -> list[Array]:
+        """Read those that are written to: the state that a program of the functions starts from."""
+        return [ref[...] for ref in self.written]
+
+    def keep(self, state: Sequence[Array]) -> None:
+        """Write what a program has left of the state."""
+        for ref, value in zip(self.written, state, strict=True):
+            keep(ref, value)
+
+    def discharged(self, fun: Callable[..., Any]) -> Callable[..., tuple[list[Array], Any]]:
+        """Return a function of the state and the arguments, which returns the state and the result.
+
+        What is only read is closed over.
+        """
+        written = self.written
+        known = {ref: ref[...] for ref in self.refs if ref not in written}
+
+        def stateful(state: Sequence[Array], *args: Any, **kwargs: Any) -> tuple[list[Array], Any]:
+            before = dict(zip(written, state, strict=True))
+            left, out = discharge(lambda: fun(*args, **kwargs), {**known, **before})
+            return [left.get(ref, before[ref]) for ref in written], out
+
+        return imitate(stateful, fun)

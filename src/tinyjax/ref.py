@@ -1,0 +1,93 @@
+"""Arrays that are written in place, and functions that read and write them: ``jax.ref``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinyjax import numpy as jnp
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.refs import Ref, free_ref, freeze, new_ref
+from tinyjax.errors import ArgumentError
+
+__all__ = ["Ref", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
+
+
+def empty_ref(ty: ShapedArray | ShapeDtypeStruct, memory_space: None = None) -> Ref:
+    """Make an array that is written in place, of a type; it holds zeros at first.
+
+    Args:
+        ty: its shape and dtype.
+        memory_space: must be None.
+
+    Raises:
+        ArgumentError: there is a memory space.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.empty_ref(tinyjax.ShapeDtypeStruct((2,), "int32"))
+        Ref([0, 0], dtype=int32)
+    """
+    return new_ref(jnp.zeros(ty.shape, ty.dtype), memory_space=memory_space)
+
+
+def _checked(ref: Ref) -> Ref:
+    if not isinstance(ref, Ref):
+        raise ArgumentError(f"expected a Ref, but got {type(ref).__name__}: new_ref makes one.")
+    return ref
+
+
+def get(ref: Ref, idx: Any = None) -> Array:
+    """Return what is at an index of a reference, or all of it: ``ref[idx]``.
+
+    Raises:
+        RefError: it cannot be used here.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> tinyjax.ref.get(tinyjax.new_ref(jnp.arange(5)), slice(1, 3))
+        Array([1, 2], dtype=int32)
+    """
+    return _checked(ref)[... if idx is None else idx]
+
+
+def set(ref: Ref, idx: Any, value: ArrayLike) -> None:
+    """Write at an index of a reference, or all of it where that is None: ``ref[idx] = value``.
+
+    Raises:
+        RefError: it cannot be used here, or not hold this value.
+    """
+    _checked(ref)[... if idx is None else idx] = value
+
+
+def swap(ref: Ref, idx: Any, value: ArrayLike) -> Array:
+    """Write at an index of a reference, and return what was there.
+
+    Raises:
+        RefError: it cannot be used here, or not hold this value.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> ref = tinyjax.new_ref(jnp.arange(3))
+        >>> tinyjax.ref.swap(ref, 2, 7), ref
+        (Array(2, dtype=int32), Ref([0, 1, 7], dtype=int32))
+    """
+    before = get(ref, idx)
+    set(ref, idx, value)
+    return before
+
+
+def addupdate(ref: Ref, idx: Any, x: ArrayLike) -> None:
+    """Add at an index of a reference, or everywhere where that is None.
+
+    Raises:
+        RefError: it cannot be used here, or not hold the sum.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> ref = tinyjax.new_ref(jnp.zeros(3))
+        >>> tinyjax.ref.addupdate(ref, jnp.array([0, 0]), 1.0)
+        >>> ref
+        Ref([2., 0., 0.], dtype=float32)
+    """
+    _checked(ref).addupdate(x, ... if idx is None else idx)

@@ -1,0 +1,341 @@
+"""References, arrays that are written in place: against jax, and what they refuse."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import jax
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import lax
+from tinyjax.core.refs import Ref
+from tinyjax.errors import ArgumentError, OuterRefError, RefError
+from tinyjax.test_util import check_grads
+
+X: Final = np.array([1.0, -2.0, 3.0], np.float32)
+
+
+def eagerly(m: Any, x: Any) -> Any:
+    ref = m.new_ref(x)
+    ref[0] = 5.0
+    ref[1:] *= 2
+    before = m.ref.swap(ref, 1, 7.0)
+    m.ref.addupdate(ref, slice(1, 3), x[:2])
+    m.ref.set(ref, 2, m.ref.get(ref, 2) + 1)
+    return before, m.ref.get(ref), m.freeze(ref)
+
+
+def in_a_scan(m: Any, x: Any) -> Any:
+    ref, seen = m.new_ref(x), m.new_ref(m.numpy.zeros_like(x))
+
+    def body(carry: Any, i: Any) -> Any:
+        seen[i] = ref[i] * carry
+        ref[...] = ref[...] * 2 + seen[i]
+        return carry + ref[0], ref[1]
+
+    last, ys = m.lax.scan(body, x[0], m.numpy.arange(3))
+    return last, ys, m.freeze(ref), m.freeze(seen)
+
+
+def in_a_while_loop(m: Any, x: Any) -> Any:
+    ref, steps = m.new_ref(x), m.new_ref(m.numpy.zeros_like(x))
+
+    def body(i: Any) -> Any:
+        ref[...] = ref[...] * 1.5
+        steps[i % 3] += 1.0
+        return i + 1
+
+    limit = m.new_ref(5 + 0 * x)  # jax has no reference in both functions of the loop
+    last = m.lax.while_loop(lambda i: i < limit[1], body, 0)
+    return last, m.freeze(ref), m.freeze(steps)
+
+
+def in_branches(m: Any, x: Any) -> Any:
+    ref, other = m.new_ref(x), m.new_ref(2 * x)
+
+    def double() -> Any:
+        ref[0] = ref[0] * other[0]
+        return ref[1]
+
+    def keep() -> Any:
+        other[1] = 9.0
+        return other[2]
+
+    first = m.lax.cond(x[0] > 0, double, keep)
+    second = m.lax.cond(x[1] > 0, double, keep)
+    m.lax.switch(
+        m.numpy.int32(2) * (x[0] > 0),
+        [lambda: ref[0], lambda: ref[1], lambda: m.ref.swap(ref, 2, x[1])],
+    )
+    return first, second, m.freeze(ref), m.freeze(other)
+
+
+def in_nested_loops(m: Any, x: Any) -> Any:
+    ref = m.new_ref(m.numpy.zeros((3, 3), x.dtype))
+
+    def outer(i: Any, total: Any) -> Any:
+        def inner(j: Any, part: Any) -> Any:
+            ref[i, j] = x[i] * x[j] + part
+            return part + ref[j, i]
+
+        return total + m.lax.fori_loop(0, 3, inner, total)
+
+    total = m.lax.fori_loop(0, 3, outer, x[0])
+    return total, m.freeze(ref)
+
+
+def in_jit(m: Any, x: Any) -> Any:
+    ref = m.new_ref(x)
+
+    def closes_over(y: Any) -> Any:
+        ref[0] += y
+        return ref[...].sum()
+
+    def takes(r: Any, y: Any) -> Any:
+        old = r[1]
+        r[...] = r[...] * y
+        return old
+
+    add, scale = m.jit(closes_over), m.jit(takes)
+    outs = [add(x[1]), scale(ref, 2.0), add(x[2]), scale(ref, x[0])]
+    return outs, m.freeze(ref)
+
+
+def made_in_the_body(m: Any, x: Any) -> Any:
+    def body(carry: Any, y: Any) -> Any:
+        ref = m.new_ref(m.numpy.zeros(2, x.dtype))
+        ref[0] = y
+
+        def inner(c: Any, z: Any) -> Any:
+            ref[1] = ref[0] * z + ref[1]
+            return c, None
+
+        m.lax.scan(inner, None, x)
+        return carry + m.freeze(ref), None
+
+    return m.lax.scan(body, m.numpy.zeros(2, x.dtype), x)[0]
+
+
+PROGRAMS: Final[list[Callable[[Any, Any], Any]]] = [
+    eagerly,
+    in_a_scan,
+    in_a_while_loop,
+    in_branches,
+    in_nested_loops,
+    in_jit,
+    made_in_the_body,
+]
+programs = pytest.mark.parametrize("program", PROGRAMS)
+
+
+def same(ours: Any, theirs: Any) -> None:
+    ours, theirs = tinyjax.tree.leaves(ours), jax.tree.leaves(theirs)
+    assert len(ours) == len(theirs)
+    for x, y in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(x, y, 1e-5, 1e-5)
+
+
+@programs
+def test_values(program: Any) -> None:
+    expected = program(jax, jax.numpy.asarray(X))
+    x = jnp.asarray(X)
+    same(program(tinyjax, x), expected)
+    same(tinyjax.jit(lambda x: program(tinyjax, x))(x), expected)
+    with tinyjax.disable_jit():
+        same(program(tinyjax, x), expected)
+
+
+@programs
+def test_derivatives(program: Any) -> None:
+    def total(x: Any) -> Any:
+        leaves = tinyjax.tree.leaves(program(tinyjax, x))
+        return sum(jnp.sum(jnp.sin(0.1 * leaf)) for leaf in leaves)
+
+    x = X.astype(np.float64) / 2 + 1.2
+    check_grads(total, (x,), 2, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(tinyjax.jit(tinyjax.grad(total))(x), tinyjax.grad(total)(x), 1e-6)
+    for outer in (lambda f: f, tinyjax.checkpoint):
+        np.testing.assert_allclose(
+            tinyjax.grad(outer(total))(x), tinyjax.grad(total)(x), 1e-6, 1e-6
+        )
+
+
+@programs
+def test_batches(program: Any) -> None:
+    xs = np.stack([X, X[::-1], 0.5 * X])
+    each = [program(tinyjax, jnp.asarray(x)) for x in xs]
+    expected = tinyjax.tree.map(lambda *rows: np.stack([np.asarray(r) for r in rows]), *each)
+    mapped = tinyjax.vmap(lambda x: program(tinyjax, x))
+    for call in (mapped, tinyjax.jit(mapped)):
+        same(call(xs), expected)
+
+
+def test_a_loop_until_a_reference_says_so(outer: Ref) -> None:
+    def step(i: Any) -> Any:
+        outer[0] += i
+        return i + 1
+
+    run = tinyjax.jit(lambda: lax.while_loop(lambda i: outer[0] < 10, step, 0))
+    assert (int(run()), float(outer[0]), int(run())) == (5, 10.0, 0)
+
+
+@pytest.fixture
+def outer() -> Ref:
+    return tinyjax.new_ref(jnp.zeros(3))
+
+
+def test_what_is_staged_once_is_used_again(outer: Ref) -> None:
+    traced = []
+
+    @tinyjax.jit
+    def add(x: Any, where: Any) -> Any:
+        traced.append(x)
+        outer[where] += x
+        return 2 * x
+
+    assert [float(add(i, 0)) for i in range(4)] == [0, 2, 4, 6]
+    assert float(add(1.5, 1)) == 3.0
+    np.testing.assert_array_equal(outer[...], [6.0, 1.5, 0.0])
+    first = len(traced)
+    add(7, 2)
+    add(2.5, 2)
+    assert len(traced) == first
+    other = tinyjax.new_ref(jnp.ones(2))
+    both = []
+
+    @tinyjax.jit
+    def move(a: Any, b: Any) -> None:
+        both.append(a)
+        a[0], b[0] = b[0], a[0]
+
+    move(outer, other)
+    move(other, outer)
+    assert len(both) == 2  # one shape each
+    move(outer, other)
+    assert len(both) == 2
+    assert (float(outer[0]), float(other[0])) == (1.0, 6.0)
+
+
+def test_what_does_not_depend_on_the_transformation_is_written(outer: Ref) -> None:
+    def counted(x: Any) -> Any:
+        outer[0] += 1
+        outer[1] = lax.stop_gradient(x)
+        return x * x
+
+    assert tinyjax.grad(counted)(3.0) == 6.0
+    tinyjax.vmap(lambda x: tinyjax.ref.swap(outer, 2, 4.0) + x)(jnp.ones(2))
+    np.testing.assert_array_equal(outer[...], [1.0, 3.0, 4.0])
+
+
+def test_a_read_is_the_value_at_that_time(outer: Ref) -> None:
+    before = outer[...]
+    outer[0] = 1.0
+    assert before[0] == 0.0
+    data = np.zeros(2)
+    ref = tinyjax.new_ref(data)
+    ref[0] = 1.0
+    assert data[0] == 0.0
+
+
+def test_a_reference_of_each_type() -> None:
+    weak = tinyjax.new_ref(1)
+    weak[...] += 1
+    assert (weak.shape, weak.dtype.name, weak.ndim, weak.size) == ((), "int32", 0, 1)
+    assert repr(weak) == "Ref(2, dtype=int32)"
+    keys = tinyjax.new_ref(tinyjax.random.split(tinyjax.random.key(0), 3))
+    keys[0] = tinyjax.random.key(9)
+    assert tinyjax.random.key_data(keys[0])[1] == 9
+    assert len(keys) == 3
+    empty = tinyjax.empty_ref(tinyjax.ShapeDtypeStruct((2,), "bool"))
+    empty[1] = True
+    assert empty[...].tolist() == [False, True]
+    tinyjax.free_ref(empty)
+    assert repr(empty) == "Ref<bool[2], free_ref>"
+    with pytest.raises(ArgumentError, match="without axes"):
+        len(weak)
+
+
+def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
+    ended = tinyjax.new_ref(1.0)
+    tinyjax.freeze(ended)
+    kept: list[Any] = []
+    wrong: Any = outer
+    number: Any = 1.0
+
+    @tinyjax.jit
+    def takes(r: Ref) -> Any:
+        return r[0] + outer[1]
+
+    def write(x: Any) -> Any:
+        outer[0] = x
+        return x
+
+    def condition(i: Any) -> Any:
+        write(1.0)
+        return i < 3
+
+    def late() -> Any:
+        tinyjax.jit(lambda: kept.append(tinyjax.new_ref(1.0)))()
+        return kept[0][...]
+
+    return [
+        (lambda: ended[...], RefError, "after freeze"),
+        (lambda: tinyjax.freeze(ended), RefError, "after freeze"),
+        (lambda: tinyjax.grad(write)(1.0), RefError, "linearize of .*write"),
+        (lambda: tinyjax.jvp(write, (1.0,), (1.0,)), RefError, "jvp of .*write"),
+        (lambda: tinyjax.grad(tinyjax.jit(write))(1.0), RefError, "depends on"),
+        (lambda: tinyjax.vmap(write)(jnp.ones(2)), RefError, "vmap of .*write"),
+        (lambda: tinyjax.vmap(tinyjax.jit(write))(jnp.ones(2)), RefError, "depends on"),
+        (lambda: tinyjax.make_jaxpr(write)(1.0), RefError, "keeps no state"),
+        (lambda: tinyjax.eval_shape(lambda: outer[0]), RefError, "keeps no state"),
+        (lambda: tinyjax.checkpoint(write)(1.0), RefError, "keeps no state"),
+        (lambda: tinyjax.jit(tinyjax.checkpoint(write))(1.0), RefError, "keeps no state"),
+        (lambda: tinyjax.jit(write).lower(1.0), OuterRefError, "pass in"),
+(late, RefError, "outside of it"),
+        (lambda: tinyjax.jit(lambda a, b: None)(outer, outer), RefError, "twice"),
+        (lambda: takes(outer), RefError, "twice"),
+        (tinyjax.jit(lambda: tinyjax.freeze(outer)), RefError, "Call it where"),
+        (tinyjax.jit(lambda: tinyjax.new_ref(1.0)), RefError, "no array"),
+        (lambda: jnp.sin(wrong), RefError, "read it, ref"),
+        (lambda: lax.scan(lambda c, x: (c, x), outer, None, length=2), RefError, "no array"),
+        (lambda: lax.while_loop(condition, lambda i: i + 1, 0), RefError, "Let the body"),
+        (lambda: outer.__setitem__(0, 1j), Exception, "without loss"),
+        (lambda: tinyjax.new_ref(1.0, memory_space=number), ArgumentError, "memory_space"),
+        (lambda: tinyjax.freeze(number), ArgumentError, "takes a Ref"),
+        (lambda: tinyjax.ref.get(number), ArgumentError, "expected a Ref"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_refused(outer: Ref, number: int) -> None:
+    call, error, message = refused(outer)[number]
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_branch_that_is_staged_from_source(outer: Ref) -> None:
+    @tinyjax.jit(control_flow="source")
+    def program(x: Any) -> Any:
+        if x > 0:
+            tinyjax.ref.set(outer, 0, x)
+        return x
+
+    with pytest.raises(RefError):
+        program(1.0)
+
+
+def test_a_function_forgets_references_that_ended() -> None:
+    box = [tinyjax.new_ref(0.0)]
+
+    @tinyjax.jit
+    def count() -> Any:
+        box[0][...] += 1
+        return box[0][...]
+
+    assert [float(count()), float(count())] == [1.0, 2.0]
+    tinyjax.freeze(box[0])
+    box[0] = tinyjax.new_ref(10.0)
+    assert float(count()) == 11.0
+    assert float(box[0][...]) == 11.0
