@@ -17,6 +17,7 @@ CASES = [
     ("import jax; print(jax.__version_info__, jax.version.__version__ == jax.__version__)", "True"),
     ("import jax.numpy as jnp, tinyjax; print(jnp.sin is tinyjax.numpy.sin)", "True"),
     ("import jax; print(jax.numpy.linalg.norm(jax.numpy.ones(4)))", "2"),
+    ("import jax; print(jax.jacobian is jax.jacrev)", "True"),
     ("from jax import *; print(jit(lambda x: numpy.sin(x) + lax.cos(x))(0.0))", "1"),
     ("from jax.numpy import *; print(cos(0.0))", "1"),
     ("import jax; print('numpy' in dir(jax), 'sin' in dir(jax.numpy))", "True True"),

@@ -300,6 +300,21 @@ def test_a_flat_structure_is_one_object_however_it_is_made() -> None:
     assert tree.structure((1,)).compose(first).children()[0] is first
 
 
+class Absent:
+    """What stands in metadata for what is not there."""
+
+
+ABSENT = Absent()
+
+
+def test_a_structure_with_a_sentinel_in_its_metadata_is_one_object() -> None:
+    marked = tree.structure(Interval(1, 2, (ABSENT, 3, "n")))
+    assert tree.structure(Interval(1, 2, (ABSENT, 3, "n"))) is marked
+    assert tree.structure(Interval(1, 2, (Absent(), 3, "n"))) != marked
+    assert tree.structure(Interval(1, 2, (ABSENT, True, "n"))) is not marked
+    assert tree.structure(Interval(1, 2, (ABSENT, 3.0, "n"))) == marked
+
+
 def test_a_structure_with_values_in_its_metadata_keeps_none_of_them_alive() -> None:
     class Tag:
         pass

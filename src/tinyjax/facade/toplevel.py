@@ -10,10 +10,14 @@ from tinyjax.absent import DEVICES
 from tinyjax.core.closures import arrays_in, kept_as_parameters
 from tinyjax.frames import wraps
 
-__all__ = ["__version__", "__version_info__", "make_jaxpr", "pmap"]
+__all__ = ["__version__", "__version_info__", "jacobian", "make_jaxpr", "pmap"]
 
 __version_info__: Final = (0, 10, 2)
 __version__: Final = f"{'.'.join(map(str, __version_info__))}+tinyjax.{tinyjax.__version__}"
+
+#: As in JAX; ``tinyjax.jacobian`` looks for the cheapest order first, which costs more than it
+#: saves where it is not compiled.
+jacobian: Final = tinyjax.jacrev
 
 
 def pmap(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:

@@ -51,13 +51,9 @@ class StaticArguments:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, StaticArguments)
-            and self.positional == other.positional
-            and self.keywords == other.keywords
-            and all(map(same_value, self._values(), other._values()))
+            and same_value(self.positional, other.positional)
+            and same_value(self.keywords, other.keywords)
         )
-
-    def _values(self) -> list[Any]:
-        return [value for _, value in (*self.positional, *self.keywords)]
 
     def bind(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         """The function of the other arguments alone."""
@@ -78,6 +74,10 @@ def same_value(a: object, b: object) -> bool:
     Equal values of different types, such as 1 and True, are different programs, and so are 0.0 and
     -0.0.
     """
+    if a is b:
+        return True
+    if type(a) is tuple and type(b) is tuple:
+        return len(a) == len(b) and all(map(same_value, a, b))
     if type(a) is not type(b) or a != b:
         return False
     if isinstance(a, tuple) and isinstance(b, tuple):

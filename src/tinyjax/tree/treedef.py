@@ -8,6 +8,7 @@ memory and not by Python's limit on recursion.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from types import NoneType
@@ -292,10 +293,35 @@ _table: dict[tuple[Hashable, ...], PyTreeDef] = {}
 _flat_table: dict[tuple[Hashable, ...], PyTreeDef] = {}
 
 
+class _Sentinels(dict[type, object]):
+    """For each class, its one instance that a module holds and that equals itself alone, or None.
+
+    Libraries mark with it what is absent. The module keeps it alive.
+    """
+
+    def __missing__(self, cls: type) -> object:
+        held: list[object] = []
+        if getattr(cls, "__eq__", None) is object.__eq__:
+            module = vars(sys.modules.get(cls.__module__, object))
+            held = [x for x in list(module.values()) if type(x) is cls]
+        if len(self) >= _SENTINELS_BOUND:  # the classes are kept alive
+            self.clear()
+        self[cls] = held[0] if len(held) == 1 else None
+        return self[cls]
+
+
+_SENTINELS_BOUND: Final = 1 << 8
+_sentinels: Final = _Sentinels()
+
+
 def _is_plain(metadata: Any) -> bool:
     """Whether metadata is safe to keep: immutable, cheap to compare, and holding nothing alive."""
     cls = type(metadata)
-    return cls in _PLAIN or (cls is tuple and _PLAIN.issuperset(map(type, metadata)))
+    if cls is not tuple:
+        return cls in _PLAIN
+    return _PLAIN.issuperset(map(type, metadata)) or all(
+        type(x) in _PLAIN or _sentinels[type(x)] is x for x in metadata
+    )
 
 
 def _interchangeable(a: Any, b: Any) -> bool:
