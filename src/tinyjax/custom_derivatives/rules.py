@@ -9,7 +9,6 @@ from typing import (
     ClassVar,
     Concatenate,
     Generic,
-    Never,
     ParamSpec,
     Self,
     TypeAlias,
@@ -22,7 +21,7 @@ import attrs
 from tinyjax import tree
 from tinyjax.core.array import PYTHON_NUMBERS, Array, as_array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
+from tinyjax.core.calling import BoundMethod, FlatFunction, Lambda, as_arrays, leaf_path
 from tinyjax.core.closures import holds_tracer
 from tinyjax.core.integers import integers
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
@@ -195,12 +194,6 @@ BackwardRule: TypeAlias = (
     | Callable[[Any, S, R], tuple[Any, ...]]
     | Callable[[Any, Any, S, R], tuple[Any, ...]]
     | Callable[[Any, Any, Any, S, R], tuple[Any, ...]]
-)
-
-
-#: Lambdas have these types too; functions that return have not.
-Unannotated: TypeAlias = (
-    Callable[[Any], Never] | Callable[[Any, Any], Never] | Callable[[Any, Any, Any], Never]
 )
 
 
@@ -503,7 +496,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
 
     def defvjp(
         self,
-        fwd: Callable[..., tuple[R, S]] | Unannotated,
+        fwd: Callable[..., tuple[R, S]] | Lambda,
         bwd: BackwardRule[S, R],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,

@@ -9,7 +9,7 @@ from tinyjax import dtypes, numpy, tree
 from tinyjax.api import jvp, vjp, vmap
 from tinyjax.control_flow import scan
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.calling import as_arrays, leaf_path
+from tinyjax.core.calling import LambdaOfMore, as_arrays, leaf_path
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import ZERO
 from tinyjax.custom_derivatives import custom_derivative
@@ -57,7 +57,7 @@ def odeint(
 ) -> T: ...
 @overload
 def odeint(
-    func: Callable[..., object],
+    func: Callable[..., object] | LambdaOfMore,
     y0: ArrayLike,
     t: ArrayLike,
     arg: Any,
@@ -73,7 +73,7 @@ def odeint(
 ) -> Array: ...
 @overload
 def odeint(
-    func: Callable[..., object],
+    func: Callable[..., object] | LambdaOfMore,
     y0: T,
     t: ArrayLike,
     arg: Any,
@@ -89,7 +89,7 @@ def odeint(
 ) -> T: ...
 @overload
 def odeint(
-    func: Callable[..., object],
+    func: Callable[..., object] | LambdaOfMore,
     y0: Any,
     t: ArrayLike,
     *args: Any,
