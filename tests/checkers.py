@@ -162,7 +162,7 @@ def main() -> None:
         for place, what in alarms.items():
             print(f"  {place}: {what}")
     print(f"all: {len(everywhere)}")
-    sys.exit(failed or len(everywhere) < 100)
+    sys.exit(failed or len(everywhere) < 250)
 
 
 if __name__ == "__main__":

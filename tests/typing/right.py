@@ -12,6 +12,7 @@ import numpy as np
 
 import tinyjax
 import tinyjax.numpy as jnp
+import tinyjax.scipy as jsp
 from tinyjax import (
     Array,
     ShapeDtypeStruct,
@@ -22,6 +23,7 @@ from tinyjax import (
     eval_shape,
     grad,
     hessian,
+    image,
     implicit,
     jacfwd,
     jacrev,
@@ -33,10 +35,12 @@ from tinyjax import (
     nn,
     random,
     tree,
+    tree_util,
     value_and_grad,
     vjp,
     vmap,
 )
+from tinyjax.experimental import sparse
 from tinyjax.flatten_util import ravel_pytree
 from tinyjax.typing import ArrayLike, Axis, DTypeLike, Indices, Key, PyTree, Shape
 
@@ -453,3 +457,109 @@ def functions_as_arguments() -> None:
     take_function(vmap(square))
     take_function(logistic)
     take_function(partial(jnp.clip, min=0.0))
+
+
+def linear_algebra() -> None:
+    a = jnp.eye(3)
+    assert_type(jnp.linalg.inv(a), Array)
+    assert_type(jnp.linalg.det(a), Array)
+    assert_type(jnp.linalg.norm(a, ord="fro"), Array)
+    assert_type(jnp.linalg.cholesky(a), Array)
+    assert_type(jnp.linalg.lstsq(a, x)[0], Array)
+    assert_type(jnp.linalg.eigh(a).eigenvalues, Array)
+    q, r = jnp.linalg.qr(a)
+    assert_type(q, Array)
+    u, s, vt = jnp.linalg.svd(a)
+    assert_type(s, Array)
+    assert_type(jnp.linalg.slogdet(a).sign, Array)
+    assert_type(jsp.linalg.expm(a), Array)
+    assert_type(jsp.linalg.solve_triangular(a, x, lower=True), Array)
+    assert_type(jsp.linalg.cho_solve(jsp.linalg.cho_factor(a), x), Array)
+    assert_type(jsp.sparse.linalg.cg(a, x)[0], Array)
+    assert_type(jsp.sparse.linalg.gmres(lambda y: a @ y, x)[0], Array)
+    assert_type(implicit.linear_solve(a, x), Array)
+    assert_type(implicit.linear_solve(lambda p: p, params), Params)
+
+
+def fourier_transforms() -> None:
+    assert_type(jnp.fft.fft(x), Array)
+    assert_type(jnp.fft.irfft(x, n=4, norm="ortho"), Array)
+    assert_type(jnp.fft.fftn(jnp.eye(3), axes=(0, 1)), Array)
+    assert_type(jnp.fft.fftfreq(8, d=0.1), Array)
+    assert_type(jsp.fft.dct(x), Array)
+
+
+def science() -> None:
+    assert_type(jsp.special.logsumexp(x, axis=0), Array)
+    assert_type(jsp.special.erf(0.5), Array)
+    assert_type(jsp.stats.norm.logpdf(x, loc=0.0, scale=2.0), Array)
+    assert_type(jsp.stats.mode(x).mode, Array)
+    assert_type(jsp.signal.convolve(x, x, mode="same"), Array)
+    assert_type(jsp.ndimage.map_coordinates(jnp.eye(3), [x, x], order=1), Array)
+    assert_type(jsp.integrate.trapezoid(x), Array)
+    assert_type(jsp.interpolate.RegularGridInterpolator((x,), x)(x), Array)
+    assert_type(jsp.optimize.minimize(lambda v: jnp.sum(v**2), x, method="BFGS").x, Array)
+
+
+def samples() -> None:
+    key = random.key(0)
+    assert_type(random.bernoulli(key, 0.3, (3,)), Array)
+    assert_type(random.categorical(key, x, axis=-1), Array)
+    assert_type(random.choice(key, 5, (2,), replace=False), Array)
+    assert_type(random.randint(key, (3,), 0, 10), Array)
+    assert_type(random.permutation(key, x), Array)
+    assert_type(random.gamma(key, 2.0, (3,)), Array)
+    assert_type(random.poisson(key, x), Array)
+    assert_type(random.multivariate_normal(key, x, jnp.eye(3)), Array)
+    assert_type(random.truncated_normal(key, -1.0, 1.0, (3,), jnp.float32), Array)
+    assert_type(random.fold_in(key, 3), Array)
+    assert_type(random.split(key, 4), Array)
+
+
+def networks() -> None:
+    assert_type(nn.gelu(x, approximate=False), Array)
+    assert_type(nn.log_softmax(x), Array)
+    assert_type(nn.one_hot(jnp.array([0, 1]), 3), Array)
+    assert_type(nn.standardize(x, axis=-1), Array)
+    weight = nn.initializers.glorot_uniform()
+    assert_type(weight(random.key(0), (3, 4), jnp.float32), Array)
+    assert_type(image.resize(jnp.eye(4), (8, 8), "bilinear"), Array)
+
+
+def sparse_matrices() -> None:
+    matrix = sparse.BCOO.fromdense(jnp.eye(3))
+    assert_type(matrix, sparse.BCOO)
+    assert_type(matrix.todense(), Array)
+    assert_type(matrix.nse, int)
+    assert_type(matrix.T, sparse.BCOO)
+
+
+def tree_functions() -> None:
+    leaves, structure = tree_util.tree_flatten(params)
+    tree_util.tree_unflatten(structure, leaves)
+    tree_util.tree_map(lambda p: p * 2, params)
+    for path, leaf in tree_util.tree_leaves_with_path(params):
+        assert_type(tree_util.keystr(path), str)
+    assert_type(tree_util.tree_all({"a": True}), bool)
+    partly = tree_util.Partial(jnp.add, 1.0)
+    assert_type(jit(square)(partly(x)), Array)
+
+
+def sorting_and_reductions() -> None:
+    assert_type(lax.sort(x), Array)
+    assert_type(lax.sort((x, x), num_keys=1), tuple[Array, ...])
+    assert_type(lax.reduce(x, 0.0, lax.add, (0,)), Array)
+    assert_type(lax.reduce_window(x, 0.0, lax.add, (2,)), Array)
+    assert_type(jnp.apply_along_axis(jnp.sum, 0, jnp.eye(3)), Array)
+    values, indices = lax.top_k(x, 2)
+    assert_type(indices, Array)
+    assert_type(jnp.unique(x, size=2), Array)
+    assert_type(jnp.nonzero(x, size=1), tuple[Array, ...])
+    assert_type(jnp.meshgrid(x, x), tuple[Array, ...])
+    assert_type(jnp.split(x, 3), list[Array])
+    assert_type(lax.sin(x), Array)
+    assert_type(lax.max(x, 0.0), Array)
+    assert_type(x.max(), Array)
+    assert_type(x.mean(axis=0, keepdims=True), Array)
+    assert_type(x.argsort(descending=True), Array)
+    assert_type(x[0].item(), bool | int | float | complex)

@@ -12,6 +12,7 @@ import attrs
 
 import tinyjax
 import tinyjax.numpy as jnp
+import tinyjax.scipy as jsp
 from tinyjax import (
     Array,
     autodiff,
@@ -22,6 +23,7 @@ from tinyjax import (
     eval_shape,
     grad,
     hessian,
+    image,
     implicit,
     jacfwd,
     jacrev,
@@ -33,10 +35,12 @@ from tinyjax import (
     nn,
     random,
     tree,
+    tree_util,
     value_and_grad,
     vjp,
     vmap,
 )
+from tinyjax.experimental import sparse
 from tinyjax.flatten_util import ravel_pytree
 from tinyjax.typing import ArrayLike, DTypeLike, Key, PyTree
 
@@ -973,3 +977,358 @@ def call_of_a_model_with_too_few() -> None:
 
 def grad_of_a_bound_method_with_too_few() -> None:
     grad(Model(x).__call__)()  # wrong
+
+
+# Linear algebra, transforms, statistics, samples, networks: by module
+
+
+def inverse_of_text() -> None:
+    jnp.linalg.inv("a")  # wrong
+
+
+def misspelled_decomposition() -> None:
+    jnp.linalg.cholesky_(jnp.eye(3))  # wrong
+
+
+def norm_of_a_misspelled_option() -> None:
+    jnp.linalg.norm(x, order=2)  # wrong
+
+
+def eigh_has_two_parts() -> None:
+    a, b, c = jnp.linalg.eigh(jnp.eye(3))  # wrong
+
+
+def eigh_has_no_such_part() -> None:
+    jnp.linalg.eigh(jnp.eye(3)).values  # wrong
+
+
+def qr_gives_a_pair_by_default() -> None:
+    jnp.linalg.qr(jnp.eye(3), mode="fullest")  # wrong
+
+
+def slogdet_is_no_array() -> None:
+    jnp.linalg.slogdet(jnp.eye(3)).sum()  # wrong
+
+
+def solve_with_one() -> None:
+    jnp.linalg.solve(jnp.eye(3))  # wrong
+
+
+def expm_of_text() -> None:
+    jsp.linalg.expm("a")  # wrong
+
+
+def triangular_with_an_unknown_option() -> None:
+    jsp.linalg.solve_triangular(jnp.eye(3), x, low=True)  # wrong
+
+
+def cho_solve_without_a_factor() -> None:
+    jsp.linalg.cho_solve(3, x)  # wrong
+
+
+def conjugate_gradients_give_a_pair() -> None:
+    jsp.sparse.linalg.cg(jnp.eye(3), x).shape  # wrong
+
+
+def linear_solve_keeps_the_tree() -> None:
+    implicit.linear_solve(lambda p: p, params).v  # wrong
+
+
+def linear_solve_by_an_unknown_method() -> None:
+    implicit.linear_solve(jnp.eye(3), x, method="lu")  # wrong
+
+
+def fft_of_text() -> None:
+    jnp.fft.fft("a")  # wrong
+
+
+def fft_of_half_a_length() -> None:
+    jnp.fft.fft(x, n=2.5)  # wrong
+
+
+def fft_misspelled() -> None:
+    jnp.fft.ftt(x)  # wrong
+
+
+def fftn_over_text() -> None:
+    jnp.fft.fftn(x, axes="0")  # wrong
+
+
+def fft_by_an_unknown_norm() -> None:
+    jnp.fft.fft(x, norm=2)  # wrong
+
+
+def dct_of_an_unknown_option() -> None:
+    jsp.fft.dct(x, kind=2)  # wrong
+
+
+def logsumexp_over_text() -> None:
+    jsp.special.logsumexp(x, axis="0")  # wrong
+
+
+def special_function_misspelled() -> None:
+    jsp.special.gama(x)  # wrong
+
+
+def erf_without_an_argument() -> None:
+    jsp.special.erf()  # wrong
+
+
+def density_of_text() -> None:
+    jsp.stats.norm.pdf("a")  # wrong
+
+
+def density_with_an_unknown_parameter() -> None:
+    jsp.stats.norm.pdf(x, mean=0.0)  # wrong
+
+
+def distribution_misspelled() -> None:
+    jsp.stats.normal.pdf(x)  # wrong
+
+
+def convolve_in_an_unknown_mode() -> None:
+    jsp.signal.convolve(x, x, mode="some")  # wrong
+
+
+def coordinates_without_order() -> None:
+    jsp.ndimage.map_coordinates(x, [x])  # wrong
+
+
+def trapezoid_along_text() -> None:
+    jsp.integrate.trapezoid(x, axis="0")  # wrong
+
+
+def result_of_minimize_has_no_such_part() -> None:
+    jsp.optimize.minimize(square, x, method="BFGS").minimum  # wrong
+
+
+def minimize_without_a_method() -> None:
+    jsp.optimize.minimize(square, x)  # wrong
+
+
+def bernoulli_without_a_key() -> None:
+    random.bernoulli(0.5, 3.5, "3")  # wrong
+
+
+def categorical_along_text() -> None:
+    random.categorical(random.key(0), x, axis="0")  # wrong
+
+
+def choice_with_an_unknown_option() -> None:
+    random.choice(random.key(0), 5, replacement=False)  # wrong
+
+
+def randint_without_bounds() -> None:
+    random.randint(random.key(0), (3,))  # wrong
+
+
+def gamma_without_a_parameter() -> None:
+    random.gamma(random.key(0))  # wrong
+
+
+def uniform_of_a_float_shape() -> None:
+    random.uniform(random.key(0), (2.5,))  # wrong
+
+
+def normal_misspelled() -> None:
+    random.norml(random.key(0))  # wrong
+
+
+def normal_of_a_dtype_by_number() -> None:
+    random.normal(random.key(0), (3,), 32)  # wrong
+
+
+def split_gives_an_array() -> None:
+    a: str = random.split(random.key(0))  # wrong
+
+
+def fold_in_text() -> None:
+    random.fold_in(random.key(0), "a")  # wrong
+
+
+def gelu_with_an_unknown_option() -> None:
+    nn.gelu(x, approx=True)  # wrong
+
+
+def activation_misspelled() -> None:
+    nn.rellu(x)  # wrong
+
+
+def one_hot_without_classes() -> None:
+    nn.one_hot(x)  # wrong
+
+
+def initializer_without_parentheses() -> None:
+    nn.initializers.glorot_uniform(random.key(0), (3, 4))  # wrong
+
+
+def initializer_called_without_a_shape() -> None:
+    nn.initializers.zeros(random.key(0))  # wrong
+
+
+def resize_without_a_method() -> None:
+    image.resize(x, (3,))  # wrong
+
+
+def resize_to_a_number() -> None:
+    image.resize(x, 3, "bilinear")  # wrong
+
+
+def sparse_matrix_of_no_array() -> None:
+    sparse.BCOO.fromdense("a")  # wrong
+
+
+def sparse_matrix_has_no_such_method() -> None:
+    sparse.BCOO.fromdense(x).to_dense()  # wrong
+
+
+def sparse_matrix_gives_an_array() -> None:
+    sparse.BCOO.fromdense(x).todense().w  # wrong
+
+
+def tree_map_by_an_unknown_name() -> None:
+    tree_util.tree_mapp(square, x)  # wrong
+
+
+def tree_unflatten_without_leaves() -> None:
+    tree_util.tree_unflatten(tree.structure(x))  # wrong
+
+
+def partial_of_no_function() -> None:
+    tree_util.Partial(3)  # wrong
+
+
+def sort_of_one_is_an_array() -> None:
+    lax.sort(x).w  # wrong
+
+
+def sort_of_several_is_a_tuple() -> None:
+    lax.sort((x, x)).shape  # wrong
+
+
+def reduce_without_axes() -> None:
+    lax.reduce(x, 0.0, lax.add)  # wrong
+
+
+def top_k_is_a_pair() -> None:
+    lax.top_k(x, 2).shape  # wrong
+
+
+def lax_function_with_one_operand() -> None:
+    lax.add(x)  # wrong
+
+
+def lax_function_of_text() -> None:
+    lax.sin("a")  # wrong
+
+
+def lax_function_misspelled() -> None:
+    lax.sinn(x)  # wrong
+
+
+def method_over_half_an_axis() -> None:
+    x.mean(axis=0.5)  # wrong
+
+
+def method_with_an_unknown_option() -> None:
+    x.sum(keepdim=True)  # wrong
+
+
+def method_misspelled() -> None:
+    x.summ()  # wrong
+
+
+def method_with_too_many() -> None:
+    x.argmax(0, True, 3)  # wrong
+
+
+def sum_is_no_float() -> None:
+    y: float = jnp.sum(x)  # wrong
+
+
+def arange_to_text() -> None:
+    jnp.arange("a")  # wrong
+
+
+def linspace_to_one() -> None:
+    jnp.linspace(0.0)  # wrong
+
+
+def array_of_a_dtype_by_number() -> None:
+    jnp.array([1, 2], dtype=32)  # wrong
+
+
+def asarray_of_an_unknown_option() -> None:
+    jnp.asarray([1], typ="int32")  # wrong
+
+
+def clip_misspelled() -> None:
+    jnp.clip(x, minimum=0.0)  # wrong
+
+
+def argsort_has_no_such_option() -> None:
+    jnp.argsort(x, reverse=True)  # wrong
+
+
+def stack_along_an_unknown_option() -> None:
+    jnp.stack([x, x], dim=0)  # wrong
+
+
+def concatenate_apart() -> None:
+    jnp.concatenate(x, x)  # wrong
+
+
+def static_argument_of_another_type() -> None:
+    jit(with_aux, static_argnums=1)(x, "n")  # wrong
+
+
+def static_argument_that_is_missing() -> None:
+    jit(with_aux, static_argnums=1)(x)  # wrong
+
+
+def jit_of_vmap_with_another_type() -> None:
+    jit(vmap(square))("x")  # wrong
+
+
+def scan_over_a_number() -> None:
+    lax.scan(step, x, 3.5, length=3)  # wrong
+
+
+def cond_by_text() -> None:
+    lax.cond("yes", square, square, x)  # wrong
+
+
+def switch_by_text() -> None:
+    lax.switch("0", [square], x)  # wrong
+
+
+def fori_loop_to_text() -> None:
+    lax.fori_loop(0, "3", lambda i, c: c, x)  # wrong
+
+
+def while_loop_with_a_body_of_two() -> None:
+    lax.while_loop(condition, body, x)  # wrong
+
+
+def stop_gradient_keeps_the_tree() -> None:
+    lax.stop_gradient(params).v  # wrong
+
+
+def numpy_of_torch() -> None:
+    x.detach()  # wrong
+
+
+def array_to_another_device() -> None:
+    x.cuda()  # wrong
+
+
+def gradient_as_in_torch() -> None:
+    x.backward()  # wrong
+
+
+def item_assignment_by_method() -> None:
+    x.at[0] = 1.0  # wrong
+
+
+def array_of_arrays_by_name() -> None:
+    jnp.tensor([1.0])  # wrong

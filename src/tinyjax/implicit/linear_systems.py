@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import attrs
 
@@ -20,12 +20,55 @@ from tinyjax.implicit.linear_operators import custom_linear_solve
 from tinyjax.implicit.vectors import Space, space_of, strong
 from tinyjax.primitives.stop_gradient import stop_gradient
 
+T = TypeVar("T")
 Method: TypeAlias = Literal["dense", "cg", "gmres", "bicgstab"]
 #: How the systems of the implicit function theorem are solved: by a method's name, or by a function
 #: of the matrix, given as a function of trees, and of the right side.
 LinearSolver: TypeAlias = Method | Callable[[Callable[[Any], Any], Any], Any]
 
 
+@overload
+def linear_solve(
+    A: ArrayLike | Callable[[Any], Any],
+    b: ArrayLike,
+    *,
+    method: Method | None = ...,
+    preconditioner: Callable[[Any], Any] | None = ...,
+    x0: Any = ...,
+    tol: ArrayLike | None = ...,
+    atol: ArrayLike = ...,
+    maxiter: int | None = ...,
+    restart: int = ...,
+    has_aux: Literal[False] = ...,
+) -> Array: ...
+@overload
+def linear_solve(
+    A: ArrayLike | Callable[[Any], Any],
+    b: T,
+    *,
+    method: Method | None = ...,
+    preconditioner: Callable[[Any], Any] | None = ...,
+    x0: Any = ...,
+    tol: ArrayLike | None = ...,
+    atol: ArrayLike = ...,
+    maxiter: int | None = ...,
+    restart: int = ...,
+    has_aux: Literal[False] = ...,
+) -> T: ...
+@overload
+def linear_solve(
+    A: ArrayLike | Callable[[Any], Any],
+    b: Any,
+    *,
+    method: Method | None = ...,
+    preconditioner: Callable[[Any], Any] | None = ...,
+    x0: Any = ...,
+    tol: ArrayLike | None = ...,
+    atol: ArrayLike = ...,
+    maxiter: int | None = ...,
+    restart: int = ...,
+    has_aux: bool,
+) -> Any: ...
 @checked
 def linear_solve(  # noqa: PLR0913
     A: ArrayLike | Callable[[Any], Any],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, overload
 
 from tinyjax import dtypes, tree
 from tinyjax.api import vmap
@@ -153,6 +153,20 @@ _REDUCTIONS: dict[Primitive[NoParams], Primitive[_bc.ReduceParams]] = {
 }
 
 
+@overload
+def reduce(
+    operands: ArrayLike,
+    init_values: ArrayLike,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+) -> Array: ...
+@overload
+def reduce(
+    operands: object,
+    init_values: object,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+) -> Any: ...
 def reduce(
     operands: Any,
     init_values: Any,
@@ -237,6 +251,28 @@ _WINDOW_REDUCTIONS: dict[Primitive[NoParams], Primitive[_wi.WindowParams]] = {
 }
 
 
+@overload
+def reduce_window(
+    operand: ArrayLike,
+    init_value: ArrayLike,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = ...,
+    padding: str | Sequence[tuple[int, int]] = ...,
+    base_dilation: Sequence[int] | None = ...,
+    window_dilation: Sequence[int] | None = ...,
+) -> Array: ...
+@overload
+def reduce_window(
+    operand: object,
+    init_value: object,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = ...,
+    padding: str | Sequence[tuple[int, int]] = ...,
+    base_dilation: Sequence[int] | None = ...,
+    window_dilation: Sequence[int] | None = ...,
+) -> Any: ...
 def reduce_window(
     operand: Any,
     init_value: Any,

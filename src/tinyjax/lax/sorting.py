@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
 from tinyjax.core.integers import integers, listed
@@ -59,6 +59,20 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
     return take_front(x, inside, where)
 
 
+@overload
+def sort(
+    operand: ArrayLike,
+    dimension: int = ...,
+    is_stable: bool = ...,
+    num_keys: int = ...,
+) -> Array: ...
+@overload
+def sort(
+    operand: Sequence[ArrayLike],
+    dimension: int = ...,
+    is_stable: bool = ...,
+    num_keys: int = ...,
+) -> tuple[Array, ...]: ...
 def sort(
     operand: ArrayLike | Sequence[ArrayLike],
     dimension: int = -1,

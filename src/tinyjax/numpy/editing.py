@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from tinyjax.numpy.sorting import argsort, cumsum
 from tinyjax.numpy.sorting import sort as sorted_
 from tinyjax.numpy.taking import take
 from tinyjax.primitives.shape import reshape
+
+T = TypeVar("T")
 
 
 def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
@@ -317,8 +319,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
 
 def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
-) -> Any:
+    func1d: Callable[..., T], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
+) -> T:
     """Apply a function of vectors to all vectors along an axis.
 
     Args:
@@ -339,7 +341,7 @@ def apply_along_axis(
     x = array_of("apply_along_axis", arr)
     along = canonical_axis(axis, x.ndim)
 
-    def mapped(vector: Array) -> Any:
+    def mapped(vector: Array) -> T:
         return func1d(vector, *args, **kwargs)
 
     for _ in range(x.ndim - along - 1):

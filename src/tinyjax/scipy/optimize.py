@@ -15,6 +15,7 @@ from tinyjax import dtypes
 from tinyjax.api import value_and_grad
 from tinyjax.control_flow import while_loop
 from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.calling import Lambda
 from tinyjax.errors import ArgumentError
 
 __all__ = ["OptimizeResults", "minimize"]
@@ -51,7 +52,7 @@ class OptimizeResults(NamedTuple):
 
 
 def minimize(
-    fun: Callable[..., Any],
+    fun: Callable[..., object] | Lambda,
     x0: ArrayLike,
     args: tuple[Any, ...] = (),
     *,

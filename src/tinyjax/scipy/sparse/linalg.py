@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from tinyjax import numpy
-from tinyjax.core.array import ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.implicit import linear_solve
 
 __all__ = ["bicgstab", "cg", "gmres"]
 
+T = TypeVar("T")
 #: A square matrix, or a linear function of trees.
 Operator: TypeAlias = ArrayLike | Callable[[Any], Any]
 
@@ -24,6 +25,28 @@ def _function(M: Operator | None) -> Callable[[Any], Any] | None:
     return M if M is None or callable(M) else partial(numpy.matmul, as_array(M))
 
 
+@overload
+def cg(
+    A: Operator,
+    b: ArrayLike,
+    x0: Any = ...,
+    *,
+    tol: ArrayLike = ...,
+    atol: ArrayLike = ...,
+    maxiter: int | None = ...,
+    M: Operator | None = ...,
+) -> tuple[Array, None]: ...
+@overload
+def cg(
+    A: Operator,
+    b: T,
+    x0: T | None = ...,
+    *,
+    tol: ArrayLike = ...,
+    atol: ArrayLike = ...,
+    maxiter: int | None = ...,
+    M: Operator | None = ...,
+) -> tuple[T, None]: ...
 def cg(
     A: Operator,
     b: Any,
@@ -73,6 +96,28 @@ def cg(
     return x, None
 
 
+@overload
+def bicgstab(
+    A: Operator,
+    b: ArrayLike,
+    x0: Any = ...,
+    *,
+    tol: ArrayLike = ...,
+    atol: ArrayLike = ...,
+    maxiter: int | None = ...,
+    M: Operator | None = ...,
+) -> tuple[Array, None]: ...
+@overload
+def bicgstab(
+    A: Operator,
+    b: T,
+    x0: T | None = ...,
+    *,
+    tol: ArrayLike = ...,
+    atol: ArrayLike = ...,
+    maxiter: int | None = ...,
+    M: Operator | None = ...,
+) -> tuple[T, None]: ...
 def bicgstab(
     A: Operator,
     b: Any,
@@ -100,6 +145,32 @@ def bicgstab(
     return x, None
 
 
+@overload
+def gmres(
+    A: Operator,
+    b: ArrayLike,
+    x0: Any = ...,
+    *,
+    tol: ArrayLike = ...,
+    atol: ArrayLike = ...,
+    restart: int = ...,
+    maxiter: int | None = ...,
+    M: Operator | None = ...,
+    solve_method: Literal["batched", "incremental"] = ...,
+) -> tuple[Array, None]: ...
+@overload
+def gmres(
+    A: Operator,
+    b: T,
+    x0: T | None = ...,
+    *,
+    tol: ArrayLike = ...,
+    atol: ArrayLike = ...,
+    restart: int = ...,
+    maxiter: int | None = ...,
+    M: Operator | None = ...,
+    solve_method: Literal["batched", "incremental"] = ...,
+) -> tuple[T, None]: ...
 def gmres(  # noqa: PLR0913 (JAX's signature)
     A: Operator,
     b: Any,
