@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import attrs
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.compiled import Comparison
@@ -135,7 +136,7 @@ def print_table(
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="right" if 0 < i < len(headings) - 1 else "left")
     for cells in rows:
-        table.add_row(*cells, style="red" if any_missed([cells]) else None)
+        table.add_row(*map(escape, cells), style="red" if any_missed([cells]) else None)
     console.print(table)
 
 

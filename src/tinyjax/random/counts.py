@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.dtypes import DType, DTypeLike, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.jit import jit
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape, promote_inexact
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.cumulative import cumsum
@@ -25,7 +27,7 @@ from tinyjax.random.arguments import (
     one_key,
     sizes_of,
 )
-from tinyjax.random.generators import Key
+from tinyjax.random.generators import Generator, Key
 from tinyjax.random.uniform import uniform_of
 
 #: Up to this rate, arrivals are counted one by one.
@@ -144,6 +146,14 @@ def poisson(
     rate = converted(lam, dtypes.float32)
     sizes = _sizes("poisson", shape, rate.shape)
     rate = broadcast_to_shape(rate, sizes)
+    drawn: Array = _poisson(own.generator, found, own.words, rate)
+    return drawn
+
+
+# Loops are compiled in any case: as one program they are not staged anew at each call.
+@partial(jit, static_argnums=(0, 1))
+def _poisson(generator: Generator, found: DType, words: Array, rate: Array) -> Array:
+    own = Key(generator, words)
     few = jnp.isnan(rate) | (rate < _FEW_ARRIVALS)
     counted = _arrivals(own, jnp.where(few, rate, 0.0), found)
     tried = _poisson_by_rejection(own, jnp.where(few, 1e5, rate), found)
@@ -248,10 +258,15 @@ def binomial(
     count = converted(n, probability.dtype)
     sizes = _sizes("binomial", shape, count.shape, probability.shape)
     count, probability = (broadcast_to_shape(x, sizes) for x in (count, probability))
-    return _binomial(own, count, probability, found)
+    drawn: Array = _binomial(own.generator, found, own.words, count, probability)
+    return drawn
 
 
-def _binomial(own: Key, count: Array, probability: Array, dtype: DType) -> Array:
+@partial(jit, static_argnums=(0, 1))
+def _binomial(
+    generator: Generator, dtype: DType, words: Array, count: Array, probability: Array
+) -> Array:
+    own = Key(generator, words)
     likely = ~(probability < 0.5)
     q = jnp.where(likely, 1.0 - probability, probability)
     no_count = jnp.isnan(count) | (count < 0.0)
@@ -396,7 +411,7 @@ def multinomial(
 
     def draw(rest: Array, given: tuple[Array, Array]) -> tuple[Array, Array]:
         share, words = given
-        count = _binomial(own.child(words), rest, share, rest.dtype)
+        count = _binomial(own.generator, rest.dtype, words, rest, share)
         return rest - count, count
 
     _, counts = scan(draw, trials, (shares, own.split((sizes[-1],))), unroll=unroll)

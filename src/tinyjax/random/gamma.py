@@ -18,6 +18,7 @@ from tinyjax.core.integers import integer
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
+from tinyjax.jit import jit
 from tinyjax.numpy.promotion import broadcast_to_shape
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.shape import full, full_like
@@ -81,6 +82,13 @@ def _one(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
 @partial(custom_jvp, nondiff_argnums=(0, 1))
 def _draw(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
     """Draw from the gamma distribution, or the logarithm, for each element of ``a``."""
+    drawn: Array = _drawn(generator, is_log, words, a)
+    return drawn
+
+
+# Its loops are compiled in any case: as one program they are not staged anew at each call.
+@partial(jit, static_argnums=(0, 1))
+def _drawn(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
     keys, flat = generator.rules.split(words, (a.size,)), jnp.reshape(a, (a.size,))
     one = partial(_one, generator, is_log)
     if generator.name == "threefry2x32":
