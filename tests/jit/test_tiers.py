@@ -13,9 +13,11 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import checkpoint, config, custom_jvp, grad, jit, lax, pure_callback, vmap, xla
+from tinyjax.core.array import ConcreteArray
+from tinyjax.core.jaxpr import Jaxpr, Lit
 from tinyjax.errors import ArgumentError, DonatedArrayError
 from tinyjax.experimental import io_callback
-from tinyjax.xla import background
+from tinyjax.xla import background, tiers
 
 
 @pytest.fixture(autouse=True)
@@ -212,6 +214,44 @@ def test_a_program_wanted_by_many_threads_is_compiled_once() -> None:
         thread.join()
     assert compiled() == 1
     assert all((value == found[0]).all() for value in found)
+
+
+def test_threads_with_programs_of_all_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that are evaluated, compiled, compiled in the background, or fail to compile."""
+    monkeypatch.setattr(tiers, "_MOST_EVALUATIONS", 3)  # the compiler is busy soon
+    wrong: list[str] = []
+
+    def work(number: int) -> None:
+        for k in range(6):
+            factor = 1.0 + (number * k) % 9
+
+            def program(x: Any, factor: float = factor) -> Any:
+                return lax.fori_loop(0, 3, lambda i, c: jnp.sin(c) * factor, x).sum()
+
+            tier: Any = ("first", "ready", "compiled")[(number + k) % 3]
+            fun = jit(grad(program), tier=tier)
+            expected = np.asarray(grad(program)(X))
+            found = [np.asarray(fun(X)) for _ in range(5)]
+            if not all(np.allclose(one, expected, rtol=1e-4, atol=1e-5) for one in found):
+                wrong.append(f"{tier}: {found} instead of {expected}")
+            failing = jit(program, compiler_options={"xla_none": k})
+            with pytest.raises(ArgumentError, match="No such compile option"):
+                failing(X)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_little_is_kept_of_many_programs() -> None:
+    for k in range(5000):
+        number = ConcreteArray(np.asarray(k))
+        wanted = xla.Compilation(Jaxpr((), (), (Lit(number, number.aval),)), "number")
+        assert int(xla.run(wanted, (), "first")[0]) == k
+    assert len(tiers._programs) <= tiers._MOST_PROGRAMS
 
 
 def test_unknown_tiers_are_refused() -> None:

@@ -10,6 +10,7 @@ but for the tier "ready", which is told so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import Any, Final
 
@@ -29,6 +30,8 @@ _SHARE: Final = 0.25
 _MOST_EVALUATIONS: Final = 200
 #: Loops of unknown length are evaluated up to so many equations, and are compiled if they go on.
 _MOST_EQUATIONS: Final = 10_000
+#: Of so many programs it is known how far they have come.
+_MOST_PROGRAMS: Final = 4096
 
 
 @attrs.frozen
@@ -142,9 +145,7 @@ def run(
         keep: called with the compiled program, once there is one to use from now on.
     """
     if tier != "compiled":
-        progress = _programs.get(wanted)
-        if progress is None:
-            progress = _programs.setdefault(wanted, Progress(decide(wanted.jaxpr)))
+        progress = _progress_of(wanted)
         if progress.evaluates(tier, wanted):
             try:
                 return _evaluate(wanted, args)
@@ -155,6 +156,16 @@ def run(
     executable = executable_for(wanted)
     keep(executable)
     return executable(args)
+
+
+def _progress_of(wanted: Compilation) -> Progress:
+    found = _programs.get(wanted)
+    if found is None:
+        found = _programs.setdefault(wanted, Progress(decide(wanted.jaxpr)))
+        if len(_programs) > _MOST_PROGRAMS:
+            with suppress(KeyError, RuntimeError):  # another thread has done it
+                del _programs[next(iter(_programs))]
+    return found
 
 
 def _evaluate(wanted: Compilation, args: Sequence[Array]) -> list[Array]:

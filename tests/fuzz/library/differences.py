@@ -184,7 +184,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "zeros have the signs of NumPy's",
         r"numpy\.(remainder|mod|floor_divide|divmod)",
         "reference",
-        "values",
+        "values|zeros",
     ),
     Difference(
         "may put what is on either side in another",
@@ -341,7 +341,10 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference("What is infinite on the way", r"numpy\.polyval", ".*", "inf|nan"),
     Difference("A bool times", r"nn\.celu", "eager and compiled", "nan", has("b")),
     Difference(
-        "are weakly typed", r"numpy\.(take|compress|extract|insert|un.*)", "reference", "weak"
+        "are weakly typed",
+        r"numpy\.(take|compress|extract|insert|delete|un.*)",
+        "reference",
+        "weak",
     ),
     Difference("equal elements of an unstable", r"numpy\.argsort", "reference", "values"),
     Difference("bools as numbers", r"numpy\.(around|round|ediff1d|kron)", "reference", TAKEN),
