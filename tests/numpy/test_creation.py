@@ -339,6 +339,10 @@ def test_questions_about_values() -> None:
     assert not jnp.isscalar(x)
     assert jnp.iscomplexobj(1j)
     assert jnp.isrealobj(x)
+    for name in ("bool_", "int8", "float32", "bfloat16", "complex64"):
+        theirs, ours = getattr(oracle, name), getattr(jnp, name)
+        assert jnp.iscomplexobj(ours) == oracle.iscomplexobj(theirs)
+        assert jnp.isrealobj(ours) == oracle.isrealobj(theirs)
     assert isinstance(x, jnp.ndarray)
     assert jnp.newaxis is None
     assert jnp.pi == np.pi

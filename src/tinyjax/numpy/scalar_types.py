@@ -208,13 +208,13 @@ def _aval(x: ArrayLike | ShapeDtypeStruct) -> ShapedArray:
     return x.aval if isinstance(x, ShapeDtypeStruct) else as_array(x).aval
 
 
-def iscomplexobj(x: ArrayLike | ShapeDtypeStruct) -> bool:
-    """Say whether the dtype is complex."""
-    return dtypes.is_complex(_aval(x).dtype)
+def iscomplexobj(x: ArrayLike | ShapeDtypeStruct | ScalarType) -> bool:
+    """Say whether the dtype is complex; ``x`` may also be a scalar type, such as ``jnp.float32``."""
+    return dtypes.is_complex(x.dtype if isinstance(x, ScalarType) else _aval(x).dtype)
 
 
-def isrealobj(x: ArrayLike | ShapeDtypeStruct) -> bool:
-    """Say whether the dtype is not complex."""
+def isrealobj(x: ArrayLike | ShapeDtypeStruct | ScalarType) -> bool:
+    """Say whether the dtype is not complex, of what ``iscomplexobj`` takes."""
     return not iscomplexobj(x)
 
 
