@@ -209,7 +209,7 @@ def _aval(x: ArrayLike | ShapeDtypeStruct) -> ShapedArray:
 
 
 def iscomplexobj(x: ArrayLike | ShapeDtypeStruct | ScalarType) -> bool:
-    """Say whether the dtype is complex; ``x`` may also be a scalar type, such as ``jnp.float32``."""
+    """Say whether the dtype is complex: of an array, or a scalar type such as ``jnp.float32``."""
     return dtypes.is_complex(x.dtype if isinstance(x, ScalarType) else _aval(x).dtype)
 
 

@@ -45,7 +45,7 @@ def chains(key):
 @jax.jit
 def path(key):
     flat = lambda x: log_density({"a": x[0], "b": x[1:]})
-    state, info = blackjax.vi.pathfinder.approximate(key, flat, jnp.ones(3) * 0.4, num_samples=20)
+    state, _ = blackjax.vi.pathfinder.approximate(key, flat, jnp.ones(3) * 0.4, num_samples=20)
     drawn, _ = blackjax.vi.pathfinder.sample(key, state, 5)
     return state.position, drawn
 
