@@ -105,7 +105,7 @@ DIFFERS: Final = {
     "default_matmul_precision": FIXED,
     **dict.fromkeys(
         (
-            *("allow_f16_reductions", "array_garbage_collection_guard", "debug_key_reuse"),
+            *("allow_f16_reductions", "array_garbage_collection_guard"),
             *("enable_custom_prng", "legacy_prng_key", "no_execution", "no_tracing"),
             *("softmax_custom_jvp", "thread_guard", "transfer_guard"),
             *("transfer_guard_device_to_device", "transfer_guard_device_to_host"),
@@ -114,7 +114,7 @@ DIFFERS: Final = {
         "has one value: what it chooses in JAX is always so",
     ),
     "errors.InconclusiveDimensionOperation": "is never raised: shapes are known when staged",
-    "errors.KeyReuseError": "is never raised: whether a key is used twice is not looked for",
+    "debug_key_reuse": "finds two uses of one array; equal keys made or indexed apart it does not",
     "extend.core.Effect": "for signatures: a primitive says itself what it does",
     "custom_derivatives.custom_jvp_call_p": "one primitive stands for both",
     "custom_derivatives.custom_vjp_call_p": "one primitive stands for both",

@@ -124,6 +124,7 @@ class Settings:
         debug_nans: raise ``NanError`` where a NaN that an operation gave birth to reaches a result,
             naming the line, the direction, the iterations of loops and the examples of ``vmap``.
         debug_infs: the same of infinities.
+        debug_key_reuse: raise ``KeyReuseError`` where a typed key of random numbers is used twice.
         explain: tell the logger ``tinyjax`` why a call of a jitted function traces or compiles.
         cache_dir: the folder in which compiled programs are kept for other processes; ``""`` where
             they are not.
@@ -151,6 +152,7 @@ class Settings:
     check_jaxprs: bool = attrs.field(default=False, converter=_boolean)
     debug_nans: bool = attrs.field(default=False, converter=_boolean)
     debug_infs: bool = attrs.field(default=False, converter=_boolean)
+    debug_key_reuse: bool = attrs.field(default=False, converter=_boolean)
     explain: bool = attrs.field(default=False, converter=_boolean)
     cache_dir: str = attrs.field(default="", converter=_folder)
     cache_max_bytes: int = attrs.field(default=1 << 29, converter=_size)
@@ -202,6 +204,7 @@ _OF_JAX: Final = {
     "jax_enable_x64": "default_dtypes",
     "jax_debug_nans": "debug_nans",
     "jax_debug_infs": "debug_infs",
+    "jax_debug_key_reuse": "debug_key_reuse",
     "jax_check_tracer_leaks": "check_leaks",
     "jax_enable_checks": "check_jaxprs",
     "jax_threefry_partitionable": "threefry_partitionable",
@@ -232,7 +235,6 @@ _FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
     "jax_numpy_dtype_promotion": (("standard",), "dtypes are always promoted"),
     "jax_enable_custom_prng": ((False,), "PRNGKey makes raw keys, and key typed ones"),
     "jax_legacy_prng_key": (("allow",), "raw keys are as good as typed ones"),
-    "jax_debug_key_reuse": ((False,), "whether a key is used twice is not looked for"),
     "jax_softmax_custom_jvp": ((True,), "the derivative of softmax is always the stable one"),
     "jax_allow_f16_reductions": ((False,), "sums of 16-bit floats are kept in 32 bits"),
     "jax_no_tracing": ((False,), "functions are traced when they are called"),
@@ -493,8 +495,24 @@ def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
     return _named("jax_legacy_prng_key", new_val)
 
 
-def debug_key_reuse(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say whether to look for keys that are used twice: False is the only way."""
+def debug_key_reuse(new_val: bool = True) -> AbstractContextManager[None]:
+    """Set ``debug_key_reuse`` for a block: a typed key that is used twice is an error.
+
+    Two uses of one array are found, in evaluation and in what ``jit``, loops and branches stage,
+    and keys that every iteration of a loop uses. Not found are uses of equal keys that were made or
+    indexed apart, and of raw keys. ``random.fold_in`` uses none, ``random.clone`` gives another.
+
+    Example:
+        >>> import tinyjax
+        >>> with tinyjax.debug_key_reuse():
+        ...     key = tinyjax.random.key(0)
+        ...     x = tinyjax.random.normal(key)
+        ...     try:
+        ...         y = tinyjax.random.uniform(key)
+        ...     except tinyjax.errors.KeyReuseError as error:
+        ...         print(error.message[:36])
+        a key is used by uniform at <doctest
+    """
     return _named("jax_debug_key_reuse", new_val)
 
 

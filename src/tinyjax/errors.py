@@ -220,7 +220,7 @@ class OuterRefError(RefError):
 
 
 class KeyReuseError(JAXTypeError):
-    """A key of random numbers was used twice, which tinyjax does not look for."""
+    """A key of random numbers was used twice, with the setting ``debug_key_reuse``."""
 
 
 class InconclusiveDimensionOperation(TinyjaxError, ValueError):  # noqa: N818 (JAX's name)

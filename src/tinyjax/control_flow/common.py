@@ -333,7 +333,7 @@ def match_carry(
         if (a.shape, a.dtype) != (b.shape, b.dtype):
             raise _changed_type(name, fun, path, a, b)
     jaxpr = stabilise(staged.jaxpr, len(staged.consts), len(carry))
-    return carry, Staged(jaxpr, staged.consts)
+    return carry, Staged(jaxpr, staged.consts, staged.uses)
 
 
 def _changed_structure(
@@ -371,7 +371,8 @@ def _retype(staged: Staged, carry: Sequence[ShapedArray]) -> Staged:
     jaxpr, n = staged.jaxpr, len(staged.consts)
     avals = [*jaxpr.in_avals[:n], *carry, *jaxpr.in_avals[n + len(carry) :]]
     again = stage(lambda *args: eval_jaxpr(jaxpr, args), avals)
-    return Staged(again.jaxpr, staged.consts)
+    uses = staged.uses.moved(jaxpr, again.jaxpr) if staged.uses else staged.uses
+    return Staged(again.jaxpr, staged.consts, uses)
 
 
 def _promoted(before: ShapedArray, after: ShapedArray) -> ShapedArray:

@@ -25,6 +25,7 @@ from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.dependence import depends
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, zero_literal
+from tinyjax.core.key_reuse import carry_over, note
 from tinyjax.core.lists import fill_list
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
@@ -43,7 +44,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.programs import CHOICE, DEPENDS, PRUNE
 from tinyjax.core.refs import Watch, in_use
-from tinyjax.core.staging import Staged, close_over, stage
+from tinyjax.core.staging import Staged, Use, close_over, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError, BranchTypeError, PromotionError
@@ -627,7 +628,30 @@ def _choose(
         watch.keep(state)
         return result
     joined = _join(name, branches, staged, out_trees)
-    return tree.unflatten(out_trees[0], bind_branches(index, joined, args))
+    outs = bind_branches(index, joined, args)
+    if any(s.uses for s in staged):
+        _note_uses(staged, args, outs)
+    return tree.unflatten(out_trees[0], outs)
+
+
+def _note_uses(staged: Sequence[Staged], args: Sequence[Array], outs: Sequence[Array]) -> None:
+    """Note the keys that some branch uses: each once, since one branch runs.
+
+    Raises:
+        KeyReuseError: one was used before.
+    """
+    found: dict[int, tuple[Array, Use]] = {}
+    for branch in staged:
+        for var, x in zip(branch.jaxpr.in_binders, (*branch.consts, *args), strict=True):
+            of_operand = branch.uses.of(var)
+            if of_operand is not None:
+                found.setdefault(id(x), (x, of_operand))
+        for x, used in branch.uses.literals():
+            found.setdefault(id(x), (x, used))
+    for x, used in found.values():
+        note(x, used)
+    for branch in staged:
+        carry_over(branch.jaxpr.outs, outs, branch.uses)
 
 
 def _join(

@@ -29,6 +29,7 @@ from tinyjax.core.checking import checked
 from tinyjax.core.costs import ITERATIONS
 from tinyjax.core.dependence import dce, dependents, depends, independent_part
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
+from tinyjax.core.key_reuse import carry_over, check_loop, pass_on
 from tinyjax.core.lists import fill_list, marked, partition_list, split_list
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
@@ -587,9 +588,15 @@ def scan(
         (state, out), ys = scan(named, start, xs, length, reverse, unroll, checkpoints=checkpoints)
         watch.keep(state)
         return out, ys
+    operands = (*staged.consts, *carry, *inputs)
+    if staged.uses and iterations:
+        if iterations > 1:
+            closed_over = staged.jaxpr.in_binders[: len(staged.consts)]
+            check_loop("scan", closed_over, staged.jaxpr.outs[: len(carry)], staged.uses)
+        pass_on(staged.jaxpr, operands, staged.uses)
     outs = bind(
         scan_p,
-        (*staged.consts, *carry, *inputs),
+        operands,
         ScanParams(
             staged.jaxpr,
             len(staged.consts),
@@ -600,6 +607,8 @@ def scan(
             checkpoints,
         ),
     )
+    if staged.uses and iterations:
+        carry_over(staged.jaxpr.outs[: len(carry)], outs[: len(carry)], staged.uses)
     last = tree.unflatten(carry_tree, outs[: len(carry)])
     return last, tree.unflatten(y_trees[-1], outs[len(carry) :])
 

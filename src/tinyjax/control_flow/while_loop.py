@@ -27,6 +27,7 @@ from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.costs import ITERATIONS
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
+from tinyjax.core.key_reuse import check_loop, pass_on
 from tinyjax.core.lists import split_list
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
@@ -331,6 +332,11 @@ def while_loop(
         assert of_body is not None, "both or none"
         found_state: S = tree.unflatten(state_tree, state)
         return _discharged(cond_fun, body_fun, found_state, checkpoints, of_condition, of_body)
+    for part in (condition, body):
+        if part.uses:
+            carried = body.jaxpr.outs if part is body else ()
+            check_loop("while_loop", part.jaxpr.in_binders[: len(part.consts)], carried, part.uses)
+            pass_on(part.jaxpr, (*part.consts, *state), part.uses)
     outs = bind(
         while_p,
         (*condition.consts, *body.consts, *state),

@@ -8,7 +8,7 @@ constants too; the trace behind ``linearize`` records only what depends on its o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Final, TypeVar
 
@@ -33,9 +33,75 @@ from tinyjax.core.trace import (
     raise_not_concrete,
 )
 from tinyjax.errors import RefError
-from tinyjax.frames import Source, user_frame
+from tinyjax.frames import Location, Source, user_frame
 
 P = TypeVar("P")
+
+
+@attrs.frozen
+class Use:
+    """What used a key.
+
+    Attributes:
+        name: the function that was given it.
+        location: the user's line.
+    """
+
+    name: str
+    location: Location | None
+
+    def __str__(self) -> str:
+        return self.name if self.location is None else f"{self.name} at {self.location}"
+
+
+class Uses:
+    """What used which keys in a program that is staged.
+
+    A key is known by its variable, or where it stands as a literal by itself.
+    """
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: dict[Var | int, tuple[Use, ConcreteArray | None]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def of(self, x: Atom) -> Use | None:
+        """Return what used a key, or None."""
+        found = self._found.get(x if isinstance(x, Var) else id(x.value))
+        return None if found is None else found[0]
+
+    def add(self, x: Atom, used: Use) -> None:
+        """Note that a key is used."""
+        if isinstance(x, Var):
+            self._found[x] = used, None
+        else:
+            self._found[id(x.value)] = used, x.value
+
+    def moved(self, before: Jaxpr, after: Jaxpr) -> Uses:
+        """Return the same uses in another recording of the same program."""
+        found = Uses()
+        for old, new in zip(
+            (*before.in_binders, *before.outs), (*after.in_binders, *after.outs), strict=True
+        ):
+            used = self.of(old)
+            if used is not None:
+                found.add(new, used)
+        for value, used in self.literals():
+            found.add(Lit(value, value.aval), used)
+        return found
+
+    def literals(self) -> Iterator[tuple[ConcreteArray, Use]]:
+        """Go through the keys that stand as literals."""
+        for used, value in self._found.values():
+            if value is not None:
+                yield value, used
+
+
+#: Where no key is used, or nobody looks for that.
+NOTHING_USED: Final = Uses()
 
 #: Programs of more operands are looked at in another way.
 FEW: Final = 6
@@ -63,9 +129,10 @@ class Recorder(Trace):
         eqns: the equations so far.
         consts: by identity, every array from outside that they mention, with its variable.
         literals: by identity, every array that stands in them as a literal.
+        uses: what used keys (``core.key_reuse``).
     """
 
-    __slots__ = ("consts", "eqns", "in_binders", "literals")
+    __slots__ = ("consts", "eqns", "in_binders", "literals", "uses")
 
     recording = True
 
@@ -75,6 +142,7 @@ class Recorder(Trace):
         self.eqns: list[JaxprEqn] = []
         self.consts: dict[int, tuple[Var, Array]] = {}
         self.literals: dict[int, Lit] = {}
+        self.uses: Uses = NOTHING_USED
 
     def new_inputs(self, avals: Sequence[ShapedArray]) -> list[StagingTracer]:
         """Add parameters."""
@@ -169,7 +237,7 @@ class Recorder(Trace):
         jaxpr = Jaxpr((*const_vars, *self.in_binders), tuple(self.eqns), atoms)
         if settings().check_jaxprs:
             typecheck_jaxpr(jaxpr)
-        return Staged(jaxpr, tuple([value for _, value in self.consts.values()]))
+        return Staged(jaxpr, tuple([value for _, value in self.consts.values()]), self.uses)
 
 
 class StagingTrace(Recorder):
@@ -226,10 +294,17 @@ stand_ins: ContextVar[int] = ContextVar("tinyjax_stand_ins", default=0)
 
 @attrs.frozen(eq=False)
 class Staged:
-    """A jaxpr, and the values of its first parameters: what the function closed over."""
+    """A jaxpr, and the values of its first parameters: what the function closed over.
+
+    Attributes:
+        jaxpr: the program.
+        consts: the values.
+        uses: what used keys in it.
+    """
 
     jaxpr: Jaxpr
     consts: tuple[Array, ...]
+    uses: Uses = NOTHING_USED
 
 
 def stage(

@@ -31,9 +31,10 @@ from tinyjax.core.calling import (
 from tinyjax.core.checking import checked
 from tinyjax.core.devices import CPU, Device, SingleDeviceSharding, check_placement
 from tinyjax.core.events import timed
+from tinyjax.core.key_reuse import carry_over, pass_on
 from tinyjax.core.refs import Ref, Watch, can_be_used, discharge, freeze, in_use, keep
-from tinyjax.core.staging import stage, stand_ins
-from tinyjax.core.trace import EVAL, Tracer, check_concrete, current_trace
+from tinyjax.core.staging import NOTHING_USED, Staged, Uses, stage, stand_ins
+from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
 from tinyjax.errors import OuterRefError, RefError
 from tinyjax.frames import describe_function, imitate
 from tinyjax.jit.explaining import Explanation, differences, log
@@ -55,11 +56,12 @@ _MOST_SIGNATURES: Final = 4096
 class Entry:
     """One signature of a jitted function: its program, and how to run it."""
 
-    __slots__ = ("consts", "executable", "out_tree", "params", "settings")
+    __slots__ = ("consts", "executable", "out_tree", "params", "settings", "uses")
 
-    def __init__(self, params: JitParams, consts: tuple[Array, ...], out_tree: PyTreeDef) -> None:
+    def __init__(self, params: JitParams, staged: Staged, out_tree: PyTreeDef) -> None:
         self.params: JitParams = params
-        self.consts: tuple[Array, ...] = consts
+        self.consts: tuple[Array, ...] = staged.consts
+        self.uses: Uses = staged.uses
         self.out_tree: PyTreeDef = out_tree
         self.settings: Settings = settings()
         self.executable: xla.Executable | None = None
@@ -182,6 +184,8 @@ class JitFunction(Generic[P, R]):
                 return self._call_with_refs(leaves, in_tree, static, ())
         trace = current_trace()
         operands = (*entry.consts, *arrays)
+        if entry.uses is not NOTHING_USED:
+            return self._call_with_keys(entry, operands)
         if trace is EVAL:
             check_concrete(operands)
             evaluated: R = entry.run(operands)
@@ -189,6 +193,19 @@ class JitFunction(Generic[P, R]):
                 self._plan(args, kwargs, leaves, in_tree, entry)
             return evaluated
         outs = trace.process(jit_p, operands, entry.params)
+        result: R = tree.unflatten(entry.out_tree, outs)
+        return result
+
+    def _call_with_keys(self, entry: Entry, operands: Sequence[Array]) -> R:
+        """Run a program that uses keys, and note which.
+
+        Raises:
+            KeyReuseError: one was used before.
+        """
+        jaxpr = entry.params.jaxpr
+        pass_on(jaxpr, operands, entry.uses)
+        outs = bind(jit_p, operands, entry.params)
+        carry_over(jaxpr.outs, outs, entry.uses)
         result: R = tree.unflatten(entry.out_tree, outs)
         return result
 
@@ -233,6 +250,7 @@ class JitFunction(Generic[P, R]):
                     self._with_refs[key] = entry
                 break
         operands = (*entry.consts, *[ref[...] for ref in closed], *arrays)
+        pass_on(entry.params.jaxpr, operands, entry.uses)
         trace = current_trace()
         left: dict[int, Array]
         if trace is EVAL:
@@ -285,7 +303,7 @@ class JitFunction(Generic[P, R]):
             return None, False
         params = JitParams(staged.jaxpr, self._name, (), self._tier, self._flags)
         closed_over = any(isinstance(c, Tracer) for c in staged.consts)
-        entry = Entry(params, staged.consts, flat.out_tree)
+        entry = Entry(params, staged, flat.out_tree)
         return entry, stand_ins.get() == before and not closed_over
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
@@ -490,7 +508,7 @@ class JitFunction(Generic[P, R]):
         # A closed-over tracer is good for this call only: the next call must trace again.
         # So is a program in which something stands in for a loop.
         closed_over = any(isinstance(c, Tracer) for c in staged.consts)
-        entry = Entry(params, staged.consts, flat.out_tree)
+        entry = Entry(params, staged, flat.out_tree)
         return entry, stand_ins.get() == before and not closed_over
 
 

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from tinyjax import dtypes
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ArrayLike, as_array, scalar
+from tinyjax.core.key_reuse import use
 from tinyjax.dtypes import DType, DTypeLike, default_float
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
@@ -25,11 +26,17 @@ def default_generator() -> Generator:
     return named(settings().default_prng_impl)
 
 
-def one_key(name: str, key: ArrayLike) -> Key:
+def one_key(name: str, key: ArrayLike, *, used: bool = True) -> Key:
     """Return the key that a sampler is given, typed or raw.
+
+    Args:
+        name: the sampler.
+        key: what it is given.
+        used: whether it uses the key itself, rather than hand it to another one.
 
     Raises:
         ArgumentError: it is no key, or there are several.
+        KeyReuseError: it was used before, and the setting ``debug_key_reuse`` asks for that.
     """
     found = as_array(key)
     if dtypes.is_key(found.dtype):
@@ -37,6 +44,8 @@ def one_key(name: str, key: ArrayLike) -> Key:
             raise ArgumentError(
                 f"{name} takes one key, but got {found.aval}. Use vmap, or index one of them."
             )
+        if used and settings().debug_key_reuse:
+            use(found, name)
         return Key(of_keys(found.dtype), random_unwrap(found))
     generator = default_generator()
     count = generator.words

@@ -119,7 +119,7 @@ def choice(
         >>> tinyjax.random.choice(tinyjax.random.key(0), 10, (3,), replace=False)
         Array([0, 1, 8], dtype=int32)
     """
-    one_key("choice", key)
+    one_key("choice", key, used=False)
     array, sizes = as_array(a), sizes_of("choice", shape)
     drawn = math.prod(sizes)
     if array.shape:
@@ -210,7 +210,7 @@ def categorical(
         Array([1, 1, 1, 1, 0], dtype=int32)
     """
     check_placement("categorical", out_sharding=out_sharding)
-    one_key("categorical", key)
+    one_key("categorical", key, used=False)
     scores = as_array(logits)
     dtype = float_dtype("categorical", scores.dtype)
     axis = canonical_axis(axis, scores.ndim)

@@ -9,9 +9,12 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, scalar
+from tinyjax.core.primitive import NO_PARAMS
+from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.identities import copy_p
 from tinyjax.primitives.keys import random_unwrap, random_wrap
 from tinyjax.primitives.shape import full, full_like
 from tinyjax.random.arguments import Shape, default_generator, one_key, sizes_of
@@ -195,7 +198,7 @@ def key_dtype(impl: str | DType | None = None) -> DType:
 
 
 def clone(key: ArrayLike) -> Array:
-    """Return the keys, to be used a second time on purpose.
+    """Return the keys, to be used a second time on purpose: the setting ``debug_key_reuse`` asks.
 
     Raises:
         DtypeError: they are no keys.
@@ -207,7 +210,9 @@ def clone(key: ArrayLike) -> Array:
         Array([0, 1], dtype=uint32)
     """
     found = as_array(key)
-    return found if dtypes.is_key(found.dtype) else _raw(found)
+    if not dtypes.is_key(found.dtype):
+        return _raw(found)
+    return bind1(copy_p, (found,), NO_PARAMS) if settings().debug_key_reuse else found
 
 
 def split(key: ArrayLike, num: Shape = 2) -> Array:
@@ -257,7 +262,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
         Array((), dtype=key<fry>) overlaying:
         [2467461003 3840466878]
     """
-    own = one_key("fold_in", key)
+    own = one_key("fold_in", key, used=False)
     if isinstance(data, int) and not isinstance(data, bool):
         number: Array = scalar(data, dtypes.uint32)
     else:

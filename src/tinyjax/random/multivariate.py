@@ -53,7 +53,7 @@ def multivariate_normal(
         (5, 2)
     """
     check_placement("multivariate_normal", out_sharding=out_sharding)
-    one_key("multivariate_normal", key)
+    one_key("multivariate_normal", key, used=False)
     centre, covariance = promote_inexact(as_array(mean), as_array(cov))
     found = float_dtype("multivariate_normal", centre.dtype if dtype is None else dtype)
     n = centre.shape[-1] if centre.shape else -1

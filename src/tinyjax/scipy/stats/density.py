@@ -19,7 +19,7 @@ __all__ = ["gaussian_kde"]
 _LOG_2PI: Final = math.log(2 * math.pi)
 
 #: How wide the kernels are: a rule's name, a factor, or what gives one for an estimate.
-Bandwidth: TypeAlias = "str | ArrayLike | Callable[[gaussian_kde], ArrayLike] | None"
+Bandwidth: TypeAlias = str | ArrayLike | Callable[[Any], ArrayLike] | None
 
 
 @tree.register_pytree_node_class
