@@ -107,7 +107,12 @@ DIFFERS: Final = {
         (
             *("allow_f16_reductions", "array_garbage_collection_guard"),
             *("enable_custom_prng", "legacy_prng_key", "no_execution", "no_tracing"),
-            *("softmax_custom_jvp", "thread_guard", "transfer_guard"),
+            *(
+                "jax2tf_associative_scan_reductions",
+                "softmax_custom_jvp",
+                "thread_guard",
+                "transfer_guard",
+            ),
             *("transfer_guard_device_to_device", "transfer_guard_device_to_host"),
             "transfer_guard_host_to_device",
         ),
@@ -154,7 +159,7 @@ DIFFERS: Final = {
     "lax.with_sharding_constraint": "of no effect: arrays lie whole, on one device",
 }
 
-SIZES: Final = "shapes are known when a program is staged"
+SIZES: Final = "a program is for one shape: export it for each"
 NARROW: Final = "dtypes below 8 bits are not planned"
 COMPOSED: Final = "the function is made of other primitives"
 NARROWER: Final = "there are primitives for each reduction, and scatters for their derivatives"

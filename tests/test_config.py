@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,3 +137,29 @@ def test_tasks_have_settings_of_their_own() -> None:
         return await asyncio.gather(*(dtype_in(name) for name in ("float64", "float32") * 3))
 
     assert asyncio.run(both()) == ["float64", "float32"] * 3
+
+
+def test_settings_of_the_users_own() -> None:
+    width, other = tinyjax.make_user_context(1), tinyjax.make_user_context()
+    traced = []
+
+    @tinyjax.jit
+    def program(x: float) -> Any:
+        traced.append((width.value, other.value))
+        return x * width.value
+
+    with other("a"):
+        program(1.0)
+        with width(5):
+            assert float(program(1.0)) == 5.0
+            with other("b"):
+                program(1.0)
+        program(1.0)
+    program(1.0)
+    program(1.0)
+    assert traced == [(1, "a"), (5, "a"), (5, "b"), (1, None)]
+    unhashable: Any = []
+    with pytest.raises(ArgumentError, match="must have a hash"):
+        width(unhashable)
+    with pytest.raises(ArgumentError, match="make_user_context"):
+        config.update("user_contexts", "abc")

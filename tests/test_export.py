@@ -600,3 +600,9 @@ def test_a_module_that_is_none(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ExportError, match="the program in what was exported cannot be read"):
         broken.call(X[0, :2])
     capfd.readouterr()  # MLIR writes its opinion to standard error
+
+
+@pytest.mark.parametrize("name", ["symbolic_shape", "symbolic_args_specs", "SymbolicScope"])
+def test_symbolic_shapes_are_refused(name: str) -> None:
+    with pytest.raises(AttributeError, match="Programs are for one shape"):
+        getattr(tinyjax.export, name)

@@ -55,8 +55,10 @@ from tinyjax.config import (
     enable_custom_prng,
     enable_x64,
     explain_cache_misses,
+    jax2tf_associative_scan_reductions,
     legacy_prng_key,
     log_compiles,
+    make_user_context,
     no_execution,
     no_tracing,
     numpy_dtype_promotion,
@@ -73,6 +75,7 @@ from tinyjax.core.array import Array, install_namespace
 from tinyjax.core.trace import choose_base
 from tinyjax.dtypes import float0
 from tinyjax.jit import install_staging, jit, precompile
+from tinyjax.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from tinyjax import ad_checkpoint as ad_checkpoint
@@ -103,6 +106,7 @@ if TYPE_CHECKING:
     from tinyjax import test_util as test_util
     from tinyjax import tree_util as tree_util
     from tinyjax import typing as typing
+    from tinyjax import version as version
     from tinyjax.autodiff import jacobian as jacobian
     from tinyjax.callbacks import error_if as error_if
     from tinyjax.callbacks import io_callback as io_callback
@@ -127,8 +131,6 @@ if TYPE_CHECKING:
     from tinyjax.custom_derivatives import custom_vjp as custom_vjp
     from tinyjax.ref import empty_ref as empty_ref
     from tinyjax.toplevel import *
-
-__version__ = "0.1.0"
 
 install_namespace(numpy)
 install_staging(lambda fun: import_module("tinyjax.source").stage(fun))
@@ -239,6 +241,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jax2tf_associative_scan_reductions",
     "jit",
     "jvp",
     "lax",
@@ -250,6 +253,7 @@ __all__ = [
     "local_devices",
     "log_compiles",
     "make_jaxpr",
+    "make_user_context",
     "monitoring",
     "named_call",
     "named_scope",
@@ -289,6 +293,7 @@ __all__ = [
     "typeof",
     "typing",
     "value_and_grad",
+    "version",
     "vjp",
     "vmap",
 ]

@@ -35,8 +35,5 @@ ABSENT: Final[dict[str, str]] = {
     **dict.fromkeys(("ad", "api_util", "interpreters", "lib"), INTERNALS),
     "ds": "it is for kernels of Pallas",
     "ffi": "foreign functions are called by pure_callback",
-    "jax2tf_associative_scan_reductions": "there is no jax2tf",
-    "make_user_context": "contexts of one's own are ContextVars",
     "profiler": "profilers of Python see eager programs; XLA's is not connected",
-    "version": "tinyjax.__version__ is the version",
 }

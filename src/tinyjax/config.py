@@ -6,8 +6,9 @@ form one frozen record, so that a compiled function can remember the record it w
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -82,6 +83,14 @@ def _effort(value: object) -> Effort:
             raise ArgumentError(f"effort takes 'low', 'medium' or 'full', but got {value!r}.")
 
 
+def _user_contexts(value: object) -> tuple[tuple[int, Hashable], ...]:
+    if not isinstance(value, tuple):
+        raise ArgumentError(
+            "user_contexts are set by what tinyjax.make_user_context returns, in a with block."
+        )
+    return value
+
+
 def _folder(value: object) -> str:
     if not isinstance(value, (str, os.PathLike)):
         raise ArgumentError(f"cache_dir takes the path of a folder, but got {value!r}.")
@@ -142,6 +151,7 @@ class Settings:
         tracebacks: ``"folded"``, so that tracebacks show the user's frames, or ``"full"``, so that
             they show this package's too.
         typecheck: instrument the whole package with runtime type checks when it is imported.
+        user_contexts: the values of contexts of ``make_user_context``, by their numbers.
     """
 
     default_dtypes: DefaultDtypes = attrs.field(default="float32", converter=_default_dtypes)
@@ -162,6 +172,9 @@ class Settings:
     effort: Effort = attrs.field(default="full", converter=_effort)
     tracebacks: Tracebacks = attrs.field(default="folded", converter=_tracebacks)
     typecheck: bool = attrs.field(default=False, converter=_boolean)
+    user_contexts: tuple[tuple[int, Hashable], ...] = attrs.field(
+        default=(), converter=_user_contexts
+    )
 
     @property
     def debugging(self) -> bool:
@@ -519,6 +532,63 @@ def debug_key_reuse(new_val: bool = True) -> AbstractContextManager[None]:
 def softmax_custom_jvp(new_val: bool = True) -> AbstractContextManager[None]:
     """Say whether the derivative of softmax is the stable one: it always is."""
     return _named("jax_softmax_custom_jvp", new_val)
+
+
+def jax2tf_associative_scan_reductions(new_val: bool = False) -> AbstractContextManager[None]:
+    """Say how a converter to TensorFlow writes reductions: there is none."""
+    return _named("jax2tf_associative_scan_reductions", new_val)
+
+
+class UserContext:
+    """A setting of the user's; made by ``make_user_context``."""
+
+    def __init__(self, default_value: Hashable) -> None:
+        self._default = default_value
+        self._number = next(_contexts)
+
+    @property
+    def value(self) -> Any:
+        """The value that it has here."""
+        return dict(settings().user_contexts).get(self._number, self._default)
+
+    def __call__(self, value: Hashable) -> AbstractContextManager[Settings]:
+        """Set the value for a block.
+
+        Raises:
+            ArgumentError: it has no hash.
+        """
+        try:
+            hash(value)
+        except TypeError:
+            raise ArgumentError(
+                f"the value of a user context must have a hash, but got {value!r}."
+            ) from None
+        others = {**dict(settings().user_contexts), self._number: value}
+        return scoped(user_contexts=tuple(sorted(others.items(), key=lambda item: item[0])))
+
+
+_contexts: Final = itertools.count()
+
+
+def make_user_context(default_value: Hashable = None) -> UserContext:
+    """Make a setting of one's own: functions are traced anew where it has another value.
+
+    Args:
+        default_value: its value outside of all blocks; any that has a hash.
+
+    Example:
+        >>> import tinyjax
+        >>> width = tinyjax.make_user_context(1)
+        >>> @tinyjax.jit
+        ... def scaled(x):
+        ...     return x * width.value
+        >>> float(scaled(3.0))
+        3.0
+        >>> with width(5):
+        ...     float(scaled(3.0))
+        15.0
+    """
+    return UserContext(default_value)
 
 
 def allow_f16_reductions(new_val: bool = False) -> AbstractContextManager[None]:

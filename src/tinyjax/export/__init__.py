@@ -6,6 +6,10 @@ closes over, and, if asked for, its derivative. A process that has nothing of th
 can load it and call it, also from within its own compiled functions.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
 from tinyjax.export.exported import (
     Exported,
     call_exported_p,
@@ -19,6 +23,7 @@ from tinyjax.export.trees import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
+from tinyjax.lazy import unknown
 
 __all__ = [
     "Exported",
@@ -31,3 +36,26 @@ __all__ = [
     "register_namedtuple_serialization",
     "register_pytree_node_serialization",
 ]
+
+#: What JAX has here and tinyjax has not: why.
+_WHY: Final = {
+    **dict.fromkeys(
+        ("SymbolicScope", "symbolic_args_specs", "symbolic_shape"),
+        " Programs are for one shape, which XLA compiles: export the function for each shape, in "
+        "one file each, or pad the arguments.",
+    ),
+    **dict.fromkeys(
+        (
+            "DisabledSafetyCheck",
+            "maximum_supported_calling_convention_version",
+            "minimum_supported_calling_convention_version",
+        ),
+        " The format is tinyjax's own, and its loads check all that there is to check.",
+    ),
+}
+
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+
+    def __getattr__(name: str) -> Any:
+        """Say why a name of JAX's is not there."""
+        raise unknown(__name__, name, _WHY.get(name, ""))

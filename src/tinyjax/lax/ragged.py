@@ -14,7 +14,7 @@ from tinyjax.core.integers import integers
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.lax.operands import one_dtype
-from tinyjax.lax.products import DotDimensionNumbers, dot_general
+from tinyjax.lax.products import dot_general
 from tinyjax.numpy.sorting import cumsum
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import select
@@ -29,7 +29,7 @@ def _axes(given: Sequence[int]) -> Axes:
     return integers(given, "axes of RaggedDotDimensionNumbers")
 
 
-def _pairs(given: DotDimensionNumbers) -> tuple[tuple[Axes, Axes], tuple[Axes, Axes]]:
+def _pairs(given: Any) -> tuple[tuple[Axes, Axes], tuple[Axes, Axes]]:
     try:
         (left, right), (left_batch, right_batch) = given
     except (TypeError, ValueError):
