@@ -7,6 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import attrs
 import jax
 import jax.dlpack
 import jax.flatten_util
@@ -161,14 +162,56 @@ def test_the_number_of_segments_must_be_known() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "complex64", "bfloat16"])
 def test_dlpack(dtype: str) -> None:
-    assert dlpack.is_supported_dtype(dtype) == (
-        jax.dlpack.is_supported_dtype(dtype) and dtype != "bfloat16"
-    )
-    if dtype != "bfloat16":
-        data = np.arange(3).astype(dtype)
-        found = dlpack.from_dlpack(data, copy=True)
-        data[:] = 0
-        np.testing.assert_array_equal(found, np.arange(3).astype(dtype))
+    assert dlpack.is_supported_dtype(dtype)
+    assert jax.dlpack.is_supported_dtype(dtype)
+    data = jaxnp.arange(3).astype(dtype)
+    found = dlpack.from_dlpack(data)
+    assert found.dtype == data.dtype
+    assert np.asarray(found).ctypes.data == data.unsafe_buffer_pointer()
+    np.testing.assert_array_equal(found, data)
+    there = jnp.arange(4).astype(dtype)
+    for x in (there, there[1], there[::2], tinyjax.jit(lambda x: x[None])(there)):
+        back = jax.dlpack.from_dlpack(x)
+        assert (back.shape, back.dtype) == (x.shape, x.dtype)
+        np.testing.assert_array_equal(back, x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool", "bfloat16"])
+def test_dlpack_with_torch(dtype: str) -> None:
+    """Both ways, without a copy."""
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(6).reshape(2, 3).to(getattr(torch, dtype)).T
+    found = dlpack.from_dlpack(tensor)
+    assert (found.shape, found.dtype.name) == ((3, 2), dtype)
+    assert np.asarray(found).ctypes.data == tensor.data_ptr()
+    np.testing.assert_array_equal(found, jnp.arange(6).reshape(2, 3).T.astype(dtype))
+    back = torch.from_dlpack(found)
+    assert back.data_ptr() == tensor.data_ptr()
+    assert torch.equal(back, tensor)
+
+
+def test_dlpack_of_bfloat16_is_read_only_or_a_copy() -> None:
+    x: Any = jnp.arange(3).astype("bfloat16")
+    for options in ({"max_version": (1, 0)}, {}):
+        again = dlpack.from_dlpack(Exporting(x, options))
+        assert again.dtype == x.dtype
+        assert np.shares_memory(np.asarray(again), np.asarray(x)) == bool(options)
+    with pytest.raises(BufferError, match="read-only"):
+        x.__dlpack__(copy=False)
+
+
+@attrs.frozen
+class Exporting:
+    """What exports an array as if a certain consumer asked."""
+
+    x: Any
+    options: dict[str, Any]
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self.x.__dlpack__(**self.options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.x.__dlpack_device__()
 
 
 DTYPES = ["bool", "int8", "uint64", "bfloat16", "float16", "float64", "complex64", float, int]

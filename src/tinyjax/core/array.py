@@ -39,6 +39,7 @@ from tinyjax.core.devices import (
     SingleDeviceSharding,
     check_placement,
 )
+from tinyjax.core.dlpack import called, known
 from tinyjax.core.integers import described, integer, one_or_more, shortened
 from tinyjax.dtypes import (
     ALL,
@@ -932,6 +933,9 @@ class ConcreteArray(Array):
     ) -> Any:
         """Export the data by DLPack: read-only, or as a copy if the consumer knows no read-only.
 
+        PyTorch shares the data and lets it be written to, which changes this array: clone the
+        tensor first.
+
         Args:
             stream: None, on CPU. A consumer that gives it, and no ``max_version``, is JAX, which
                 does not write to what it imports: it gets no copy.
@@ -945,17 +949,19 @@ class ConcreteArray(Array):
         """
         for look in on_read:
             look(self)
-        host = self.host
+        data = known(self.host)
         if max_version is not None and max_version[0] >= 1:
-            return host.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+            capsule = data.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+            return called(self.host, capsule)
         if copy or (stream is _NOT_SAID and copy is None):
-            return np.array(host).__dlpack__()
+            return called(self.host, np.array(data).__dlpack__())
         if stream is _NOT_SAID:
             raise BufferError(
                 "this array is read-only, which cannot be said in a DLPack version below 1: let "
                 "the consumer ask for max_version=(1, 0), or allow a copy."
             )
-        return _writable_alias(np.ascontiguousarray(host)).__dlpack__(stream=stream)
+        alias = _writable_alias(np.asarray(data, order="C"))
+        return called(self.host, alias.__dlpack__(stream=stream))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # the CPU

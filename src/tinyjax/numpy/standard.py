@@ -9,6 +9,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray, as_array
 from tinyjax.core.devices import CPU, Device, Placement, check_placement
+from tinyjax.core.dlpack import imported
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, DtypeError
 
@@ -136,7 +137,7 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
         raise ArgumentError(
             f"from_dlpack needs an object with the method __dlpack__, but got {type(x).__name__}."
         )
-    host = np.from_dlpack(x)
+    host = imported(x)
     if host.dtype not in dtypes.ALL:
         raise DtypeError(f"the data has the dtype {host.dtype}, which arrays cannot have.")
     return as_array(host) if copy else ConcreteArray(host)
