@@ -753,10 +753,9 @@ def cotangent_of_another_shape() -> object:
 
 @case(
     ConcretizationError,
-    "a Python bool was wanted of a value that is only known as bool[] inside staging of absolute "
-    "(HERE). Python control flow and conversions need data: use jnp.where or lax.cond for a "
-    "choice, a loop of tinyjax.lax for repetition, or tinyjax.source.stage, which makes these of "
-    "Python's; or make the argument static (static_argnums=...) if it is not an array.",
+    "a Python bool was wanted of a traced value, bool[] without data, inside staging of "
+    "absolute (HERE). For if use jnp.where or lax.cond, for while lax.while_loop; or "
+    "tinyjax.source.stage, or static_argnums.",
 )
 def if_under_jit() -> object:
     def absolute(x: Any) -> Any:
@@ -767,10 +766,10 @@ def if_under_jit() -> object:
 
 @case(
     ConcretizationError,
-    "a Python index was wanted of a value that is only known as int32[] inside staging of "
-    "<lambda> (HERE). Python control flow and conversions need data: use jnp.where or lax.cond for "
-    "a choice, a loop of tinyjax.lax for repetition, or tinyjax.source.stage, which makes these of "
-    "Python's; or make the argument static (static_argnums=...) if it is not an array.",
+    "a Python index was wanted of a traced value, int32[] without data, inside staging of "
+    "<lambda> (HERE). Shapes and range() need Python ints: take them from x.shape, or make the "
+    "argument static (static_argnums=...). Use lax.fori_loop in place of a for loop whose "
+    "length is traced.",
 )
 def range_under_jit() -> object:
     return jit(lambda n: sum(range(n)))(3)  # here
@@ -778,10 +777,10 @@ def range_under_jit() -> object:
 
 @case(
     ConcretizationError,
-    "a Python float was wanted of a value that is only known as float32[] inside vmap of <lambda> "
-    "(HERE). Python control flow and conversions need data: use jnp.where or lax.cond for a "
-    "choice, a loop of tinyjax.lax for repetition, or tinyjax.source.stage, which makes these of "
-    "Python's; or make the argument static (static_argnums=...) if it is not an array.",
+    "a Python float was wanted of a traced value, float32[] without data, inside vmap of "
+    "<lambda> (HERE). Keep an array: functions of tinyjax.numpy take it as it is. If it need "
+    "not be traced, make the argument static (static_argnums=...), or compute it outside of the"
+    " function.",
 )
 def float_under_vmap() -> object:
     return vmap(lambda x: float(x) + 1)(B)  # here

@@ -399,8 +399,8 @@ def _promote(types: tuple[tuple[DType, bool], ...], defaults: str) -> tuple[DTyp
     for dtype, _ in types:
         if is_key(dtype):
             raise DtypeError(
-                f"{dtype_name(dtype)} goes together with nothing but itself: keys are no numbers. "
-                "tinyjax.random.key_data gives their words."
+                f"a key of random numbers ({dtype_name(dtype)}) is no number: give it to a "
+                "function of tinyjax.random, such as split, fold_in or normal."
             )
     joined = _join(frozenset(_node(dtype, weak) for dtype, weak in types))
     if not isinstance(joined, str):

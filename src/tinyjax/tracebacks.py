@@ -18,9 +18,7 @@ from tinyjax.frames import is_ours, wraps
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_NOTE: Final = (
-    "tinyjax's own frames are not shown; tinyjax.config.update('tracebacks', 'full') shows them"
-)
+_NOTE: Final = "tinyjax's frames are hidden: tinyjax.config.update('tracebacks', 'full')"
 # What IPython and pytest look for among the variables of a frame.
 _MARK: Final = "__tracebackhide__"
 

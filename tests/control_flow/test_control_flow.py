@@ -738,7 +738,7 @@ MISTAKES = {
         lambda: lax.scan(no_pair, 1.0, None, 2),
         CarryTypeError,
         "no_pair (HERE) must return a pair (carry, output) for scan, but it returned "
-        "PyTreeDef(*). Return (carry, None) where there is no output.",
+        "one array. Return (carry, None) where there is no output.",
     ),
     "a condition that is an array": Mistake(
         lambda: lax.while_loop(positive, alone, jnp.ones(3)),

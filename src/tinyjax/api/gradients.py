@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import NoneType
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from tinyjax import tree
@@ -227,8 +228,7 @@ def _gradient(
     if flat.out_tree is not tree.LEAF or linearized.primals_out[0].shape:
         raise DifferentiationError(
             f"{choice.name} needs a scalar result, but {describe_function(choice.fun)} returned "
-            f"{_describe_result(linearized.primals_out, flat.out_tree)}. Reduce it, for instance "
-            "with jnp.sum, or use tinyjax.jacrev or tinyjax.vjp."
+            f"{_describe_result(linearized.primals_out, flat.out_tree)}"
         )
     (out,) = linearized.primals_out
     choice.check_result(out)
@@ -242,6 +242,9 @@ def _gradient(
 
 
 def _describe_result(outs: Sequence[Array], out_tree: PyTreeDef) -> str:
-    if out_tree is tree.LEAF:
-        return f"an array of type {outs[0].aval}"
-    return f"{out_tree}"
+    if out_tree.node_type is NoneType:
+        return "None. Is a return statement missing?"
+    if out_tree.node_type is tuple and not any(out.shape for out in outs):
+        return f"{out_tree}. To return more than the value, pass has_aux=True."
+    found = f"an array of type {outs[0].aval}" if out_tree is tree.LEAF else f"{out_tree}"
+    return f"{found}. Reduce it, for instance with jnp.sum, or use tinyjax.jacrev or tinyjax.vjp."

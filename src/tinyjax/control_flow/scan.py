@@ -681,7 +681,8 @@ def _pair(f: Callable[..., Any], out_tree: PyTreeDef) -> tuple[PyTreeDef, PyTree
     if out_tree.node_type is not tuple or len(out_tree.children()) != 2:
         raise CarryTypeError(
             f"{describe_function(f)} must return a pair (carry, output) for scan, but it returned "
-            f"{out_tree}. Return (carry, None) where there is no output."
+            f"{'one array' if out_tree is tree.LEAF else out_tree}. Return (carry, None) where "
+            "there is no output."
         )
     carry, y = out_tree.children()
     return carry, y

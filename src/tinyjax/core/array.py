@@ -20,6 +20,7 @@ from typing import (
     Any,
     Final,
     Literal,
+    NoReturn,
     Protocol,
     TypeAlias,
     TypedDict,
@@ -87,6 +88,28 @@ class _Method:
         function: Callable[..., Any] = getattr(_numpy, self.name)
         setattr(Array, self.name, function)
         return function if array is None else MethodType(function, array)
+
+
+#: What to write in place of an attribute that arrays of NumPy or PyTorch have.
+_OF_OTHER_LIBRARIES: Final = {
+    "append": "Arrays have a fixed size: jnp.append(x, y) makes a longer one.",
+    "backward": "Differentiate a function: tinyjax.grad(f)(x).",
+    "clone": "Arrays are immutable, so there is no need for copies.",
+    "cuda": "There is one device, the CPU.",
+    "detach": "tinyjax.lax.stop_gradient(x) is x without a derivative.",
+    "dim": "Use x.ndim.",
+    "fill": "Arrays are immutable: jnp.full_like(x, value) makes another.",
+    "grad": "Differentiate a function: tinyjax.grad(f)(x).",
+    "numel": "Use x.size.",
+    "numpy": "np.asarray(x) is the array of NumPy.",
+    "permute": "Use x.transpose(axes).",
+    "put": "Arrays are immutable: write x = x.at[index].set(value).",
+    "requires_grad": "Differentiate a function: tinyjax.grad(f)(x).",
+    "requires_grad_": "Differentiate a function: tinyjax.grad(f)(x).",
+    "resize": "Use jnp.resize(x, shape).",
+    "to": "Use x.astype(dtype), or tinyjax.device_put(x, device).",
+    "unsqueeze": "Use jnp.expand_dims(x, axis), or x[..., None].",
+}
 
 
 class _Methods:
@@ -230,6 +253,14 @@ class Array:
         if not self.shape:
             raise ArgumentError("iteration over an array without axes.")
         return (_numpy.getitem(self, i) for i in range(self.shape[0]))
+
+    if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+
+        def __getattr__(self, name: str) -> NoReturn:
+            way_out = _OF_OTHER_LIBRARIES.get(name)
+            hint = "" if way_out is None else f". {way_out}"
+            text = f"'{type(self).__name__}' object has no attribute '{name}'{hint}"
+            raise AttributeError(text, name=name, obj=self)
 
     def __contains__(self, x: ArrayLike) -> bool:
         return bool(_numpy.any(_numpy.equal(self, x)))
@@ -1196,6 +1227,8 @@ def _way_out(x: object) -> str:
     match x:
         case list() | tuple() | range():
             return "Convert it with jnp.asarray(...)."
+        case Iterator():
+            return "Make a list of its elements: jnp.array(list(...))."
         case None:
             return "Was a value forgotten?"
         case str() | bytes():

@@ -198,11 +198,8 @@ class Tracer(Array):
         if not self._trace.live:
             raise_leaked(self)
         raise _CONVERSIONS.get(wanted, ConcretizationError)(
-            f"{wanted} was wanted of a value that is only known as {self.aval} inside "
-            f"{self._trace.describe()}. Python control flow and conversions need data: use "
-            "jnp.where or lax.cond for a choice, a loop of tinyjax.lax for repetition, or "
-            "tinyjax.source.stage, which makes these of Python's; or make the argument static "
-            "(static_argnums=...) if it is not an array."
+            f"{wanted} was wanted of a traced value, {self.aval} without data, inside "
+            f"{self._trace.describe()}. {_ADVICE.get(wanted, _STATIC)}"
         )
 
     def components(self) -> Sequence[Array]:
@@ -246,6 +243,24 @@ def is_known(value: Array) -> bool:
     """Say whether some of a value's data is there: of a tracer, that of what it is made of."""
     return not isinstance(value, Tracer) or bool(value.held())
 
+
+_STATIC: Final = (
+    "If it need not be traced, make the argument static (static_argnums=...), or compute it "
+    "outside of the function."
+)
+_ADVICE: Final = {
+    "a Python bool": (
+        "For if use jnp.where or lax.cond, for while lax.while_loop; or tinyjax.source.stage, or "
+        "static_argnums."
+    ),
+    "a Python index": (
+        "Shapes and range() need Python ints: take them from x.shape, or make the argument static "
+        "(static_argnums=...). Use lax.fori_loop in place of a for loop whose length is traced."
+    ),
+    "a Python int": f"Keep an array: x.astype(int). {_STATIC}",
+    "a Python float": f"Keep an array: functions of tinyjax.numpy take it as it is. {_STATIC}",
+    "a formatted number": "Print it when there is data: tinyjax.debug.print('{x:.2f}', x=x).",
+}
 
 _CONVERSIONS: Final = {
     "a Python bool": TracerBoolConversionError,

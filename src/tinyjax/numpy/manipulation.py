@@ -402,7 +402,10 @@ def concatenate(
         return sl.concatenate([sh.reshape(x, (x.size,)) for x in xs], 0)
     first = xs[0]
     if not first.shape:
-        raise ShapeError("concatenate cannot join arrays without axes. Use stack.")
+        raise ShapeError(
+            "concatenate cannot join arrays without axes. Use stack; or, where these are elements "
+            "of one array, give the arrays as a list: concatenate([x, y])."
+        )
     place = canonical_axis(axis, first.ndim)
     rest = first.shape[:place] + first.shape[place + 1 :]
     for x in xs:

@@ -38,6 +38,11 @@ def one_key(name: str, key: ArrayLike, *, used: bool = True) -> Key:
         ArgumentError: it is no key, or there are several.
         KeyReuseError: it was used before, and the setting ``debug_key_reuse`` asks for that.
     """
+    if isinstance(key, tuple):
+        raise ArgumentError(
+            f"{name} takes a key first: {name}(key, ...), where key is tinyjax.random.key(seed). "
+            f"It got {key}, which looks like a shape."
+        )
     found = as_array(key)
     if dtypes.is_key(found.dtype):
         if found.shape:
