@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -243,7 +243,7 @@ class Finder(MetaPathFinder):
     """Finds ``jax`` and what is beneath it among tinyjax's modules, and nowhere else."""
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self, fullname: str, path: Iterable[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname in KNOWN:
             return ModuleSpec(fullname, _Loader(), origin=tinyjax.__file__, is_package=True)
