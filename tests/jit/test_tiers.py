@@ -15,7 +15,9 @@ import tinyjax.numpy as jnp
 from tinyjax import checkpoint, config, custom_jvp, grad, jit, lax, pure_callback, vmap, xla
 from tinyjax.core.array import ConcreteArray
 from tinyjax.core.jaxpr import Jaxpr, Lit
-from tinyjax.errors import ArgumentError, DonatedArrayError
+from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
+from tinyjax.core.trace import bind1
+from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError
 from tinyjax.experimental import io_callback
 from tinyjax.xla import background, tiers
 
@@ -152,6 +154,27 @@ def test_what_is_dear_to_evaluate_is_compiled_at_once() -> None:
     assert "compiled at once" in fun.explain(0.5).reasons[-1]
     fun(0.5)
     assert compiled() == 1
+
+
+def test_primitives_that_only_xla_knows_are_compiled() -> None:
+    def quiet(x: Any) -> Any:
+        return bind1(unknown_p, (x,), NO_PARAMS)
+
+    unknown_p = Primitive("known_to_xla_alone", NoParams)
+    unknown_p.def_abstract_eval(lambda avals, params: avals)
+    unknown_p.def_lowering(lambda b, operands, params: b.exp(operands[0]))
+    inner = jit(lambda x: lax.cond(x > 0, quiet, lambda v: v, x), tier="first")
+    np.testing.assert_allclose(inner(1.0), np.exp(1.0), rtol=1e-6)
+    assert "has no impl rule" in jit(quiet, tier="first").explain(1.0).reasons[-1]
+
+
+def test_callbacks_that_call_each_other_without_end_are_an_error() -> None:
+    @jit
+    def f(x: Any) -> Any:
+        return pure_callback(lambda v: np.asarray(f(v)), x, x)
+
+    with config.scoped(tier="first"), pytest.raises(CallbackError, match="deep"):
+        f(1.0).block_until_ready()
 
 
 def test_effects_happen_once_and_in_their_order() -> None:

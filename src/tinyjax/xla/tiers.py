@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from threading import Lock
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ import attrs
 from tinyjax.config import Tier
 from tinyjax.core.array import Array, ConcreteArray, give_up
 from tinyjax.core.costs import Cost, cost_of
-from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr
+from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import STEPWISE, P, Primitive
 from tinyjax.core.trace import EVAL, EvalTrace, check_concrete, use_trace
 from tinyjax.xla.compilation import Compilation
@@ -30,6 +31,9 @@ _SHARE: Final = 0.25
 _MOST_EVALUATIONS: Final = 200
 #: Loops of unknown length are evaluated up to so many equations, and are compiled if they go on.
 _MOST_EQUATIONS: Final = 10_000
+#: Programs that are called by Python functions that evaluated programs call, and so on, so deep,
+#: are compiled: that ends a recursion without end by a message.
+_DEEPEST: Final = 8
 #: Of so many programs it is known how far they have come.
 _MOST_PROGRAMS: Final = 4096
 
@@ -57,6 +61,9 @@ def _decide(jaxpr: Jaxpr, cost: Cost) -> Decision:
     if not cost.bounded and effects(jaxpr).any:
         # It could not be begun again.
         return Decision(0, "a loop of unknown length has effects")
+    unknown = _without_rule(jaxpr)
+    if unknown is not None:
+        return Decision(0, f"'{unknown}' has no impl rule")
     about = f"about {1e3 * evaluating:.2g} ms to evaluate, {1e3 * compiling:.2g} ms to compile"
     times = _MOST_EVALUATIONS
     if evaluating:
@@ -65,6 +72,22 @@ def _decide(jaxpr: Jaxpr, cost: Cost) -> Decision:
         return Decision(0, f"{about}: it is compiled at once")
     calls = "the first call is" if times == 1 else f"the first {times} calls are"
     return Decision(times, f"{about}: {calls} evaluated")
+
+
+def _without_rule(jaxpr: Jaxpr) -> Primitive[Any] | None:
+    """A primitive in a program that cannot be evaluated, if there is one."""
+
+    def find() -> Primitive[Any] | None:
+        for eqn in jaxpr.eqns:
+            rules = eqn.primitive.rules
+            known = STEPWISE in rules.extensions or rules.evaluate is not None
+            if not known and not eqn.primitive.has_rule("impl"):
+                return eqn.primitive
+        inner = [_without_rule(j) for eqn in jaxpr.eqns for j in subjaxprs(eqn.params)]
+        return next((one for one in inner if one is not None), None)
+
+    found: Primitive[Any] | None = jaxpr.derive("without rule", find)
+    return found
 
 
 class _EndlessError(Exception):
@@ -127,6 +150,7 @@ class Progress:
         return tier == "ready" and times > 0 and background.is_under_way(wanted)
 
 
+_depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
 _programs: Final[dict[Compilation, Progress]] = {}
 
 
@@ -144,7 +168,7 @@ def run(
         tier: "compiled" to wait for the compiler.
         keep: called with the compiled program, once there is one to use from now on.
     """
-    if tier != "compiled":
+    if tier != "compiled" and _depth.get() < _DEEPEST:
         progress = _progress_of(wanted)
         if progress.evaluates(tier, wanted):
             try:
@@ -175,8 +199,12 @@ def _evaluate(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
         if isinstance(arg, ConcreteArray) and arg.is_deleted():
             arg.concrete("data")  # which says that it was donated
     bounded = cost_of(jaxpr).bounded
-    with use_trace(_Stepwise(-1 if bounded else _MOST_EQUATIONS)):
-        outs = eval_jaxpr(jaxpr, args)
+    token = _depth.set(_depth.get() + 1)
+    try:
+        with use_trace(_Stepwise(-1 if bounded else _MOST_EQUATIONS)):
+            outs = eval_jaxpr(jaxpr, args)
+    finally:
+        _depth.reset(token)
     results: list[Array] = []
     for out, aval in zip(outs, jaxpr.out_avals, strict=True):
         assert isinstance(out, ConcreteArray), "evaluation gives data"

@@ -30,6 +30,7 @@ MODULES: Final = (
 NOT_CALLED: Final[dict[str, str]] = {
     "scipy.special.sph_harm_y": "takes vectors of one length, and knows the highest degree",
     "scipy.special.hyp2f1": "jax's does not end for infinite parameters: test_special.py",
+    **dict.fromkeys(("numpy.gcd", "numpy.lcm"), "jax's do not end at the least of all integers"),
     "scipy.linalg.funm": "takes a function: tests/test_scipy_linalg.py",
     "numpy.load": "reads a file",
     "numpy.save": "writes a file",
