@@ -162,7 +162,7 @@ def test_primitives_that_only_xla_knows_are_compiled() -> None:
 
     unknown_p = Primitive("known_to_xla_alone", NoParams)
     unknown_p.def_abstract_eval(lambda avals, params: avals)
-    unknown_p.def_lowering(lambda b, operands, params: b.exp(operands[0]))
+    unknown_p.def_lowering(lambda b, operands, params: [b.exp(operands[0])])
     inner = jit(lambda x: lax.cond(x > 0, quiet, lambda v: v, x), tier="first")
     np.testing.assert_allclose(inner(1.0), np.exp(1.0), rtol=1e-6)
     assert "has no impl rule" in jit(quiet, tier="first").explain(1.0).reasons[-1]
