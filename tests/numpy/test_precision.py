@@ -75,6 +75,7 @@ NOT_CALLED: Final = {
     )),
     *("numpy.histogram", "numpy.histogram_bin_edges"),  # the values say the type, not the edges
     "nn.dot_product_attention",  # of arrays with four axes
+    *("nn.scaled_matmul", "nn.scaled_dot_general"),  # the result is of the type asked for
     "scipy.linalg.funm",
     *(f"numpy.{name}" for name in (  # of files, buffers and printing
         "array_repr", "array_str", "from_dlpack", "frombuffer", "fromfile", "fromiter",

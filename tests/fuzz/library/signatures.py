@@ -86,6 +86,8 @@ NOT_CALLED: Final[dict[str, str]] = {
                 "GatherDimensionNumbers",
                 "GatherScatterMode",
                 "Precision",
+                "RaggedDotDimensionNumbers",
+                "RandomAlgorithm",
                 "RoundingMethod",
                 "ScatterDimensionNumbers",
                 "DotAlgorithm",
@@ -102,6 +104,13 @@ NOT_CALLED: Final[dict[str, str]] = {
     "lax.empty": "its elements are not defined",
     "lax.optimization_barrier": "takes trees",
     "lax.composite": "takes a function",
+    "lax.scatter_apply": "takes a function: tests/lax",
+    "lax.dce_sink": "takes trees",
+    **dict.fromkeys(
+        ("lax.ragged_dot_general", "lax.scaled_dot", "nn.scaled_dot_general", "nn.scaled_matmul"),
+        "takes shapes that fit each other: tests/lax and tests/test_nn.py",
+    ),
+    "lax.rng_bit_generator": "takes a state of four words: tests/lax",
     **dict.fromkeys(
         (
             f"lax.{name}"
