@@ -175,7 +175,7 @@ def test_printing() -> None:
     jaxpr = staged(lambda x: (jnp.sum(inner(x), axis=0), 3), jnp.ones((2, 3)))
     assert str(jaxpr) == (
         "{ lambda a:float32[2,3] .\n"
-        "  let b:float32[2,3] = jit [ name=inner donated=() ] a\n"
+        "  let b:float32[2,3] = jit [ name=inner donated=() tier=None flags=() ] a\n"
         "        jaxpr={ lambda a:float32[2,3] .\n"
         "            let b:float32[2,3] = sin a\n"
         "                c:float32[2,3] = mul b 2.0\n"
