@@ -233,6 +233,13 @@ def test_matrices_of_a_size(
     np.testing.assert_allclose(ours(**given), model(**given), 1e-6, 1e-6)
 
 
+@pytest.mark.parametrize("name", ["dft", "hilbert", "invhilbert", "pascal", "invpascal"])
+def test_matrices_of_no_size(name: str) -> None:
+    for n in (0, -1):
+        assert getattr(linalg, name)(n).shape == (0, 0)
+    assert linalg.dft(-1, "sqrtn").shape == (0, 0)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_functions_of_a_matrix(dtype: str) -> None:
     a = regular(4, 4, dtype=dtype)

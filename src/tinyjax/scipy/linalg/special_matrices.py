@@ -51,6 +51,11 @@ def _floats(host: Any) -> Array:
     return jnp.asarray(np.asarray(host, np.float64), jnp.result_type(float))
 
 
+def _size(n: int) -> int:
+    """A number of rows; below 0 there are none."""
+    return max(integer(n, "n"), 0)
+
+
 def _vector(name: str, x: ArrayLike, least: int = 0) -> Array:
     """Prepare vectors; a number is a vector of one."""
     a = array_of(name, x)
@@ -112,7 +117,7 @@ def hilbert(n: int) -> Array:
         Array([[1.        , 0.5       ],
                [0.5       , 0.33333334]], dtype=float32)
     """
-    return _floats(_theirs().hilbert(integer(n, "n")))
+    return _floats(_theirs().hilbert(_size(n)))
 
 
 def invhilbert(n: int) -> Array:
@@ -127,7 +132,7 @@ def invhilbert(n: int) -> Array:
         Array([[ 4., -6.],
                [-6., 12.]], dtype=float32)
     """
-    return _floats(_theirs().invhilbert(integer(n, "n")))
+    return _floats(_theirs().invhilbert(_size(n)))
 
 
 def _kind(name: str, kind: Kind | None) -> Kind:
@@ -156,7 +161,7 @@ def pascal(n: int, kind: Kind | None = None) -> Array:
                [1., 2., 3.],
                [1., 3., 6.]], dtype=float32)
     """
-    return _floats(_theirs().pascal(integer(n, "n"), _kind("pascal", kind), exact=False))
+    return _floats(_theirs().pascal(_size(n), _kind("pascal", kind), exact=False))
 
 
 def invpascal(n: int, kind: Kind | None = None) -> Array:
@@ -165,7 +170,7 @@ def invpascal(n: int, kind: Kind | None = None) -> Array:
     Raises:
         ArgumentError: there is no such kind.
     """
-    return _floats(_theirs().invpascal(integer(n, "n"), _kind("invpascal", kind), exact=False))
+    return _floats(_theirs().invpascal(_size(n), _kind("invpascal", kind), exact=False))
 
 
 def dft(
@@ -187,7 +192,7 @@ def dft(
     wanted = jnp.result_type(complex if dtype is None else dtype)
     if not dtypes.is_complex(wanted):
         raise DtypeError(f"dft takes a complex dtype, but got {wanted.name}.")
-    return jnp.asarray(_theirs().dft(integer(n, "n"), scale), wanted)
+    return jnp.asarray(_theirs().dft(_size(n), scale), wanted)
 
 
 def _positive(name: str, n: int) -> int:
