@@ -582,7 +582,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
         ends = int_pairs(padding, "padding")
     wanted = x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type)
     # XLA would make integers of the operands; as in other products they are made at the end
-    at_the_end = dtypes.is_inexact(x.dtype) and not dtypes.is_inexact(wanted)
+    at_the_end = dtypes.kind(x.dtype) == "f" and not dtypes.is_inexact(wanted)
     params = ConvParams(
         strides,
         ends,
