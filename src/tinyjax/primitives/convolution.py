@@ -171,6 +171,11 @@ def _conv_type(avals: Avals, params: ConvParams) -> Avals:
     if x.dtype != w.dtype:
         raise DtypeError(f"{name} needs operands of one dtype, but got {x} and {w}.")
     check_kind(name, x, "iufc")
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(params.dtype):
+        raise DtypeError(
+            f"{name} of {x.dtype} has no result of {params.dtype}: it would lose the imaginary "
+            "part. Take .real or .imag of the result."
+        )
     if ndim < 2 or w.ndim != ndim:
         raise ShapeError(
             f"{name} needs operands with as many axes, two at least, but got {x} and {w}."
