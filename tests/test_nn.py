@@ -353,6 +353,11 @@ def test_products_with_scales_of_blocks() -> None:
     )
     with pytest.raises(ShapeError, match="scaled_matmul takes shapes"):
         nn.scaled_matmul(x, y, a, a)
+
+
+@pytest.mark.wrong_types
+def test_formats_of_scales_are_refused() -> None:
+    x, numbers = jnp.ones((1, 2, 3)), (((2,), (2,)), ((0,), (0,)))
     configs: Any = [None]
     with pytest.raises(ArgumentError, match="takes no configs"):
-        nn.scaled_dot_general(x, y, numbers, configs=configs)
+        nn.scaled_dot_general(x, x, numbers, configs=configs)

@@ -145,3 +145,19 @@ def test_exponents_down_to_the_least_float() -> None:
 def test_mistakes_are_named(make: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         make()
+
+
+def test_integer_results_of_floats_are_made_at_the_end() -> None:
+    x, y = np.array([-2.19637534]), np.array([1.73216178, 1.98484528, 2.45711886])
+    expected = np.correlate(x, y, "full").astype(np.int32)
+    compiled = tj.jit(jnp.correlate, static_argnames=("mode", "preferred_element_type"))
+    for fun in (jnp.correlate, compiled):
+        found = fun(x, y, mode="full", preferred_element_type=np.dtype("int32"))
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_real_results_of_complex_products_are_refused() -> None:
+    z = jnp.ones(3, np.complex64)
+    for fun in (jnp.correlate, jnp.convolve, jnp.dot):
+        with pytest.raises(DtypeError, match="would lose the imaginary part"):
+            fun(z, z, preferred_element_type=np.float32)

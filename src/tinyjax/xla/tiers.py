@@ -131,7 +131,7 @@ class Progress:
     def __init__(self, decision: Decision) -> None:
         self.decision: Decision = decision
         self.calls: int = 0
-        self.lock = Lock()
+        self.lock: Lock = Lock()
 
     def evaluates(self, tier: Tier, wanted: Compilation) -> bool:
         """Whether the present call is evaluated, which counts it; asks for the program in time."""
