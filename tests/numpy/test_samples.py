@@ -161,3 +161,13 @@ def test_real_results_of_complex_products_are_refused() -> None:
     for fun in (jnp.correlate, jnp.convolve, jnp.dot):
         with pytest.raises(DtypeError, match="would lose the imaginary part"):
             fun(z, z, preferred_element_type=np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_divisors_of_the_least_integer(dtype: str) -> None:
+    least = np.iinfo(dtype).min
+    x = np.array([least, least, least, 0, -1, 12, least + 1], dtype)
+    y = np.array([6, -1, 0, least, least, 18, least], dtype)
+    for ours, theirs in ((jnp.gcd, np.gcd), (jnp.lcm, np.lcm)):
+        np.testing.assert_array_equal(ours(x, y), theirs(x, y))
+        np.testing.assert_array_equal(tj.jit(ours)(x, y), theirs(x, y))

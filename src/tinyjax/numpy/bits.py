@@ -146,7 +146,8 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
         rest = ew.rem(x, ew.select(done, full_like(y, 1), y))
         return ew.select(done, x, y), ew.select(done, full_like(y, 0), rest)
 
-    return while_loop(unfinished, divided, (absolute(a), absolute(b)))[0]
+    # again at the end, for the least of all integers has no absolute value
+    return absolute(while_loop(unfinished, divided, (absolute(a), absolute(b)))[0])
 
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
