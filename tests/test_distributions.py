@@ -260,3 +260,13 @@ def test_methods_that_are_none() -> None:
     method: Any = "lu"
     with pytest.raises(ArgumentError, match="methods"):
         random.multivariate_normal(random.key(0), np.zeros(2), np.eye(2), method=method)
+
+
+def test_binomials_end_whatever_their_parameters() -> None:
+    """A probability of -0.0 made waiting times that are infinitely negative."""
+    count = np.array([-1.5, 2.0, 30.0, np.inf, np.nan])[:, None]
+    probability = np.array([-0.0, 0.0, 1.0, -0.5, 1.5, np.nan, np.inf])
+    found = np.asarray(random.binomial(random.key(3), count, probability))
+    np.testing.assert_array_equal(found[1:3, :3], [[0, 0, 2], [0, 0, 30]])
+    assert np.isnan(found[[0, 4], :3]).all()
+    assert np.isnan(found[:, [3, 5]]).all()

@@ -273,9 +273,10 @@ def _binomial(
     endless = jnp.isinf(count)
     not_a_number, negative = jnp.isnan(q), q < 0.0
     q = jnp.where(not_a_number | negative, 0.01, q)
-    few = no_count | (count * q <= _FEW_SUCCESSES)
+    q = jnp.where(q == 0, 0.0, q)  # of -0.0 the waiting times would be infinitely negative
+    few = no_count | endless | (count * q <= _FEW_SUCCESSES)
     count = jnp.floor(count)
-    counted = _successes(own, jnp.where(few, count, 0.0), q, dtype)
+    counted = _successes(own, jnp.where(few & ~endless, count, 0.0), q, dtype)
     tried = _binomial_by_rejection(own, jnp.where(few, 1e4, count), jnp.where(few, 0.5, q), dtype)
     drawn = jnp.where(few, counted, tried)
     invalid = negative | not_a_number | no_count

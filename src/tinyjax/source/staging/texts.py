@@ -73,12 +73,12 @@ class TracedText:
     def _refuse(self, *_: object) -> NoReturn:
         raise _refused()
 
-    __lt__: Final = _refuse
-    __gt__: Final = _refuse
-    __contains__: Final = _refuse
-    __bool__: Final = _refuse
-    __len__: Final = _refuse
-    __getitem__: Final = _refuse
+    __lt__ = _refuse
+    __gt__ = _refuse
+    __contains__ = _refuse
+    __bool__ = _refuse
+    __len__ = _refuse
+    __getitem__ = _refuse
 
     def __getattr__(self, name: str) -> Any:
         if name in _METHODS:
