@@ -112,6 +112,21 @@ _OF_OTHER_LIBRARIES: Final = {
 }
 
 
+class _OfOtherLibraries:
+    """An attribute that arrays lack, and that says what to write instead.
+
+    ``__getattr__`` could say it too, but NumPy asks every array for names that it has not: taking
+    the data would cost five times as much.
+    """
+
+    def __init__(self, name: str, way_out: str) -> None:
+        self._name, self._way_out = name, way_out
+
+    def __get__(self, array: Array | None, owner: type) -> NoReturn:
+        text = f"'{owner.__name__}' object has no attribute '{self._name}'. {self._way_out}"
+        raise AttributeError(text, name=self._name, obj=owner if array is None else array)
+
+
 class _Methods:
     """Stands for ``tinyjax.numpy`` until that is handed in."""
 
@@ -254,13 +269,8 @@ class Array:
             raise ArgumentError("iteration over an array without axes.")
         return (_numpy.getitem(self, i) for i in range(self.shape[0]))
 
-    if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-
-        def __getattr__(self, name: str) -> NoReturn:
-            way_out = _OF_OTHER_LIBRARIES.get(name)
-            hint = "" if way_out is None else f". {way_out}"
-            text = f"'{type(self).__name__}' object has no attribute '{name}'{hint}"
-            raise AttributeError(text, name=name, obj=self)
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in _OF_OTHER_LIBRARIES]
 
     def __contains__(self, x: ArrayLike) -> bool:
         return bool(_numpy.any(_numpy.equal(self, x)))
@@ -786,6 +796,10 @@ class IndexUpdate:
         return self._update(func(there), "set", options)
 
 
+for _name, _way in _OF_OTHER_LIBRARIES.items():
+    setattr(Array, _name, _OfOtherLibraries(_name, _way))
+
+
 #: What a program computes with, as ``core`` calls it.
 Value = Array
 
@@ -828,6 +842,17 @@ def give_up(array: Array) -> None:
     if isinstance(array, ConcreteArray):
         array._aval = array.aval
         array._host, array._buffer = None, _GivenUp()
+
+
+def check_donated(arrays: Sequence[Array]) -> None:
+    """Raise where an array was given away.
+
+    Raises:
+        DonatedArrayError: one was.
+    """
+    for array in arrays:
+        if isinstance(array, ConcreteArray) and array.is_deleted():
+            array.concrete("data")
 
 
 #: What is known of arrays with NaNs, by identity, where the setting ``debug_nans`` follows them.

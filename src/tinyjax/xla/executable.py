@@ -22,7 +22,7 @@ from jaxlib._jax import collect_garbage
 from jaxlib.xla_client import ArrayImpl, CompileOptions, LoadedExecutable
 
 from tinyjax.config import settings
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array, ConcreteArray, check_donated, give_up
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
@@ -116,10 +116,12 @@ class Executable:
         try:
             outs = self.executing()(buffers)
         except (RuntimeError, TypeError, ValueError):
-            _check_donated(args)
+            check_donated(args)
             raise
         for i in self.donated:
-            _give_up(args[i])
+            buffer = args[i]._buffer
+            if buffer is not None and buffer.is_deleted():
+                give_up(args[i])
         results: list[Array] = []
         for aval, out in zip(self.out_avals, outs, strict=True):
             results.append(ConcreteArray(None, aval, out))
@@ -133,24 +135,6 @@ class Executable:
         from tinyjax.xla.interruptible import interruptible  # noqa: PLC0415
 
         return interruptible(self.execute)
-
-
-def _check_donated(args: Sequence[Array]) -> None:
-    """Say which argument was given away, if that is why the program would not run."""
-    for arg in args:
-        if isinstance(arg, ConcreteArray) and arg.is_deleted():
-            arg.concrete("data")
-
-
-def _give_up(array: Array) -> None:
-    """Forget the host copy of a donated array, whose memory the program has reused."""
-    if (
-        isinstance(array, ConcreteArray)
-        and array._buffer is not None
-        and array._buffer.is_deleted()
-    ):
-        array._aval = array.aval
-        array._host = None
 
 
 @attrs.frozen

@@ -18,7 +18,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax.config import Tier
-from tinyjax.core.array import Array, ConcreteArray, give_up
+from tinyjax.core.array import Array, ConcreteArray, check_donated, give_up
 from tinyjax.core.costs import Cost, cost_of
 from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import STEPWISE, P, Primitive
@@ -195,9 +195,7 @@ def _progress_of(wanted: Compilation) -> Progress:
 def _evaluate(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
     jaxpr, donated = wanted.jaxpr, wanted.donated
     check_concrete(args)
-    for arg in args:
-        if isinstance(arg, ConcreteArray) and arg.is_deleted():
-            arg.concrete("data")  # which says that it was donated
+    check_donated(args)
     bounded = cost_of(jaxpr).bounded
     token = _depth.set(_depth.get() + 1)
     try:
