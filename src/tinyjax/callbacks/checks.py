@@ -13,15 +13,12 @@ from tinyjax.core.array import as_array
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import (
     Arrays,
-    Avals,
     BatchAxes,
     BatchResult,
     Hosts,
-    JvpResult,
     MappedAxis,
     Params,
     Primitive,
-    Tangents,
 )
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray
@@ -32,6 +29,7 @@ from tinyjax.errors import (
 from tinyjax.frames import Location, user_location
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import and_
+from tinyjax.primitives.rules import def_without_results
 from tinyjax.primitives.shape import move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
@@ -48,6 +46,7 @@ class ErrorIfParams(Params):
 
 
 error_if_p: Primitive[ErrorIfParams] = Primitive("error_if", ErrorIfParams, effectful=True)
+def_without_results(error_if_p)
 
 
 @error_if_p.def_impl
@@ -64,11 +63,6 @@ def _error_if_impl(operands: Hosts, params: ErrorIfParams) -> Hosts:
         error = CheckFailedError(f"{params.message}{where}")
         error.location = params.location
         raise error
-    return ()
-
-
-@error_if_p.def_abstract_eval
-def _error_if_type(avals: Avals, params: ErrorIfParams) -> Avals:
     return ()
 
 
@@ -96,11 +90,6 @@ def _error_if_lowering(b: Lowering, operands: Values, params: ErrorIfParams) -> 
     )
     branches = [b.region((), lambda _: ()), b.region((), raised)]
     return b.emit("stablehlo.case", (b.convert(fails, dtypes.int32),), (), {}, branches)
-
-
-@error_if_p.def_jvp
-def _error_if_jvp(primals: Arrays, tangents: Tangents, params: ErrorIfParams) -> JvpResult:
-    return bind(error_if_p, primals, params), ()
 
 
 @error_if_p.def_batch

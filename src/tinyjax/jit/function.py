@@ -301,10 +301,7 @@ class JitFunction(Generic[P, R]):
         if others:
             self._refs = (*closed, *others)
             return None, False
-        params = JitParams(staged.jaxpr, self._name, (), self._tier, self._flags)
-        closed_over = any(isinstance(c, Tracer) for c in staged.consts)
-        entry = Entry(params, staged, flat.out_tree)
-        return entry, stand_ins.get() == before and not closed_over
+        return self._entry_of(staged, flat.out_tree, (), before)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         """Run the function itself on arrays, as the setting ``disable_jit`` asks for."""
@@ -504,12 +501,24 @@ class JitFunction(Generic[P, R]):
         donated: list[int] = []
         if not signature.settings.debugging:  # which may have to run the program again
             donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]
-        params = JitParams(staged.jaxpr, self._name, tuple(donated), self._tier, self._flags)
+        return self._entry_of(staged, flat.out_tree, tuple(donated), before)
+
+    def _entry_of(
+        self, staged: Staged, out_tree: PyTreeDef, donated: tuple[int, ...], before: int
+    ) -> tuple[Entry, bool]:
+        """Make the entry of a program; tell also whether it is good for later calls.
+
+        Args:
+            staged: the program.
+            out_tree: the structure of its result.
+            donated: the parameters whose memory may be reused.
+            before: how many stand-ins there were before it was staged.
+        """
+        params = JitParams(staged.jaxpr, self._name, donated, self._tier, self._flags)
         # A closed-over tracer is good for this call only: the next call must trace again.
         # So is a program in which something stands in for a loop.
         closed_over = any(isinstance(c, Tracer) for c in staged.consts)
-        entry = Entry(params, staged, flat.out_tree)
-        return entry, stand_ins.get() == before and not closed_over
+        return Entry(params, staged, out_tree), stand_ins.get() == before and not closed_over
 
 
 _read_control_flow: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = []

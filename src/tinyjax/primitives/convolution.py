@@ -35,7 +35,12 @@ from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.rules import check_kind, def_derivatives, def_transposes
+from tinyjax.primitives.rules import (
+    check_kind,
+    check_not_made_real,
+    def_derivatives,
+    def_transposes,
+)
 from tinyjax.primitives.shape import moveaxis, reshape, rev, transpose
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, bool_array, int_array, integer, pairs
@@ -171,11 +176,7 @@ def _conv_type(avals: Avals, params: ConvParams) -> Avals:
     if x.dtype != w.dtype:
         raise DtypeError(f"{name} needs operands of one dtype, but got {x} and {w}.")
     check_kind(name, x, "iufc")
-    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(params.dtype):
-        raise DtypeError(
-            f"{name} of {x.dtype} has no result of {params.dtype}: it would lose the imaginary "
-            "part. Take .real or .imag of the result."
-        )
+    check_not_made_real(name, x.dtype, params.dtype)
     if ndim < 2 or w.ndim != ndim:
         raise ShapeError(
             f"{name} needs operands with as many axes, two at least, but got {x} and {w}."

@@ -29,7 +29,7 @@ from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type, convert_host
-from tinyjax.primitives.rules import def_derivatives, def_transposes
+from tinyjax.primitives.rules import check_not_made_real, def_derivatives, def_transposes
 from tinyjax.primitives.shape import transpose
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -150,11 +150,7 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
             f"dot_general needs operands of one dtype, but got {x} and {y}. The function of "
             "tinyjax.numpy promotes; this primitive does not."
         )
-    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(params.dtype):
-        raise DtypeError(
-            f"dot_general of {x.dtype} has no result of {params.dtype}: it would lose the "
-            "imaginary part. Take .real or .imag of the result."
-        )
+    check_not_made_real("dot_general", x.dtype, params.dtype)
     shape = (
         *(x.shape[i] for i in params.lhs_batch),
         *(x.shape[i] for i in _rest(x.ndim, params.lhs_batch, params.lhs_contract)),

@@ -537,13 +537,19 @@ def _windows_distinct(indices: Array, windows: wn.Windows, params: ScatterParams
 scatter_add_p: Primitive[ScatterParams] = _declare("scatter_add", np.add, Lowering.add, "iufc")
 
 
-@scatter_add_p.def_jvp
-def _scatter_add_jvp(primals: Arrays, tangents: Tangents, params: ScatterParams) -> JvpResult:
-    (x, indices, _), (tx, _, tu) = primals, tangents
-    outs = bind(scatter_add_p, primals, params)
-    if tu is ZERO:
-        return outs, (tx,)
-    return outs, bind(scatter_add_p, (instantiate(tx, x), indices, tu), params)
+def _def_accumulating_jvp(primitive: Primitive[ScatterParams]) -> None:
+    """Register the jvp of a scatter that is linear in the array and the updates together."""
+
+    @primitive.def_jvp
+    def jvp(primals: Arrays, tangents: Tangents, params: ScatterParams) -> JvpResult:
+        (x, indices, _), (tx, _, tu) = primals, tangents
+        outs = bind(primitive, primals, params)
+        if tu is ZERO:
+            return outs, (tx,)
+        return outs, bind(primitive, (instantiate(tx, x), indices, tu), params)
+
+
+_def_accumulating_jvp(scatter_add_p)
 
 
 def _into_updates(
@@ -560,17 +566,7 @@ def_transposes(
 # scatter_sub
 
 scatter_sub_p: Primitive[ScatterParams] = _declare("scatter_sub", np.subtract, Lowering.sub, "iufc")
-
-
-@scatter_sub_p.def_jvp
-def _scatter_sub_jvp(primals: Arrays, tangents: Tangents, params: ScatterParams) -> JvpResult:
-    (x, indices, _), (tx, _, tu) = primals, tangents
-    outs = bind(scatter_sub_p, primals, params)
-    if tu is ZERO:
-        return outs, (tx,)
-    return outs, bind(scatter_sub_p, (instantiate(tx, x), indices, tu), params)
-
-
+_def_accumulating_jvp(scatter_sub_p)
 def_transposes(
     scatter_sub_p,
     lambda ct, x, indices, updates, params: ct,

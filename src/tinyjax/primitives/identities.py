@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from tinyjax.core.primitive import (
     Arrays,
-    Avals,
     BatchAxes,
     BatchResult,
     Hosts,
-    JvpResult,
     MappedAxis,
     NoParams,
     Primitive,
-    Tangents,
 )
 from tinyjax.core.trace import bind
 from tinyjax.primitives.families import def_elementwise_batch
-from tinyjax.primitives.rules import def_linear, def_transposes
+from tinyjax.primitives.rules import def_linear, def_transposes, def_without_results
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -37,6 +34,7 @@ copy_p: Primitive[NoParams] = _identity("copy")
 
 
 dce_sink_p: Primitive[NoParams] = Primitive("dce_sink", NoParams, effectful=True)
+def_without_results(dce_sink_p)
 
 
 @dce_sink_p.def_impl
@@ -44,19 +42,9 @@ def _sink_impl(operands: Hosts, params: NoParams) -> Hosts:
     return ()
 
 
-@dce_sink_p.def_abstract_eval
-def _sink_type(avals: Avals, params: NoParams) -> Avals:
-    return ()
-
-
 @dce_sink_p.def_lowering
 def _sink_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
     return ()
-
-
-@dce_sink_p.def_jvp
-def _sink_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
-    return bind(dce_sink_p, primals, params), ()
 
 
 @dce_sink_p.def_batch

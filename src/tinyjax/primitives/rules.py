@@ -26,7 +26,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.tangents import present
 from tinyjax.core.trace import bind, bind1
-from tinyjax.dtypes import dtype_name, kind
+from tinyjax.dtypes import DType, dtype_name, is_complex, kind
 from tinyjax.errors import DifferentiationError, DtypeError
 
 P = TypeVar("P")
@@ -56,12 +56,30 @@ def check_kind(name: str, aval: ShapedArray, kinds: str) -> None:
         )
 
 
+def check_not_made_real(name: str, operand: DType, result: DType) -> None:
+    """Raise where a product of complex numbers is to have a real result."""
+    if is_complex(operand) and not is_complex(result):
+        raise DtypeError(
+            f"{name} of {operand} has no result of {result}: it would lose the imaginary part. "
+            "Take .real or .imag of the result."
+        )
+
+
 def has_params(primitive: Primitive[P]) -> bool:
     """Whether a primitive has parameters, which its formulas then take last."""
     return primitive.params is not NoParams
 
 
 # Derivatives
+
+
+def def_without_results(primitive: Primitive[P]) -> None:
+    """Register the types and the jvp of a primitive that returns nothing: it has effects alone."""
+    primitive.def_abstract_eval(lambda avals, params: ())
+
+    @primitive.def_jvp
+    def jvp_without_results(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
+        return bind(primitive, primals, params), ()
 
 
 def def_constant(primitive: Primitive[P]) -> None:

@@ -12,15 +12,12 @@ from tinyjax import dtypes, tree
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import (
     Arrays,
-    Avals,
     BatchAxes,
     BatchResult,
     Hosts,
-    JvpResult,
     MappedAxis,
     Params,
     Primitive,
-    Tangents,
 )
 from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError, CheckFailedError
@@ -29,6 +26,7 @@ from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import not_, or_
 from tinyjax.primitives.reduce import argmax, reduce_and
+from tinyjax.primitives.rules import def_without_results
 from tinyjax.primitives.shape import move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -78,6 +76,7 @@ class CheckParams(Params):
 
 
 check_p: Primitive[CheckParams] = Primitive("check", CheckParams, effectful=True)
+def_without_results(check_p)
 
 
 @check_p.def_impl
@@ -95,11 +94,6 @@ def failure(message: str, site: Site) -> CheckFailedError:
     return error
 
 
-@check_p.def_abstract_eval
-def _check_type(avals: Avals, params: CheckParams) -> Avals:
-    return ()
-
-
 @check_p.def_lowering
 def _check_lowering(b: Lowering, operands: Values, params: CheckParams) -> Values:
     if params.debug:
@@ -111,11 +105,6 @@ def _check_lowering(b: Lowering, operands: Values, params: CheckParams) -> Value
     )
     error.location = params.site.location
     raise error
-
-
-@check_p.def_jvp
-def _check_jvp(primals: Arrays, tangents: Tangents, params: CheckParams) -> JvpResult:
-    return bind(check_p, primals, params), ()
 
 
 @check_p.def_batch
