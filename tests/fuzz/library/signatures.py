@@ -31,7 +31,7 @@ NOT_CALLED: Final[dict[str, str]] = {
     "scipy.special.sph_harm_y": "takes vectors of one length, and knows the highest degree",
     "scipy.special.hyp2f1": "jax's does not end for infinite parameters: test_special.py",
     **dict.fromkeys(("numpy.gcd", "numpy.lcm"), "jax's do not end at the least of all integers"),
-    "scipy.linalg.funm": "takes a function: tests/test_scipy_linalg.py",
+    "scipy.linalg.funm": "takes a function: tests/scipy/test_scipy_linalg.py",
     "numpy.load": "reads a file",
     "numpy.save": "writes a file",
     **dict.fromkeys(
@@ -108,7 +108,7 @@ NOT_CALLED: Final[dict[str, str]] = {
     "lax.dce_sink": "takes trees",
     **dict.fromkeys(
         ("lax.ragged_dot_general", "lax.scaled_dot", "nn.scaled_dot_general", "nn.scaled_matmul"),
-        "takes shapes that fit each other: tests/lax and tests/test_nn.py",
+        "takes shapes that fit each other: tests/lax and tests/nn",
     ),
     "lax.rng_bit_generator": "takes a state of four words: tests/lax",
     **dict.fromkeys(
