@@ -678,6 +678,14 @@ def pair(x: Any) -> Any:
     return x, x
 
 
+def in_a_tuple(x: Any) -> Any:
+    return (x > 0,)
+
+
+#: Passed where a function is taken.
+NO_FUNCTION: Any = 3
+
+
 def alone(x: Any) -> Any:
     return x
 
@@ -752,6 +760,17 @@ MISTAKES = {
         "the condition of while_loop must return a bool scalar, but number (HERE) returned "
         "float32[]. Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
     ),
+    "a condition in a tuple": Mistake(
+        lambda: lax.while_loop(in_a_tuple, alone, 1.0),
+        ArgumentError,
+        "the condition of while_loop must return a bool scalar, but in_a_tuple (HERE) "
+        "returned PyTreeDef((*,)). Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
+    ),
+    "a number for a branch": Mistake(
+        lambda: lax.cond(True, alone, NO_FUNCTION, 1.0),
+        ArgumentError,
+        "false_fun of cond must be a function, but got 3 (int).",
+    ),
     "a predicate that is an array": Mistake(
         lambda: lax.cond(jnp.ones(2) > 0, alone, alone, 1.0),
         ArgumentError,
@@ -796,3 +815,13 @@ def test_cond_takes_its_only_operand_by_name() -> None:
     both_ways: Any = lax.cond
     with pytest.raises(ArgumentError, match="got both"):
         both_ways(True, lambda x: x, lambda x: x, 1.0, operand=2.0)
+
+
+@pytest.mark.parametrize("pred", [True, False])
+def test_cond_with_an_operand_for_each_function(pred: bool) -> None:
+    def choose(lib: Any, pred: Any) -> Any:
+        return lib.lax.cond(pred, 2.0, lib.numpy.sin, {"x": 3.0}, lambda d: lib.numpy.cos(d["x"]))
+
+    expected = choose(jax, pred)
+    assert float(choose(tinyjax, pred)) == pytest.approx(float(expected))
+    assert float(tinyjax.jit(lambda p: choose(tinyjax, p))(pred)) == pytest.approx(float(expected))

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any
 
 import attrs
+import jax
 import numpy as np
 import pytest
 
@@ -439,3 +440,18 @@ def test_results_of_eval_jaxpr_may_be_parameters_and_literals() -> None:
     jaxpr = staged(lambda x: (x, 2.0), 1.0)
     found: list[Array] = eval_jaxpr(jaxpr, [jnp.asarray(7.0)])
     assert [float(x) for x in found] == [7.0, 2.0]
+
+
+def test_parameters_read_as_those_of_jax_do() -> None:
+    def read(lib: Any) -> Any:
+        def total(x: Any) -> Any:
+            return lib.lax.scan(lambda c, a: (c + a, None), x, lib.numpy.arange(3.0))[0]
+
+        params = lib.make_jaxpr(total)(1.0).eqns[-1].params
+        shared = {"jaxpr", "length", "num_carry", "num_consts", "reverse", "unroll"}
+        names = shared & set(params)
+        assert dict(params.items()) == dict(zip(params.keys(), params.values(), strict=True))
+        some = {name: value for name, value in params.items() if name in names - {"jaxpr"}}
+        return some, "length" in params, "missing" in params, params.get("missing", 3)
+
+    assert read(tinyjax) == read(jax)

@@ -133,3 +133,17 @@ def test_a_root_that_depends_on_nothing() -> None:
 
     assert float(root(1.0)) == pytest.approx(2**0.5)
     assert float(tinyjax.grad(root)(1.0)) == 0.0
+
+
+@pytest.mark.parametrize("lib", [tinyjax, jax], ids=["tinyjax", "jax"])
+def test_a_root_has_the_structure_of_the_guess(lib: Any) -> None:
+    def twice(x: Any) -> Any:
+        return x, x
+
+    def root(f: Any, solve: Any) -> Any:
+        return lib.lax.custom_root(f, 1.0, solve, lambda g, y: y)
+
+    with pytest.raises(TypeError, match="initial_guess"):
+        root(twice, lambda f, x: x)
+    with pytest.raises(TypeError, match="initial_guess"):
+        root(lambda x: x, lambda f, x: twice(x))

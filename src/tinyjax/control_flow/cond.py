@@ -431,14 +431,23 @@ def cond(
     *,
     operand: A,
 ) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_operand: A,
+    true_fun: Callable[[A], R],
+    false_operand: B,
+    false_fun: Callable[[B], R],
+    /,
+) -> R: ...
 @checked
 def cond(
     pred: ArrayLike,
-    true_fun: Callable[..., R],
-    false_fun: Callable[..., R],
+    true_fun: Any,
+    false_fun: Any,
     *operands: Any,
     operand: Any = _NOT_GIVEN,
-) -> R:
+) -> Any:
     """Apply one of two functions, as the predicate says.
 
     Where the predicate's value is at hand, outside ``jit`` and not mapped by ``vmap``, the function
@@ -454,8 +463,12 @@ def cond(
         operands: trees of arrays.
         operand: the only operand, by name.
 
+    An older order is understood too, with an operand for each function:
+    ``cond(pred, true_operand, true_fun, false_operand, false_fun)``.
+
     Raises:
-        ArgumentError: the predicate is not a scalar, or operands are given in both ways.
+        ArgumentError: the predicate is not a scalar, what is to be called is not a function, or
+            operands are given in both ways.
         BranchTypeError: the results differ in structure or shape; the message says where.
 
     Example:
@@ -469,6 +482,16 @@ def cond(
         if operands:
             raise ArgumentError("cond takes operands by position, or one by name, but got both.")
         operands = (operand,)
+    if not callable(true_fun) and len(operands) == 2 and callable(false_fun):
+        apply_true, (false_operand, apply_false) = false_fun, operands
+        if callable(apply_false):
+            operands = (true_fun, false_operand)
+            true_fun, false_fun = lambda x, _: apply_true(x), lambda _, y: apply_false(y)
+    for name, branch in (("true_fun", true_fun), ("false_fun", false_fun)):
+        if not callable(branch):
+            raise ArgumentError(
+                f"{name} of cond must be a function, but got {branch!r} ({type(branch).__name__})."
+            )
     predicate = as_array(pred)
     if predicate.shape:
         raise ArgumentError(
@@ -480,8 +503,7 @@ def cond(
     index = convert_element_type(convert_element_type(predicate, dtypes.bool_), dtypes.int32)
     if isinstance(index, ConcreteArray):  # the primal of what is being differentiated
         return _call(true_fun if bool(index) else false_fun, operands)
-    result: R = _choose("cond", index, [false_fun, true_fun], operands)
-    return result
+    return _choose("cond", index, [false_fun, true_fun], operands)
 
 
 @overload

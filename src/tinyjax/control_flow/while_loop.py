@@ -320,8 +320,8 @@ def while_loop(
     avals = body.jaxpr.in_avals[len(body.consts) :]
     condition, out_tree = stage_function(watched_condition, in_tree, avals)
     found = condition.jaxpr.out_avals
-    if len(found) != 1 or found[0].shape or found[0].dtype != dtypes.bool_:
-        given = str(out_tree) if len(found) != 1 else str(found[0])
+    if out_tree != tree.LEAF or found[0].shape or found[0].dtype != dtypes.bool_:
+        given = str(found[0]) if out_tree == tree.LEAF else str(out_tree)
         raise ArgumentError(
             f"the condition of while_loop must return a bool scalar, but "
             f"{describe_function(cond_fun)} returned {given}. Reduce it with jnp.any(...) or "

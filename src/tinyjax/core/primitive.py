@@ -8,7 +8,7 @@ transformation brings its own typed ``RuleKey``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from enum import Enum
 from typing import Any, ClassVar, Final, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
@@ -120,16 +120,35 @@ class Params:
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in field_names(type(self)))
         return f"{type(self).__name__}({fields})"
 
-    # As a mapping, so that ``bind(*operands, **params)`` and ``params["name"]`` work.
+    # As a mapping, so that ``bind(*operands, **params)`` and interpreters that read ``eqn.params``
+    # as a dict work; an abstract class for it would cost each class 20 us when it is loaded.
 
     def keys(self) -> tuple[str, ...]:
         """The names of the parameters."""
         return field_names(type(self))
 
+    def values(self) -> tuple[Any, ...]:
+        """The values of the parameters, in the order of their names."""
+        return tuple([self[name] for name in self.keys()])
+
+    def items(self) -> tuple[tuple[str, Any], ...]:
+        """The names with the values."""
+        return tuple(zip(self.keys(), self.values(), strict=True))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the value of a parameter, or ``default`` where there is none of that name."""
+        return self[name] if name in self.keys() else default
+
     def __getitem__(self, name: str) -> Any:
-        if name not in field_names(type(self)):
+        if name not in self:
             raise KeyError(name)
         return getattr(self, name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.keys()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
 
 
 def field_names(kind: type) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, ItemsView, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -86,10 +86,6 @@ class KeywordParams(Params):
 
     def keys(self) -> tuple[str, ...]:
         return tuple(self.given)
-
-    def items(self) -> ItemsView[str, Any]:
-        """The names of the parameters, and the parameters."""
-        return self.given.items()
 
     def __getitem__(self, name: str) -> Any:
         return self.given[name]

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar, overload
 from tinyjax import numpy, tree
 from tinyjax.api import linearize
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.calling import split_aux
 from tinyjax.core.checking import checked
 from tinyjax.custom_derivatives import closure_convert, custom_derivative, zero_from_primal
 from tinyjax.errors import ArgumentError, ConcretizationError
@@ -198,6 +199,7 @@ def custom_root(
         What ``solve`` returns.
 
     Raises:
+        ArgumentError: ``f`` or ``solve`` returns a tree that is not like ``initial_guess``.
         DifferentiationError: when differentiated, if ``tangent_solve`` returns what is not like
             the root.
 
@@ -211,12 +213,25 @@ def custom_root(
         >>> round(float(sqrt(2.0)), 4), round(float(tinyjax.grad(sqrt)(4.0)), 4)
         (1.4142, 0.25)
     """
-    equations, closed_over = closure_convert(f, initial_guess)
+    unknown = tree.structure(initial_guess)
+
+    def like_the_guess(what: str, fun: Callable[..., Any], value: Any) -> Any:
+        if (found := tree.structure(value)) != unknown:
+            raise ArgumentError(
+                f"{describe_function(fun)}, the {what} of custom_root, must return a tree like "
+                f"initial_guess, {unknown}, but returned {found}."
+            )
+        return value
+
+    equations, closed_over = closure_convert(
+        lambda x: like_the_guess("function", f, f(x)), initial_guess
+    )
 
     @custom_derivative
     def solution(guess: Any, *consts: Array) -> tuple[Any, Any]:
         found = solve(lambda x: equations(x, *consts), guess)
-        return found if has_aux else (found, ())
+        x, aux = split_aux(solve, found) if has_aux else (found, ())
+        return like_the_guess("solver", solve, x), aux
 
     @solution.defderivative
     def rule(guess: Any, *consts: Array) -> tuple[tuple[Any, Any], Callable[..., tuple[Any, Any]]]:
