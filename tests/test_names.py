@@ -122,6 +122,23 @@ def test_ravel_pytree() -> None:
     assert flatten_util.ravel_pytree(())[0].shape == (0,)
     with pytest.raises(ValueError, match=r"shape \(7,\)"):
         unravel(jnp.ones(6))
+    with pytest.raises(TypeError, match="float64"):
+        unravel(jnp.ones(7, np.float64))
+
+
+@pytest.mark.parametrize("tree", [{"a": 1.0, "b": np.float16(2)}, [np.ones(2, np.float32), 3.0]])
+def test_dtypes_of_ravel_pytree(tree: Any) -> None:
+    ours, unravel = flatten_util.ravel_pytree(tree)
+    theirs, their_unravel = jax.flatten_util.ravel_pytree(tree)
+    assert ours.dtype == theirs.dtype
+    for dtype in (np.float32, np.complex64):
+        try:
+            expected = [x.dtype for x in jax.tree.leaves(their_unravel(theirs.astype(dtype)))]
+        except TypeError:
+            with pytest.raises(TypeError, match="several dtypes"):
+                unravel(ours.astype(dtype))
+        else:
+            assert [x.dtype for x in jax.tree.leaves(unravel(ours.astype(dtype)))] == expected
 
 
 def test_unravel_goes_through_jit_and_grad() -> None:

@@ -199,6 +199,10 @@ class DifferentiationError(TinyjaxError, TypeError, ValueError):
     """A derivative was asked for that does not exist: of an integer, or of a non-scalar."""
 
 
+class UndefinedRuleError(DifferentiationError, AttributeError):
+    """A function with a custom rule was transformed before it was given one."""
+
+
 class BatchSizeError(TinyjaxError, ValueError):
     """The mapped arguments of ``vmap`` disagree about the size of the mapped axis."""
 

@@ -13,7 +13,7 @@ from tinyjax import numpy as jnp
 from tinyjax import tree
 from tinyjax.core.array import Array, as_array
 from tinyjax.dtypes import DType, float32, result_type
-from tinyjax.errors import ShapeError
+from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.tree import Partial, PyTreeDef
 
 T = TypeVar("T")
@@ -29,8 +29,10 @@ def ravel_pytree(pytree: T) -> tuple[Array, Callable[[Array], T]]:
 
     Returns:
         The vector, of the dtype that the leaves' dtypes promote to (an empty one of float32 if
-        there are no leaves), and its inverse: vector -> tree of the same structure, shapes and
-        dtypes. The inverse raises ``ShapeError`` for a vector of another length.
+        there are no leaves), and its inverse: vector -> tree of the same structure and shapes. If
+        all leaves have one dtype, those of the new tree have the vector's; else each has its own,
+        and the inverse raises ``DtypeError`` for a vector of another dtype than it was made with.
+        It raises ``ShapeError`` for a vector of another length.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -43,18 +45,27 @@ def ravel_pytree(pytree: T) -> tuple[Array, Callable[[Array], T]]:
     """
     leaves, treedef = tree.flatten(pytree)
     arrays = [as_array(leaf) for leaf in leaves]
-    dtype = result_type(*arrays) if arrays else float32
+    dtype = result_type(*(x.dtype for x in arrays)) if arrays else float32
     parts = [jnp.ravel(x).astype(dtype) for x in arrays]
     vector = jnp.concatenate(parts) if parts else jnp.zeros(0, dtype)
-    return vector, Partial(_Unravel(treedef, tuple((x.shape, x.dtype) for x in arrays)))
+    mixed = any(x.dtype != dtype for x in arrays)
+    types = tuple((x.shape, x.dtype if mixed else None) for x in arrays)
+    return vector, Partial(_Unravel(treedef, dtype if mixed else None, types))
 
 
 @attrs.frozen
 class _Unravel:
-    """What makes a tree of a vector; equal for equal structures, so that ``jit`` may take it."""
+    """What makes a tree of a vector; equal for equal structures, so that ``jit`` may take it.
+
+    Attributes:
+        treedef: the structure of the tree.
+        dtype: that of the vector; None if it is that of all leaves, whatever it is.
+        types: the shapes of the leaves, and the dtypes where they differ.
+    """
 
     treedef: PyTreeDef
-    types: tuple[tuple[tuple[int, ...], DType], ...]
+    dtype: DType | None
+    types: tuple[tuple[tuple[int, ...], DType | None], ...]
 
     def __call__(self, vector: Array) -> Any:
         sizes = [prod(shape) for shape, _ in self.types]
@@ -63,8 +74,14 @@ class _Unravel:
                 f"this tree is made of a vector of shape ({sum(sizes)},), but got "
                 f"{jnp.shape(vector)}."
             )
+        array = as_array(vector)
+        if self.dtype not in (None, array.dtype):
+            raise DtypeError(
+                f"this tree, whose leaves have several dtypes, is made of a vector of dtype "
+                f"{self.dtype}, but got one of dtype {array.dtype}."
+            )
         ends = list(accumulate(sizes))
         return self.treedef.unflatten(
-            vector[end - size : end].reshape(shape).astype(dtype)
+            array[end - size : end].reshape(shape).astype(dtype or array.dtype)
             for (shape, dtype), size, end in zip(self.types, sizes, ends, strict=True)
         )

@@ -763,8 +763,8 @@ MISTAKES = {
     "a condition in a tuple": Mistake(
         lambda: lax.while_loop(in_a_tuple, alone, 1.0),
         ArgumentError,
-        "the condition of while_loop must return a bool scalar, but in_a_tuple (HERE) "
-        "returned PyTreeDef((*,)). Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
+        "the condition of while_loop must return a bool scalar, but in_a_tuple (HERE) returned "
+        "PyTreeDef((*,)). Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
     ),
     "a number for a branch": Mistake(
         lambda: lax.cond(True, alone, NO_FUNCTION, 1.0),

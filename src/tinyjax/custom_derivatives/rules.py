@@ -38,7 +38,12 @@ from tinyjax.custom_derivatives.cotangents import (
 )
 from tinyjax.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import is_inexact, kind
-from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
+from tinyjax.errors import (
+    ArgumentError,
+    DifferentiationError,
+    TinyjaxError,
+    UndefinedRuleError,
+)
 from tinyjax.frames import describe_function, imitate, wraps
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.rules import add_arrays, instantiate_all
@@ -266,8 +271,8 @@ class _Custom(Generic[P, R]):
     def _call(self, flat: _Flat) -> Call:
         raise NotImplementedError
 
-    def _missing(self, how: str) -> DifferentiationError:
-        return DifferentiationError(
+    def _missing(self, how: str) -> UndefinedRuleError:
+        return UndefinedRuleError(
             f"{describe_function(self.fun)} is a {self.kind} function without a rule. Give it one "
             f"with {self.name}.{how}."
         )
@@ -323,7 +328,8 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
         nondiff_argnames: the same by name.
 
     Raises:
-        DifferentiationError: when called, if there is no rule, or it gives what does not fit.
+        UndefinedRuleError: when called, if there is no rule.
+        DifferentiationError: when called, if the rule gives what does not fit.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -420,7 +426,8 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
         nondiff_argnames: the same by name.
 
     Raises:
-        DifferentiationError: when called, if there is no rule, or it gives what does not fit.
+        UndefinedRuleError: when called, if there is no rule.
+        DifferentiationError: when called, if the rule gives what does not fit.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -477,7 +484,8 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         nondiff_argnames: the same by name.
 
     Raises:
-        DifferentiationError: when called, if there is no rule; if it gives what does not fit; or
+        UndefinedRuleError: when called, if there is no rule.
+        DifferentiationError: when called, if the rule gives what does not fit; or
             if a derivative in forward mode is taken, which only ``custom_jvp`` and
             ``custom_derivative`` have.
 
@@ -728,7 +736,7 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
         ArgumentError: when called under ``vmap``, if what the rule returns does not fit, or if it
             closes over a value that the same ``vmap`` maps, or that a ``jit`` or a loop between
             them traces.
-        DifferentiationError: when called, if there is no rule.
+        UndefinedRuleError: when called, if there is no rule.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
