@@ -455,3 +455,19 @@ def test_parameters_read_as_those_of_jax_do() -> None:
         return some, "length" in params, "missing" in params, params.get("missing", 3)
 
     assert read(tinyjax) == read(jax)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "float32", "complex64", "bfloat16"])
+def test_short_texts_of_types(dtype: str) -> None:
+    def texts(lib: Any) -> list[str]:
+        aval = lib.typeof(lib.numpy.zeros((3, 2), dtype))
+        shape = lib.jit(lambda x: x).eval_shape(lib.numpy.zeros((3, 2), dtype))
+        return [aval.str_short(), aval.str_short(short_dtypes=True), repr(shape)]
+
+    assert texts(tinyjax) == texts(jax)
+
+
+@pytest.mark.parametrize("lib", [tinyjax, jax], ids=["tinyjax", "jax"])
+def test_shapes_of_results_are_weak_where_the_results_are(lib: Any) -> None:
+    assert lib.jit(lambda x: x + 1).eval_shape(1.0).weak_type
+    assert repr(lib.eval_shape(lambda x: x, 1.0)).endswith("dtype=float32, weak_type=True)")

@@ -355,6 +355,10 @@ def test_least_squares() -> None:
         np.testing.assert_allclose(squares, np.sum((a @ expected[0] - b) ** 2, 0), 1e-8, 1e-12)
         assert int(rank) == expected[2]
         np.testing.assert_allclose(s, expected[3], 1e-10, 1e-12)
+    for a in (wide, deficient, random(5, 2)):
+        b = random(a.shape[0], 2, seed=2)
+        _, squares, *_ = la.lstsq(a, b, numpy_resid=True)
+        np.testing.assert_allclose(squares, np.linalg.lstsq(a, b)[1], 1e-10, 1e-12)
 
 
 def test_multi_dot_chooses_an_order() -> None:

@@ -141,7 +141,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> tinyjax.eval_shape(jnp.sum, jnp.ones((2, 3)))
-        ShapeDtypeStruct(shape=(), dtype=dtype('float32'), weak_type=False)
+        ShapeDtypeStruct(shape=(), dtype=float32)
     """
     staged, flat = _stage_call(Parameters(fun), args, kwargs, of_result=_filled)
     return tree.unflatten(flat.out_tree, _structs(staged))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -103,6 +104,12 @@ class ShapedArray:
         """The same as ``tangent``, by JAX's name."""
         return self.tangent()
 
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """The type as text, ``float32[3]``; as ``f32[3]`` with short names of dtypes."""
+        if not short_dtypes:
+            return str(self)
+        return re.sub(r"^(u?int|b?float|complex)", _shorten, str(self))
+
     def __reduce__(self) -> tuple[type[ShapedArray], tuple[tuple[int, ...], DType, bool]]:
         return (ShapedArray, (self.shape, self.dtype, self.weak_type))
 
@@ -112,6 +119,10 @@ class ShapedArray:
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray(shape={self.shape}, dtype={dtype_name(self.dtype)}{weak})"
+
+
+def _shorten(name: re.Match[str]) -> str:
+    return "bf" if name[0] == "bfloat" else name[0][0]
 
 
 # Loops ask for these again and again, and arrays in nests of loops have many axes.
@@ -153,7 +164,7 @@ def _dtype(dtype: DTypeLike) -> DType:
     return parse(dtype)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class ShapeDtypeStruct:
     """A shape and a dtype, in place of an array where only its type matters.
 
@@ -167,7 +178,7 @@ class ShapeDtypeStruct:
     shape: tuple[int, ...] = attrs.field(converter=_shape)
     dtype: DType = attrs.field(converter=_dtype)
     weak_type: bool = False
-    sharding: SingleDeviceSharding | None = attrs.field(default=None, kw_only=True, repr=False)
+    sharding: SingleDeviceSharding | None = attrs.field(default=None, kw_only=True)
 
     @property
     def ndim(self) -> int:
@@ -181,6 +192,10 @@ class ShapeDtypeStruct:
     def aval(self) -> ShapedArray:
         """The type of an array of this shape and dtype."""
         return ShapedArray(self.shape, allowed(self.dtype), self.weak_type)
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtype_name(self.dtype)}{weak})"
 
 
 def _drop_unused() -> None:

@@ -83,7 +83,8 @@ class _Stage:
     @property
     def out_info(self) -> Any:
         """The shapes and dtypes of the results, in their structure."""
-        infos = [ShapeDtypeStruct(a.shape, a.dtype) for a in self.lowered.jaxpr.out_avals]
+        outs = self.lowered.jaxpr.out_avals
+        infos = [ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in outs]
         return tree.unflatten(self.out_tree, infos)
 
     @property

@@ -435,12 +435,12 @@ def det(a: ArrayLike) -> Array:
     return determinant.det(_matrices("det", a, square=True))
 
 
-def slogdet(a: ArrayLike, *, method: None = None) -> SlogdetResult:
+def slogdet(a: ArrayLike, *, method: Literal["lu"] | None = None) -> SlogdetResult:
     """Return the sign of determinants, and the logarithm of their absolute value.
 
     Args:
         a: shape ``(..., n, n)``.
-        method: must be None: the one method is LU factors.
+        method: None or "lu": the one method is LU factors.
 
     Returns:
         The sign (of complex matrices, the phase), and the logarithm, real. Singular matrices have 0
@@ -454,8 +454,8 @@ def slogdet(a: ArrayLike, *, method: None = None) -> SlogdetResult:
         >>> jnp.linalg.slogdet(-jnp.eye(3)).sign
         Array(-1., dtype=float32)
     """
-    if method is not None:
-        raise ArgumentError(f"slogdet knows no method {method!r}. Leave method out.")
+    if method not in (None, "lu"):
+        raise ArgumentError(f"slogdet knows the method 'lu', but not {method!r}.")
     return SlogdetResult(*determinant.slogdet(_matrices("slogdet", a, square=True)))
 
 
@@ -572,7 +572,7 @@ def matrix_rank(
 
 
 def lstsq(
-    a: ArrayLike, b: ArrayLike, rcond: float | None = None
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
     """Return the ``x`` of least norm among those that minimise the norm of ``a x - b``.
 
@@ -581,6 +581,9 @@ def lstsq(
         b: shape ``(m,)`` or ``(m, k)``.
         rcond: singular values below this part of the greatest count as zero; by default, the
             greater of ``m`` and ``n`` times the precision.
+        numpy_resid: whether to return no norms, as NumPy does, where the rank is less than ``n`` or
+            ``m`` at most ``n``. Their number depends on the values of ``a`` then, so that this
+            cannot be asked for under ``jit`` and ``vmap``.
 
     Returns:
         ``x``, shape ``(n,)`` or ``(n, k)``; the squared norms of ``a x - b``, shape ``(1,)`` or
@@ -588,6 +591,7 @@ def lstsq(
 
     Raises:
         ShapeError: the shapes do not fit.
+        ConcretizationError: ``numpy_resid`` under a transformation that does not know the rank.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -611,6 +615,9 @@ def lstsq(
     rest = y - x @ solution
     squares = sum_of(real(rest * conj(rest)), 0, keepdims=rest.ndim == 1)
     rank = sum_of(s > rtol * greatest(s, initial=0), None)
+    m, n = x.shape
+    if numpy_resid and (m <= n or int(rank) < n):
+        squares = squares[:0]
     return solution, squares, rank, s
 
 
