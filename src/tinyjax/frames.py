@@ -14,11 +14,21 @@ import warnings
 from collections.abc import Callable
 from functools import update_wrapper
 from types import CodeType, FrameType
-from typing import Any, Literal, TypeVar
+from typing import Any, Concatenate, Literal, TypeAlias, TypeVar
 
 import attrs
 
 F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
+
+#: A function of one argument or more, of any types. Not ``Callable[..., R]``, which leaves the
+#: parameters of a lambda unknown to type checkers.
+Function: TypeAlias = (
+    Callable[[Any], R]
+    | Callable[[Any, Any], R]
+    | Callable[[Any, Any, Any], R]
+    | Callable[Concatenate[Any, Any, Any, Any, ...], R]
+)
 
 PACKAGE_DIRECTORY = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # Nor is a frame the user's that lies between theirs and ours: the body of a context manager, of an

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Never, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from tinyjax import tree
 from tinyjax.config import settings
@@ -25,11 +25,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Q = ParamSpec("Q")
 S_co = TypeVar("S_co", covariant=True)
-
-#: Types to stand beside that of a function, so that checkers take a lambda's parameters for Any.
-#: Lambdas have these types too; functions that return have not.
-LambdaOfMore: TypeAlias = Callable[[Any, Any], Never] | Callable[[Any, Any, Any], Never]
-Lambda: TypeAlias = Callable[[Any], Never] | LambdaOfMore
 
 
 class BoundMethod(Protocol[Q, S_co]):

@@ -21,7 +21,7 @@ import attrs
 from tinyjax import tree
 from tinyjax.core.array import PYTHON_NUMBERS, Array, as_array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import BoundMethod, FlatFunction, Lambda, as_arrays, leaf_path
+from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
 from tinyjax.core.closures import holds_tracer
 from tinyjax.core.integers import integers
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
@@ -44,7 +44,7 @@ from tinyjax.errors import (
     TinyjaxError,
     UndefinedRuleError,
 )
-from tinyjax.frames import describe_function, imitate, wraps
+from tinyjax.frames import Function, describe_function, imitate, wraps
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.rules import add_arrays, instantiate_all
 from tinyjax.primitives.shape import zero_tangent
@@ -504,7 +504,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
 
     def defvjp(
         self,
-        fwd: Callable[..., tuple[R, S]] | Lambda,
+        fwd: Function[tuple[R, S]],
         bwd: BackwardRule[S, R],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,

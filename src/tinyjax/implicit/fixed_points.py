@@ -10,6 +10,7 @@ from tinyjax.control_flow import while_loop
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import checked
 from tinyjax.errors import ArgumentError
+from tinyjax.frames import Function
 from tinyjax.implicit.information import Info, default_tolerance
 from tinyjax.implicit.krylov import Operator, norm
 from tinyjax.implicit.linear_systems import LinearSolver, check_solver, prepared
@@ -36,6 +37,32 @@ def fixed_point(
 ) -> Array: ...
 @overload
 def fixed_point(
+    f: Function[object],
+    x0: ArrayLike,
+    args: tuple[Any, ...],
+    *,
+    method: Literal["iteration", "anderson", "newton"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: Literal[False] = ...,
+) -> Array: ...
+@overload
+def fixed_point(
+    f: Function[object],
+    x0: T,
+    args: tuple[Any, ...],
+    *,
+    method: Literal["iteration", "anderson", "newton"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: Literal[False] = ...,
+) -> T: ...
+@overload
+def fixed_point(
     f: Callable[[T], object],
     x0: T,
     args: tuple[()] = ...,
@@ -49,33 +76,7 @@ def fixed_point(
 ) -> T: ...
 @overload
 def fixed_point(
-    f: Callable[..., object],
-    x0: ArrayLike,
-    args: tuple[Any, ...],
-    *,
-    method: Literal["iteration", "anderson", "newton"] = ...,
-    linear_solver: LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
-    has_aux: Literal[False] = ...,
-) -> Array: ...
-@overload
-def fixed_point(
-    f: Callable[..., object],
-    x0: T,
-    args: tuple[Any, ...],
-    *,
-    method: Literal["iteration", "anderson", "newton"] = ...,
-    linear_solver: LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
-    has_aux: Literal[False] = ...,
-) -> T: ...
-@overload
-def fixed_point(
-    f: Callable[..., object],
+    f: Function[object],
     x0: Any,
     args: tuple[Any, ...] = ...,
     *,

@@ -13,6 +13,7 @@ from tinyjax.control_flow import fori_loop, while_loop
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import checked
 from tinyjax.errors import ArgumentError
+from tinyjax.frames import Function
 from tinyjax.implicit.information import Info
 from tinyjax.implicit.krylov import Operator, norm
 from tinyjax.implicit.linear_systems import LinearSolver, check_solver
@@ -38,6 +39,32 @@ def minimize(
 ) -> Array: ...
 @overload
 def minimize(
+    fun: Function[object],
+    x0: ArrayLike,
+    args: tuple[Any, ...],
+    *,
+    method: Literal["lbfgs", "gradient_descent"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: Literal[False] = ...,
+) -> Array: ...
+@overload
+def minimize(
+    fun: Function[object],
+    x0: T,
+    args: tuple[Any, ...],
+    *,
+    method: Literal["lbfgs", "gradient_descent"] = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    history: int = ...,
+    has_aux: Literal[False] = ...,
+) -> T: ...
+@overload
+def minimize(
     fun: Callable[[T], object],
     x0: T,
     args: tuple[()] = ...,
@@ -51,33 +78,7 @@ def minimize(
 ) -> T: ...
 @overload
 def minimize(
-    fun: Callable[..., object],
-    x0: ArrayLike,
-    args: tuple[Any, ...],
-    *,
-    method: Literal["lbfgs", "gradient_descent"] = ...,
-    linear_solver: LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
-    has_aux: Literal[False] = ...,
-) -> Array: ...
-@overload
-def minimize(
-    fun: Callable[..., object],
-    x0: T,
-    args: tuple[Any, ...],
-    *,
-    method: Literal["lbfgs", "gradient_descent"] = ...,
-    linear_solver: LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
-    has_aux: Literal[False] = ...,
-) -> T: ...
-@overload
-def minimize(
-    fun: Callable[..., object],
+    fun: Function[object],
     x0: Any,
     args: tuple[Any, ...] = ...,
     *,

@@ -9,13 +9,13 @@ from tinyjax import dtypes, numpy, tree
 from tinyjax.api import jvp, vjp, vmap
 from tinyjax.control_flow import scan
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.calling import LambdaOfMore, as_arrays, leaf_path
+from tinyjax.core.calling import as_arrays, leaf_path
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import ZERO
 from tinyjax.custom_derivatives import custom_derivative
 from tinyjax.custom_derivatives.linear_call import linear_call
 from tinyjax.errors import ArgumentError
-from tinyjax.frames import describe_function
+from tinyjax.frames import Function, describe_function
 from tinyjax.implicit.information import Info
 from tinyjax.implicit.runge_kutta import Steps, integrate
 from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, strong
@@ -57,7 +57,7 @@ def odeint(
 ) -> T: ...
 @overload
 def odeint(
-    func: Callable[..., object] | LambdaOfMore,
+    func: Function[object],
     y0: ArrayLike,
     t: ArrayLike,
     arg: Any,
@@ -73,7 +73,7 @@ def odeint(
 ) -> Array: ...
 @overload
 def odeint(
-    func: Callable[..., object] | LambdaOfMore,
+    func: Function[object],
     y0: T,
     t: ArrayLike,
     arg: Any,
@@ -89,7 +89,7 @@ def odeint(
 ) -> T: ...
 @overload
 def odeint(
-    func: Callable[..., object] | LambdaOfMore,
+    func: Function[object],
     y0: Any,
     t: ArrayLike,
     *args: Any,

@@ -12,7 +12,7 @@ from tinyjax.core.calling import split_aux
 from tinyjax.core.checking import checked
 from tinyjax.custom_derivatives import closure_convert, custom_derivative, zero_from_primal
 from tinyjax.errors import ArgumentError, ConcretizationError
-from tinyjax.frames import describe_function
+from tinyjax.frames import Function, describe_function
 from tinyjax.implicit.information import Info, default_tolerance
 from tinyjax.implicit.linear_systems import LinearSolver, check_solver, prepared
 from tinyjax.implicit.newton import bisection, newton
@@ -37,6 +37,32 @@ def root(
 ) -> Array: ...
 @overload
 def root(
+    f: Function[object],
+    x0: ArrayLike,
+    args: tuple[Any, ...],
+    *,
+    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
+    method: Literal["newton", "bisection"] | None = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    has_aux: Literal[False] = ...,
+) -> Array: ...
+@overload
+def root(
+    f: Function[object],
+    x0: T,
+    args: tuple[Any, ...],
+    *,
+    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
+    method: Literal["newton", "bisection"] | None = ...,
+    linear_solver: LinearSolver = ...,
+    tol: float | None = ...,
+    maxiter: int | None = ...,
+    has_aux: Literal[False] = ...,
+) -> T: ...
+@overload
+def root(
     f: Callable[[T], object],
     x0: T,
     args: tuple[()] = ...,
@@ -50,33 +76,7 @@ def root(
 ) -> T: ...
 @overload
 def root(
-    f: Callable[..., object],
-    x0: ArrayLike,
-    args: tuple[Any, ...],
-    *,
-    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
-    method: Literal["newton", "bisection"] | None = ...,
-    linear_solver: LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    has_aux: Literal[False] = ...,
-) -> Array: ...
-@overload
-def root(
-    f: Callable[..., object],
-    x0: T,
-    args: tuple[Any, ...],
-    *,
-    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
-    method: Literal["newton", "bisection"] | None = ...,
-    linear_solver: LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    has_aux: Literal[False] = ...,
-) -> T: ...
-@overload
-def root(
-    f: Callable[..., object],
+    f: Function[object],
     x0: None = ...,
     args: tuple[Any, ...] = ...,
     *,
@@ -89,7 +89,7 @@ def root(
 ) -> Array: ...
 @overload
 def root(
-    f: Callable[..., object],
+    f: Function[object],
     x0: Any = ...,
     args: tuple[Any, ...] = ...,
     *,

@@ -15,8 +15,8 @@ from tinyjax import dtypes
 from tinyjax.api import value_and_grad
 from tinyjax.control_flow import while_loop
 from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.calling import Lambda
 from tinyjax.errors import ArgumentError
+from tinyjax.frames import Function
 
 __all__ = ["OptimizeResults", "minimize"]
 
@@ -52,7 +52,7 @@ class OptimizeResults(NamedTuple):
 
 
 def minimize(
-    fun: Callable[..., object] | Lambda,
+    fun: Function[object],
     x0: ArrayLike,
     args: tuple[Any, ...] = (),
     *,

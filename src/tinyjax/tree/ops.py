@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Final, TypeAlias, TypeVar, overload
 
 from tinyjax.errors import ArgumentError
+from tinyjax.frames import Function
 from tinyjax.tree.errors import TreeDepthError, UnsortableKeysError
 from tinyjax.tree.keys import KeyEntry, KeyPath, path_str
 from tinyjax.tree.node import KINDS, LEAF_TYPES, TUPLE, Leaf, NodeKind, PyTree
@@ -178,20 +179,8 @@ def structure(tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTreeDef:
     return flatten(tree, is_leaf)[1]
 
 
-@overload
 def tree_map(
-    f: Callable[[Any], Any], tree: PyTree, /, *, is_leaf: IsLeaf | None = ...
-) -> PyTree: ...
-@overload
-def tree_map(
-    f: Callable[[Any, Any], Any], tree: PyTree, other: PyTree, /, *, is_leaf: IsLeaf | None = ...
-) -> PyTree: ...
-@overload
-def tree_map(
-    f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf | None = ...
-) -> PyTree: ...
-def tree_map(
-    f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf | None = None
+    f: Function[Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf | None = None
 ) -> PyTree:
     """Apply a function to each leaf, and build a tree of the same structure from the results.
 
@@ -209,11 +198,12 @@ def tree_map(
         >>> tree.map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
         {'a': 11, 'b': (22,)}
     """
+    call: Callable[..., Any] = f
     firsts, treedef = flatten(tree, is_leaf)
     if not rest:
-        return treedef.unflatten(map(f, firsts))
+        return treedef.unflatten(map(call, firsts))
     others = [treedef.flatten_up_to(other, f"rest[{i}]") for i, other in enumerate(rest)]
-    return treedef.unflatten(map(f, firsts, *others))
+    return treedef.unflatten(map(call, firsts, *others))
 
 
 def tree_all(tree: PyTree, *, is_leaf: IsLeaf | None = None) -> bool:
