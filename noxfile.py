@@ -189,6 +189,17 @@ def libraries(session: nox.Session) -> None:
 
 
 @nox.session
+def jaxtyping(session: nox.Session) -> None:
+    """Check jaxtyping's annotations by typeguard 2, which it works with; other tests have 4."""
+    install(session, ".", "test")
+    old = Path(".nox", "typeguard2").absolute()
+    if not old.exists():
+        where = ("-m", "pip", "install", "--no-deps", "--target", str(old), "typeguard==2.13.3")
+        session.run_install(str(PROGRAMS / "python"), *where)
+    run(session, "pytest", "-n", "0", "tests/test_jaxtyping.py", env={"PYTHONPATH": str(old)})
+
+
+@nox.session
 def demo(session: nox.Session) -> None:
     """Train a classifier of handwritten digits: the first thing to run."""
     install(session, ".", "examples")

@@ -1,12 +1,17 @@
-"""Annotations of shapes by jaxtyping, checked at run time."""
+"""Annotations of shapes by jaxtyping, checked at run time: by beartype, or by typeguard 2.
 
+``nox -s jaxtyping`` installs typeguard 2 for it; jaxtyping does not work with version 4, which the
+other tests have.
+"""
+
+import importlib
+import importlib.metadata
 import subprocess
 import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-import beartype
 import pytest
 from jaxtyping import Float, Int, Key, PyTree, Shaped, jaxtyped
 
@@ -15,13 +20,17 @@ import tinyjax.numpy as jnp
 from tinyjax import Array, grad, jit, random, vmap
 from tinyjax.errors import ArgumentError
 
+OLD = importlib.metadata.version("typeguard").startswith("2.")
+MODULE, NAME = ("typeguard", "typechecked") if OLD else ("beartype", "beartype")
+CHECKER = getattr(importlib.import_module(MODULE), NAME)
+
 
 def annotated(returns: Any, **parameters: Any) -> Callable[[Callable[..., Any]], Any]:
     """Annotate and check; in annotations proper the names of axes are unknown names to checkers."""
 
     def annotate(fun: Callable[..., Any]) -> Any:
         fun.__annotations__ = {**parameters, "return": returns}
-        return jaxtyped(typechecker=beartype.beartype)(fun)
+        return jaxtyped(typechecker=CHECKER)(fun)
 
     return annotate
 
@@ -65,22 +74,22 @@ def test_keys_are_taken_under_transformations(wrap: Any) -> None:
     assert vmap(wrap(two_keys))(random.split(KEY, 4)).shape == (4, 2)
 
 
-ANNOTATED_FOR_JAX = """
+ANNOTATED_FOR_JAX = f"""
 import tinyjax.as_jax
-import beartype, jax, jax.numpy as jnp
+import {MODULE}, jax, jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PRNGKeyArray, PyTree, jaxtyped
 
-@jaxtyped(typechecker=beartype.beartype)
+@jaxtyped(typechecker={MODULE}.{NAME})
 def loss(
     params: PyTree[Float[Array, "..."]], key: PRNGKeyArray, x: Float[Array, "b n"]
 ) -> Float[Array, ""]:
     return jnp.mean((x @ params["w"] + jax.random.normal(key, (x.shape[0],))) ** 2)
 
-@jaxtyped(typechecker=beartype.beartype)
+@jaxtyped(typechecker={MODULE}.{NAME})
 def draw(key: Key[Array, ""]) -> Float[Array, "3"]:
     return jax.random.normal(key, (3,))
 
-params, x = {"w": jnp.ones(3)}, jnp.ones((2, 3))
+params, x = dict(w=jnp.ones(3)), jnp.ones((2, 3))
 for key in (jax.random.key(0), jax.random.PRNGKey(0)):
     assert jax.jit(jax.grad(loss))(params, key, x)["w"].shape == (3,)
 assert jax.vmap(draw)(jax.random.split(jax.random.key(0), 4)).shape == (4, 3)
