@@ -95,6 +95,7 @@ MODULES: Final = (
 
 FIXED: Final = "of no effect: products are computed in the full precision of their dtype"
 ACCURATE: Final = "of no effect: functions are as accurate as NumPy's and XLA's"
+VERSIONS: Final = "the version of tinyjax's own format"
 NO_EFFECT: Final = "of no effect: equations bear the user's line"
 
 HELD: Final = "is used in what `jit` and control flow stage, and an argument of `jit` alone"
@@ -120,7 +121,17 @@ DIFFERS: Final = {
     ),
     "errors.InconclusiveDimensionOperation": "is never raised: shapes are known when staged",
     "debug_key_reuse": "finds two uses of one array; equal keys made or indexed apart it does not",
-    "extend.core.Effect": "for signatures: a primitive says itself what it does",
+    **dict.fromkeys(
+        ("debug.DebugEffect", "debug.OrderedDebugEffect", "extend.core.Effect"),
+        "for signatures: a primitive says itself what it does",
+    ),
+    "extend.core.DebugInfo": "for signatures: messages find functions' names themselves",
+    "extend.core.DropVar": "of no staged program: results that nothing uses have variables, too",
+    "custom_derivatives.remat_opt_p": "of no equation",
+    "ad_checkpoint.Offloadable": "keeps the value: there is one memory",
+    "export.DisabledSafetyCheck": "of no effect",
+    "export.maximum_supported_calling_convention_version": VERSIONS,
+    "export.minimum_supported_calling_convention_version": VERSIONS,
     "custom_derivatives.custom_jvp_call_p": "one primitive stands for both",
     "custom_derivatives.custom_vjp_call_p": "one primitive stands for both",
     "new_ref": HELD,
@@ -163,24 +174,16 @@ SIZES: Final = "a program is for one shape: export it for each"
 NARROW: Final = "dtypes below 8 bits are not planned"
 COMPOSED: Final = "the function is made of other primitives"
 NARROWER: Final = "there are primitives for each reduction, and scatters for their derivatives"
-BY_OBJECT: Final = "primitives are known by their names: an equation's `primitive`"
 
 #: Why a name is missing, by its path: the first pattern that fits.
 MISSING: Final[Sequence[tuple[str, str]]] = (
-    (r"ad_checkpoint\..*", DEVICES),
-    (r"core\.ensure_compile_time_eval", "it is `tinyjax.ensure_compile_time_eval`"),
-    (r"example_libraries\.optimizers\.(.*pack_optimizer_state|JoinPoint)", "states are trees"),
     (r"experimental\..*", INTERNALS),
     (r"(core|extend\.core)\..*", INTERNALS),
-    (r"lax\.(after_all|create_token)(_p)?", "order is kept by ordered callbacks, without tokens"),
     (r"lax\.(sharding_constraint|ragged_all_to_all|device_put)_p", DEVICES),
     (r"lax\.rng_uniform(_p)?", "XLA's own generator has no seed"),
     (r"lax\.(reduce|reduce_window|select_and.*|approx_top_k)_p", NARROWER),
     (r"(lax|random)\..*_p", COMPOSED),
-    (r".*_p", BY_OBJECT),
-    (r"debug\..*Effect", INTERNALS),
     (r"debug\..*", DEVICES),
-    (r"export\.(.*calling_convention_version|DisabledSafetyCheck)", "the format is tinyjax's own"),
     (r"export\..*", SIZES),
     (r"ref\.AbstractRef", "programs take and return the contents of references"),
     (r"sharding\..*", DEVICES),

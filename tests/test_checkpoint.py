@@ -17,7 +17,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import tree
+from tinyjax import ad_checkpoint, tree
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.calling import FlatFunction
 from tinyjax.core.jaxpr import Jaxpr, subjaxprs, typecheck_jaxpr
@@ -533,6 +533,33 @@ def test_a_policy_must_answer_with_a_bool() -> None:
         tinyjax.grad(f)(1.0)
     with pytest.raises(ArgumentError, match=r"names of .* must be str, but got 3"):
         policies.save_only_these_names(unchecked(3))
+
+
+def test_policies_that_offload_keep_where_there_is_one_memory() -> None:
+    offload: Any = {"offload_src": "device", "offload_dst": "pinned_host"}
+    named = policies.save_and_offload_only_these_names(
+        names_which_can_be_saved=["first"], names_which_can_be_offloaded=["second"], **offload
+    )
+    moved = ad_checkpoint.Offloadable(src="device", dst="pinned_host")
+
+    def own(primitive: Any, *_: Any, **params: Any) -> Any:
+        return moved if primitive.name == "name" else ad_checkpoint.Recompute
+
+    for policy in (named, own):
+        kept, of_both = (
+            [str(r) for r in tinyjax.saved_residuals(tinyjax.checkpoint(_named, policy=p), 0.3)]
+            for p in (policy, policies.save_only_these_names("first", "second"))
+        )
+        assert kept == of_both
+        derivative = tinyjax.grad(tinyjax.checkpoint(_named, policy=policy))(0.3)
+        np.testing.assert_allclose(derivative, tinyjax.grad(_named)(0.3), rtol=1e-6)
+    assert policies.offload_dot_with_no_batch_dims(**offload) == (
+        policies.dots_with_no_batch_dims_saveable
+    )
+    with pytest.raises(ArgumentError, match="both to save and to offload"):
+        policies.save_and_offload_only_these_names(
+            names_which_can_be_saved=["a"], names_which_can_be_offloaded=["a"], **offload
+        )
 
 
 def test_a_policy_must_be_hashable() -> None:

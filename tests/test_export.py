@@ -21,10 +21,12 @@ from tinyjax import jit, lax, tree
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.errors import ArgumentError, DifferentiationError, ExportError
 from tinyjax.export import (
+    DisabledSafetyCheck,
     Exported,
     deserialize,
     export,
     format,
+    maximum_supported_calling_convention_version,
     register_namedtuple_serialization,
     register_pytree_node_serialization,
     trees,
@@ -606,3 +608,14 @@ def test_a_module_that_is_none(capfd: pytest.CaptureFixture[str]) -> None:
 def test_symbolic_shapes_are_refused(name: str) -> None:
     with pytest.raises(AttributeError, match="Programs are for one shape"):
         getattr(tinyjax.export, name)
+
+
+def test_what_jax_lets_one_say() -> None:
+    check = DisabledSafetyCheck.custom_call("lapack")
+    assert (str(check), check.is_custom_call()) == ("custom_call:lapack", "lapack")
+    assert DisabledSafetyCheck.platform().is_custom_call() is None
+    exporter = export(jit(jnp.sin), platforms=["cpu"], disabled_checks=[check])
+    exported = exporter(jnp.ones(2))
+    assert exported.calling_convention_version == maximum_supported_calling_convention_version
+    with pytest.raises(ArgumentError, match=r"\['cpu'\] only"):
+        export(jit(jnp.sin), platforms=["cuda", "cpu"])

@@ -43,6 +43,8 @@ from tinyjax.extend import (
     elementwise,
     use_trace,
 )
+from tinyjax.extend.core import CallPrimitive, Token
+from tinyjax.facade.linear_util import wrap_init
 from tinyjax.primitives.elementwise import sin
 from tinyjax.primitives.families import Elementwise
 from tinyjax.stablehlo.types import Values
@@ -310,3 +312,41 @@ def test_an_elementwise_primitive_with_parameters_and_a_transpose() -> None:
         lambda x: 3.0 * x,
         np.linspace(0.5, 2.0, 4),
     )
+
+
+def test_a_primitive_that_calls_a_function_stays_a_call() -> None:
+    region_p = CallPrimitive("region")
+    del registry["region"]
+
+    def f(x: Any, y: Any) -> Any:
+        fun = wrap_init(lambda a: [jnp.sin(a) * y, a + 1])
+        return sum(region_p.bind(x, subfuns=(fun,)))
+
+    def plain(x: Any, y: Any) -> Any:
+        return jnp.sin(x) * y + x + 1
+
+    for g, h in (
+        (f, plain),
+        (jit(f), plain),
+        (grad(f), grad(plain)),
+        (jit(grad(grad(f))), grad(grad(plain))),
+        (grad(f, argnums=1), grad(plain, argnums=1)),
+    ):
+        np.testing.assert_allclose(g(0.7, 2.0), h(0.7, 2.0), rtol=1e-6)
+    x, y = np.arange(3.0), np.arange(3.0) + 1
+    np.testing.assert_allclose(vmap(f)(x, y), plain(x, y), rtol=1e-6)
+    staged = tinyjax.make_jaxpr(vmap(f))(x, y)
+    assert staged.eqns[0].primitive is region_p
+    (eqn,) = (eqn for eqn in staged.eqns if eqn.primitive is region_p)
+    again = region_p.bind(*[jnp.asarray(a) for a in (y, x)], **eqn.params)
+    np.testing.assert_allclose(sum(again), plain(x, y), rtol=1e-6)
+
+
+def test_tokens_go_through_programs() -> None:
+    def f(x: Any) -> Any:
+        token = lax.after_all(lax.create_token(), lax.create_token())
+        return tinyjax.lax.scan(lambda t, y: (lax.after_all(t), 2 * y), token, x)
+
+    token, doubled = jit(f)(jnp.arange(3))
+    assert isinstance(token.block_until_ready(), Token)
+    np.testing.assert_array_equal(doubled, [0, 2, 4])

@@ -10,12 +10,14 @@ from tinyjax.checkpointing import (
     remat,
     saved_residuals,
 )
+from tinyjax.checkpointing.policies import Offloadable
 
 #: What a policy may answer for a value: to compute it again, or to save it.
 Recompute: Final = False
 Saveable: Final = True
 
 __all__ = [
+    "Offloadable",
     "Recompute",
     "Saveable",
     "checkpoint",

@@ -15,10 +15,19 @@ from typing import Any
 from tinyjax import tree
 from tinyjax.callbacks import debug_callback
 from tinyjax.core.array import Array
+from tinyjax.core.primitive import Effect
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import user_frame
 
-__all__ = ["breakpoint", "callback", "log", "print"]
+__all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "log", "print"]
+
+
+class DebugEffect(Effect):
+    """The effect of ``callback`` and kin, for signatures."""
+
+
+class OrderedDebugEffect(Effect):
+    """The effect of ordered ones, for signatures."""
 
 
 def callback(

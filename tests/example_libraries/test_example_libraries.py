@@ -9,6 +9,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from tinyjax.errors import ArgumentError
 from tinyjax.example_libraries import optimizers as ours
 from tinyjax.experimental import io_callback, ode
 from tinyjax.tree import TreeMismatchError
@@ -90,6 +91,24 @@ def test_norms() -> None:
     init, update, _ = ours.sgd(0.1)
     with pytest.raises(TreeMismatchError, match="gradient"):
         update(0, {"c": 1.0}, init(grads))
+
+
+def test_states_as_trees() -> None:
+    params = {"w": np.arange(3, dtype=np.float32), "b": np.array(1.5, np.float32)}
+    found = []
+    for library in (ours, theirs):
+        optimizer: Any = library.momentum(0.1, 0.9)
+        unpack: Any = library.unpack_optimizer_state
+        pack: Any = library.pack_optimizer_state
+        marked = unpack(optimizer.update_fn(0, params, optimizer.init_fn(params)))
+        point = marked["w"]
+        assert isinstance(point, library.JoinPoint)
+        after = optimizer.update_fn(1, params, pack(marked))
+        found.append([*point.subtree, *optimizer.params_fn(after).values()])
+    for mine, other in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, np.asarray(other), rtol=1e-6)
+    with pytest.raises(ArgumentError, match="JoinPoints"):
+        ours.pack_optimizer_state(params)
 
 
 def test_what_is_experimental_in_jax() -> None:

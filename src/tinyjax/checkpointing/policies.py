@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, Final, assert_never
+from typing import Any, Final, NamedTuple, assert_never
 
 import attrs
 
@@ -16,8 +16,23 @@ from tinyjax.primitives.convolution import conv_general_dilated_p
 from tinyjax.primitives.dot import dot_general_p
 from tinyjax.primitives.name import name_p
 
+
+class Offloadable(NamedTuple):
+    """What a policy may answer for a value: keep it, in another memory.
+
+    There is one memory, so the value is kept.
+
+    Attributes:
+        src: the memory that the value is in.
+        dst: the memory that it is to be kept in.
+    """
+
+    src: str
+    dst: str
+
+
 #: ``policy(primitive, *avals, **params)`` says whether the results of an operation may be kept.
-Policy = Callable[..., bool]
+Policy = Callable[..., bool | Offloadable]
 
 
 class _Keeps(Enum):
@@ -69,7 +84,7 @@ class _BuiltinPolicy:
             case _Keeps.ANYTHING_EXCEPT:
                 return not named
             case _Keeps.EITHER:
-                return any(part(primitive, *avals, **params) for part in self.parts)
+                return any(part(primitive, *avals, **params) is not False for part in self.parts)
         assert_never(self.keeps)
 
     def __repr__(self) -> str:
@@ -121,6 +136,49 @@ class CheckpointPolicies:
 
     @staticmethod
     @checked
+    def save_and_offload_only_these_names(
+        *,
+        names_which_can_be_saved: Sequence[str],
+        names_which_can_be_offloaded: Sequence[str],
+        offload_src: str,
+        offload_dst: str,
+    ) -> Policy:
+        """Keep the values of either names: there is one memory, to which nothing is moved.
+
+        Args:
+            names_which_can_be_saved: as given to ``checkpoint_name``.
+            names_which_can_be_offloaded: others.
+            offload_src: of no effect.
+            offload_dst: of no effect.
+
+        Raises:
+            ArgumentError: a name is among both.
+        """
+        saved, offloaded = (
+            _strings(names_which_can_be_saved),
+            _strings(names_which_can_be_offloaded),
+        )
+        both = sorted({*saved} & {*offloaded})
+        if both:
+            raise ArgumentError(
+                f"save_and_offload_only_these_names was told both to save and to offload {both}. "
+                "Give each name once."
+            )
+        return _BuiltinPolicy(_Keeps.NAMED, (*saved, *offloaded))
+
+    @staticmethod
+    @checked
+    def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
+        """Keep what ``dots_with_no_batch_dims_saveable`` keeps: nothing is moved.
+
+        Args:
+            offload_src: of no effect.
+            offload_dst: of no effect.
+        """
+        return CheckpointPolicies.dots_with_no_batch_dims_saveable
+
+    @staticmethod
+    @checked
     def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
         """Keep what either policy keeps."""
         return _BuiltinPolicy(_Keeps.EITHER, (), (policy_1, policy_2))
@@ -138,13 +196,13 @@ class PolicySaveable:
     def __call__(self, eqn: JaxprEqn) -> bool:
         params = {name: getattr(eqn.params, name) for name in field_names(type(eqn.params))}
         answer = self.policy(eqn.primitive, *(x.aval for x in eqn.inputs), **params)
-        if not isinstance(answer, bool):
+        if not isinstance(answer, bool | Offloadable):
             raise ArgumentError(
                 f"a checkpointing policy must return True or False, but "
                 f"{describe_function(self.policy)} returned {answer!r} for '{eqn.primitive}'. "
                 "Write policy(primitive, *avals, **params) -> bool."
             )
-        return answer
+        return answer is not False
 
 
 def check_hashable(policy: Policy) -> None:

@@ -9,6 +9,7 @@ from tinyjax.lazy import loader
 
 if TYPE_CHECKING:
     from tinyjax.core.array import Value
+    from tinyjax.core.folding import ensure_compile_time_eval
     from tinyjax.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr
     from tinyjax.core.primitive import Primitive
     from tinyjax.core.trace import Trace, Tracer, eval_context
@@ -17,6 +18,7 @@ _LATER: Final = {
     "jaxpr": "Atom ClosedJaxpr Jaxpr JaxprEqn Var eval_jaxpr",
     "primitive": "Primitive",
     "array": "Value",
+    "folding": "ensure_compile_time_eval",
     "trace": "Trace Tracer eval_context",
 }
 
@@ -48,6 +50,7 @@ __all__ = [
     "Tracer",
     "Value",
     "Var",
+    "ensure_compile_time_eval",
     "eval_context",
     "eval_jaxpr",
     "max_dim",

@@ -255,6 +255,11 @@ class Rules(Generic[P]):
 #: ``core.trace.bind``, which is built on this module and hands itself in.
 binder: Final[list[Callable[[Primitive[Any], Arrays, Any], Arrays]]] = []
 
+
+class Effect:
+    """A kind of side effect, for signatures: what a primitive does, it says itself here."""
+
+
 #: So many types are remembered of each primitive.
 _MOST_TYPES: Final = 1024
 

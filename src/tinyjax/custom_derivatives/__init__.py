@@ -1,6 +1,6 @@
 """Functions that bring rules of their own: for derivatives, and for ``vmap``."""
 
-from tinyjax.core.primitive import Primitive
+from tinyjax.core.primitive import NoParams, Primitive
 from tinyjax.custom_derivatives.calls import CustomCallParams, custom_call_p
 from tinyjax.custom_derivatives.closures import closure_convert
 from tinyjax.custom_derivatives.linear_call import linear_call
@@ -21,6 +21,8 @@ from tinyjax.custom_derivatives.zeros import (
 # One primitive stands for both: a call says itself which rules it has.
 custom_jvp_call_p: Primitive[CustomCallParams] = custom_call_p
 custom_vjp_call_p: Primitive[CustomCallParams] = custom_call_p
+# Of no equation: interpreters of jaxprs tell it from others.
+remat_opt_p: Primitive[NoParams] = Primitive("remat_opt", NoParams)
 
 __all__ = [
     "CustomVJPPrimal",
@@ -35,5 +37,6 @@ __all__ = [
     "custom_vjp_call_p",
     "custom_vjp_primal_tree_values",
     "linear_call",
+    "remat_opt_p",
     "zero_from_primal",
 ]

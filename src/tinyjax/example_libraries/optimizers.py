@@ -35,6 +35,7 @@ Schedule: TypeAlias = Callable[[Any], Any]
 Update: TypeAlias = Callable[..., tuple[Array, ...]]
 
 __all__ = [
+    "JoinPoint",
     "Optimizer",
     "OptimizerState",
     "adagrad",
@@ -49,12 +50,14 @@ __all__ = [
     "momentum",
     "nesterov",
     "optimizer",
+    "pack_optimizer_state",
     "piecewise_constant",
     "polynomial_decay",
     "rmsprop",
     "rmsprop_momentum",
     "sgd",
     "sm3",
+    "unpack_optimizer_state",
 ]
 
 
@@ -308,3 +311,47 @@ def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
     """Scale a tree of arrays down to a norm that it must not exceed."""
     norm = l2_norm(grad_tree)
     return tree.map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
+
+
+# States as trees of the parameters' structure
+
+
+@attrs.frozen
+class JoinPoint:
+    """What an optimizer keeps of one array, as a leaf of a tree like that of the parameters.
+
+    Attributes:
+        subtree: the tree that it keeps: the array first, in the optimizers of this module.
+    """
+
+    subtree: PyTree
+
+
+def unpack_optimizer_state(opt_state: OptimizerState) -> PyTree:
+    """Return a state as a tree like that of the parameters, with a ``JoinPoint`` for each array.
+
+    So it can be written down without the classes of this module but that one.
+
+    Example:
+        >>> from tinyjax.example_libraries import optimizers
+        >>> state = optimizers.sgd(0.1).init_fn({"x": 1.0})
+        >>> optimizers.unpack_optimizer_state(state)["x"].subtree
+        (Array(1., dtype=float32, weak_type=True),)
+    """
+    return opt_state.treedef.unflatten(map(JoinPoint, opt_state.states))
+
+
+def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
+    """Return the state that ``unpack_optimizer_state`` made a tree of.
+
+    Raises:
+        ArgumentError: a leaf of the tree is no ``JoinPoint``.
+    """
+    points, treedef = tree.flatten(marked_pytree)
+    for point in points:
+        if not isinstance(point, JoinPoint):
+            raise ArgumentError(
+                "pack_optimizer_state takes what unpack_optimizer_state gives, a tree of "
+                f"JoinPoints, but got one with a {type(point).__name__}."
+            )
+    return OptimizerState([point.subtree for point in points], treedef)

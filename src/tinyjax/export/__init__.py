@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyjax.export.exported import (
+    DisabledSafetyCheck,
     Exported,
     call_exported_p,
     default_export_platform,
@@ -19,6 +20,7 @@ from tinyjax.export.exported import (
     exported_tangent_p,
     is_symbolic_dim,
 )
+from tinyjax.export.format import VERSION
 from tinyjax.export.trees import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
@@ -26,6 +28,7 @@ from tinyjax.export.trees import (
 from tinyjax.lazy import unknown
 
 __all__ = [
+    "DisabledSafetyCheck",
     "Exported",
     "call_exported_p",
     "default_export_platform",
@@ -33,26 +36,22 @@ __all__ = [
     "export",
     "exported_tangent_p",
     "is_symbolic_dim",
+    "maximum_supported_calling_convention_version",
+    "minimum_supported_calling_convention_version",
     "register_namedtuple_serialization",
     "register_pytree_node_serialization",
 ]
 
+#: The versions of the format that can be read and written: tinyjax's own.
+maximum_supported_calling_convention_version: Final = VERSION
+minimum_supported_calling_convention_version: Final = VERSION
+
 #: What JAX has here and tinyjax has not: why.
-_WHY: Final = {
-    **dict.fromkeys(
-        ("SymbolicScope", "symbolic_args_specs", "symbolic_shape"),
-        " Programs are for one shape, which XLA compiles: export the function for each shape, in "
-        "one file each, or pad the arguments.",
-    ),
-    **dict.fromkeys(
-        (
-            "DisabledSafetyCheck",
-            "maximum_supported_calling_convention_version",
-            "minimum_supported_calling_convention_version",
-        ),
-        " The format is tinyjax's own, and its loads check all that there is to check.",
-    ),
-}
+_WHY: Final = dict.fromkeys(
+    ("SymbolicScope", "symbolic_args_specs", "symbolic_shape"),
+    " Programs are for one shape, which XLA compiles: export the function for each shape, in "
+    "one file each, or pad the arguments.",
+)
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
 

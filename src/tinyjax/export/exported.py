@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, ParamSpec, TypeVar
 
@@ -33,7 +33,7 @@ from tinyjax.core.tangents import defined, of_undefined, with_zeros
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, DifferentiationError, ExportError
-from tinyjax.export.format import Content, decode, encode
+from tinyjax.export.format import VERSION, Content, decode, encode
 from tinyjax.frames import describe_function, wraps
 from tinyjax.jit import JitFunction, JitParams, jit, jit_p
 from tinyjax.jit.stages import Lowered, check_arguments
@@ -220,6 +220,35 @@ def _calling(program: Program) -> Jaxpr:
     return stage(call, program.in_avals, call).jaxpr
 
 
+@attrs.frozen
+class DisabledSafetyCheck:
+    """A check that is not to be made of an exported program: of no effect, none is of use.
+
+    Attributes:
+        name: which.
+    """
+
+    name: str
+
+    @staticmethod
+    def platform() -> DisabledSafetyCheck:
+        """Do not check that a program is called on a platform that it was exported for."""
+        return DisabledSafetyCheck("platform")
+
+    @staticmethod
+    def custom_call(target_name: str) -> DisabledSafetyCheck:
+        """Do not check that a function that the program calls stays the same."""
+        return DisabledSafetyCheck(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """Return the function's name, or None."""
+        kind, _, target = self.name.partition(":")
+        return target if kind == "custom_call" else None
+
+    def __str__(self) -> str:
+        return self.name
+
+
 @attrs.frozen(eq=False, repr=False)
 class Exported:
     """One signature of a jitted function, ready to be taken elsewhere. Made by ``export``.
@@ -286,6 +315,11 @@ class Exported:
     def platforms(self) -> tuple[str, ...]:
         """The platforms that it can run on: the CPU."""
         return (default_export_platform(),)
+
+    @property
+    def calling_convention_version(self) -> int:
+        """The version of the format."""
+        return VERSION
 
     @property
     def nr_devices(self) -> int:
@@ -364,7 +398,12 @@ class Exported:
         return found
 
 
-def export(fun: JitFunction[P, Any]) -> Callable[P, Exported]:
+def export(
+    fun: JitFunction[P, Any],
+    *,
+    platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[DisabledSafetyCheck] = (),
+) -> Callable[P, Exported]:
     """Return a function that exports ``fun`` for its arguments, without running it.
 
     Shapes are fixed, and so are the values of static arguments and of what the function closes
@@ -372,13 +411,15 @@ def export(fun: JitFunction[P, Any]) -> Callable[P, Exported]:
 
     Args:
         fun: what ``jit`` returned.
+        platforms: where the program is to run: ``["cpu"]``, or None for that.
+        disabled_checks: of no effect.
 
     Returns:
         A function of the same arguments (a ``ShapeDtypeStruct`` may stand for an array) that
         returns an ``Exported``.
 
     Raises:
-        ArgumentError: ``fun`` is not what ``jit`` returned.
+        ArgumentError: ``fun`` is not what ``jit`` returned, or there is no such platform.
         ExportError: when called, if the program calls Python functions (``pure_callback``,
             ``debug.print`` and kin), or closes over a traced value.
 
@@ -404,6 +445,12 @@ def export(fun: JitFunction[P, Any]) -> Callable[P, Exported]:
         raise ArgumentError(
             f"export takes a jitted function, but got {describe_function(fun)}. Write "
             "export(jit(f))(*args)."
+        )
+
+    if platforms is not None and [*platforms] != [default_export_platform()]:
+        raise ArgumentError(
+            f"export is for the platforms ['{default_export_platform()}'] only, but got "
+            f"{[*platforms]}."
         )
 
     @wraps(fun)

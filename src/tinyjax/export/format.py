@@ -24,7 +24,7 @@ from tinyjax.export.trees import decode_tree, encode_tree
 from tinyjax.tree import PyTreeDef
 
 _MAGIC: Final = b"TINYJAXE"
-_VERSION: Final = 1
+VERSION: Final = 1
 # magic, version, length of the header
 _FRAME: Final = struct.Struct("<8sIQ")
 _CHECKSUM_BYTES: Final = 32
@@ -77,7 +77,7 @@ def encode(content: Content) -> bytes:
         "vjp": None if content.vjp is None else len(content.vjp),
     }
     told = json.dumps(header).encode()
-    parts = [_FRAME.pack(_MAGIC, _VERSION, len(told)), told, content.module]
+    parts = [_FRAME.pack(_MAGIC, VERSION, len(told)), told, content.module]
     parts += [host.tobytes() for host in hosts]
     parts.append(content.vjp or b"")
     body = b"".join(parts)
@@ -101,10 +101,10 @@ def decode(data: bytes) -> Content:
             "anew, or copy it anew."
         )
     _, version, header_size = _FRAME.unpack_from(body)
-    if version != _VERSION:
+    if version != VERSION:
         raise ExportError(
             f"this program was exported in version {version} of the format, and here only version "
-            f"{_VERSION} is known. Export it with the version of tinyjax that is to load it."
+            f"{VERSION} is known. Export it with the version of tinyjax that is to load it."
         )
     try:
         return _decode_body(memoryview(body)[_FRAME.size :], header_size)

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
+import attrs
 import numpy as np
 
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, subjaxprs, typecheck_jaxpr
+from tinyjax.core.jaxpr import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Var,
+    eval_jaxpr,
+    subjaxprs,
+    typecheck_jaxpr,
+)
 from tinyjax.core.jaxpr import Lit as Literal
-from tinyjax.core.primitive import Primitive
-from tinyjax.core.staging import Recorder
+from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.primitive import Effect, Params, Primitive
+from tinyjax.core.staging import Recorder, stage
 from tinyjax.core.trace import (
     Trace,
     Tracer,
@@ -25,9 +35,14 @@ from tinyjax.core.trace import (
 )
 from tinyjax.dtypes import ALL, DType, DTypeLike, check, float0, is_inexact
 from tinyjax.errors import InconclusiveDimensionOperation, JaxprTypeError, TinyjaxError
+from tinyjax.lax.tokens import Token
+from tinyjax.transforms.calls import def_call
 
 __all__ = [
+    "CallPrimitive",
     "ClosedJaxpr",
+    "DebugInfo",
+    "DropVar",
     "Effect",
     "Effects",
     "InconclusiveDimensionOperation",
@@ -36,8 +51,11 @@ __all__ = [
     "JaxprTypeError",
     "Literal",
     "Primitive",
+    "Token",
+    "TraceTag",
     "Var",
     "array_types",
+    "call_impl",
     "check_jaxpr",
     "concrete_or_error",
     "find_top_trace",
@@ -59,10 +77,6 @@ __all__ = [
     "unsafe_get_axis_names_DO_NOT_USE",
     "valid_jaxtype",
 ]
-
-
-class Effect:
-    """A kind of side effect, for signatures: what a primitive does, it says itself here."""
 
 
 Effects: TypeAlias = AbstractSet[Effect]
@@ -87,6 +101,109 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Array]]:
         return list(closed_jaxpr(*[as_array(x) for x in args]))
 
     return run
+
+
+class DropVar(Var):
+    """A variable of a result that nothing uses, in programs that interpreters make.
+
+    What is staged has variables with names for such results, too.
+    """
+
+    def __repr__(self) -> str:
+        return "_"
+
+
+class DebugInfo(NamedTuple):
+    """What a function is, for signatures: messages find that out themselves.
+
+    Attributes:
+        traced_for: the transformation.
+        func_src_info: the function's name and line.
+        arg_names: the paths of the arguments.
+        result_paths: those of the results.
+    """
+
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple[str, ...] | None
+    result_paths: tuple[str, ...] | None
+
+
+class TraceTag:
+    """What a trace of one's own may be told from others by; all are equal."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TraceTag)
+
+    def __hash__(self) -> int:
+        return hash(TraceTag)
+
+
+# Primitives that call functions
+
+
+@attrs.frozen(repr=False)
+class CallPrimitiveParams(Params):
+    """The program that is called."""
+
+    jaxpr: Jaxpr
+
+
+def call_impl(f: Any, *args: Any, **params: object) -> list[Any]:
+    """Call a wrapped function.
+
+    Args:
+        f: has the function as ``call_wrapped``.
+        args: its arguments.
+        params: of no effect.
+    """
+    return [*f.call_wrapped(*args)]
+
+
+class CallPrimitive(Primitive[CallPrimitiveParams]):
+    """A primitive that calls a function, and stays a call when it is transformed.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax.extend.core import CallPrimitive
+        >>> from tinyjax.facade.linear_util import wrap_init
+        >>> region_p = CallPrimitive("region")
+        >>> def f(x):
+        ...     (y,) = region_p.bind(x, subfuns=(wrap_init(lambda x: [3 * x]),))
+        ...     return y
+        >>> float(tinyjax.grad(f)(2.0)), str(tinyjax.make_jaxpr(f)(2.0).eqns[0].primitive)
+        (3.0, 'region')
+    """
+
+    call_primitive: Final = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, CallPrimitiveParams)
+        def_call(self, f"the program of '{name}'", lambda _, jaxpr: CallPrimitiveParams(jaxpr))
+        self.def_evaluate(lambda args, params: eval_jaxpr(params.jaxpr, args))
+        self.def_lowering(lambda b, args, params: call_jaxpr(b, params.jaxpr, name, args))
+
+    def bind(self, *args: Any, **params: Any) -> list[Array]:
+        """Apply the primitive under the current trace.
+
+        Args:
+            args: the arguments: arrays, or numbers.
+            params: ``subfuns``, a tuple with the wrapped function, which returns a list; or the
+                parameters of an equation.
+
+        Returns:
+            The results.
+        """
+        (fun,) = params.pop("subfuns", (None,))
+        if fun is None:
+            return super().bind(*args, **params)
+        arrays = [as_array(x) for x in args]
+
+        def call(*values: Array) -> list[Array]:
+            return [as_array(x) for x in call_impl(fun, *values)]
+
+        staged = stage(call, [x.aval for x in arrays], fun.call_wrapped)
+        return super().bind(*staged.consts, *arrays, jaxpr=staged.jaxpr)
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:

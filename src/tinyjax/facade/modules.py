@@ -98,6 +98,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax.api_util": dict.fromkeys(
         ("debug_info", "flatten_fun", "flatten_fun_nokwargs"), "facade.linear_util"
     ),
+    "jax.core": {"DropVar": "extend.core"},
     "jax.extend.core.primitives": dict.fromkeys(
         ("call_p", "closed_call_p", "jit_p"), "facade.internals"
     ),
@@ -137,8 +138,6 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
         ("AbstractValue", "AvalMutableQDD", "AvalQDD", "Zero"), _OWN_TYPES
     ),
     "jax.experimental.layout": {"Format": DEVICES},
-    "jax.core": {"DropVar": _INTERNAL},
-    "jax.extend.core": {"Effect": _INTERNAL},
     "jax.sharding": dict.fromkeys(("AbstractMesh", "Mesh", "NamedSharding"), DEVICES),
 }
 

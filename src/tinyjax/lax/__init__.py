@@ -101,6 +101,7 @@ if TYPE_CHECKING:
         igammac,
         random_gamma_grad,
     )
+    from tinyjax.lax.tokens import after_all, create_token
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
     # not many programs use these
@@ -111,6 +112,7 @@ if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mist
             "special": "bessel_i0e bessel_i1e betainc igamma igamma_grad_a igammac "
             "random_gamma_grad",
             "generators": "RandomAlgorithm rng_bit_generator",
+            "tokens": "after_all create_token",
             "tinyjax.implicit": "custom_linear_solve custom_root",
         },
     )
@@ -130,6 +132,7 @@ __all__ = [
     "GatherScatterMode",
     "RandomAlgorithm",
     "ScatterDimensionNumbers",
+    "after_all",
     "all_gather",
     "all_to_all",
     "associative_scan",
@@ -145,6 +148,7 @@ __all__ = [
     "conv_general_dilated",
     "conv_transpose",
     "conv_with_general_padding",
+    "create_token",
     "dynamic_index_in_dim",
     "dynamic_slice",
     "dynamic_slice_in_dim",
