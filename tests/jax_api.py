@@ -98,7 +98,7 @@ ACCURATE: Final = "of no effect: functions are as accurate as NumPy's and XLA's"
 VERSIONS: Final = "the version of tinyjax's own format"
 NO_EFFECT: Final = "of no effect: equations bear the user's line"
 
-HELD: Final = "is used in what `jit` and control flow stage, and an argument of `jit` alone"
+HELD: Final = "is used in what `jit` and control flow stage, and is no argument of `vjp` and `jvp`"
 
 #: How a name that is there differs, by its path.
 DIFFERS: Final = {
@@ -137,6 +137,7 @@ DIFFERS: Final = {
     "new_ref": HELD,
     "Ref": "is no array, and no type of values in programs",
     "ref.new_ref": HELD,
+    "ref.AbstractRef": "of no value in programs, which take and return contents",
     "ref.Ref": "is no array, and no type of values in programs",
     "scipy.optimize.minimize": "its line search is its own, and more often successful",
     "devices": "one, the CPU",
@@ -185,7 +186,6 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"(lax|random)\..*_p", COMPOSED),
     (r"debug\..*", DEVICES),
     (r"export\..*", SIZES),
-    (r"ref\.AbstractRef", "programs take and return the contents of references"),
     (r"sharding\..*", DEVICES),
     (r"lax\.(pcast|precv|psend|ragged_all_to_all)", DEVICES),
     (r"lax\.linalg\.qdwh", "polar factors are `scipy.linalg.polar`, by singular values"),

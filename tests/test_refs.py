@@ -118,6 +118,65 @@ def made_in_the_body(m: Any, x: Any) -> Any:
     return m.lax.scan(body, m.numpy.zeros(2, x.dtype), x)[0]
 
 
+def in_parts(m: Any, x: Any) -> Any:
+    ref = m.new_ref(x)
+
+    def write(r: Any, y: Any) -> Any:
+        tail = r.at[1:]
+        tail[1] = y[0]
+        m.ref.addupdate(r.at[0], ..., y[1])
+        before = m.ref.get(tail.at[0], ...)
+        tail.at[0][...] = before * 2
+        return before, tail[...]
+
+    return m.jit(write)(ref, x), m.freeze(ref)  # where jax has views
+
+
+def mapped_over(m: Any, x: Any) -> Any:
+    rows, others = m.new_ref(m.numpy.outer(x, x)), m.new_ref(m.numpy.outer(x + 1, x))
+
+    def one(row: Any, other: Any, i: Any, y: Any) -> Any:
+        row[i] = y + other[0]
+        other[...] = other[...] * y
+        return row[0] + other[1]
+
+    places = m.numpy.array([0, 2, 1])
+    first = m.vmap(one)(rows, others, places, x)
+    second = m.vmap(m.jit(one), in_axes=(0, 0, None, 0))(rows, others, 1, x)
+    third = m.jit(m.vmap(lambda r: r[0] * 2))(rows)
+
+    def steps(r: Any, y: Any) -> Any:
+        def body(i: Any, _: Any) -> Any:
+            r[i] = r[i] * y
+
+        m.lax.fori_loop(0, 3, body, None)
+
+    m.vmap(steps)(rows, x)
+    return first, second, third, m.freeze(rows), m.freeze(others)
+
+
+def scanned_over(m: Any, x: Any) -> Any:
+    ref, only_read = m.new_ref(m.numpy.outer(x, x)), m.new_ref(x)
+
+    def body(carry: Any, row_and_y: Any) -> Any:
+        row, y, z = row_and_y
+        row[0] = row[1] + carry
+        return carry + row[2] * y[...], row[0] + z
+
+    last, ys = m.lax.scan(body, x[0], (ref, only_read, x))
+    return last, ys, m.freeze(ref)
+
+
+def checkpointed(m: Any, x: Any) -> Any:
+    ref = m.new_ref(x)
+
+    def closes_over(y: Any) -> Any:
+        ref[0] = ref[0] * y.sum()
+        return m.numpy.sin(ref[...])
+
+    return m.checkpoint(closes_over)(2 * x), m.freeze(ref)
+
+
 PROGRAMS: Final[list[Callable[[Any, Any], Any]]] = [
     eagerly,
     in_a_scan,
@@ -126,6 +185,10 @@ PROGRAMS: Final[list[Callable[[Any, Any], Any]]] = [
     in_nested_loops,
     in_jit,
     made_in_the_body,
+    in_parts,
+    mapped_over,
+    scanned_over,
+    checkpointed,
 ]
 programs = pytest.mark.parametrize("program", PROGRAMS)
 
@@ -252,7 +315,7 @@ def test_a_reference_of_each_type() -> None:
     empty[1] = True
     assert empty[...].tolist() == [False, True]
     tinyjax.free_ref(empty)
-    assert repr(empty) == "Ref<bool[2], free_ref>"
+    assert repr(empty) == "Ref<bool[2], after free_ref>"
     with pytest.raises(ArgumentError, match="without axes"):
         len(weak)
 
@@ -262,6 +325,7 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
     tinyjax.freeze(ended)
     kept: list[Any] = []
     wrong: Any = outer
+    part: Any = outer.at[1:]
     number: Any = 1.0
 
     @tinyjax.jit
@@ -290,8 +354,10 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
         (lambda: tinyjax.vmap(tinyjax.jit(write))(jnp.ones(2)), RefError, "depends on"),
         (lambda: tinyjax.make_jaxpr(write)(1.0), RefError, "keeps no state"),
         (lambda: tinyjax.eval_shape(lambda: outer[0]), RefError, "keeps no state"),
-        (lambda: tinyjax.checkpoint(write)(1.0), RefError, "keeps no state"),
-        (lambda: tinyjax.jit(tinyjax.checkpoint(write))(1.0), RefError, "keeps no state"),
+        (lambda: tinyjax.grad(tinyjax.checkpoint(write))(1.0), RefError, "depends on"),
+        (lambda: tinyjax.vmap(lambda r: r + outer[0])(outer), RefError, "from outside by what vm"),
+        (lambda: tinyjax.vmap(lambda r, s: r[0])(outer, outer), RefError, "twice"),
+        (lambda: jnp.sin(part), RefError, "no array"),
         (lambda: tinyjax.jit(write).lower(1.0), OuterRefError, "pass in"),
 (late, RefError, "outside of it"),
         (lambda: tinyjax.jit(lambda a, b: None)(outer, outer), RefError, "twice"),
@@ -308,7 +374,7 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(24))
+@pytest.mark.parametrize("number", range(26))
 def test_refused(outer: Ref, number: int) -> None:
     call, error, message = refused(outer)[number]
     with pytest.raises(error, match=message):
@@ -339,3 +405,92 @@ def test_a_function_forgets_references_that_ended() -> None:
     box[0] = tinyjax.new_ref(10.0)
     assert float(count()) == 11.0
     assert float(box[0][...]) == 11.0
+
+
+@pytest.mark.parametrize("how", ["eager", "jit", "vmap"])
+def test_cotangents_are_written_to_an_argument_of_a_custom_vjp(how: str) -> None:
+    def program(m: Any) -> Any:
+        stash = m.custom_vjp(lambda ref, x: x)
+
+        def bwd(ref: Any, ct: Any) -> Any:
+            ref[...] = ct
+            return None, ct
+
+        stash.defvjp(lambda ref, x: (x, ref), bwd)
+
+        def f(x: Any, ref: Any) -> Any:
+            return m.numpy.sin(stash(ref, m.numpy.cos(x)) ** 2)
+
+        derivative = m.grad(f)
+        if how == "vmap":
+            ref = m.new_ref(m.numpy.zeros(3))
+            return m.vmap(derivative)(m.numpy.arange(3.0), ref), ref[...]
+        ref = m.new_ref(m.numpy.float32(0.0))
+        return (m.jit(derivative) if how == "jit" else derivative)(1.0, ref), ref[...]
+
+    same(program(tinyjax), program(jax))
+
+
+def test_functions_that_take_references_besides_other_arguments() -> None:
+    ref = tinyjax.new_ref(jnp.array([1.0, 2.0]))
+
+    def f(r: Ref, x: Any) -> Any:
+        r[0] += 1.0
+        return r[1] * x
+
+    assert float(tinyjax.checkpoint(f)(ref, 3.0)) == 6.0
+    assert float(tinyjax.grad(tinyjax.checkpoint(f), argnums=1)(ref, 3.0)) == 2.0
+    branches = [f, lambda r, x: x]
+    chosen = tinyjax.jit(lambda i, r, x: lax.switch(i, branches, r, x))
+    assert [float(chosen(i, ref, 5.0)) for i in (0, 1)] == [10.0, 5.0]
+    assert ref[...].tolist() == [4.0, 2.0]
+    assert [float(x) for x in ref] == [4.0, 2.0]
+    assert [float(x) for x in ref.at[...]] == [4.0, 2.0]
+    view = ref.at[1:]
+    assert (view.shape, view.dtype, view.ndim, view.size, len(view)) == ((1,), ref.dtype, 1, 1, 1)
+    assert repr(view).startswith("Ref([4., 2.], dtype=float32).at[slice(1")
+
+
+def test_examples_in_chunks_write_to_their_parts() -> None:
+    ref = tinyjax.new_ref(jnp.zeros((2, 5)))
+
+    def f(r: Ref, x: Any) -> Any:
+        r[0] = x
+        return r[...].sum()
+
+    mapped = tinyjax.vmap(f, in_axes=(1, 0), chunk_size=2)
+    assert mapped(ref, jnp.arange(5.0)).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert ref[0].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_the_type_of_a_reference() -> None:
+    ours, theirs = (m.typeof(m.new_ref(m.numpy.zeros((2, 3)))) for m in (tinyjax, jax))
+    assert str(ours) == str(theirs) == "Ref{float32[2,3]}"
+    assert ours == tinyjax.ref.AbstractRef(tinyjax.typeof(jnp.zeros((2, 3))))
+    assert (ours.shape, ours.ndim, ours.size) == (theirs.shape, theirs.ndim, theirs.size)
+    assert ours.dtype == np.dtype(theirs.dtype)
+
+
+def test_loops_that_use_no_reference_are_staged_once_though_there_are_some(outer: Ref) -> None:
+    staged: list[str] = []
+    x = jnp.arange(3.0)
+
+    def plain(c: Any, y: Any) -> Any:
+        staged.append("scan")
+        return c + y, None
+
+    def body(i: Any) -> Any:
+        staged.append("while")
+        return i + 1
+
+    def writing(c: Any, y: Any) -> Any:
+        staged.append("writing")
+        outer[0] += y
+        return c, None
+
+    for _ in range(3):
+        assert float(lax.scan(plain, 0.0, x)[0]) == 3.0
+        assert int(lax.while_loop(lambda i: i < 5, body, 0)) == 5
+        lax.scan(writing, 0.0, x)
+    assert float(outer[0]) == 9.0
+    assert (staged.count("scan"), staged.count("while")) == (1, 1)

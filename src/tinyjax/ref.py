@@ -7,10 +7,22 @@ from typing import Any
 from tinyjax import numpy as jnp
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.refs import Ref, free_ref, freeze, new_ref
+from tinyjax.core.refs import AbstractRef, Ref, RefView, free_ref, freeze, new_ref
 from tinyjax.errors import ArgumentError
 
-__all__ = ["Ref", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
+__all__ = [
+    "AbstractRef",
+    "Ref",
+    "RefView",
+    "addupdate",
+    "empty_ref",
+    "free_ref",
+    "freeze",
+    "get",
+    "new_ref",
+    "set",
+    "swap",
+]
 
 
 def empty_ref(ty: ShapedArray | ShapeDtypeStruct, memory_space: None = None) -> Ref:
@@ -31,13 +43,13 @@ def empty_ref(ty: ShapedArray | ShapeDtypeStruct, memory_space: None = None) -> 
     return new_ref(jnp.zeros(ty.shape, ty.dtype), memory_space=memory_space)
 
 
-def _checked(ref: Ref) -> Ref:
-    if not isinstance(ref, Ref):
+def _checked(ref: Ref | RefView) -> Ref | RefView:
+    if not isinstance(ref, Ref | RefView):
         raise ArgumentError(f"expected a Ref, but got {type(ref).__name__}: new_ref makes one.")
     return ref
 
 
-def get(ref: Ref, idx: Any = None) -> Array:
+def get(ref: Ref | RefView, idx: Any = None) -> Array:
     """Return what is at an index of a reference, or all of it: ``ref[idx]``.
 
     Raises:
@@ -51,7 +63,7 @@ def get(ref: Ref, idx: Any = None) -> Array:
     return _checked(ref)[... if idx is None else idx]
 
 
-def set(ref: Ref, idx: Any, value: ArrayLike) -> None:
+def set(ref: Ref | RefView, idx: Any, value: ArrayLike) -> None:
     """Write at an index of a reference, or all of it where that is None: ``ref[idx] = value``.
 
     Raises:
@@ -60,7 +72,7 @@ def set(ref: Ref, idx: Any, value: ArrayLike) -> None:
     _checked(ref)[... if idx is None else idx] = value
 
 
-def swap(ref: Ref, idx: Any, value: ArrayLike) -> Array:
+def swap(ref: Ref | RefView, idx: Any, value: ArrayLike) -> Array:
     """Write at an index of a reference, and return what was there.
 
     Raises:
@@ -77,7 +89,7 @@ def swap(ref: Ref, idx: Any, value: ArrayLike) -> Array:
     return before
 
 
-def addupdate(ref: Ref, idx: Any, x: ArrayLike) -> None:
+def addupdate(ref: Ref | RefView, idx: Any, x: ArrayLike) -> None:
     """Add at an index of a reference, or everywhere where that is None.
 
     Raises:

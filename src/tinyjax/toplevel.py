@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, overload
 
 from tinyjax import xla
 from tinyjax.api import vjp
@@ -18,6 +18,7 @@ from tinyjax.core.array import Array, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.devices import CPU, Device, SingleDeviceSharding
 from tinyjax.core.folding import ensure_compile_time_eval
+from tinyjax.core.refs import AbstractRef, Ref
 from tinyjax.errors import ArgumentError
 from tinyjax.jit import jit
 
@@ -168,14 +169,22 @@ def clear_caches() -> None:
     xla.forget()
 
 
-def typeof(x: Any) -> ShapedArray:
-    """Return the type of an array or a number: its shape, its dtype and whether that is weak.
+@overload
+def typeof(x: Ref) -> AbstractRef: ...
+@overload
+def typeof(x: Any) -> ShapedArray: ...
+def typeof(x: Any) -> ShapedArray | AbstractRef:
+    """Return the type of an array, a number or a reference.
+
+    That of an array has its shape, its dtype and whether that is weak.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> str(tinyjax.typeof(jnp.ones((2, 3))))
         'float32[2,3]'
     """
+    if isinstance(x, Ref):
+        return AbstractRef(x.aval)
     return x.aval if isinstance(x, ShapeDtypeStruct) else as_array(x).aval
 
 

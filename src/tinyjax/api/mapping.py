@@ -11,6 +11,7 @@ from tinyjax.core.array import Array, canonical_axis
 from tinyjax.core.calling import FlatFunction, argument_path, as_argument, leaf_path, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import MappedAxis
+from tinyjax.core.refs import Parts, Ref, places_of_refs
 from tinyjax.errors import ArgumentError, AxisError, BatchSizeError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.shape import move_batch_axis, moveaxis, reshape
@@ -108,7 +109,7 @@ def _mapped(
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         axes = _argument_axes(fun, in_axes, args, kwargs, in_tree)
         arrays = [  # what is not mapped over is handed on as it is
-            x if isinstance(x, Array) or axes[i] is None else as_argument(x, fun, in_tree, i)
+            x if isinstance(x, Array) or axes[i] is None else _argument(x, fun, in_tree, i)
             for i, x in enumerate(leaves)
         ]
         for i, (array, axis) in enumerate(zip(arrays, axes, strict=True)):
@@ -123,7 +124,10 @@ def _mapped(
                 axes[i] = canonical_axis(axis, array.ndim, name)
         size = _mapped_size(fun, arrays, axes, in_tree, axis_size)
         flat = FlatFunction(fun, in_tree)
-        if chunk_size is None or chunk_size >= size:
+        refs = [i for i in places_of_refs(leaves) if axes[i] is not None]
+        if refs:
+            outs, found = _over_refs(flat, arrays, axes, size, axis_name, chunk_size, leaves, refs)
+        elif chunk_size is None or chunk_size >= size:
             outs, found = batch_flat(flat, _axis(size, axis_name, of_basis), arrays, axes, fun)
         else:
             outs, found = _in_chunks(flat, arrays, axes, size, chunk_size, fun)
@@ -143,6 +147,55 @@ def _mapped(
     return mapped
 
 
+def _argument(x: object, fun: Callable[..., Any], in_tree: PyTreeDef, i: int) -> Array:
+    """An argument as an array: of a reference, its contents."""
+    return x[...] if isinstance(x, Ref) else as_argument(x, fun, in_tree, i)
+
+
+def _over_refs(
+    flat: FlatFunction,
+    arrays: Sequence[Any],
+    axes: Sequence[int | None],
+    size: int,
+    axis_name: Hashable | None,
+    chunk_size: int | None,
+    leaves: Sequence[Any],
+    refs: Sequence[int],
+) -> tuple[list[Array], list[int | None]]:
+    """``batch_flat`` of a function that is mapped over references.
+
+    Args:
+        flat: the function.
+        arrays: its arguments, and the contents of the references.
+        axes: what is mapped.
+        size: the number of examples.
+        axis_name: the name of their axis.
+        chunk_size: how many to take at once, or None.
+        leaves: the arguments.
+        refs: which of these are references.
+    """
+    parts = Parts(leaves, refs, describe_function(flat.fun))
+
+    def run(*given: Any) -> list[Array]:
+        own = parts.own(given)
+        outs = flat(*own)
+        return [*outs, *parts.left(own)]
+
+    with parts.mapped("vmap"):
+        if chunk_size is None or chunk_size >= size:
+            outs, found = batch_flat(run, _axis(size, axis_name, False), arrays, axes, flat.fun)
+        else:
+            outs, found = _in_chunks(run, arrays, axes, size, chunk_size, flat.fun)
+    n = len(outs) - len(parts.written)
+    parts.keep(
+        [
+            move_batch_axis(x, axis, axes[i] or 0, size)
+            for i, x, axis in zip(parts.written, outs[n:], found[n:], strict=True)
+        ]
+    )
+    return outs[:n], found[:n]
+
+
 @lru_cache(maxsize=256)
 def _axis(size: int, name: Hashable | None, of_basis: bool) -> MappedAxis:
     return MappedAxis(size, name, of_basis)
@@ -159,7 +212,7 @@ def _check_chunk_size(chunk_size: int, axis_name: Hashable | None) -> None:
 
 
 def _in_chunks(
-    flat: FlatFunction,
+    flat: Callable[..., Sequence[Array]],
     arrays: Sequence[Any],
     axes: Sequence[int | None],
     size: int,

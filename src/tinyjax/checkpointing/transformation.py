@@ -8,6 +8,7 @@ from tinyjax.checkpointing.policies import Policy, check_hashable, checkpoint_po
 from tinyjax.checkpointing.program import CheckpointParams, bind_checkpoint
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
+from tinyjax.core.refs import Watch, closed_over, in_use
 from tinyjax.core.staging import stage
 from tinyjax.errors import StaticArgumentError
 from tinyjax.frames import describe_function, wraps
@@ -109,15 +110,33 @@ def checkpoint(
             full: list[Any] = [args[i] if i in static else next(rest) for i in range(len(args))]
             return user_fun(*full, **given_kwargs)
 
+        watch = Watch() if in_use() else None
+        if watch is not None:
+            closed = closed_over([_of_both(call)], (dynamic, kwargs))
+            if closed is not None:
+                (rest,), others = closed
+                found: R = checkpoint(rest, prevent_cse=prevent_cse, policy=kept)(*others)
+                return found
         leaves, in_tree = tree.flatten((tuple(dynamic), kwargs))
         arrays = as_arrays(leaves, user_fun, in_tree, static)
-        flat = FlatFunction(call, in_tree, user_fun=user_fun)
+        watched = call if watch is None else watch.over(call)
+        flat = FlatFunction(watched, in_tree, user_fun=user_fun)
         staged = stage(flat, [x.aval for x in arrays], user_fun)
+        if watch:
+            stateful = checkpoint(watch.discharged(call), prevent_cse=prevent_cse, policy=kept)
+            state, found = stateful(watch.contents(), *dynamic, **kwargs)
+            watch.keep(state)
+            return found
         params = CheckpointParams(staged.jaxpr, kept, prevent_cse, name=name)
         result: R = tree.unflatten(flat.out_tree, bind_checkpoint(staged, arrays, params))
         return result
 
     return checkpointed
+
+
+def _of_both(call: Callable[..., R]) -> Callable[[Sequence[Any], dict[str, Any]], R]:
+    """A function of its positional and of its keyword arguments."""
+    return lambda args, kwargs: call(*args, **kwargs)
 
 
 remat = checkpoint

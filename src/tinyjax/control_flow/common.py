@@ -49,19 +49,20 @@ class Body:
         return self.call(*args)
 
 
-def under_watch(watch: Watch | None, fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that notes the references it uses, where there are any; named as before."""
-    if watch is None:
-        return fun
-    if isinstance(fun, Body):
-        return attrs.evolve(fun, call=watch.over(fun.call))
-    return watch.over(fun)
-
-
 def stage_function(
-    fun: Callable[..., Any], in_tree: PyTreeDef, avals: Sequence[ShapedArray]
+    fun: Callable[..., Any],
+    in_tree: PyTreeDef,
+    avals: Sequence[ShapedArray],
+    watch: Watch | None = None,
 ) -> tuple[Staged, PyTreeDef]:
-    """Stage a user's function of trees; ``in_tree`` is the structure of ``(args, kwargs)``."""
+    """Stage a user's function of trees.
+
+    Args:
+        fun: the function.
+        in_tree: the structure of ``(args, kwargs)``.
+        avals: the types of their leaves.
+        watch: notes the references that it uses; None where there are none.
+    """
     user_fun = fun.fun if isinstance(fun, Body) else fun
     known: dict[Hashable, _Kept] | None = None
     key: Hashable = None
@@ -74,9 +75,12 @@ def stage_function(
         if found is not None:
             return found.staged, found.out_tree
     before = stand_ins.get()
-    flat = FlatFunction(fun, in_tree, user_fun=user_fun)
+    own = None if watch is None else Watch()
+    flat = FlatFunction(fun if own is None else own.over(fun), in_tree, user_fun=user_fun)
     staged = stage(flat, avals, user_fun)
-    if known is not None and not staged.consts and stand_ins.get() == before:
+    if watch is not None and own:
+        watch.include(own)
+    elif known is not None and not staged.consts and stand_ins.get() == before:
         if len(known) >= _MOST_KEPT:
             known.clear()
         known[key] = _Kept(staged, flat.out_tree, cells)

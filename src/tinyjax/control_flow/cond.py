@@ -14,7 +14,6 @@ from tinyjax.control_flow.common import (
     of_those,
     paths,
     stage_function,
-    under_watch,
 )
 from tinyjax.control_flow.declared import CondParams, cond_p, while_p
 from tinyjax.control_flow.rematerialized import prune_cond, share_slots, split_cond
@@ -43,7 +42,7 @@ from tinyjax.core.primitive import (
     UndefinedPrimal,
 )
 from tinyjax.core.programs import CHOICE, DEPENDS, PRUNE
-from tinyjax.core.refs import Watch, in_use
+from tinyjax.core.refs import Watch, closed_over, in_use
 from tinyjax.core.staging import Staged, Use, close_over, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
@@ -636,13 +635,15 @@ def _call(branch: Callable[..., R], operands: tuple[Any, ...]) -> R:
 def _choose(
     name: str, index: Array, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
 ) -> Any:
+    closed = closed_over(branches, operands) if in_use() else None
+    if closed is not None:
+        branches, operands = closed
     leaves, in_tree = tree.flatten_arguments(operands, {})
     args = as_arrays(leaves, branches[0], in_tree)
     avals = [x.aval for x in args]
     watch = Watch() if in_use() else None
-    watched = [under_watch(watch, branch) for branch in branches]
     staged, out_trees = zip(
-        *(stage_function(branch, in_tree, avals) for branch in watched), strict=True
+        *(stage_function(branch, in_tree, avals, watch) for branch in branches), strict=True
     )
     if watch:
         discharged = [watch.discharged(branch) for branch in branches]

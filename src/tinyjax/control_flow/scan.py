@@ -18,7 +18,6 @@ from tinyjax.control_flow.common import (
     paths,
     rearrange,
     stage_function,
-    under_watch,
 )
 from tinyjax.control_flow.declared import ScanParams, bind_scan, scan_body_jvp, scan_p
 from tinyjax.control_flow.rematerialized import prune_scan, split_scan, varying
@@ -49,12 +48,12 @@ from tinyjax.core.primitive import (
     UndefinedPrimal,
 )
 from tinyjax.core.programs import DEPENDS, INLINED, PRUNE
-from tinyjax.core.refs import Watch, in_use
+from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
 from tinyjax.errors import ArgumentError, CarryTypeError
-from tinyjax.frames import describe_function
+from tinyjax.frames import describe_function, imitate
 from tinyjax.primitives import shape as sh
 from tinyjax.primitives.rules import add_arrays
 from tinyjax.primitives.shape import expand_dims, squeeze
@@ -556,7 +555,11 @@ def scan(
     """
     if checkpoints is not None:
         check_checkpoints("scan", checkpoints)
-    inputs = [as_array(x) for x in tree.leaves(xs)]
+    x_leaves = tree.leaves(xs)
+    refs = places_of_refs(x_leaves)
+    if refs:
+        return _over_refs(f, init, xs, length, reverse, unroll, checkpoints, refs)
+    inputs = [as_array(x) for x in x_leaves]
     iterations = _length(f, inputs, xs, length)
     init_leaves, carry_tree = tree.flatten(init)
     carry = as_arrays(init_leaves, f, tree.structure(((init,), {})))
@@ -565,12 +568,11 @@ def scan(
     slices = rows([x.aval for x in inputs])
     in_tree = tree.structure(((init, xs), {}))
     watch = Watch() if in_use() else None
-    body = under_watch(watch, f)
 
     y_trees: list[PyTreeDef] = []
 
     def stage_body(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
-        staged, out_tree = stage_function(body, in_tree, [*avals, *slices])
+        staged, out_tree = stage_function(f, in_tree, [*avals, *slices], watch)
         new_carry, y_tree = _pair(f, out_tree)
         y_trees.append(y_tree)
         return staged, new_carry
@@ -611,6 +613,36 @@ def scan(
         carry_over(staged.jaxpr.outs[: len(carry)], outs[: len(carry)], staged.uses)
     last = tree.unflatten(carry_tree, outs[: len(carry)])
     return last, tree.unflatten(y_trees[-1], outs[len(carry) :])
+
+
+def _over_refs(
+    f: Callable[[C, X], tuple[C, Y]],
+    init: C,
+    xs: X | None,
+    length: int | None,
+    reverse: bool,
+    unroll: int | bool,
+    checkpoints: int | None,
+    refs: Sequence[int],
+) -> tuple[C, Y]:
+    """Scan over references, of which each iteration reads and writes its own part."""
+    leaves, x_tree = tree.flatten(xs)
+    parts = Parts(leaves, refs, describe_function(f))
+    slices = [x[...] if isinstance(x, Ref) else x for x in leaves]
+
+    def body(carry: C, x: Sequence[Array]) -> Any:
+        own = parts.own(x)
+        out: Any = f(carry, tree.unflatten(x_tree, own))
+        if not isinstance(out, tuple) or len(out) != 2:
+            return out  # which scan says
+        return out[0], (out[1], parts.left(own))
+
+    with parts.mapped("scan"):
+        last, (ys, left) = scan(
+            imitate(body, f), init, slices, length, reverse, unroll, checkpoints=checkpoints
+        )
+    parts.keep(left)
+    return last, ys
 
 
 def _by_python(

@@ -18,7 +18,6 @@ from tinyjax.control_flow.common import (
     of_those,
     rearrange,
     stage_function,
-    under_watch,
 )
 from tinyjax.control_flow.declared import WhileParams, bind_while, while_body_jvp, while_p
 from tinyjax.core.array import Array
@@ -310,15 +309,13 @@ def while_loop(
             return _by_python(cond_fun, body_fun, state, in_tree)
 
     of_condition, of_body = (Watch(), Watch()) if in_use() else (None, None)
-    watched_body = under_watch(of_body, body_fun)
-    watched_condition = under_watch(of_condition, cond_fun)
 
     def stage_body(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
-        return stage_function(watched_body, in_tree, avals)
+        return stage_function(body_fun, in_tree, avals, of_body)
 
     state, body = match_carry("while_loop", body_fun, state, state_tree, stage_body)
     avals = body.jaxpr.in_avals[len(body.consts) :]
-    condition, out_tree = stage_function(watched_condition, in_tree, avals)
+    condition, out_tree = stage_function(cond_fun, in_tree, avals, of_condition)
     found = condition.jaxpr.out_avals
     if out_tree != tree.LEAF or found[0].shape or found[0].dtype != dtypes.bool_:
         given = str(found[0]) if out_tree == tree.LEAF else str(out_tree)

@@ -19,6 +19,9 @@ from types import EllipsisType
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
+import attrs
+
+from tinyjax import tree
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.trace import EvalTrace, Trace, Tracer, current_trace
@@ -114,6 +117,11 @@ class Ref:
         return len(self.aval.shape)
 
     @property
+    def at(self) -> _At:
+        """Parts of it to read and write: ``ref.at[index]`` is a ``RefView``."""
+        return _At(self)
+
+    @property
     def is_written(self) -> bool:
         """Whether there is something in it that was written."""
         return self._cell.written
@@ -135,10 +143,14 @@ class Ref:
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         self._write(self._own().value.at[index].set(value))
 
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self[...])
+
     def __jax_array__(self) -> Array:
         raise RefError(
-            f"a Ref of type {self.aval} is no array: read it, ref[...]. Of functions that "
-            "transform others, jit alone takes one as an argument."
+            f"a Ref of type {self.aval} is no array: read it, ref[...]. One can be an argument of "
+            "what jit, vmap, scan, cond, switch, checkpoint and custom_vjp make of a function, and "
+            "of no other transformation's."
         )
 
     def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
@@ -158,7 +170,7 @@ class Ref:
             RefError: there is none.
         """
         if self._ended:
-            raise RefError(f"a Ref of type {self.aval} is used after {self._ended}.")
+            raise RefError(f"a Ref of type {self.aval} is used {self._ended}.")
         return self._cell_in(_frames.get(), current_trace())
 
     def _cell_in(self, frames: Sequence[Frame], trace: Trace) -> _Cell:
@@ -183,8 +195,8 @@ class Ref:
                 raise RefError(
                     f"a Ref of type {self.aval} that was made outside is used in the "
                     f"{trace.describe()}, which keeps no state. jit, scan, while_loop, fori_loop, "
-                    "map, cond and switch do. Elsewhere make the Ref inside, or pass in ref[...] "
-                    "and return the new value."
+                    "map, cond, switch and checkpoint do. Elsewhere make the Ref inside, or pass "
+                    "in ref[...] and return the new value."
                 )
             if trace.parent is trace:
                 raise RefError(
@@ -204,10 +216,146 @@ class Ref:
             raise RefError(
                 f"a value that depends on what is transformed by the {value._trace.describe()} was "
                 f"to be written to a Ref of type {self.aval} that was made outside of it. Make the "
-                "Ref inside, or return the value; lax.stop_gradient(value) has no derivative."
+                "Ref inside, or return the value; lax.stop_gradient(value) has no derivative, and "
+                "vmap writes to each example's part of a Ref that is mapped as an argument."
             )
-        cell.value, cell.written = value, True
+        cell.value, cell.written = value.astype(value.dtype) if value.weak_type else value, True
         _Writes.count += 1
+
+
+class _At:
+    """What ``ref.at`` is: indexed, it gives a part of a reference."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Ref | RefView) -> None:
+        self._of = of
+
+    def __getitem__(self, index: Any) -> RefView:
+        return RefView(self._of, index)
+
+
+class RefView:
+    """A part of a reference, read and written as a reference is; made by ``ref.at[index]``.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> ref = tinyjax.new_ref(jnp.zeros((2, 2)))
+        >>> row = ref.at[1]
+        >>> row[0] = 3.0
+        >>> row[...], ref
+        (Array([3., 0.], dtype=float32), Ref([[0., 0.],
+             [3., 0.]], dtype=float32))
+    """
+
+    __slots__ = ("_index", "_of")
+
+    def __init__(self, of: Ref | RefView, index: Any) -> None:
+        self._of: Ref | RefView = of
+        self._index: Any = index
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The type of its contents."""
+        return self[...].aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of its axes."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of its elements."""
+        return self._of.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of its axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        return self.aval.size
+
+    @property
+    def at(self) -> _At:
+        """Parts of it."""
+        return _At(self)
+
+    def __jax_array__(self) -> Array:
+        raise RefError(
+            f"a part of a Ref, of type {self.aval}, is no array: read it, ref.at[...][...]."
+        )
+
+    def __len__(self) -> int:
+        return len(self[...])
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self[...])
+
+    def __getitem__(self, index: Any) -> Array:
+        value = self._of[self._index]
+        return value if isinstance(index, EllipsisType) else value[index]
+
+    def __setitem__(self, index: Any, value: ArrayLike) -> None:
+        if not isinstance(index, EllipsisType):
+            value = self[...].at[index].set(value)
+        self._of[self._index] = value
+
+    def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
+        """Add to what is there."""
+        if isinstance(idx, EllipsisType):
+            self._of.addupdate(x, self._index)
+        else:
+            self._of[self._index] = self[...].at[idx].add(x)
+
+    def __repr__(self) -> str:
+        return f"{self._of!r}.at[{self._index!r}]"
+
+
+@attrs.frozen
+class AbstractRef:
+    """The type of a reference, which ``typeof`` gives.
+
+    Attributes:
+        inner_aval: the type of its contents.
+        memory_space: None: there is one memory.
+        kind: not used.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> print(tinyjax.typeof(tinyjax.new_ref(jnp.zeros(2))))
+        Ref{float32[2]}
+    """
+
+    inner_aval: ShapedArray
+    memory_space: None = None
+    kind: object = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of its axes."""
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of its elements."""
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of its axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        return self.inner_aval.size
+
+    def __str__(self) -> str:
+        return f"Ref{{{self.inner_aval}}}"
 
 
 _alive: Final[WeakSet[Ref]] = WeakSet()
@@ -232,10 +380,14 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
     """Make an array that is written in place.
 
     Reads and writes may stand in any function. One that is staged apart may use references made
-    outside of it in ``jit``, where they may be arguments as well, ``scan``, ``while_loop``,
-    ``fori_loop``, ``map``, ``cond`` and ``switch``. Derivatives and ``vmap`` go through references
-    that are made inside the function they are taken of. To one made outside of that, nothing can be
-    written that depends on what is differentiated or mapped over.
+    outside of it in ``jit``, ``scan``, ``while_loop``, ``fori_loop``, ``map``, ``cond``, ``switch``
+    and ``checkpoint``. Derivatives and ``vmap`` go through references that are made inside the
+    function they are taken of. To one made outside of that, nothing can be written that depends on
+    what is differentiated or mapped over.
+
+    References may be arguments of functions that are transformed by ``jit``, ``vmap``, ``scan``,
+    ``cond``, ``switch``, ``checkpoint`` and ``custom_vjp``. Where ``vmap`` or ``scan`` maps over
+    one, each example or iteration reads and writes its own part.
 
     Args:
         init_val: the first contents; the reference keeps its shape and dtype.
@@ -303,11 +455,85 @@ def _end(ref: Ref, name: str) -> Array:
             f"{name} of a Ref of type {ref.aval} is called in another function than made it, which "
             "may not be run, or be run many times. Call it where the Ref was made."
         )
-    ref._ended = name
+    ref._ended = f"after {name}"
     return cell.value
 
 
 # What stages functions with them
+
+
+def places_of_refs(leaves: Sequence[object]) -> list[int]:
+    """Say which leaves of arguments are references: of no cost where there is none alive."""
+    return [i for i, x in enumerate(leaves) if isinstance(x, Ref)] if in_use() else []
+
+
+def closed_over(
+    funs: Sequence[Callable[..., Any]], args: tuple[Any, ...]
+) -> tuple[list[Callable[..., Any]], tuple[Any, ...]] | None:
+    """Make functions of trees with references functions of the rest, which close over these.
+
+    Returns:
+        The functions, and the other leaves; None where there are no references.
+    """
+    leaves, in_tree = tree.flatten(args)
+    refs = {i: leaves[i] for i in places_of_refs(leaves)}
+    if not refs:
+        return None
+
+    def closed(fun: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*rest: Any) -> Any:
+            given = iter(rest)
+            mixed = [refs[i] if i in refs else next(given) for i in range(len(leaves))]
+            return fun(*tree.unflatten(in_tree, mixed))
+
+        return imitate(call, fun)
+
+    return [closed(fun) for fun in funs], tuple([x for i, x in enumerate(leaves) if i not in refs])
+
+
+class Parts:
+    """The references that a function is mapped over: each example has a reference to its part.
+
+    Attributes:
+        places: which leaves of the arguments they are.
+        written: which of these the function wrote to, when it last ran.
+    """
+
+    __slots__ = ("_leaves", "places", "written")
+
+    def __init__(self, leaves: Sequence[Any], places: Sequence[int], by: str) -> None:
+        refs = [leaves[i] for i in places]
+        if len({*refs}) < len(refs):
+            raise RefError(f"{by} is given a Ref twice. It may know a Ref by one name only.")
+        self._leaves = leaves
+        self.places = places
+        self.written: list[int] = []
+
+    def own(self, given: Sequence[Any]) -> list[Any]:
+        """Return the leaves for one example, with a reference for each part."""
+        return [Ref(x) if i in self.places else x for i, x in enumerate(given)]
+
+    def left(self, own: Sequence[Any]) -> list[Array]:
+        """End an example's references, and return the contents of those written to."""
+        self.written = [i for i in self.places if own[i].is_written]
+        return [freeze(own[i]) for i in self.written]
+
+    def keep(self, values: Sequence[Array]) -> None:
+        """Write what all examples have left of the references written to."""
+        for i, value in zip(self.written, values, strict=True):
+            keep(self._leaves[i], value)
+
+    @contextmanager
+    def mapped(self, by: str) -> Iterator[None]:
+        """Refuse them as wholes while the function runs."""
+        refs: list[Ref] = [self._leaves[i] for i in self.places]
+        for ref in refs:
+            ref._ended = f"from outside by what {by} maps over it, which knows it as an argument"
+        try:
+            yield
+        finally:
+            for ref in refs:
+                ref._ended = ""
 
 
 @contextmanager

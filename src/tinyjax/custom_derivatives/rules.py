@@ -8,6 +8,7 @@ from typing import (
     Any,
     ClassVar,
     Concatenate,
+    Final,
     Generic,
     ParamSpec,
     Self,
@@ -18,8 +19,8 @@ from typing import (
 
 import attrs
 
-from tinyjax import tree
-from tinyjax.core.array import PYTHON_NUMBERS, Array, as_array
+from tinyjax import dtypes, tree
+from tinyjax.core.array import PYTHON_NUMBERS, Array, as_array, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
 from tinyjax.core.closures import holds_tracer
@@ -27,6 +28,7 @@ from tinyjax.core.integers import integers
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked
 from tinyjax.core.primitive import ZERO, MappedAxis, Tangent
+from tinyjax.core.refs import Ref, places_of_refs
 from tinyjax.core.staging import stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import at_own_lines, bind, current_trace
@@ -58,6 +60,10 @@ S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+#: The type of what stands in for a reference.
+NO_DATA: Final = ShapedArray((), dtypes.bool_)
+
+
 class _Flat:
     """One application of a custom function: its arguments' structure, and its result's."""
 
@@ -68,13 +74,20 @@ class _Flat:
         self.static = static
         self.num_args = len(args) + len(static)
         #: What may close over traced values.
-        self.holds = (custom, *static.values())
+        self.holds: tuple[Any, ...] = (custom, *static.values())
         self.leaves, self.in_tree = tree.flatten(args)
+        #: References, by their places, where something stands in for them.
+        self.refs: dict[int, Ref] = {i: self.leaves[i] for i in places_of_refs(self.leaves)}
+        for i, ref in self.refs.items():
+            self.leaves[i] = splat(False, NO_DATA)
+            self.holds += (ref[...],)
         self.out_tree: PyTreeDef | None = None
         self.out_types: list[ShapedArray] | None = None
 
     def full(self, leaves: Sequence[Any]) -> list[Any]:
         """The positional arguments, the static ones in their places."""
+        if self.refs:
+            leaves = [self.refs.get(i, x) for i, x in enumerate(leaves)]
         rest = iter(tree.unflatten(self.in_tree, leaves))
         return [self.static[i] if i in self.static else next(rest) for i in range(self.num_args)]
 
@@ -544,8 +557,10 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             out, saved = _pair(at_own_lines(fwd, *flat.full(given)), fwd, "result, residuals")
             outs = flat.results(out, fwd)
             leaves, saved_tree = tree.flatten(saved)
-            # numbers come as they are: a rule may ask Python about them
-            numbers = [x if type(x) in PYTHON_NUMBERS else None for x in leaves]
+            # numbers come as they are: a rule may ask Python about them; references, too
+            numbers = [
+                x if type(x) in PYTHON_NUMBERS or isinstance(x, Ref) else None for x in leaves
+            ]
             residuals = [
                 x if isinstance(x, Array) else _convert(x, fwd)
                 for x, number in zip(leaves, numbers, strict=True)
