@@ -8,7 +8,8 @@ transform the jaxprs and bind the primitive again.
 from tinyjax.control_flow.cond import cond, switch
 from tinyjax.control_flow.declared import cond_p, scan_p, while_p
 from tinyjax.control_flow.loop_tangent import loop_tangent_p
-from tinyjax.control_flow.loops import associative_scan, fori_loop, map_
+from tinyjax.control_flow.loops import associative_scan, fori_loop
+from tinyjax.control_flow.loops import map_ as map
 from tinyjax.control_flow.scan import scan
 from tinyjax.control_flow.while_loop import while_loop
 
@@ -18,7 +19,7 @@ __all__ = [
     "cond_p",
     "fori_loop",
     "loop_tangent_p",
-    "map_",
+    "map",
     "scan",
     "scan_p",
     "switch",

@@ -10,7 +10,7 @@ import attrs
 
 from tinyjax import tree, xla
 from tinyjax.api import vjp
-from tinyjax.control_flow import map_
+from tinyjax.control_flow.loops import map_
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays

@@ -12,49 +12,73 @@ them otherwise, as it may JAX's. Eagerly NumPy has a logarithm of its own, and r
 before adding to it: a few units in the last place.
 """
 
-from tinyjax.random.choices import categorical, choice, permutation
-from tinyjax.random.continuous import (
-    cauchy,
-    double_sided_maxwell,
-    exponential,
-    gumbel,
-    laplace,
-    logistic,
-    lognormal,
-    maxwell,
-    normal,
-    pareto,
-    rayleigh,
-    triangular,
-    truncated_normal,
-    wald,
-    weibull_min,
-)
-from tinyjax.random.counts import binomial, geometric, multinomial, poisson
-from tinyjax.random.gamma import (
-    ball,
-    beta,
-    chisquare,
-    dirichlet,
-    f,
-    gamma,
-    generalized_normal,
-    loggamma,
-    t,
-)
-from tinyjax.random.keys import (
-    PRNGKey,
-    clone,
-    fold_in,
-    key,
-    key_data,
-    key_dtype,
-    key_impl,
-    split,
-    wrap_key_data,
-)
-from tinyjax.random.multivariate import multivariate_normal, orthogonal
-from tinyjax.random.uniform import bernoulli, bits, rademacher, randint, uniform
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tinyjax.lazy import loader
+
+if TYPE_CHECKING:
+    from tinyjax.random.choices import categorical, choice, permutation
+    from tinyjax.random.continuous import (
+        cauchy,
+        double_sided_maxwell,
+        exponential,
+        gumbel,
+        laplace,
+        logistic,
+        lognormal,
+        maxwell,
+        normal,
+        pareto,
+        rayleigh,
+        triangular,
+        truncated_normal,
+        wald,
+        weibull_min,
+    )
+    from tinyjax.random.counts import binomial, geometric, multinomial, poisson
+    from tinyjax.random.gammas import (
+        ball,
+        beta,
+        chisquare,
+        dirichlet,
+        f,
+        gamma,
+        generalized_normal,
+        loggamma,
+        t,
+    )
+    from tinyjax.random.keys import (
+        PRNGKey,
+        clone,
+        fold_in,
+        key,
+        key_data,
+        key_dtype,
+        key_impl,
+        split,
+        wrap_key_data,
+    )
+    from tinyjax.random.multivariate import multivariate_normal, orthogonal
+    from tinyjax.random.uniforms import bernoulli, bits, rademacher, randint, uniform
+
+# Loaded when first asked for, with the primitives that only they need.
+_LATER: Final = {
+    "choices": "categorical choice permutation",
+    "continuous": (
+        "cauchy double_sided_maxwell exponential gumbel laplace logistic lognormal maxwell normal "
+        "pareto rayleigh triangular truncated_normal wald weibull_min"
+    ),
+    "counts": "binomial geometric multinomial poisson",
+    "gammas": "ball beta chisquare dirichlet f gamma generalized_normal loggamma t",
+    "keys": "PRNGKey clone fold_in key key_data key_dtype key_impl split wrap_key_data",
+    "multivariate": "multivariate_normal orthogonal",
+    "uniforms": "bernoulli bits rademacher randint uniform",
+}
+
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+    __getattr__ = loader(__name__, _LATER)
 
 __all__ = [
     "PRNGKey",
@@ -105,3 +129,7 @@ __all__ = [
     "weibull_min",
     "wrap_key_data",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

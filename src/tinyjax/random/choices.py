@@ -28,7 +28,7 @@ from tinyjax.random.arguments import (
 )
 from tinyjax.random.continuous import gumbel
 from tinyjax.random.generators import Key
-from tinyjax.random.uniform import randint, uniform
+from tinyjax.random.uniforms import randint, uniform
 
 _WORD: Final = 0xFFFFFFFF
 

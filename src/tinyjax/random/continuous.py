@@ -28,7 +28,7 @@ from tinyjax.random.arguments import (
     sizes_of,
 )
 from tinyjax.random.generators import Key
-from tinyjax.random.uniform import rademacher_of, uniform, uniform_of
+from tinyjax.random.uniforms import rademacher_of, uniform, uniform_of
 
 
 def normal(

@@ -28,7 +28,7 @@ from tinyjax.random.arguments import (
     sizes_of,
 )
 from tinyjax.random.generators import Generator, Key
-from tinyjax.random.uniform import uniform_of
+from tinyjax.random.uniforms import uniform_of
 
 #: Up to this rate, arrivals are counted one by one.
 _FEW_ARRIVALS: Final = 10

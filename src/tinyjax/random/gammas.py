@@ -11,7 +11,8 @@ from functools import partial
 
 import tinyjax.numpy as jnp
 from tinyjax.api import vmap
-from tinyjax.control_flow import map_, while_loop
+from tinyjax.control_flow import while_loop
+from tinyjax.control_flow.loops import map_
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.core.integers import integer
@@ -33,7 +34,7 @@ from tinyjax.random.arguments import (
 )
 from tinyjax.random.continuous import normal_of
 from tinyjax.random.generators import Generator, Key
-from tinyjax.random.uniform import rademacher_of, uniform_of
+from tinyjax.random.uniforms import rademacher_of, uniform_of
 from tinyjax.special.gamma import random_gamma_grad
 
 
