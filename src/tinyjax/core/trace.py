@@ -282,8 +282,8 @@ def _error_state() -> tuple[ContextVar[Any], Any]:
     return ContextVar("no_error_state"), None
 
 
-_errors, _IGNORE = _error_state()
-_set_errors, _reset_errors = _errors.set, _errors.reset
+_errors, IGNORE = _error_state()
+set_errors, reset_errors = _errors.set, _errors.reset
 
 
 #: Runs or evaluates a program on its arguments.
@@ -328,14 +328,14 @@ class EvalTrace(Trace):
                 hosts, avals = found, rules.types[tuple(key)]
         except (AttributeError, KeyError, TypeError):  # no array, new types, parameters unhashable
             return _evaluate_first(primitive, args, params)
-        token = _set_errors(_IGNORE)
+        token = set_errors(IGNORE)
         try:
             if rules.numpy is not None:
                 out = rules.numpy(*hosts)
                 return (ConcreteArray(out if type(out) is ndarray else asarray(out), avals[0]),)
             outs = rules.impl(hosts, params)
         finally:
-            _reset_errors(token)
+            reset_errors(token)
         if len(outs) == 1:  # nearly always, and faster than the comprehension
             out = outs[0]
             return (ConcreteArray(out if type(out) is ndarray else asarray(out), avals[0]),)
@@ -396,11 +396,11 @@ def evaluate_broadcast(primitive: Primitive[P], args: Sequence[Array], params: P
     for arg in args:
         host = arg._host
         hosts.append(_host_of(arg) if host is None else host)
-    token = _set_errors(_IGNORE)
+    token = set_errors(IGNORE)
     try:
         (out,) = primitive.rules.impl(hosts, params)
     finally:
-        _reset_errors(token)
+        reset_errors(token)
     return ConcreteArray(out if type(out) is ndarray else asarray(out))
 
 
@@ -412,11 +412,11 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
     """
     check_concrete(args)
     said = primitive.check_types([arg.aval for arg in args], params)
-    token = _set_errors(_IGNORE)
+    token = set_errors(IGNORE)
     try:
         outs = [asarray(out) for out in primitive.rules.impl([_host_of(x) for x in args], params)]
     finally:
-        _reset_errors(token)
+        reset_errors(token)
     if not primitive.has_rule("abstract_eval"):
         return [ConcreteArray(out) for out in outs]
     if [(out.shape, out.dtype) for out in outs] != [(aval.shape, aval.dtype) for aval in said]:

@@ -12,6 +12,7 @@ from typing import Literal
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axis
 from tinyjax.core.integers import integer
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, default_float
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.elementwise import (
@@ -104,6 +105,7 @@ def relu(x: ArrayLike) -> Array:
     return ew.select(ew.le(a, zero), zero, a)
 
 
+@replayed
 def relu6(x: ArrayLike) -> Array:
     """Return ``min(max(x, 0), 6)``, whose derivative at 0 and 6 is 0.
 
@@ -121,6 +123,7 @@ def relu6(x: ArrayLike) -> Array:
     return relu(ew.select(ew.ge(a, six), six, a))
 
 
+@replayed
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """Return ``x`` where it is at least 0, ``negative_slope * x`` elsewhere.
 
@@ -137,6 +140,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     return pick(ew.ge(a, full_like(a, 0)), a, negative_slope * a)
 
 
+@replayed
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Return ``x`` where it is positive, ``alpha (exp(x) - 1)`` elsewhere.
 
@@ -156,6 +160,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     return pick(positive, a, scale * ew.expm1(ew.select(positive, zero, a)))
 
 
+@replayed
 def selu(x: ArrayLike) -> Array:
     """Return a scaled ``elu`` that keeps mean 0 and variance 1 through layers.
 
@@ -172,6 +177,7 @@ def selu(x: ArrayLike) -> Array:
     return 1.0507009873554804934193349852946 * elu(x, 1.6732632423543772848170429916717)
 
 
+@replayed
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Return ``max(x, 0) + min(0, alpha (exp(x / alpha) - 1))``, smooth for every ``alpha``.
 
@@ -188,6 +194,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     return maximum(a, 0.0) + scale * expm1(minimum(a, 0.0) / scale)
 
 
+@replayed
 def hard_tanh(x: ArrayLike) -> Array:
     """Return ``min(max(x, -1), 1)``, whose derivative at -1 and 1 is 1.
 
@@ -206,6 +213,7 @@ def hard_tanh(x: ArrayLike) -> Array:
     return pick(ew.lt(a, full_like(a, -1)), -1, at_most_one)
 
 
+@replayed
 def sparse_plus(x: ArrayLike) -> Array:
     """Return 0 up to -1, ``x`` from 1 on, and the parabola ``(x + 1)^2 / 4`` between.
 
@@ -239,6 +247,7 @@ def sigmoid(x: ArrayLike) -> Array:
     return ew.logistic(inexact(x, "sigmoid"))
 
 
+@replayed
 def hard_sigmoid(x: ArrayLike) -> Array:
     """Return ``relu6(x + 3) / 6``.
 
@@ -253,6 +262,7 @@ def hard_sigmoid(x: ArrayLike) -> Array:
     return relu6(inexact(x, "hard_sigmoid") + 3.0) / 6.0
 
 
+@replayed
 def sparse_sigmoid(x: ArrayLike) -> Array:
     """Return ``(x + 1) / 2``, kept between 0 and 1; the derivative of ``sparse_plus``.
 
@@ -268,6 +278,7 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
     return 0.5 * minimum(maximum(a + 1.0, 0.0), 2.0)
 
 
+@replayed
 def log_sigmoid(x: ArrayLike) -> Array:
     """Return ``log(sigmoid(x))``.
 
@@ -282,6 +293,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
     return -softplus(-inexact(x, "log_sigmoid"))
 
 
+@replayed
 def softplus(x: ArrayLike) -> Array:
     """Return ``log(1 + exp(x))``.
 
@@ -296,6 +308,7 @@ def softplus(x: ArrayLike) -> Array:
     return logaddexp(x, 0.0)
 
 
+@replayed
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """Return ``(x + sqrt(x^2 + b)) / 2``, an algebraic ``softplus``.
 
@@ -312,6 +325,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     return (a + sqrt(square(a) + width)) / 2
 
 
+@replayed
 def soft_sign(x: ArrayLike) -> Array:
     """Return ``x / (|x| + 1)``.
 
@@ -327,6 +341,7 @@ def soft_sign(x: ArrayLike) -> Array:
     return a / (ew.abs_(a) + 1)
 
 
+@replayed
 def log1mexp(x: ArrayLike) -> Array:
     """Return ``log(1 - exp(-x))`` to full precision, for ``x >= 0``.
 
@@ -348,6 +363,7 @@ def log1mexp(x: ArrayLike) -> Array:
     return ew.select(near, low, ew.log1p(ew.neg(ew.exp(ew.neg(ew.select(near, one, a))))))
 
 
+@replayed
 def silu(x: ArrayLike) -> Array:
     """Return ``x sigmoid(x)``, also known as swish.
 
@@ -366,6 +382,7 @@ def silu(x: ArrayLike) -> Array:
 swish = silu
 
 
+@replayed
 def hard_silu(x: ArrayLike) -> Array:
     """Return ``x hard_sigmoid(x)``.
 
@@ -384,6 +401,7 @@ def hard_silu(x: ArrayLike) -> Array:
 hard_swish = hard_silu
 
 
+@replayed
 def mish(x: ArrayLike) -> Array:
     """Return ``x tanh(softplus(x))``.
 
@@ -399,6 +417,7 @@ def mish(x: ArrayLike) -> Array:
     return a * tanh(softplus(a))
 
 
+@replayed
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """Return ``x`` times the standard normal distribution function of ``x``.
 
@@ -420,6 +439,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     return 0.5 * a * erfc(-a * math.sqrt(0.5))
 
 
+@replayed
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """Return the first half along an axis times the sigmoid of the second half.
 
@@ -459,6 +479,7 @@ def _shifted(name: str, x: ArrayLike, axis: Axis, where: ArrayLike | None) -> Ar
     return subtract(a, greatest)
 
 
+@replayed
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return ``exp(x) / sum(exp(x))``, without overflow.
 
@@ -481,6 +502,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     return out if where is None else pick(where, out, 0.0)
 
 
+@replayed
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return ``log(softmax(x))``, accurate where that is small.
 
@@ -504,6 +526,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     return out if where is None else pick(where, out, -math.inf)
 
 
+@replayed
 def logmeanexp(
     x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False
 ) -> Array:
@@ -530,6 +553,7 @@ def logmeanexp(
     return summed - ew.log(count)
 
 
+@replayed
 def standardize(
     x: ArrayLike,
     axis: Axis = -1,
@@ -581,6 +605,7 @@ def _mean(x: Array, axis: Axis, where: ArrayLike | None) -> Array:
     return mean(x, axis, keepdims=True, where=where)
 
 
+@replayed
 def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike = None, axis: int = -1) -> Array:
     """Return vectors that are 1 at the given places and 0 elsewhere.
 

@@ -10,6 +10,7 @@ from tinyjax import dtypes
 from tinyjax.control_flow import while_loop
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, canonical_axis
 from tinyjax.core.integers import integer
+from tinyjax.core.replay import replayed
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.numpy.elementwise import abs as absolute
@@ -42,6 +43,7 @@ def _last(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
     return swapaxes(x, along, -1), along
 
 
+@replayed
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") -> Array:
     """Pack eight bools into each byte.
 
@@ -72,6 +74,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") 
     return swapaxes(total(bits << shifts, -1, dtype=dtypes.uint8), along, -1)
 
 
+@replayed
 def unpackbits(
     a: ArrayLike,
     axis: int | None = None,
@@ -173,6 +176,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     return ew.select(none, full_like(a, 0), ew.mul(a, ew.div(b, safe)))
 
 
+@replayed
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Split floats into a fraction and a power of two: ``x == fraction * 2**exponent``.
 
@@ -216,6 +220,7 @@ def _exponent(a: Array) -> Array:
     return ew.select(ew.eq(size, full_like(size, 0)), full_like(found, 0), found)
 
 
+@replayed
 def spacing(x: ArrayLike, /) -> Array:
     """Return the distance of floats to the next one away from zero, with their sign.
 

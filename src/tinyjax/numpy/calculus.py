@@ -6,6 +6,7 @@ import math
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.elementwise import abs as absolute
 from tinyjax.numpy.elementwise import equal, logical_and, pick, remainder
@@ -36,6 +37,7 @@ def _at(x: Array, start: int, limit: int, axis: int) -> Array:
     )
 
 
+@replayed
 def gradient(
     f: ArrayLike,
     *varargs: ArrayLike,
@@ -114,6 +116,7 @@ def _gradient(x: Array, h: Array, axis: int) -> Array:
     return concatenate([first, *([] if inner is None else [inner]), last], axis)
 
 
+@replayed
 def unwrap(
     p: ArrayLike,
     discont: ArrayLike | None = None,
@@ -152,6 +155,7 @@ def unwrap(
     )
 
 
+@replayed
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:
@@ -189,6 +193,7 @@ def trapezoid(
     return strong(reduce_sum(pairs * width * 0.5, (place,)))
 
 
+@replayed
 def interp(
     x: ArrayLike,
     xp: ArrayLike,
@@ -244,6 +249,7 @@ def _piecewise_linear(at: Array, points: Array, values: Array) -> Array:
     return ew.select(flat, value, value + (at - low) / safe * rise)
 
 
+@replayed
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """Evaluate a polynomial by Horner's scheme.
 
@@ -273,6 +279,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     return result
 
 
+@replayed
 def cross(
     a: ArrayLike,
     b: ArrayLike,

@@ -21,6 +21,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, canonical_axis
 from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, AxisError, ShapeError
 from tinyjax.numpy.promotion import arrays, convert, promote_dtypes
@@ -73,6 +74,7 @@ def _sum(x: Array, axes: Axes) -> Array:
     return reduce_or(x, axes) if x.dtype == dtypes.bool_ else reduce_sum(x, axes)
 
 
+@replayed
 def dot(
     a: ArrayLike,
     b: ArrayLike,
@@ -177,6 +179,7 @@ def _batched_matmul(x: Array, y: Array, dtype: DType) -> Array:
     return _permute(product, names, out)
 
 
+@replayed
 def vdot(
     a: ArrayLike,
     b: ArrayLike,
@@ -212,6 +215,7 @@ def _conjugate(x: Array) -> Array:
     return ew.conj(x) if dtypes.is_complex(x.dtype) else x
 
 
+@replayed
 def vecdot(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -255,6 +259,7 @@ def _check_inner(name: str, x: Array, i: int, y: Array, j: int) -> None:
         )
 
 
+@replayed
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the products of matrices ``(..., n, m)`` and vectors ``(..., m)``, broadcasting.
 
@@ -266,6 +271,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _einsum("matvec", "...nm,...m->...n", [x, y], dtype)
 
 
+@replayed
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the products of conjugated vectors ``(..., n)`` and matrices ``(..., n, m)``.
 
@@ -277,6 +283,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _einsum("vecmat", "...n,...nm->...m", [_conjugate(x), y], dtype)
 
 
+@replayed
 def inner(
     a: ArrayLike,
     b: ArrayLike,
@@ -308,6 +315,7 @@ def inner(
     return dot_general(x, y, ((x.ndim - 1,), (y.ndim - 1,)), dtype=dtype)
 
 
+@replayed
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """Return all products of an element of ``a`` with one of ``b``.
 
@@ -325,6 +333,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     return _outer(reshape(x, (x.size,)), reshape(y, (y.size,)), dtype)
 
 
+@replayed
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the Kronecker product: each element of ``a`` times the whole of ``b``.
 
@@ -350,6 +359,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     return reshape(transpose(products, interleaved), shape)
 
 
+@replayed
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
@@ -423,6 +433,7 @@ def _symbols(n: int) -> str:
     return "".join(map(chr, range(0xE000, 0xE000 + n)))
 
 
+@replayed
 def einsum(
     subscripts: Any,
     /,

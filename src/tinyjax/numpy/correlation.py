@@ -6,6 +6,7 @@ from typing import Literal
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.contraction import dot
@@ -23,6 +24,7 @@ from tinyjax.primitives.shape import reshape
 Mode = Literal["full", "same", "valid"]
 
 
+@replayed
 def convolve(
     a: ArrayLike,
     v: ArrayLike,
@@ -56,6 +58,7 @@ def convolve(
     return _slide(x, flip(y), mode, preferred_element_type)
 
 
+@replayed
 def correlate(
     a: ArrayLike,
     v: ArrayLike,
@@ -124,6 +127,7 @@ def _observations(name: str, m: ArrayLike, rowvar: bool, is_first: bool) -> Arra
     return matrix_transpose(rows) if not rowvar and turn else rows
 
 
+@replayed
 def cov(
     m: ArrayLike,
     y: ArrayLike | None = None,
@@ -199,6 +203,7 @@ def _weights(name: str, given: ArrayLike, n: int) -> Array:
     return absolute(found)
 
 
+@replayed
 def corrcoef(
     x: ArrayLike,
     y: ArrayLike | None = None,

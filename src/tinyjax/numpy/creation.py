@@ -27,6 +27,7 @@ from tinyjax.core.array import (
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.devices import Placement, check_placement
 from tinyjax.core.integers import integer, integers, one_or_more
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
     ArgumentError,
@@ -434,6 +435,7 @@ def empty_like(
 # Ranges
 
 
+@replayed
 def arange(
     start: ArrayLike,
     stop: ArrayLike | None = None,
@@ -534,6 +536,7 @@ def linspace(
     axis: int = 0,
     device: Placement = None,
 ) -> tuple[Array, Array]: ...
+@replayed
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -614,6 +617,7 @@ def _ends(
     return [*broadcast((a, b), name), *rest]
 
 
+@replayed
 def logspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -636,6 +640,7 @@ def logspace(
     return result if dtype is None else astype(result, dtype)
 
 
+@replayed
 def geomspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -676,6 +681,7 @@ def geomspace(
     return result if dtype is None else astype(result, dtype)
 
 
+@replayed
 def meshgrid(
     *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: Literal["xy", "ij"] = "xy"
 ) -> tuple[Array, ...]:
@@ -722,6 +728,7 @@ def indices(
 def indices(
     dimensions: Sequence[int], dtype: DTypeLike = None, *, sparse: Literal[True]
 ) -> tuple[Array, ...]: ...
+@replayed
 def indices(
     dimensions: Sequence[int], dtype: DTypeLike = None, sparse: bool = False
 ) -> Array | tuple[Array, ...]:
@@ -762,6 +769,7 @@ def _offset_mask(shape: tuple[int, int], k: int, compare: Callable[[Array, Array
     return compare(ew.add(rows, like(rows, k)) if k else rows, columns)
 
 
+@replayed
 def eye(
     N: int,
     M: int | None = None,
@@ -791,11 +799,13 @@ def eye(
     return ew.convert_element_type(mask, _float_unless(dtype))
 
 
+@replayed
 def identity(n: int, dtype: DTypeLike = None) -> Array:
     """Return the identity matrix with ``n`` rows."""
     return eye(n, dtype=dtype)
 
 
+@replayed
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Array:
     """Return a matrix with ones on and below the ``k``-th diagonal and zeros above."""
     (rows, columns) = canonical_shape((N, N if M is None else M))
@@ -810,6 +820,7 @@ def _matrix_axes(name: str, m: ArrayLike) -> tuple[Array, tuple[int, int]]:
     return x, (x.shape[-2], x.shape[-1])
 
 
+@replayed
 def tril(m: ArrayLike, k: int = 0) -> Array:
     """Return matrices with zeros above the ``k``-th diagonal.
 
@@ -830,12 +841,14 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     return pick(_offset_mask(shape, integer(k, "k"), ew.ge), x, like(x, 0))
 
 
+@replayed
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """Return matrices with zeros below the ``k``-th diagonal; as ``tril`` otherwise."""
     x, shape = _matrix_axes("triu", m)
     return pick(_offset_mask(shape, integer(k, "k") - 1, ew.ge), like(x, 0), x)
 
 
+@replayed
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Return a diagonal of matrices, as the last axis of the result.
 
@@ -869,6 +882,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     return slice_(line, [0] * line.ndim, line.shape, (*[1] * len(batch), n + 1))
 
 
+@replayed
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """Return the ``k``-th diagonal of a matrix, or the matrix with a given ``k``-th diagonal.
 
@@ -897,12 +911,14 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     return pad(x, zero, ((top, left, 0), (left, top, 0)))
 
 
+@replayed
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """Return the matrix whose ``k``-th diagonal holds the elements of ``v``, flattened."""
     x = array_of("diagflat", v)
     return diag(reshape(x, (x.size,)), k)
 
 
+@replayed
 def trace(
     a: ArrayLike,
     offset: int = 0,
@@ -921,6 +937,7 @@ def trace(
     return sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
+@replayed
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """Return the matrix whose columns are the powers of ``x``.
 
@@ -950,6 +967,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     return concatenate(columns, 1) if columns else filled((a.size, 0), 0, a.dtype)
 
 
+@replayed
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Return the rows and columns of the elements on and below the ``k``-th diagonal.
 
@@ -961,6 +979,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     return _index_arrays(np.tril_indices, n, k, m)
 
 
+@replayed
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Return the rows and columns of the elements on and above the ``k``-th diagonal."""
     return _index_arrays(np.triu_indices, n, k, m)
@@ -1002,6 +1021,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 # Agreement of whole arrays
 
 
+@replayed
 def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
     """Say whether two arrays have the same shape and equal elements.
 
@@ -1024,6 +1044,7 @@ def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
     return reduce_and(agree, tuple(range(agree.ndim)))
 
 
+@replayed
 def array_equiv(a1: Nested, a2: Nested) -> Array:
     """Say whether two arrays are equal once they are broadcast; False where they do not."""
     x, y = array(a1), array(a2)

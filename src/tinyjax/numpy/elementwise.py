@@ -18,6 +18,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, first_element, is_splat, raw_host
 from tinyjax.core.devices import Placement, check_placement
 from tinyjax.core.integers import integer
+from tinyjax.core.replay import refuse_to_replay, replayed
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
@@ -255,6 +256,7 @@ def _by_numpy(function: np.ufunc, a: Array, b: Array) -> Array | None:
         or a.weak_type
         or current_trace() is not EVAL
     ):
+        refuse_to_replay()
         return None
     with np.errstate(all="ignore"):
         return ConcreteArray(np.asarray(function(raw_host(a), raw_host(b))))
@@ -319,6 +321,7 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
 mod = remainder
 
 
+@replayed
 def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the remainder of ``x / y`` with the sign of ``x``, elementwise: C's ``fmod``.
 
@@ -328,6 +331,7 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _towards_zero(_integers(_no_complex("fmod", a)), _integers(b))
 
 
+@replayed
 def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     """Return ``floor_divide(x, y)`` and ``remainder(x, y)``."""
     a, b = operands("divmod", x, y)
@@ -336,6 +340,7 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     return floor_divide(a, b), remainder(a, b)
 
 
+@replayed
 def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     """Return the fractional and the integral part, both with ``x``'s sign, elementwise."""
     a = inexact(_no_complex("modf", array_of("modf", x)))
@@ -411,6 +416,7 @@ def _integer_power(x: Array, y: Array) -> Array:
     return ew.select(ew.lt(y, zero), ew.select(is_unit, unit, zero), result)
 
 
+@replayed
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x`` to the power ``y`` as a float, elementwise."""
     return ew.pow_(*inexact_operands("float_power", x, y))
@@ -488,6 +494,7 @@ def rint(x: ArrayLike, /) -> Array:
     return ew.round_(a)
 
 
+@replayed
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Round to a number of decimal places, halves to even.
 
@@ -566,6 +573,7 @@ def signbit(x: ArrayLike, /) -> Array:
     return ew.or_(negative_, minus_zero)
 
 
+@replayed
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``x1`` with the sign of ``x2``, elementwise, as a float."""
     a, b = inexact_operands("copysign", x1, x2)
@@ -578,6 +586,7 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ew.nextafter(*inexact_operands("nextafter", x, y))
 
 
+@replayed
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``x1 * 2**x2``, elementwise; ``x2`` holds integers."""
     given = array_of("ldexp", x2)
@@ -636,6 +645,7 @@ def _power_of_two(exponent: Array, like: Array) -> Array:
     return convert(bitcast_convert_type(bits, like.dtype), like.dtype, like.weak_type)
 
 
+@replayed
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return 0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is zero."""
     a, b = inexact_operands("heaviside", x1, x2)
@@ -684,11 +694,13 @@ def _log_to_base(x: Array, base: float) -> Array:
     return convert(found, y.dtype, y.weak_type)
 
 
+@replayed
 def log2(x: ArrayLike, /) -> Array:
     """Return the logarithm to base 2, elementwise."""
     return _log_to_base(inexact(x, "log2"), 2)
 
 
+@replayed
 def log10(x: ArrayLike, /) -> Array:
     """Return the logarithm to base 10, elementwise."""
     return _log_to_base(inexact(x, "log10"), 10)
@@ -711,6 +723,7 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return ew.logaddexp(_no_complex("logaddexp", a), b)
 
 
+@replayed
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``log2(2**x1 + 2**x2)`` without overflow, elementwise."""
     a, b = inexact_operands("logaddexp2", x1, x2)
@@ -733,6 +746,7 @@ def cbrt(x: ArrayLike, /) -> Array:
     return ew.cbrt(inexact(x, "cbrt"))
 
 
+@replayed
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``sqrt(x1**2 + x2**2)`` without overflow, elementwise. The derivative at 0 is 0."""
     a, b = inexact_operands("hypot", x1, x2)
@@ -835,6 +849,7 @@ acosh: Unary = arccosh
 atanh: Unary = arctanh
 
 
+@replayed
 def sinc(x: ArrayLike, /) -> Array:
     """Return ``sin(pi x) / (pi x)``, and 1 at 0, elementwise; right at 0 in all derivatives."""
     a = inexact(x, "sinc")
@@ -852,12 +867,14 @@ def sinc(x: ArrayLike, /) -> Array:
     return ew.select(near, series, ew.div(ew.sin(safe), safe))
 
 
+@replayed
 def deg2rad(x: ArrayLike, /) -> Array:
     """Convert degrees to radians, elementwise."""
     a = inexact(x, "deg2rad")
     return ew.mul(a, full_like(a, math.pi / 180))
 
 
+@replayed
 def rad2deg(x: ArrayLike, /) -> Array:
     """Convert radians to degrees, elementwise."""
     a = inexact(x, "rad2deg")
@@ -940,18 +957,21 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ew.min_(a, b)
 
 
+@replayed
 def fmax(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the larger of two, elementwise; where one is NaN the other."""
     a, b = operands("fmax", x1, x2)
     return ew.select(ew.or_(greater(a, b), isnan(b)), a, b)
 
 
+@replayed
 def fmin(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the smaller of two, elementwise; where one is NaN the other."""
     a, b = operands("fmin", x1, x2)
     return ew.select(ew.or_(less(a, b), isnan(b)), a, b)
 
 
+@replayed
 def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """Keep each element between ``min`` and ``max``.
 
@@ -979,6 +999,7 @@ def pick(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     return ew.select(p, a, b)
 
 
+@replayed
 def isclose(
     a: ArrayLike,
     b: ArrayLike,
@@ -1033,12 +1054,14 @@ def isinf(x: ArrayLike, /) -> Array:
     return ew.eq(ew.abs_(a), full_like(a, math.inf))
 
 
+@replayed
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Say where ``x`` is plus infinity, elementwise."""
     no_out("isposinf", out)
     return _is_infinity("isposinf", x, math.inf)
 
 
+@replayed
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Say where ``x`` is minus infinity, elementwise."""
     no_out("isneginf", out)
@@ -1050,16 +1073,19 @@ def _is_infinity(name: str, x: ArrayLike, infinity: float) -> Array:
     return _false(a) if _is_integral(a) else ew.eq(a, full_like(a, infinity))
 
 
+@replayed
 def isreal(x: ArrayLike, /) -> Array:
     """Say where the imaginary part is zero, elementwise."""
     return equal(imag(x), 0)
 
 
+@replayed
 def iscomplex(x: ArrayLike, /) -> Array:
     """Say where the imaginary part is not zero, elementwise."""
     return not_equal(imag(x), 0)
 
 
+@replayed
 def nan_to_num(
     x: ArrayLike,
     copy: bool = True,
@@ -1209,6 +1235,7 @@ def conjugate(x: ArrayLike, /) -> Array:
 conj = conjugate
 
 
+@replayed
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """Return the angle of complex numbers in [-pi, pi], elementwise; in degrees if ``deg``."""
     a = inexact(z, "angle")

@@ -17,6 +17,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
 from tinyjax.core.devices import Placement, check_placement
 from tinyjax.core.integers import integer
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.numpy.creation import asarray
@@ -90,6 +91,7 @@ def _along(kind: FftKind, a: ArrayLike, n: int | None, axis: int, norm: Norm, na
     return moveaxis(found, -1, place)
 
 
+@replayed
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the Fourier transform along an axis: ``sum_j a[j] exp(-2 pi i j k / n)``.
 
@@ -111,11 +113,13 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -
     return _along(FftKind.FFT, a, n, axis, norm, "fft")
 
 
+@replayed
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the inverse of ``fft``, with the same arguments."""
     return _along(FftKind.IFFT, a, n, axis, norm, "ifft")
 
 
+@replayed
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the first ``n // 2 + 1`` values of ``fft`` of real numbers, which tell the others.
 
@@ -125,6 +129,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) 
     return _along(FftKind.RFFT, a, n, axis, norm, "rfft")
 
 
+@replayed
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the inverse of ``rfft``: ``n`` real numbers, by default an even number of them."""
     return _along(FftKind.IRFFT, a, n, axis, norm, "irfft")
@@ -138,11 +143,13 @@ _OTHER: dict[Norm, Norm] = {
 }
 
 
+@replayed
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the real transform of values of which the second half are conjugates of the first."""
     return _along(FftKind.IRFFT, conj_of(a), n, axis, _OTHER.get(norm, norm), "hfft")
 
 
+@replayed
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the inverse of ``hfft``."""
     return conj(_along(FftKind.RFFT, a, n, axis, _OTHER.get(norm, norm), "ihfft"))
@@ -188,6 +195,7 @@ def _over(
     return x
 
 
+@replayed
 def fftn(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -209,6 +217,7 @@ def fftn(
     return _over(lambda i: FftKind.FFT, a, s, axes, norm, "fftn")
 
 
+@replayed
 def ifftn(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -219,6 +228,7 @@ def ifftn(
     return _over(lambda i: FftKind.IFFT, a, s, axes, norm, "ifftn")
 
 
+@replayed
 def rfftn(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -229,6 +239,7 @@ def rfftn(
     return _over(lambda i: FftKind.FFT if i else FftKind.RFFT, a, s, axes, norm, "rfftn")
 
 
+@replayed
 def irfftn(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -239,6 +250,7 @@ def irfftn(
     return _over(lambda i: FftKind.IFFT if i else FftKind.IRFFT, a, s, axes, norm, "irfftn")
 
 
+@replayed
 def fft2(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -249,6 +261,7 @@ def fft2(
     return fftn(a, s, axes, norm)
 
 
+@replayed
 def ifft2(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -259,6 +272,7 @@ def ifft2(
     return ifftn(a, s, axes, norm)
 
 
+@replayed
 def rfft2(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -269,6 +283,7 @@ def rfft2(
     return rfftn(a, s, axes, norm)
 
 
+@replayed
 def irfft2(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -284,6 +299,7 @@ def _frequencies(make: Callable[[int, float], object], n: int, d: float, dtype: 
     return asarray(np.asarray(make(n, d)).astype(kind))
 
 
+@replayed
 def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placement = None) -> Array:
     """Return the frequencies of the results of ``fft``.
 
@@ -302,6 +318,7 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placemen
     return _frequencies(np.fft.fftfreq, n, d, dtype)
 
 
+@replayed
 def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placement = None) -> Array:
     """Return the frequencies of the results of ``rfft``, as ``fftfreq``."""
     check_placement("rfftfreq", device=device)
@@ -317,11 +334,13 @@ def _shifted(x: ArrayLike, axes: Axis, back: bool) -> Array:
     return array
 
 
+@replayed
 def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """Move the frequency zero to the middle of the axes."""
     return _shifted(x, axes, back=False)
 
 
+@replayed
 def ifftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """Undo ``fftshift``."""
     return _shifted(x, axes, back=True)

@@ -17,6 +17,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
 from tinyjax.core.integers import integer, listed, one_or_more
+from tinyjax.core.replay import replayed
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
@@ -130,6 +131,7 @@ def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
 # Factors
 
 
+@replayed
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """Return the lower triangular ``L`` with a positive diagonal and ``L L^H = a``.
 
@@ -161,6 +163,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
 def qr(a: ArrayLike, mode: Literal["reduced", "complete", "raw"] = "reduced") -> QRResult: ...
 @overload
 def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
+@replayed
 def qr(
     a: ArrayLike, mode: Literal["reduced", "complete", "raw", "r"] = "reduced"
 ) -> QRResult | Array:
@@ -199,6 +202,7 @@ def qr(
     return r if mode == "r" else QRResult(q, r)
 
 
+@replayed
 def eig(a: ArrayLike) -> EigResult:
     """Return the eigenvalues and eigenvectors of matrices.
 
@@ -223,6 +227,7 @@ def eig(a: ArrayLike) -> EigResult:
     return EigResult(values, vectors)
 
 
+@replayed
 def eigvals(a: ArrayLike) -> Array:
     """Return the eigenvalues of matrices, complex, in the order that LAPACK finds them in.
 
@@ -235,6 +240,7 @@ def eigvals(a: ArrayLike) -> Array:
     return eigen.eig(_matrices("eigvals", a, square=True), left=False, right=False)[0]
 
 
+@replayed
 def eigh(
     a: ArrayLike, UPLO: Literal["L", "U"] | None = None, symmetrize_input: bool = True
 ) -> EighResult:
@@ -267,6 +273,7 @@ def eigh(
     return EighResult(values, vectors)
 
 
+@replayed
 def eigvalsh(
     a: ArrayLike, UPLO: Literal["L", "U"] | None = "L", *, symmetrize_input: bool = True
 ) -> Array:
@@ -289,6 +296,7 @@ def svd(
 def svd(
     a: ArrayLike, full_matrices: bool, compute_uv: Literal[False], hermitian: bool = False
 ) -> Array: ...
+@replayed
 def svd(
     a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> SVDResult | Array:
@@ -334,6 +342,7 @@ def _hermitian_svd(x: Array, compute_uv: bool) -> SVDResult | Array:
     return SVDResult(u, s, matrices.mH(v))
 
 
+@replayed
 def svdvals(x: ArrayLike, /) -> Array:
     """Return the singular values of matrices, real and descending.
 
@@ -373,6 +382,7 @@ def systems(name: str, a: ArrayLike, b: ArrayLike, *, vector: bool) -> tuple[Arr
     )
 
 
+@replayed
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """Solve ``a x = b``.
 
@@ -397,6 +407,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     return x[..., 0] if vector else x
 
 
+@replayed
 def inv(a: ArrayLike) -> Array:
     """Return the inverses of matrices, shape ``(..., n, n)``; NaN where they are singular.
 
@@ -415,6 +426,7 @@ def inv(a: ArrayLike) -> Array:
     return lu.solve(x, matrices.identities(x.shape, x.dtype))
 
 
+@replayed
 def det(a: ArrayLike) -> Array:
     """Return the determinants of matrices; the derivatives hold for singular ones too.
 
@@ -435,6 +447,7 @@ def det(a: ArrayLike) -> Array:
     return determinant.det(_matrices("det", a, square=True))
 
 
+@replayed
 def slogdet(a: ArrayLike, *, method: Literal["lu"] | None = None) -> SlogdetResult:
     """Return the sign of determinants, and the logarithm of their absolute value.
 
@@ -478,6 +491,7 @@ def _pinv_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tu
     return p, p @ (ph @ left) + (right @ ph) @ p - p @ ta @ p
 
 
+@replayed
 def pinv(
     a: ArrayLike,
     rtol: ArrayLike | None = None,
@@ -530,6 +544,7 @@ def _relative_tolerance(x: Array, given: ArrayLike | None, factor: float) -> Arr
     return stop_gradient(array_of("rtol", given).astype(part))
 
 
+@replayed
 def matrix_rank(
     M: ArrayLike,
     rtol: ArrayLike | None = None,
@@ -571,6 +586,7 @@ def matrix_rank(
     return sum_of(s > least_kept, -1)
 
 
+@replayed
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
@@ -621,6 +637,7 @@ def lstsq(
     return solution, squares, rank, s
 
 
+@replayed
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Solve ``tensordot(a, x, x.ndim) = b``.
 
@@ -650,6 +667,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     return solve(x.reshape(n, n), y.reshape(n)).reshape(shape)
 
 
+@replayed
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """Return the inverse of ``x -> tensordot(a, x, a.ndim - ind)``.
 
@@ -680,6 +698,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 # Products
 
 
+@replayed
 def matmul(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -694,6 +713,7 @@ def matmul(
     )
 
 
+@replayed
 def tensordot(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -709,6 +729,7 @@ def tensordot(
     )
 
 
+@replayed
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return all products of an element of one vector with one of another.
 
@@ -724,6 +745,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return contraction.outer(x, y)
 
 
+@replayed
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Return the cross product of vectors of size 3; as ``tinyjax.numpy.cross``.
 
@@ -736,6 +758,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     return cross_of(x, y, axis=axis)
 
 
+@replayed
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Return a diagonal of matrices ``(..., m, n)``, above the main one if ``offset`` is positive.
 
@@ -745,6 +768,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     return creation.diagonal(x, offset, -2, -1)
 
 
+@replayed
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike = None) -> Array:
     """Return the sums of a diagonal of matrices ``(..., m, n)``.
 
@@ -754,6 +778,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike = None) -> Array
     return creation.trace(x, offset, -2, -1, dtype)
 
 
+@replayed
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """Return powers of matrices, in about ``log2(n)`` products.
 
@@ -791,6 +816,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         power_of_two = power_of_two @ power_of_two
 
 
+@replayed
 def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array:
     """Return the product of several matrices, in the order that takes the least work.
 
@@ -838,6 +864,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array
 # Norms
 
 
+@replayed
 def vector_norm(
     x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Order = 2
 ) -> Array:
@@ -886,6 +913,7 @@ def _euclidean(a: Array, axes: Axis, keepdims: bool) -> Array:
     return pick(nothing, 0, sqrt(pick(nothing, 1, squares)))
 
 
+@replayed
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:
     """Return norms of matrices ``(..., m, n)``; ``ord`` is as in ``norm``.
 
@@ -904,6 +932,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
     return norm(a, ord, (-2, -1), keepdims)
 
 
+@replayed
 def norm(
     x: ArrayLike,
     ord: Order = None,
@@ -979,6 +1008,7 @@ def _matrix_norm(a: Array, ord: Order, rows: int, columns: int, keepdims: bool) 
     return found if keepdims else manipulation.squeeze(found, (rows, columns))
 
 
+@replayed
 def cond(x: ArrayLike, p: Order = None) -> Array:
     """Return condition numbers: the norm of a matrix times that of its inverse.
 

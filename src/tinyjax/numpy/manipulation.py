@@ -24,6 +24,7 @@ from tinyjax.core.array import (
     canonical_axis,
 )
 from tinyjax.core.integers import integer, listed, one_or_more
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.creation import Nested, Shape, broadcast_to, canonical_shape
@@ -377,6 +378,7 @@ def _solid(x: Array) -> Array:
 # Joining
 
 
+@replayed
 def concatenate(
     arrays: Sequence[ArrayLike] | Array, axis: int | None = 0, dtype: DTypeLike = None
 ) -> Array:
@@ -443,6 +445,7 @@ def _unstacked(x: Array, axis: int) -> list[Array]:
     ]
 
 
+@replayed
 def stack(
     arrays: Sequence[ArrayLike] | Array,
     axis: int = 0,
@@ -482,6 +485,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(_unstacked(a, canonical_axis(axis, a.ndim)))
 
 
+@replayed
 def vstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     """Join arrays along the first axis; those with one axis are rows.
 
@@ -494,28 +498,33 @@ def vstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     return concatenate([_matrix(x) for x in _parts("vstack", tup, dtype)], 0)
 
 
+@replayed
 def hstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     """Join arrays along the second axis; those with one axis along the first."""
     xs = [sh.reshape(x, (1,)) if not x.shape else x for x in _parts("hstack", tup, dtype)]
     return concatenate(xs, 0 if xs[0].ndim == 1 else 1)
 
 
+@replayed
 def dstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     """Join arrays along the third axis."""
     return concatenate([_solid(x) for x in _parts("dstack", tup, dtype)], 2)
 
 
+@replayed
 def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
     """Join arrays along the second axis; those with one axis are columns."""
     xs = _parts("column_stack", tup, None)
     return concatenate([sh.reshape(x, (x.size, 1)) if x.ndim < 2 else x for x in xs], 1)
 
 
+@replayed
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Join two arrays along an axis; flattened, without one."""
     return concatenate([arr, values], axis)
 
 
+@replayed
 def block(arrays: Any) -> Array:
     """Join nested lists of arrays: the innermost along the last axis, and so on.
 
@@ -589,6 +598,7 @@ def _split(
     ]
 
 
+@replayed
 def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
     """Cut an array into parts along an axis.
 
@@ -609,22 +619,26 @@ def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[
     return _split("split", ary, indices_or_sections, axis, False)
 
 
+@replayed
 def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
     """Cut an array into parts along an axis; of unequal length where they have to be."""
     return _split("array_split", ary, indices_or_sections, axis, True)
 
 
+@replayed
 def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """Cut an array into parts along the first axis."""
     return _split("vsplit", ary, indices_or_sections, 0, False)
 
 
+@replayed
 def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """Cut an array into parts along the second axis, or the first if there is no second."""
     x = array_of("hsplit", ary)
     return _split("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1, False)
 
 
+@replayed
 def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """Cut an array into parts along the third axis."""
     return _split("dsplit", ary, indices_or_sections, 2, False)
@@ -633,6 +647,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
 # Repetition
 
 
+@replayed
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """Put copies of an array side by side.
 
@@ -659,6 +674,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     return sh.reshape(apart, tuple([t * n for t, n in zip(times, shape, strict=True)]))
 
 
+@replayed
 def resize(a: ArrayLike, new_shape: Shape) -> Array:
     """Return an array of a new shape, repeating the elements as often as needed."""
     x = ravel(a)
@@ -672,6 +688,7 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
 # Order
 
 
+@replayed
 def flip(m: ArrayLike, axis: Axis = None) -> Array:
     """Reverse the order of elements along axes; along all of them without one.
 
@@ -684,16 +701,19 @@ def flip(m: ArrayLike, axis: Axis = None) -> Array:
     return sh.rev(x, canonical_axes(axis, x.ndim))
 
 
+@replayed
 def fliplr(m: ArrayLike) -> Array:
     """Reverse the order of elements along the second axis."""
     return flip(m, 1)
 
 
+@replayed
 def flipud(m: ArrayLike) -> Array:
     """Reverse the order of elements along the first axis."""
     return flip(m, 0)
 
 
+@replayed
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate by 90 degrees in the plane of two axes, from the first towards the second.
 
@@ -727,6 +747,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
             return flip(swapaxes(x, i, j), j)
 
 
+@replayed
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> Array:
     """Shift elements along axes; what leaves at one end enters at the other.
 
@@ -788,6 +809,7 @@ def _roll(x: Array, by: int | Array, axis: int) -> Array:
 PadWidth: TypeAlias = int | Sequence[int] | Sequence[Sequence[int]] | Array | HostArray
 
 
+@replayed
 def pad(
     array: ArrayLike,
     pad_width: PadWidth,
@@ -1016,6 +1038,7 @@ def _within(index: Array, n: int, mode: str) -> Array:
 # Differences
 
 
+@replayed
 def diff(
     a: ArrayLike,
     n: int = 1,
@@ -1063,6 +1086,7 @@ def diff(
     return x
 
 
+@replayed
 def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Array:

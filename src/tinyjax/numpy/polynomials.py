@@ -8,6 +8,7 @@ from typing import Literal, overload
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import integer
+from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import linalg
 from tinyjax.numpy.contraction import matmul
@@ -39,6 +40,7 @@ def _vectors(name: str, *given: ArrayLike) -> list[Array]:
     return found
 
 
+@replayed
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the sum of two polynomials.
 
@@ -56,6 +58,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     return a.at[a.size - b.size :].add(b)
 
 
+@replayed
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the difference of two polynomials.
 
@@ -66,6 +69,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     return polyadd(a, negative(b))
 
 
+@replayed
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """Return the product of two polynomials.
 
@@ -90,6 +94,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     return convolve(a, b)
 
 
+@replayed
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """Divide a polynomial by another.
 
@@ -126,6 +131,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     return found, rest
 
 
+@replayed
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """Return the derivative of a polynomial.
 
@@ -154,6 +160,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     return x[:-order] * array(factors, x.dtype)
 
 
+@replayed
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """Return the integral of a polynomial.
 
@@ -232,6 +239,7 @@ def _roots(x: Array) -> Array:
     return linalg.eigvals(companion.at[0].set(-x[1:] / x[0]))
 
 
+@replayed
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """Return the polynomial with given zeros, whose first coefficient is 1.
 
@@ -280,6 +288,7 @@ def polyfit(
     w: ArrayLike | None = None,
     cov: bool | Literal["unscaled"] = False,
 ) -> Array | tuple[Array, ...]: ...
+@replayed
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,

@@ -16,6 +16,7 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.elementwise import (
@@ -152,6 +153,7 @@ def _scalar(name: str, initial: Array, shape: tuple[int, ...]) -> Array:
     return broadcast_to_shape(initial, shape)
 
 
+@replayed
 def sum(
     a: ArrayLike,
     axis: Axis = None,
@@ -190,6 +192,7 @@ def sum(
     return _accumulate(_SUM, a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
+@replayed
 def prod(
     a: ArrayLike,
     axis: Axis = None,
@@ -240,6 +243,7 @@ def _extremum(
     return _keep(kind.combine(out, _scalar(name, start, out.shape)), x, axes, keepdims)
 
 
+@replayed
 def max(
     a: ArrayLike,
     axis: Axis = None,
@@ -273,6 +277,7 @@ def max(
     return _extremum(_MAX, a, axis, keepdims, initial, where)
 
 
+@replayed
 def min(
     a: ArrayLike,
     axis: Axis = None,
@@ -286,6 +291,7 @@ def min(
     return _extremum(_MIN, a, axis, keepdims, initial, where)
 
 
+@replayed
 def any(
     a: ArrayLike,
     axis: Axis = None,
@@ -308,6 +314,7 @@ def any(
     return _keep(rd.reduce_or(x, axes), x, axes, keepdims)
 
 
+@replayed
 def all(
     a: ArrayLike,
     axis: Axis = None,
@@ -340,6 +347,7 @@ def _argument(
     return _keep(chosen, x, along, keepdims)
 
 
+@replayed
 def argmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
 ) -> Array:
@@ -363,6 +371,7 @@ def argmax(
     return _argument("argmax", rd.argmax, a, axis, keepdims)
 
 
+@replayed
 def argmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
 ) -> Array:
@@ -383,6 +392,7 @@ def _nan_argument(
     return pick(all(missing, axis, keepdims=keepdims is True), -1, found)
 
 
+@replayed
 def nanargmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -397,6 +407,7 @@ def nanargmax(
     return _nan_argument("nanargmax", a, axis, keepdims, -math.inf)
 
 
+@replayed
 def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -443,6 +454,7 @@ def _shared(
     return pick(some, ew.div(total, convert(pick(some, counts, 1), total.dtype)), nothing)
 
 
+@replayed
 def mean(
     a: ArrayLike,
     axis: Axis = None,
@@ -480,6 +492,7 @@ def mean(
     return convert(_keep(_shared("mean", total, x, axes, where), x, axes, keepdims), result)
 
 
+@replayed
 def var(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
     axis: Axis = None,
@@ -554,6 +567,7 @@ def _check_ddof(ddof: object) -> None:
         )
 
 
+@replayed
 def std(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
     axis: Axis = None,
@@ -590,6 +604,7 @@ def average(
     returned: Literal[True],
     keepdims: bool = False,
 ) -> tuple[Array, Array]: ...
+@replayed
 def average(
     a: ArrayLike,
     axis: Axis = None,
@@ -636,12 +651,14 @@ def average(
     return (result, total) if returned else result
 
 
+@replayed
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """Return the largest element less the smallest, over axes."""
     no_out("ptp", out)
     return ew.sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
+@replayed
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """Count the elements over axes that are not zero.
 
@@ -667,6 +684,7 @@ def _without_nan(
     return pick(nan, instead(x.dtype), x), nan
 
 
+@replayed
 def nansum(
     a: ArrayLike,
     axis: Axis = None,
@@ -687,6 +705,7 @@ def nansum(
     return sum(x, axis, dtype, out, keepdims, initial, where)
 
 
+@replayed
 def nanprod(
     a: ArrayLike,
     axis: Axis = None,
@@ -701,6 +720,7 @@ def nanprod(
     return prod(x, axis, dtype, out, keepdims, initial, where)
 
 
+@replayed
 def nanmax(
     a: ArrayLike,
     axis: Axis = None,
@@ -715,6 +735,7 @@ def nanmax(
     return _nan_where_all(result, nan, axis, keepdims) if initial is None else result
 
 
+@replayed
 def nanmin(
     a: ArrayLike,
     axis: Axis = None,
@@ -744,6 +765,7 @@ def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, A
     return x, taken if where is None else logical_and(taken, where)
 
 
+@replayed
 def nanmean(
     a: ArrayLike,
     axis: Axis = None,
@@ -757,6 +779,7 @@ def nanmean(
     return mean(x, axis, dtype, out, keepdims, where=taken)
 
 
+@replayed
 def nanvar(
     a: ArrayLike,
     axis: Axis = None,
@@ -771,6 +794,7 @@ def nanvar(
     return var(x, axis, dtype, out, ddof, keepdims, where=taken)
 
 
+@replayed
 def nanstd(
     a: ArrayLike,
     axis: Axis = None,

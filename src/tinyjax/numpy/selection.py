@@ -14,6 +14,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray
 from tinyjax.core.integers import integer, listed, one_or_more
+from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.elementwise import pick, truth
@@ -39,6 +40,7 @@ def where(
     size: int | None = None,
     fill_value: int | tuple[int, ...] | None = None,
 ) -> tuple[Array, ...]: ...
+@replayed
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,
@@ -80,6 +82,7 @@ def where(
     return nonzero(condition, size=size, fill_value=fill_value)
 
 
+@replayed
 def select(
     condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
 ) -> Array:

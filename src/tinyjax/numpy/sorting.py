@@ -13,6 +13,7 @@ from typing import Literal
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
 from tinyjax.core.integers import integer, listed
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.elementwise import no_out
@@ -45,6 +46,7 @@ def _no_order(name: str, kind: object, order: object) -> None:
         )
 
 
+@replayed
 def sort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -81,6 +83,7 @@ def sort(
     return rev(out, (along,)) if descending else out
 
 
+@replayed
 def sort_complex(a: ArrayLike) -> Array:
     """Return the elements as complex numbers, sorted along the last axis.
 
@@ -93,6 +96,7 @@ def sort_complex(a: ArrayLike) -> Array:
     return convert(sort(x), dtypes.to_complex(dtypes.to_inexact(x.dtype)))
 
 
+@replayed
 def argsort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -136,6 +140,7 @@ def _index_type(dtype: DTypeLike) -> DType:
     return dtypes.default_int() if dtype is None else dtypes.check(dtype)
 
 
+@replayed
 def lexsort(keys: Array | HostArray | Sequence[ArrayLike], axis: int = -1) -> Array:
     """Return the indices that sort by several keys, of which the last is the most significant.
 
@@ -164,6 +169,7 @@ def lexsort(keys: Array | HostArray | Sequence[ArrayLike], axis: int = -1) -> Ar
     return sort_together((*arrays[::-1], places), along, len(arrays))[-1]
 
 
+@replayed
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Return a copy in which the element at ``kth`` stands where sorting would put it.
 
@@ -177,6 +183,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     return sort(a, axis)
 
 
+@replayed
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Return the indices that ``partition`` an array.
 
@@ -216,6 +223,7 @@ def _cumulate(
     return convert(out, wanted) if dtype is not None else out
 
 
+@replayed
 def cumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
@@ -239,6 +247,7 @@ def cumsum(
     return _cumulate("cumsum", cu.cumsum, a, axis, dtype)
 
 
+@replayed
 def cumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
@@ -253,6 +262,7 @@ def cumprod(
     return _cumulate("cumprod", cu.cumprod, a, axis, dtype)
 
 
+@replayed
 def nancumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
@@ -261,6 +271,7 @@ def nancumsum(
     return _cumulate("nancumsum", cu.cumsum, _replace_nan("nancumsum", a, 0), axis, dtype)
 
 
+@replayed
 def nancumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
@@ -305,6 +316,7 @@ def _array_api_cumulate(
     return concatenate([full(shape, initial, out.dtype), out], along)
 
 
+@replayed
 def cumulative_sum(
     x: ArrayLike,
     /,
@@ -324,6 +336,7 @@ def cumulative_sum(
     return _array_api_cumulate("cumulative_sum", cu.cumsum, x, axis, dtype, include_initial, 0)
 
 
+@replayed
 def cumulative_prod(
     x: ArrayLike,
     /,
@@ -339,6 +352,7 @@ def cumulative_prod(
 # Quantiles
 
 
+@replayed
 def quantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -376,6 +390,7 @@ def quantile(
     return _quantile("quantile", a, q, axis, method, keepdims, False)
 
 
+@replayed
 def nanquantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -390,6 +405,7 @@ def nanquantile(
     return _quantile("nanquantile", a, q, axis, method, keepdims, True)
 
 
+@replayed
 def percentile(
     a: ArrayLike,
     q: ArrayLike,
@@ -404,6 +420,7 @@ def percentile(
     return _quantile("percentile", a, q, axis, method, keepdims, False, 100)
 
 
+@replayed
 def nanpercentile(
     a: ArrayLike,
     q: ArrayLike,
@@ -418,6 +435,7 @@ def nanpercentile(
     return _quantile("nanpercentile", a, q, axis, method, keepdims, True, 100)
 
 
+@replayed
 def median(
     a: ArrayLike,
     axis: Axis = None,
@@ -443,6 +461,7 @@ def median(
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, False)
 
 
+@replayed
 def nanmedian(
     a: ArrayLike,
     axis: Axis = None,

@@ -21,6 +21,7 @@ from tinyjax.core.array import (
 )
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import integer, listed, one_or_more
+from tinyjax.core.replay import replayed
 from tinyjax.core.trace import EVAL, Tracer, current_trace
 from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import ArgumentError, AxisError, ConcretizationError, DtypeError, ShapeError
@@ -153,6 +154,7 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return shape[:axis] + shape[axis + 1 :]
 
 
+@replayed
 def take_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,

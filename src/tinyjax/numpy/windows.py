@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from tinyjax.core.array import Array
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import default_float
 from tinyjax.numpy.creation import arange, canonical_shape, ones
 from tinyjax.numpy.elementwise import abs as absolute
@@ -20,6 +21,7 @@ def window(M: int, weights: Callable[[Array, int], Array]) -> Array:
     return weights(arange(size, dtype=default_float()), size - 1)
 
 
+@replayed
 def bartlett(M: int) -> Array:
     """Return the Bartlett window, a triangle that is 0 at both ends.
 
@@ -34,6 +36,7 @@ def bartlett(M: int) -> Array:
     return window(M, lambda i, last: 1 - absolute(2 * i - last) / last)
 
 
+@replayed
 def blackman(M: int) -> Array:
     """Return the Blackman window: ``0.42 - 0.5 cos(t) + 0.08 cos(2 t)``, ``t`` from 0 to 2 pi.
 
@@ -47,6 +50,7 @@ def blackman(M: int) -> Array:
     return window(M, weights)
 
 
+@replayed
 def hamming(M: int) -> Array:
     """Return the Hamming window: ``0.54 - 0.46 cos(t)``, ``t`` from 0 to 2 pi.
 
@@ -56,6 +60,7 @@ def hamming(M: int) -> Array:
     return window(M, lambda i, last: 0.54 - 0.46 * cos(2 * math.pi * i / last))
 
 
+@replayed
 def hanning(M: int) -> Array:
     """Return the Hann window: ``0.5 - 0.5 cos(t)``, ``t`` from 0 to 2 pi.
 

@@ -10,6 +10,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
 from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.core.integers import integer
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import default_int
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.promotion import promote_inexact
@@ -33,6 +34,7 @@ from tinyjax.random.uniforms import randint, uniform
 _WORD: Final = 0xFFFFFFFF
 
 
+@replayed
 def permutation(
     key: ArrayLike,
     x: int | ArrayLike,
@@ -86,6 +88,7 @@ def _shuffle(own: Key, x: Array, axis: int) -> Array:
     return x
 
 
+@replayed
 def choice(
     key: ArrayLike,
     a: int | ArrayLike,
@@ -172,6 +175,7 @@ def _choose(
     return ew.convert_element_type(chosen, default_int())
 
 
+@replayed
 def categorical(
     key: ArrayLike,
     logits: ArrayLike,

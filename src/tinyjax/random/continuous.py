@@ -10,6 +10,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_float
 from tinyjax.errors import ArgumentError
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
@@ -31,6 +32,7 @@ from tinyjax.random.generators import Key
 from tinyjax.random.uniforms import rademacher_of, uniform, uniform_of
 
 
+@replayed
 def normal(
     key: ArrayLike,
     shape: Shape = (),
@@ -75,6 +77,7 @@ def normal_of(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
     return ew.mul(full(shape, math.sqrt(2), dtype), erf_inv(drawn))
 
 
+@replayed
 def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
@@ -123,6 +126,7 @@ def truncated_normal(
     return ew.clamp(least, out, most)
 
 
+@replayed
 def exponential(
     key: ArrayLike,
     shape: Shape = (),
@@ -153,6 +157,7 @@ def exponential(
     return ew.neg(ew.log1p(ew.neg(drawn)))
 
 
+@replayed
 def gumbel(
     key: ArrayLike,
     shape: Shape = (),
@@ -201,6 +206,7 @@ def gumbel(
             raise ArgumentError(f"gumbel has the modes 'low' and 'high', but mode is {mode!r}.")
 
 
+@replayed
 def laplace(
     key: ArrayLike,
     shape: Shape = (),
@@ -232,6 +238,7 @@ def laplace(
     return ew.mul(ew.sign(drawn), ew.log1p(ew.neg(ew.abs_(drawn))))
 
 
+@replayed
 def logistic(
     key: ArrayLike,
     shape: Shape = (),
@@ -263,6 +270,7 @@ def logistic(
     return ew.sub(ew.log(drawn), ew.log1p(ew.neg(drawn)))
 
 
+@replayed
 def cauchy(
     key: ArrayLike,
     shape: Shape = (),
@@ -294,6 +302,7 @@ def cauchy(
     return ew.tan(ew.mul(full_like(drawn, math.pi), centred))
 
 
+@replayed
 def lognormal(
     key: ArrayLike,
     sigma: ArrayLike = 1.0,
@@ -326,6 +335,7 @@ def lognormal(
     return ew.exp(ew.mul(normal(key, sizes, found), width))
 
 
+@replayed
 def pareto(
     key: ArrayLike,
     b: ArrayLike,
@@ -358,6 +368,7 @@ def pareto(
     return ew.exp(ew.div(exponential(key, sizes, found), exponent))
 
 
+@replayed
 def rayleigh(
     key: ArrayLike,
     scale: ArrayLike,
@@ -391,6 +402,7 @@ def rayleigh(
     return ew.mul(width, ew.sqrt(ew.mul(drawn, full_like(drawn, -2.0))))
 
 
+@replayed
 def weibull_min(
     key: ArrayLike,
     scale: ArrayLike,
@@ -422,6 +434,7 @@ def weibull_min(
     return ew.mul(ew.pow_(drawn, ew.div(full_like(power, 1.0), power)), width)
 
 
+@replayed
 def maxwell(
     key: ArrayLike,
     shape: Shape = (),
@@ -457,6 +470,7 @@ def _maxwell(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
     return jnp.linalg.norm(normal_of(own, (*shape, 3), dtype), axis=-1)
 
 
+@replayed
 def double_sided_maxwell(
     key: ArrayLike,
     loc: ArrayLike,
@@ -495,6 +509,7 @@ def double_sided_maxwell(
     return signs * _maxwell(first, sizes, found) * width + centre
 
 
+@replayed
 def triangular(
     key: ArrayLike,
     left: ArrayLike,
@@ -536,6 +551,7 @@ def triangular(
     return jnp.where(drawn < (top - low) / (high - low), rising, falling)
 
 
+@replayed
 def wald(
     key: ArrayLike,
     mean: ArrayLike,

@@ -12,6 +12,7 @@ from tinyjax import dtypes
 from tinyjax.control_flow import scan, while_loop
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.jit import jit
@@ -65,6 +66,7 @@ def _sizes(name: str, shape: Shape | None, *parameters: tuple[int, ...]) -> tupl
     return sizes
 
 
+@replayed
 def geometric(
     key: ArrayLike,
     p: ArrayLike,
@@ -102,6 +104,7 @@ def geometric(
     return ew.convert_element_type(jnp.floor(jnp.log(drawn) / failure) + 1, found)
 
 
+@replayed
 def poisson(
     key: ArrayLike,
     lam: ArrayLike,
@@ -219,6 +222,7 @@ def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
     return ew.convert_element_type(while_loop(is_open, propose, start)[1], dtype)
 
 
+@replayed
 def binomial(
     key: ArrayLike,
     n: ArrayLike,
@@ -359,6 +363,7 @@ def _binomial_by_rejection(own: Key, count: Array, probability: Array, dtype: DT
     return ew.convert_element_type(while_loop(is_open, propose, start)[0], dtype)
 
 
+@replayed
 def multinomial(
     key: ArrayLike,
     n: ArrayLike,

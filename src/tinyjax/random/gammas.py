@@ -16,6 +16,7 @@ from tinyjax.control_flow.loops import map_
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.core.integers import integer
+from tinyjax.core.replay import replayed
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
@@ -119,6 +120,7 @@ def _gamma(own: Key, a: Array, is_log: bool = False) -> Array:
     return _draw(own.generator, is_log, own.words, a)
 
 
+@replayed
 def gamma(
     key: ArrayLike,
     a: ArrayLike,
@@ -153,6 +155,7 @@ def gamma(
     return _gamma(own, shape_parameter)
 
 
+@replayed
 def loggamma(
     key: ArrayLike,
     a: ArrayLike,
@@ -188,6 +191,7 @@ def loggamma(
     return _gamma(own, shape_parameter, is_log=True)
 
 
+@replayed
 def beta(
     key: ArrayLike,
     a: ArrayLike,
@@ -230,6 +234,7 @@ def beta(
     return x / (x + y)
 
 
+@replayed
 def dirichlet(
     key: ArrayLike,
     alpha: ArrayLike,
@@ -276,6 +281,7 @@ def dirichlet(
     return scaled / jnp.sum(scaled, -1, keepdims=True)
 
 
+@replayed
 def chisquare(
     key: ArrayLike,
     df: ArrayLike,
@@ -313,6 +319,7 @@ def _chisquare(own: Key, freedom: Array) -> Array:
     return jnp.exp(_gamma(own, freedom / 2, is_log=True)) * 2
 
 
+@replayed
 def f(
     key: ArrayLike,
     dfnum: ArrayLike,
@@ -350,6 +357,7 @@ def f(
     return (_chisquare(for_above, above) / above) / (_chisquare(for_below, below) / below)
 
 
+@replayed
 def t(
     key: ArrayLike,
     df: ArrayLike,
@@ -385,6 +393,7 @@ def t(
     return normal_of(for_normal, sizes, found) * jnp.sqrt(half / _gamma(for_gamma, half))
 
 
+@replayed
 def generalized_normal(
     key: ArrayLike,
     p: ArrayLike,
@@ -425,6 +434,7 @@ def _generalized_normal(own: Key, power: Array, shape: tuple[int, ...], dtype: D
     return rademacher_of(for_sign, shape, dtype) * drawn**inverse
 
 
+@replayed
 def ball(
     key: ArrayLike,
     d: int,

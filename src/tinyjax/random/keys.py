@@ -10,6 +10,7 @@ from tinyjax import dtypes
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, scalar
 from tinyjax.core.primitive import NO_PARAMS
+from tinyjax.core.replay import replayed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -215,6 +216,7 @@ def clone(key: ArrayLike) -> Array:
     return bind1(copy_p, (found,), NO_PARAMS) if settings().debug_key_reuse else found
 
 
+@replayed
 def split(key: ArrayLike, num: Shape = 2) -> Array:
     """Make new keys from one, which is not to be used again.
 

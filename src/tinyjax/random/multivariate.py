@@ -9,6 +9,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.devices import SingleDeviceSharding, check_placement
 from tinyjax.core.integers import integer
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, default_float
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.promotion import broadcast_shapes, promote_inexact
@@ -16,6 +17,7 @@ from tinyjax.random.arguments import Shape, check_broadcast, float_dtype, one_ke
 from tinyjax.random.continuous import normal
 
 
+@replayed
 def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
@@ -86,6 +88,7 @@ def multivariate_normal(
     return centre + jnp.einsum("...ij,...j->...i", factor, drawn)
 
 
+@replayed
 def orthogonal(
     key: ArrayLike,
     n: int,

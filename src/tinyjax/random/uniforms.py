@@ -11,6 +11,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
@@ -29,6 +30,7 @@ from tinyjax.random.arguments import (
 from tinyjax.random.generators import Key
 
 
+@replayed
 def bits(
     key: ArrayLike,
     shape: Shape = (),
@@ -61,6 +63,7 @@ def bits(
     return own.bits(found, sizes_of("bits", shape))
 
 
+@replayed
 def uniform(
     key: ArrayLike,
     shape: Shape = (),
@@ -132,6 +135,7 @@ def uniform_of(
     return ew.max_(low, ew.add(ew.mul(floats, span), low))
 
 
+@replayed
 def randint(
     key: ArrayLike,
     shape: Shape,
@@ -225,6 +229,7 @@ def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array
     return ew.convert_element_type(kept, dtype), beyond
 
 
+@replayed
 def bernoulli(
     key: ArrayLike,
     p: ArrayLike = 0.5,
@@ -271,6 +276,7 @@ def bernoulli(
     return ew.lt(fine, ew.sub(probability, coarse))
 
 
+@replayed
 def rademacher(
     key: ArrayLike,
     shape: Shape = (),

@@ -14,6 +14,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, canonical_axis
 from tinyjax.core.integers import integer, integers, one_or_more
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.promotion import inexact, strong
@@ -172,6 +173,7 @@ def _several(
     return _parts(a, transform)
 
 
+@replayed
 def dct(
     x: ArrayLike, type: Type = 2, n: int | None = None, axis: int = -1, norm: Norm = None
 ) -> Array:
@@ -201,6 +203,7 @@ def dct(
     return _one("dct", x, type, n, axis, norm, False)
 
 
+@replayed
 def idct(
     x: ArrayLike, type: Type = 2, n: int | None = None, axis: int = -1, norm: Norm = None
 ) -> Array:
@@ -215,6 +218,7 @@ def idct(
     return _one("idct", x, type, n, axis, norm, True)
 
 
+@replayed
 def dctn(
     x: ArrayLike,
     type: Type = 2,
@@ -238,6 +242,7 @@ def dctn(
     return _several("dctn", x, type, s, axes, norm, False)
 
 
+@replayed
 def idctn(
     x: ArrayLike,
     type: Type = 2,

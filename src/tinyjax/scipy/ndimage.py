@@ -10,6 +10,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import listed
+from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.promotion import array_of
 
@@ -56,6 +57,7 @@ def _neighbours(at: Array, order: int) -> list[tuple[Array, Array]]:
     return [(index, 1 - share), (index + 1, share)]
 
 
+@replayed
 def map_coordinates(
     input: ArrayLike,
     coordinates: Sequence[ArrayLike],

@@ -12,6 +12,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, canonical_axis
 from tinyjax.core.integers import integer, integers, one_or_more
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.promotion import (
@@ -89,6 +90,7 @@ def _fft_size(n: int) -> int:
         n += 1
 
 
+@replayed
 def fftconvolve(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -156,6 +158,7 @@ def fftconvolve(
     return found[tuple(wanted)]
 
 
+@replayed
 def convolve(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -202,6 +205,7 @@ def _check_planes(name: str, x: ArrayLike, y: ArrayLike) -> None:
         raise ShapeError(f"{name} takes matrices, but got shapes {shapes[0]} and {shapes[1]}.")
 
 
+@replayed
 def convolve2d(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -229,6 +233,7 @@ def convolve2d(
     return _convolve("convolve2d", in1, in2, mode)
 
 
+@replayed
 def correlate(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -249,6 +254,7 @@ def correlate(
     return convolve(in1, jnp.flip(jnp.conj(array_of("correlate", in2))), mode, method)
 
 
+@replayed
 def correlate2d(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -279,6 +285,7 @@ def _without_line(x: Array) -> Array:
     return x - (x @ basis) @ basis.T
 
 
+@replayed
 def detrend(
     data: ArrayLike,
     axis: int = -1,
@@ -495,6 +502,7 @@ class _Spectra:
         return frequencies, times, jnp.moveaxis(result, -2, place)
 
 
+@replayed
 def stft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     x: ArrayLike,
     fs: ArrayLike = 1.0,
@@ -554,6 +562,7 @@ def stft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     return spectra.of(x, products=False, boundary=boundary, padded=padded)
 
 
+@replayed
 def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
     x: ArrayLike,
     y: ArrayLike | None,
@@ -617,6 +626,7 @@ def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
     return frequencies, middle / float(1 + np.sum(1 / (pairs + 1) - 1 / pairs))
 
 
+@replayed
 def welch(  # noqa: PLR0913, PLR0917 (JAX's signature)
     x: ArrayLike,
     fs: ArrayLike = 1.0,
@@ -656,6 +666,7 @@ def welch(  # noqa: PLR0913, PLR0917 (JAX's signature)
     return frequencies, found.real
 
 
+@replayed
 def istft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     Zxx: ArrayLike,
     fs: ArrayLike = 1.0,

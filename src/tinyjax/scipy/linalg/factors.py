@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, overload
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import described
+from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import creation, manipulation
 from tinyjax.numpy import linalg as numpy_linalg
@@ -72,6 +73,7 @@ def _plain(x: Array, vector: bool) -> Array:
 # Cholesky factors
 
 
+@replayed
 def cholesky(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
@@ -101,6 +103,7 @@ def cholesky(
     return matrices.mH(triangular.cholesky(matrices.mH(x), symmetrize_input=False))
 
 
+@replayed
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
@@ -112,6 +115,7 @@ def cho_factor(
     return cholesky(a, lower), lower
 
 
+@replayed
 def cho_solve(
     c_and_lower: tuple[ArrayLike, bool],
     b: ArrayLike,
@@ -156,6 +160,7 @@ def cho_solve(
 # LU factors
 
 
+@replayed
 def lu_factor(
     a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]:
@@ -177,6 +182,7 @@ def lu_factor(
     return factors, pivots
 
 
+@replayed
 def lu_solve(
     lu_and_piv: tuple[ArrayLike, ArrayLike],
     b: ArrayLike,
@@ -229,6 +235,7 @@ def lu(
 def lu(
     a: ArrayLike, permute_l: Literal[True], overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]: ...
+@replayed
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array, Array] | tuple[Array, Array]:
@@ -271,6 +278,7 @@ def lu(
 # Systems of equations
 
 
+@replayed
 def solve_triangular(
     a: ArrayLike,
     b: ArrayLike,
@@ -337,6 +345,7 @@ _OPTIONS: Final[dict[int | str, tuple[bool, bool]]] = {
 }
 
 
+@replayed
 def solve(
     a: ArrayLike,
     b: ArrayLike,
@@ -377,11 +386,13 @@ def solve(
     return _plain(lu_.solve(matrix, right), vector)
 
 
+@replayed
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Return the inverses of matrices; as ``tinyjax.numpy.linalg.inv``."""
     return numpy_linalg.inv(a)
 
 
+@replayed
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Return the determinants of matrices; as ``tinyjax.numpy.linalg.det``."""
     return numpy_linalg.det(a)
@@ -429,6 +440,7 @@ def qr(
     pivoting: Literal[True],
     check_finite: bool = True,
 ) -> tuple[Array, Array]: ...
+@replayed
 def qr(
     a: ArrayLike,
     overwrite_a: bool = False,
@@ -481,6 +493,7 @@ def qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> tuple[Array, Array, Array]: ...
+@replayed
 def qr_multiply(
     a: ArrayLike,
     c: ArrayLike,
@@ -534,6 +547,7 @@ def eigh(
 def eigh(
     a: ArrayLike, b: None = None, lower: bool = True, *, eigvals_only: Literal[True]
 ) -> Array: ...
+@replayed
 def eigh(
     a: ArrayLike, b: None = None, lower: bool = True, eigvals_only: bool = False
 ) -> tuple[Array, Array] | Array:
@@ -576,6 +590,7 @@ def svd(
     overwrite_a: bool = False,
     check_finite: bool = True,
 ) -> Array: ...
+@replayed
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,
@@ -593,6 +608,7 @@ def svd(
 # Matrices made and mapped
 
 
+@replayed
 def block_diag(*arrs: ArrayLike) -> Array:
     """Return a matrix with the given matrices along its diagonal, and zeros elsewhere.
 

@@ -8,6 +8,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import integer
+from tinyjax.core.replay import replayed
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_inexact, strong
@@ -30,6 +31,7 @@ def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
     return a
 
 
+@replayed
 def schur(a: ArrayLike, output: Literal["real", "complex"] = "real") -> tuple[Array, Array]:
     """Return ``T``, upper triangular, and unitary ``Z`` with ``Z T Z^H = a``.
 
@@ -58,6 +60,7 @@ def schur(a: ArrayLike, output: Literal["real", "complex"] = "real") -> tuple[Ar
     return eigen.schur(x if output == "real" else x.astype(dtypes.to_complex(x.dtype)))
 
 
+@replayed
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """Return the complex Schur form, upper triangular, given the real one.
 
@@ -105,6 +108,7 @@ def hessenberg(
 def hessenberg(
     a: ArrayLike, *, calc_q: Literal[True], overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]: ...
+@replayed
 def hessenberg(
     a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array | tuple[Array, Array]:
@@ -145,6 +149,7 @@ def hessenberg(
 # Polar factors
 
 
+@replayed
 def polar(
     a: ArrayLike,
     side: Literal["right", "left"] = "right",
@@ -217,6 +222,7 @@ def _polar_jvp(
 # Systems
 
 
+@replayed
 def solve_sylvester(
     A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
 ) -> Array:
@@ -276,6 +282,7 @@ def eigh_tridiagonal(
     tol: float | None = None,
     key: Any = None,
 ) -> Array: ...
+@replayed
 def eigh_tridiagonal(
     d: ArrayLike,
     e: ArrayLike,

@@ -11,6 +11,7 @@ from tinyjax import dtypes
 from tinyjax.api import jvp
 from tinyjax.control_flow import scan
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.core.staging import StagingTrace
 from tinyjax.core.trace import enclosing_traces
 from tinyjax.custom_derivatives import custom_jvp
@@ -39,6 +40,7 @@ def _matrices(name: str, x: ArrayLike) -> Array:
 _DEGREES: Final = {dtypes.float32: (7, 3.925724783138660), dtypes.float64: (13, 5.371920351148152)}
 
 
+@replayed
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """Return the exponentials of matrices.
 
@@ -112,6 +114,7 @@ def expm_frechet(
 def expm_frechet(
     A: ArrayLike, E: ArrayLike, *, method: object = None, compute_expm: Literal[False]
 ) -> Array: ...
+@replayed
 def expm_frechet(
     A: ArrayLike, E: ArrayLike, *, method: object = None, compute_expm: bool = True
 ) -> Array | tuple[Array, Array]:
@@ -142,6 +145,7 @@ def expm_frechet(
     return (value, change) if compute_expm else change
 
 
+@replayed
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """Return the principal square roots of matrices.
 

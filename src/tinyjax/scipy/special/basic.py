@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.numpy.promotion import (
     arrays,
@@ -99,6 +100,7 @@ def erfinv(x: ArrayLike) -> Array:
     return sp.erf_inv(inexact(x, "erfinv"))
 
 
+@replayed
 def ndtr(x: ArrayLike) -> Array:
     """Return the standard normal distribution's probability of a value of at most ``x``.
 
@@ -114,6 +116,7 @@ def ndtr(x: ArrayLike) -> Array:
     return ew.mul(full_like(a, 0.5), sp.erfc(ew.mul(a, full_like(a, -math.sqrt(0.5)))))
 
 
+@replayed
 def log_ndtr(x: ArrayLike) -> Array:
     """Return ``log(ndtr(x))``, accurate far out on both sides.
 
@@ -166,6 +169,7 @@ def gammaln(x: ArrayLike) -> Array:
     return sp.lgamma(inexact(x, "gammaln"))
 
 
+@replayed
 def gammasgn(x: ArrayLike) -> Array:
     """Return the sign of the gamma function, -1 or 1; NaN at -1, -2, ..., where it has none.
 
@@ -189,6 +193,7 @@ def gammasgn(x: ArrayLike) -> Array:
     return ew.select(none, full_like(a, math.nan), sign)
 
 
+@replayed
 def gamma(x: ArrayLike) -> Array:
     """Return the gamma function.
 
@@ -204,6 +209,7 @@ def gamma(x: ArrayLike) -> Array:
     return ew.mul(gammasgn(a), ew.exp(sp.lgamma(a)))
 
 
+@replayed
 def factorial(n: ArrayLike, exact: Literal[False] = False) -> Array:
     """Return the factorial ``gamma(n + 1)``; 0 for negative ``n``.
 
@@ -221,6 +227,7 @@ def factorial(n: ArrayLike, exact: Literal[False] = False) -> Array:
     return ew.select(ew.lt(a, full_like(a, 0.0)), full_like(a, 0.0), value)
 
 
+@replayed
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the logarithm of the absolute value of the beta function.
 
@@ -237,6 +244,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     return ew.sub(ew.add(sp.lgamma(x), sp.lgamma(y)), sp.lgamma(ew.add(x, y)))
 
 
+@replayed
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the beta function ``gamma(a) gamma(b) / gamma(a + b)``.
 
@@ -268,6 +276,7 @@ def digamma(x: ArrayLike) -> Array:
     return sp.digamma(inexact(x, "digamma"))
 
 
+@replayed
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """Return the ``n``-th derivative of ``digamma``.
 
@@ -283,6 +292,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     return sp.polygamma(*inexact_operands("polygamma", n, x))
 
 
+@replayed
 def zeta(x: ArrayLike, q: ArrayLike = 1.0) -> Array:
     """Return Hurwitz's zeta function, the sum of ``(q + n)^-x`` over n = 0, 1, ...
 
@@ -301,6 +311,7 @@ def zeta(x: ArrayLike, q: ArrayLike = 1.0) -> Array:
 # Logarithms and exponentials
 
 
+@replayed
 def expit(x: ArrayLike) -> Array:
     """Return the logistic function ``1 / (1 + exp(-x))``.
 
@@ -315,6 +326,7 @@ def expit(x: ArrayLike) -> Array:
     return ew.logistic(inexact(x, "expit"))
 
 
+@replayed
 def logit(x: ArrayLike) -> Array:
     """Return ``log(x / (1 - x))``, the inverse of ``expit``.
 
@@ -330,6 +342,7 @@ def logit(x: ArrayLike) -> Array:
     return ew.log(ew.div(a, ew.sub(full_like(a, 1.0), a)))
 
 
+@replayed
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """Return ``x log(y)``, which is 0 where ``x`` is 0, whatever ``y`` is but NaN.
 
@@ -349,6 +362,7 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     return ew.mul(a, ew.log(ew.select(harmless, full_like(b, 1.0), b)))
 
 
+@replayed
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """Return ``x log(1 + y)``, which is 0 where ``x`` is 0, whatever ``y`` is but NaN.
 
@@ -367,6 +381,7 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     return ew.mul(a, ew.log1p(ew.select(harmless, full_like(b, 0.0), b)))
 
 
+@replayed
 def entr(x: ArrayLike) -> Array:
     """Return ``-x log(x)``: 0 at 0, and -inf below.
 
@@ -383,6 +398,7 @@ def entr(x: ArrayLike) -> Array:
     return ew.select(ew.lt(a, zero), full_like(a, -math.inf), ew.sub(zero, xlogy(a, a)))
 
 
+@replayed
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """Return ``p log(p / q)`` for positive ``p`` and ``q``: 0 for ``p = 0 <= q``, else inf.
 
@@ -404,6 +420,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     return ew.select(positive, value, ew.select(none, zero, full_like(a, math.inf)))
 
 
+@replayed
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """Return ``rel_entr(p, q) - p + q``.
 
@@ -450,6 +467,7 @@ def logsumexp(
     return_sign: Literal[True],
     where: ArrayLike | None = None,
 ) -> tuple[Array, Array]: ...
+@replayed
 def logsumexp(
     a: ArrayLike,
     axis: Axis = None,
@@ -531,6 +549,7 @@ def logsumexp(
     return ew.select(ew.lt(sign, full_like(sign, 0.0)), full_like(out, math.nan), out)
 
 
+@replayed
 def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """Return ``log(softmax(x))``, accurate where that is small.
 
@@ -553,6 +572,7 @@ def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     return shifted - ew.log(sum_of(ew.exp(shifted), axis, keepdims=True))
 
 
+@replayed
 def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """Return ``exp(x) / sum(exp(x))``, without overflow.
 

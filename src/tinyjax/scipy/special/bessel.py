@@ -7,6 +7,7 @@ import math
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import integer
+from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.numpy.elementwise import pick
 from tinyjax.numpy.manipulation import stack
@@ -77,6 +78,7 @@ def i1(x: ArrayLike) -> Array:
     return ew.mul(ew.exp(ew.abs_(a)), sbe.bessel_i1e(a))
 
 
+@replayed
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Return the Bessel functions of the first kind, of orders 0 to ``v``.
 
@@ -121,6 +123,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     return stack([value / total for value in over_first[: last + 1]])
 
 
+@replayed
 def sph_harm_y(
     n: ArrayLike,
     m: ArrayLike,

@@ -10,6 +10,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import integer
 from tinyjax.core.primitive import NO_PARAMS
+from tinyjax.core.replay import replayed
 from tinyjax.core.trace import bind1
 from tinyjax.errors import ArgumentError
 from tinyjax.numpy.creation import asarray
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 
+@replayed
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularized lower incomplete gamma function.
 
@@ -52,6 +54,7 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     return sg.igamma(*inexact_operands("gammainc", a, x))
 
 
+@replayed
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularized upper incomplete gamma function, ``1 - gammainc(a, x)``.
 
@@ -67,6 +70,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     return sg.igammac(*inexact_operands("gammaincc", a, x))
 
 
+@replayed
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularized incomplete beta function.
 
@@ -84,6 +88,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     return bind1(sb.regularized_incomplete_beta, operands, NO_PARAMS)
 
 
+@replayed
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """Return Pochhammer's symbol, ``gamma(z + m) / gamma(z)``.
 
@@ -99,6 +104,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     return poch_p(*inexact_operands("poch", z, m))
 
 
+@replayed
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """Return the number of ways to choose ``k`` of ``N`` things, as a float.
 
@@ -127,6 +133,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     return ew.select(possible, ew.exp(log), zero)
 
 
+@replayed
 def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     """Return the logarithm of the multivariate gamma function.
 
@@ -150,6 +157,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     return total
 
 
+@replayed
 def bernoulli(n: int) -> Array:
     """Return the Bernoulli numbers ``B_0`` to ``B_n``, where ``B_1`` is -1/2.
 
@@ -171,6 +179,7 @@ def bernoulli(n: int) -> Array:
     return asarray(np.asarray(found), dtype=dtypes.default_float())
 
 
+@replayed
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Return the power transformation ``(x^lmbda - 1) / lmbda``, at 0 the logarithm.
 
@@ -187,6 +196,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     return _power_of(ew.log(a), power)
 
 
+@replayed
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Return ``boxcox(1 + x, lmbda)``, accurate for small ``x``.
 
@@ -209,6 +219,7 @@ def _power_of(log: Array, power: Array) -> Array:
     return ew.select(none, log, ew.div(ew.expm1(ew.mul(safe, log)), safe))
 
 
+@replayed
 def loggamma(x: ArrayLike) -> Array:
     """Return the logarithm of the gamma function, continued from the positive axis.
 

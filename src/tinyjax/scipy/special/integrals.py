@@ -6,6 +6,7 @@ import math
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.promotion import inexact, inexact_operands
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.shape import full_like
@@ -41,6 +42,7 @@ def ndtri(p: ArrayLike) -> Array:
     return si.ndtri(inexact(p, "ndtri"))
 
 
+@replayed
 def dawsn(x: ArrayLike) -> Array:
     """Return Dawson's integral: ``exp(-x^2)`` times that of ``exp(t^2)`` from 0 to x.
 
@@ -75,6 +77,7 @@ def wofz(z: ArrayLike) -> Array:
     return sf.wofz(a)
 
 
+@replayed
 def erfcx(x: ArrayLike) -> Array:
     """Return ``exp(x^2) erfc(x)``, which does not vanish for large ``x``.
 
@@ -90,6 +93,7 @@ def erfcx(x: ArrayLike) -> Array:
     return sf.wofz(1j * a) if dtypes.is_complex(a.dtype) else si.erfcx(a)
 
 
+@replayed
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Return Owen's T function.
 
@@ -122,6 +126,7 @@ def expi(x: ArrayLike) -> Array:
     return si.expi(inexact(x, "expi"))
 
 
+@replayed
 def exp1(x: ArrayLike) -> Array:
     """Return the exponential integral ``E_1``, of ``exp(-t) / t`` from x to infinity.
 
@@ -153,6 +158,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     return si.expn(*inexact_operands("expn", n, x))
 
 
+@replayed
 def sici(x: ArrayLike) -> tuple[Array, Array]:
     """Return the sine and the cosine integral.
 
@@ -172,6 +178,7 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     return si.sine_integral(a), si.cosine_integral(a)
 
 
+@replayed
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """Return Fresnel's sine and cosine integrals, of ``sin(pi t^2 / 2)`` and ``cos`` from 0 to x.
 

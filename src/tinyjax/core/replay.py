@@ -1,0 +1,340 @@
+"""Replaying: repeated eager calls of a function as one pass over NumPy.
+
+A function that is composed of many primitives spends most of a small eager call in Python: on
+broadcasting and promotion, on looking up types, on wrapping each intermediate result. The types of
+the arguments decide all of that. So once a function decorated with ``replayed`` has been called
+several times with arguments of the same types, it is staged, and the equations are written as one
+Python function of NumPy arrays: a call then costs the ``impl`` rules and little else.
+
+The program is used only if it repeats the call it was made at bit for bit. Calls under a
+transformation, or under a debugger, never get here, nor do programs with effects or large arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isnan
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy import asarray, ndarray
+
+from tinyjax import tree
+from tinyjax.config import settings
+from tinyjax.core.array import Array, ConcreteArray, raw_host
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, effects
+from tinyjax.core.nesting import STAGING_LEVEL
+from tinyjax.core.staging import NOTHING_USED, Staged, StagingTrace
+from tinyjax.core.trace import (
+    EVAL,
+    IGNORE,
+    CustomCall,
+    Running,
+    current_trace,
+    reset_errors,
+    set_errors,
+    use_trace,
+)
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import ConcretizationError
+from tinyjax.frames import PACKAGE_DIRECTORY, imitate
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: A program is made at one of these calls with arguments of the same types: that takes as long as
+#: some twenty calls. Of two products of matrices that lie elsewhere BLAS may round one otherwise.
+CALLS: Final = (16, 64, 256)
+#: Larger arrays, in bytes, are left to the operations, which free each result as soon as they can.
+LARGEST: Final = 1 << 18
+#: So many kinds of calls of one function are remembered.
+_MOST: Final = 1024
+#: Values that are part of a call's key; others are not replayed.
+_PLAIN: Final = frozenset((bool, int, str, type(None)))
+
+Program = Callable[..., Any]
+
+
+def replayed(fun: F) -> F:
+    """Replay repeated eager calls of a function that is composed of primitives.
+
+    Args:
+        fun: takes arrays, numbers, texts, dtypes, None, and lists or tuples of these. It returns
+            arrays in any containers. What it does may depend on the types of arrays, and on the
+            values of anything else, but not on their data.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.core.replay import replayed
+        >>> @replayed
+        ... def spread(x):
+        ...     return jnp.max(x) - jnp.min(x)
+        >>> [float(spread(jnp.arange(3.0))) for _ in range(20)][-1]
+        2.0
+    """
+    programs: dict[tuple[object, ...], Program] = {}
+    calls: dict[tuple[object, ...], int] = {}
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if current_trace() is not EVAL:
+            return fun(*args, **kwargs)
+        key: list[object] = [id(settings())]  # of which there is one record of each kind
+        hosts: list[HostArray] = []
+        for x in args:
+            if type(x) is ConcreteArray and x._host is not None and x._aval is not None:
+                hosts.append(x._host)
+                key.append(x._aval)
+            elif not _add(x, key, hosts):
+                return fun(*args, **kwargs)
+        for name, x in kwargs.items():
+            key.append(name)
+            if not _add(x, key, hosts):
+                return fun(*args, **kwargs)
+        found = tuple(key)
+        program = programs.get(found)
+        if program is not None:
+            try:
+                return program(*hosts)
+            except Exception:  # let the operations say what is wrong
+                return fun(*args, **kwargs)
+        if len(calls) >= _MOST:
+            calls.clear()
+            programs.clear()
+        count = calls[found] = calls.get(found, 0) + 1
+        result = fun(*args, **kwargs)
+        if count in CALLS:
+            program = _program(fun, args, kwargs, hosts, result)
+            if program is not None:
+                programs[found] = program
+        return result
+
+    stands_in: Any = imitate(call, fun)
+    replaying: F = stands_in
+    return replaying
+
+
+def _add(x: object, key: list[object], hosts: list[HostArray]) -> bool:
+    """Add an argument to the key of a call, and its data to the operands.
+
+    Returns:
+        Whether that can be done.
+    """
+    kind = type(x)
+    if isinstance(x, ConcreteArray):
+        aval = x.aval
+        # what was made of a Python number may be converted from that
+        if kind is not ConcreteArray or (aval.weak_type and hasattr(x, "_number")):
+            return False
+        key.append(aval)
+        hosts.append(raw_host(x))
+    elif kind in _PLAIN or isinstance(x, (np.dtype, type)):
+        key += (kind, x)
+    elif isinstance(x, float):
+        key += (
+            kind,
+            repr(x) if not x or isnan(x) else x,
+        )  # 0.0 is equal to -0.0, and no NaN to any
+    elif isinstance(x, (list, tuple)) and kind in (list, tuple):
+        key += (kind, len(x))
+        return all(_add(part, key, hosts) for part in x)
+    else:
+        return False
+    return True
+
+
+def _replace(x: Any, arrays: Iterator[Array]) -> Any:
+    """Put other arrays, in the order in which ``_add`` takes them, in an argument's place."""
+    if isinstance(x, ConcreteArray):
+        return next(arrays)
+    if isinstance(x, (list, tuple)):
+        return type(x)([_replace(part, arrays) for part in x])
+    return x
+
+
+class _Replay(StagingTrace):
+    """Records what evaluation would do: it looks into functions that have rules of their own."""
+
+    __slots__ = ()
+
+    transformation = "evaluation"
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        with use_trace(self):
+            return call.fun(*args)
+
+
+def refuse_to_replay() -> None:
+    """Say that evaluation computes otherwise than what is being recorded.
+
+    Raises:
+        ConcretizationError: it is recorded to be replayed.
+    """
+    if type(current_trace()) is _Replay:
+        raise ConcretizationError("evaluation has a way of its own.")
+
+
+def _program(
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    hosts: Sequence[HostArray],
+    result: Any,
+) -> Program | None:
+    """Make the program of calls like one that was made, if it can be made and repeats that one."""
+    leaves = tree.leaves(result)
+    if not all(type(x) is ConcreteArray for x in leaves):
+        return None
+    avals: list[ShapedArray] = []
+
+    def add(x: Any) -> None:
+        if isinstance(x, ConcreteArray):
+            avals.append(x.aval)
+        elif isinstance(x, (list, tuple)):
+            for part in x:
+                add(part)
+
+    add([*args, *kwargs.values()])
+    trace = _Replay(EVAL, fun)
+    try:
+        with STAGING_LEVEL, Running(trace):
+            arrays = iter(trace.new_inputs(avals))
+            given = [_replace(x, arrays) for x in args]
+            out = fun(*given, **{name: _replace(x, arrays) for name, x in kwargs.items()})
+            staged = trace.build(tree.leaves(out))
+        written = _write(staged, result)
+        if written is None:
+            return None
+        program, constants = written
+        again = tree.leaves(program(*hosts))
+    except Exception:  # what needs data cannot be staged
+        return None
+    if len(again) != len(leaves) or not all(map(_same, leaves, again)):
+        return None
+    shared = any(np.may_share_memory(x.concrete("data"), c) for x in again for c in constants)
+    return None if shared else program
+
+
+def _same(x: Array, y: Array) -> bool:
+    """Say whether two arrays are the same to the last bit."""
+    return x.aval is y.aval and x.concrete("data").tobytes() == y.concrete("data").tobytes()
+
+
+def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | None:
+    """Write a program as a Python function of NumPy arrays, and give the constants in it.
+
+    Args:
+        staged: the program.
+        result: what the function returned, in whose containers the results are put.
+    """
+    jaxpr = staged.jaxpr
+    known: dict[Atom, Array] = dict(zip(jaxpr.in_binders, staged.consts, strict=False))
+    inputs = jaxpr.in_binders[len(staged.consts) :]
+    largest = max(
+        (x.aval.nbytes for e in jaxpr.eqns for x in (*e.inputs, *e.out_binders)), default=0
+    )
+    if staged.uses is not NOTHING_USED or effects(jaxpr).any or largest > LARGEST:
+        return None
+    names: dict[Atom, str] = {x: f"a{i}" for i, x in enumerate(inputs)}
+    scope: dict[str, Any] = {
+        "set_errors": set_errors,
+        "reset_errors": reset_errors,
+        "IGNORE": IGNORE,
+        "asarray": asarray,
+        "ndarray": ndarray,
+        "ConcreteArray": ConcreteArray,
+        "unflatten": tree.unflatten,
+        "structure": tree.structure(result),
+    }
+    constants: list[HostArray] = []
+
+    def value(x: Atom) -> Array | None:
+        return x.value if isinstance(x, Lit) else known.get(x)
+
+    def read(x: Atom) -> str:
+        found = value(x)
+        if found is None:
+            return names[x]
+        constants.append(found.concrete("data"))
+        scope[f"c{len(constants)}"] = constants[-1]
+        return f"c{len(constants)}"
+
+    lines: list[str] = []
+    for eqn in _live(jaxpr):
+        operands = [value(x) for x in eqn.inputs]
+        consts = [x for x in operands if x is not None]
+        if len(consts) == len(operands):
+            outs = EVAL.process(eqn.primitive, consts, eqn.params)
+            known.update(zip(eqn.out_binders, outs, strict=True))
+            continue
+        rules, place = eqn.primitive.rules, len(names)
+        given = ", ".join(map(read, eqn.inputs))
+        for var in eqn.out_binders:
+            names[var] = f"v{len(names)}"
+        left = ", ".join(names[var] for var in eqn.out_binders)
+        scope[f"f{place}"], scope[f"p{place}"] = rules.impl, eqn.params
+        if rules.evaluate is not None:
+            scope[f"f{place}"] = _evaluation(eqn)
+            lines.append(f"{left}, = f{place}({given})")
+        elif rules.numpy is not None:
+            scope[f"f{place}"] = rules.numpy
+            lines.append(f"{left} = f{place}({given})")
+        else:
+            lines.append(f"{left}, = f{place}(({given},), p{place})")
+        # NumPy gives scalars in place of arrays without axes
+        scalars = [names[var] for var in eqn.out_binders if not var.aval.shape]
+        lines += [f"if type({x}) is not ndarray: {x} = asarray({x})" for x in scalars]
+    results: list[str] = []
+    for i, x in enumerate(jaxpr.outs):
+        found = value(x)
+        if x in inputs or (found is not None and not _can_be_copied(found)):
+            return None
+        scope[f"t{i}"] = x.aval
+        results.append(f"ConcreteArray({read(x)}{'' if found is None else '.copy()'}, t{i})")
+    shown = ", ".join(results)
+    match result:
+        case ConcreteArray():
+            pass
+        case tuple() | list() if type(result) in (tuple, list) and len(result) == len(results):
+            shown = f"({shown},)" if isinstance(result, tuple) else f"[{shown}]"
+        case _:
+            shown = f"unflatten(structure, [{shown}])"
+    body = "\n        ".join(lines or ["pass"])
+    text = (
+        f"def program({', '.join(map(names.__getitem__, inputs))}):\n"
+        f"    token = set_errors(IGNORE)\n"
+        f"    try:\n"
+        f"        {body}\n"
+        f"    finally:\n"
+        f"        reset_errors(token)\n"
+        f"    return {shown}\n"
+    )
+    exec(compile(text, f"{PACKAGE_DIRECTORY}<replayed>", "exec"), scope)
+    return scope["program"], constants
+
+
+def _live(jaxpr: Jaxpr) -> list[JaxprEqn]:
+    """The equations that results depend on."""
+    used: set[Atom] = set(jaxpr.outs)
+    found: list[JaxprEqn] = []
+    for eqn in reversed(jaxpr.eqns):
+        if not used.isdisjoint(eqn.out_binders):
+            used.update(eqn.inputs)
+            found.append(eqn)
+    return found[::-1]
+
+
+def _evaluation(eqn: JaxprEqn) -> Callable[..., list[HostArray]]:
+    """An equation of a primitive that is a program, as a function of NumPy arrays."""
+    avals = [x.aval for x in eqn.inputs]
+
+    def evaluate(*hosts: HostArray) -> list[HostArray]:
+        args = [ConcreteArray(host, aval) for host, aval in zip(hosts, avals, strict=True)]
+        outs = EVAL.process(eqn.primitive, args, eqn.params)
+        return [raw_host(x) for x in outs if isinstance(x, ConcreteArray)]
+
+    return evaluate
+
+
+def _can_be_copied(x: Array) -> bool:
+    """Say whether a constant is given out as a copy: of one value everywhere, a copy says less."""
+    return isinstance(x, ConcreteArray) and all(raw_host(x).strides) and not hasattr(x, "_number")

@@ -1,0 +1,180 @@
+"""Calls that are replayed give what the operations give, to the last bit, and fail as they do."""
+
+import inspect
+import threading
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from fuzz.library.calls import Library
+from fuzz.library.drawing import Draw
+from fuzz.library.libraries import JAX, TINYJAX
+from fuzz.library.signatures import Function, draw_call, functions
+from tinyjax import random, tree
+from tinyjax.core import replay
+from tinyjax.core.array import Array
+from tinyjax.core.replay import replayed
+from tinyjax.dtypes import HostArray
+
+
+@attrs.frozen(eq=False)
+class _Unwrapped(Library):
+    """The functions without what replays them."""
+
+    def find(self, path: str) -> Any:
+        return inspect.unwrap(Library.find(self, path))
+
+
+_PLAIN: Final = _Unwrapped(*[getattr(TINYJAX, field.name) for field in attrs.fields(Library)])
+
+
+def _is_replayed(path: str) -> bool:
+    code = getattr(TINYJAX.find(path), "__code__", None)
+    return code is not None and code.co_filename == replay.__file__
+
+
+FUNCTIONS: Final = [f for f in functions(TINYJAX, JAX) if _is_replayed(f.path)]
+
+
+def _others(x: HostArray) -> list[HostArray]:
+    """Other data of the same type: in another order, and special values where there are floats."""
+    found = [x, x[..., ::-1].copy() if x.ndim else x, np.zeros_like(x)]
+    if x.dtype.kind in "fc" and x.size:
+        special = x.copy()
+        special.reshape(-1)[::2] = [np.nan, np.inf, -np.inf, -0.0][x.size % 4]
+        found.append(special)
+        found.append(-x)
+    return found
+
+
+def _outcome(library: Library, call: Any, arrays: list[Any]) -> Any:
+    """The results' types and bytes, or the error's class and message."""
+    try:
+        leaves = tree.leaves(call.program(library)(arrays))
+    except Exception as error:
+        return type(error), str(error)
+    return [(x.aval, x.concrete("data").tobytes()) if isinstance(x, Array) else x for x in leaves]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=[function.path for function in FUNCTIONS])
+def test_a_replayed_call_gives_the_same(
+    function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = draw_call(function, Draw(f"replay/{function.path}"))
+    data = [_others(operand.host) for operand in call.operands()]
+    given = [[TINYJAX.array(x[i % len(x)]) for x in data] for i in range(5)]
+    monkeypatch.setattr(replay, "CALLS", ())
+    with TINYJAX.precise(call.wide):
+        expected = [_outcome(_PLAIN, call, arrays) for arrays in given]
+        monkeypatch.setattr(replay, "CALLS", (1, 2, 3))
+        for _ in range(3):
+            _outcome(TINYJAX, call, given[0])
+        monkeypatch.setattr(replay, "CALLS", ())
+        assert [_outcome(TINYJAX, call, arrays) for arrays in given] == expected
+
+
+def _after(calls: int, fun: Any, *args: Any) -> Any:
+    """The result of a call after so many like it."""
+    for _ in range(calls):
+        fun(*args)
+    return fun(*args)
+
+
+MANY: Final = replay.CALLS[0] + 1
+
+
+def test_composition_is_left_out() -> None:
+    made = []
+
+    @replayed
+    def f(x: Array, power: int) -> Array:
+        made.append(power)
+        return jnp.sum(x**power)
+
+    x = jnp.arange(4.0)
+    assert float(_after(MANY, f, x, 2)) == 14.0
+    before = len(made)
+    assert float(f(x + 1, 2)) == 30.0
+    assert len(made) == before  # the program of these types
+    assert float(f(x, 3)) == 36.0
+    assert float(f(jnp.arange(3.0), 2)) == 5.0
+    assert len(made) == before + 2  # another number is another program, as is another type
+
+
+def test_numbers_that_are_equal_are_told_apart() -> None:
+    @replayed
+    def f(x: Array, number: Any) -> Array:
+        return jnp.copysign(x, float(number)) if isinstance(number, float) else x + number
+
+    x = jnp.ones(2)
+    for number, expected in ((0.0, 1.0), (-0.0, -1.0), (0, 1.0), (False, 1.0)):
+        assert _after(MANY, f, x, number).tolist() == [expected] * 2
+
+
+def test_programs_belong_to_settings() -> None:
+    def f() -> Array:
+        return jnp.linspace(0.0, 1.0, 5)
+
+    assert _after(MANY, f).dtype == np.float32
+    with tinyjax.default_dtypes("float64"):
+        assert f().dtype == np.float64
+    key = random.key(0)
+    with tinyjax.debug_key_reuse():
+        random.normal(key, (2,))
+        with pytest.raises(tinyjax.errors.KeyReuseError):
+            _after(MANY, random.normal, key, (2,))
+
+
+def test_what_depends_on_data_is_not_replayed() -> None:
+    @replayed
+    def f(x: Array) -> Array:
+        return jnp.sum(x) if float(x[0]) > 0 else jnp.max(x)
+
+    x = jnp.array([1.0, 2.0])
+    assert float(_after(MANY, f, x)) == 3.0
+    assert float(f(-x)) == -1.0
+
+
+def test_a_debugger_sees_the_operations() -> None:
+    x = jnp.array([1.0, 2.0])
+    _after(MANY, jnp.std, x)
+    with tinyjax.debug_nans(), pytest.raises(tinyjax.errors.NanError):
+        jnp.std(x * jnp.inf).block_until_ready().item()
+
+
+def test_transformations_see_the_operations() -> None:
+    x = jnp.array([1.0, 2.0, 4.0])
+    expected = tinyjax.grad(jnp.std)(x)
+    _after(MANY, jnp.std, x)
+    assert tinyjax.grad(jnp.std)(x).tolist() == expected.tolist()
+    assert tinyjax.vmap(jnp.std)(x[:, None]).shape == (3,)
+    assert tinyjax.jit(jnp.std)(x).shape == ()
+    assert len(tinyjax.make_jaxpr(jnp.std)(x).eqns) > 1
+
+
+def test_results_are_nobody_elses() -> None:
+    first, second = _after(MANY, jnp.eye, 3), jnp.eye(3)
+    assert not np.shares_memory(np.asarray(first), np.asarray(second))
+    changed = tinyjax.jit(lambda x: x + 1, donate_argnums=0)(first)
+    assert changed.tolist() == (np.eye(3) + 1).tolist()
+    assert jnp.eye(3).tolist() == np.eye(3).tolist()
+
+
+def test_threads_replay_side_by_side() -> None:
+    found: list[list[float]] = []
+    data = [jnp.arange(3.0) + i for i in range(4)]
+
+    def work() -> None:
+        found.extend([float(jnp.var(x)) for x in data] for _ in range(2 * MANY))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({tuple(row) for row in found}) == 1
