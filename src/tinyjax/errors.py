@@ -231,6 +231,10 @@ class InconclusiveDimensionOperation(TinyjaxError, ValueError):  # noqa: N818 (J
     """Sizes cannot be compared, which cannot happen: they are known when a program is staged."""
 
 
+class ForkError(TinyjaxError, RuntimeError):
+    """A program is to be compiled in a process that was forked from one that runs XLA."""
+
+
 class ExportError(TinyjaxError, ValueError):
     """A program cannot be exported, or what was exported cannot be read."""
 

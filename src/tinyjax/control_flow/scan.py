@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 import attrs
+import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax.config import settings
@@ -27,6 +28,7 @@ from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.costs import ITERATIONS
 from tinyjax.core.dependence import dce, dependents, depends, independent_part
+from tinyjax.core.evaluation import ON_HOSTS, RunOnHosts
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
 from tinyjax.core.key_reuse import carry_over, check_loop, pass_on
 from tinyjax.core.lists import fill_list, marked, partition_list, split_list
@@ -39,6 +41,7 @@ from tinyjax.core.primitive import (
     BatchAxes,
     BatchResult,
     Cotangents,
+    Hosts,
     JvpResult,
     LinearizeResult,
     MappedAxis,
@@ -100,6 +103,19 @@ def _scan_stepwise(args: Arrays, params: ScanParams) -> Arrays:
         concatenate([sh.reshape(y, (1, *y.shape)) for y in column], 0)
         for column in zip(*parts, strict=True)
     ]
+    return [*carry, *stacks]
+
+
+@scan_p.def_rule(ON_HOSTS)
+def _scan_on_hosts(hosts: Hosts, params: ScanParams, run: RunOnHosts) -> Hosts:
+    jaxpr, m, length = params.jaxpr, params.num_carry, params.length
+    consts, carry, xs = split_list(hosts, params.num_consts, m)
+    stacks = [np.empty(aval.shape, aval.dtype) for aval in stacked(jaxpr.out_avals[m:], length)]
+    for i in reversed(range(length)) if params.reverse else range(length):
+        outs = run(jaxpr, [*consts, *carry, *[x[i, ...] for x in xs]])
+        carry = outs[:m]
+        for stack, y in zip(stacks, outs[m:], strict=True):
+            stack[i] = y
     return [*carry, *stacks]
 
 

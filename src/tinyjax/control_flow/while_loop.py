@@ -25,6 +25,7 @@ from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.costs import ITERATIONS
+from tinyjax.core.evaluation import ON_HOSTS, RunOnHosts
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
 from tinyjax.core.key_reuse import check_loop, pass_on
 from tinyjax.core.lists import split_list
@@ -36,6 +37,7 @@ from tinyjax.core.primitive import (
     Avals,
     BatchAxes,
     BatchResult,
+    Hosts,
     JvpResult,
     MappedAxis,
     Tangents,
@@ -80,6 +82,14 @@ def _while_stepwise(args: Arrays, params: WhileParams) -> Arrays:
             if not bool(goes_on):
                 break
             state = eval_jaxpr(params.body, [*other, *state])
+    return state
+
+
+@while_p.def_rule(ON_HOSTS)
+def _while_on_hosts(hosts: Hosts, params: WhileParams, run: RunOnHosts) -> Hosts:
+    fixed, other, state = split_list(hosts, params.num_condition, params.num_body)
+    while run(params.condition, [*fixed, *state])[0]:
+        state = run(params.body, [*other, *state])
     return state
 
 

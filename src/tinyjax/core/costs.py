@@ -15,17 +15,18 @@ from tinyjax.core.primitive import Avals, Primitive, RuleKey
 FLOPS: Final[RuleKey[Callable[[Any, Avals, Avals], float]]] = RuleKey("flops")
 
 #: The rule of a primitive that is a function such as ``exp``, of each element: about how many
-#: operations that takes.
+#: operations that takes, of those that a product of matrices has most of.
 TRANSCENDENTAL: Final[RuleKey[Callable[[], float]]] = RuleKey("transcendental")
 
 #: The rule of a primitive that is a loop: of the parameters, how often its programs run, or None
 #: where that is not known before it runs.
 ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
 
-# Measured on two cores of a server, with the ten programs of ``benchmarks.real_programs``.
-_SECONDS_PER_EQUATION: Final = 5e-6
-_SECONDS_PER_ELEMENT: Final = 2e-9
-_SECONDS_PER_FLOP: Final = 2e-10
+# Measured on one core of a server, with the ten programs of ``benchmarks.real_programs``: they take
+# between a third of what is estimated and all of it.
+_SECONDS_PER_EQUATION: Final = 2e-6
+_SECONDS_PER_ELEMENT: Final = 5e-10
+_SECONDS_PER_FLOP: Final = 3e-11
 _SECONDS_TO_COMPILE: Final = 2e-2
 _SECONDS_TO_COMPILE_AN_EQUATION: Final = 3e-3
 

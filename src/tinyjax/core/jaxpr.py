@@ -32,7 +32,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.encoding import Digested, encode, encode_aval
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.primitive import Primitive, field_names
-from tinyjax.core.trace import current_trace, evaluated_source, set_evaluated_source
+from tinyjax.core.trace import EvalTrace, current_trace, evaluated_source, set_evaluated_source
 from tinyjax.errors import ArgumentError, JaxprTypeError
 from tinyjax.frames import Source, user_source
 
@@ -272,6 +272,16 @@ def close(jaxpr: Jaxpr, consts: tuple[Array, ...]) -> ClosedJaxpr:
     return ClosedJaxpr(attrs.evolve(jaxpr, num_consts=len(consts)), consts)
 
 
+class ProgramTrace(EvalTrace):
+    """A trace that evaluates programs as a whole, and not one equation after the other."""
+
+    __slots__ = ()
+
+    def evaluate(self, jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
+        """Evaluate a program on as many arrays as it has parameters."""
+        raise NotImplementedError
+
+
 def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array], *more: object) -> list[Array]:
     """Evaluate a jaxpr by binding its equations under the current trace, one by one.
 
@@ -293,8 +303,10 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array], *more: object) -> list[Array
             f"this jaxpr takes {len(jaxpr.in_binders)} arguments, but got {len(args)}: its type is "
             f"{jaxpr.type}."
         )
-    env: dict[Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
     trace = current_trace()
+    if isinstance(trace, ProgramTrace):
+        return trace.evaluate(jaxpr, args)
+    env: dict[Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
     before = evaluated_source()
     if before is None and trace.keeps_lines:
         # found once here, and not per equation: it is far where programs are nested

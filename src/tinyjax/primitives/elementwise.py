@@ -513,7 +513,7 @@ for _function in (
     *(exp, exp2, expm1, log, log1p, cbrt, logistic, logaddexp, sin, cos, tan, asin, acos, atan),
     *(sinh, cosh, tanh, asinh, acosh, atanh, atan2, pow_),
 ):
-    _function.def_rule(TRANSCENDENTAL)(lambda: 20.0)
+    _function.def_rule(TRANSCENDENTAL)(lambda: 100.0)
 
 
 def integer_pow(x: Array, exponent: int) -> Array:

@@ -15,6 +15,7 @@ from tinyjax import dtypes
 from tinyjax.control_flow import while_loop
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.costs import TRANSCENDENTAL
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import Avals, NoParams
@@ -121,7 +122,9 @@ def special(
     def type_of(avals: Avals, params: NoParams) -> Avals:
         return (elementwise_type(name, avals, kinds),)
 
-    return elementwise(name, evaluate, compiled(name, formula), type_of, *derivatives)
+    function = elementwise(name, evaluate, compiled(name, formula), type_of, *derivatives)
+    function.def_rule(TRANSCENDENTAL)(lambda: 5000.0)
+    return function
 
 
 def no_derivative(name: str, operand: str) -> Derivative:

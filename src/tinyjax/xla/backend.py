@@ -7,9 +7,11 @@ which is why only memory that nobody writes to may be sent.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from ctypes import py_object, pythonapi
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import jaxlib
 import numpy as np
@@ -67,6 +69,7 @@ class Backend:
 
     def __init__(self, asynchronous: bool = True) -> None:
         self.client: Client = xla_client.make_cpu_client(asynchronous=asynchronous)
+        _clients.append(self.client)
         self.device: Device = self.client.devices()[0]
         self.devices: DeviceList = DeviceList((self.device,))
         self.placement: _Placement = _Placement(self.device)
@@ -105,6 +108,25 @@ class Backend:
 def backend() -> Backend:
     """Return the backend, made when first needed (3 ms)."""
     return Backend()
+
+
+_clients: Final[list[Client]] = []
+_inherited: Final[list[bool]] = []
+
+
+def lacks_threads() -> bool:
+    """Whether this process was forked from one that runs XLA, whose threads it does not have."""
+    return bool(_inherited)
+
+
+def _after_fork() -> None:
+    if _clients and not _inherited:
+        _inherited.append(True)
+        for client in _clients:  # their end would wait for the threads
+            pythonapi.Py_IncRef(py_object(client))
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def buffer_of(array: Array, on: Backend) -> Any:

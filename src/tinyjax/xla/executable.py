@@ -26,8 +26,8 @@ from tinyjax.core.array import Array, ConcreteArray, check_donated, give_up
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.errors import ArgumentError
-from tinyjax.xla.backend import Backend, backend, buffer_of
+from tinyjax.errors import ArgumentError, ForkError
+from tinyjax.xla.backend import Backend, backend, buffer_of, lacks_threads
 from tinyjax.xla.compilation import Compilation, Flags
 from tinyjax.xla.host_callbacks import HostProgram
 from tinyjax.xla.lapack import prepare_calls
@@ -177,6 +177,10 @@ def executable_for(wanted: Compilation) -> Executable:
     """Return a compiled program, compiling it where the process has not done so.
 
     A program that another thread is compiling is waited for.
+
+    Raises:
+        ForkError: it is to be compiled, but this process was forked from one that runs XLA. The
+            compiler would wait for threads that are not there.
     """
     on = backend()
     key = _key(on, wanted)
@@ -187,6 +191,13 @@ def executable_for(wanted: Compilation) -> Executable:
                 _cache.move_to_end(key)
                 _info.hits += 1
                 return found
+            if lacks_threads():
+                raise ForkError(
+                    f"'{wanted.name}' cannot be compiled here: this process was forked from one "
+                    "that had begun to use XLA, whose threads it does not have. Start processes "
+                    "otherwise (multiprocessing.set_start_method('spawn')), or before the first "
+                    "compiled call."
+                )
             done = _under_way.get(key)
             if done is None:
                 _under_way[key] = Event()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from math import inf
 from threading import Lock
 from typing import Any, Final
 
@@ -20,9 +21,10 @@ import attrs
 from tinyjax.config import Tier
 from tinyjax.core.array import Array, ConcreteArray, check_donated, give_up
 from tinyjax.core.costs import Cost, cost_of
+from tinyjax.core.evaluation import EndlessError, ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
-from tinyjax.core.primitive import STEPWISE, P, Primitive
-from tinyjax.core.trace import EVAL, EvalTrace, check_concrete, use_trace
+from tinyjax.core.primitive import STEPWISE, Primitive
+from tinyjax.core.trace import check_concrete, use_trace
 from tinyjax.xla.compilation import Compilation
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
@@ -90,39 +92,6 @@ def _without_rule(jaxpr: Jaxpr) -> Primitive[Any] | None:
     return found
 
 
-class _EndlessError(Exception):
-    """A loop of unknown length has gone on for too long."""
-
-
-class _Stepwise(EvalTrace):
-    """Evaluates what programs are made of, where ``EVAL`` compiles loops and calls.
-
-    Attributes:
-        left: how many equations it may still evaluate; infinitely many below 0.
-    """
-
-    __slots__ = ("left",)
-
-    def __init__(self, left: int) -> None:
-        super().__init__()
-        self.left = left
-
-    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        self.left -= 1
-        if not self.left:
-            raise _EndlessError
-        rules = primitive.rules
-        stepwise = rules.extensions.get(STEPWISE)
-        if stepwise is not None:
-            check_concrete(args)
-            found: Sequence[Array] = stepwise(args, params)
-            return found
-        if rules.evaluate is None:
-            return EVAL.process(primitive, args, params)
-        with use_trace(EVAL):  # it may call the user's functions
-            return EVAL.process(primitive, args, params)
-
-
 class Progress:
     """How far a program has come: it is evaluated at first, and compiled then."""
 
@@ -142,8 +111,10 @@ class Progress:
         if calls < times:
             return True
         # At the last call that is evaluated in any case the compiler is set to work.
-        from tinyjax.xla import background  # noqa: PLC0415 (needs jaxlib)
+        from tinyjax.xla import backend, background  # noqa: PLC0415 (need jaxlib)
 
+        if times and backend.lacks_threads():
+            return True
         if calls == times:
             background.compile_soon(wanted)
             return True
@@ -173,7 +144,7 @@ def run(
         if progress.evaluates(tier, wanted):
             try:
                 return _evaluate(wanted, args)
-            except _EndlessError:
+            except EndlessError:
                 progress.decision = Decision(0, "a loop of unknown length went on for long")
     from tinyjax.xla.executable import executable_for  # noqa: PLC0415 (needs jaxlib)
 
@@ -199,7 +170,7 @@ def _evaluate(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
     bounded = cost_of(jaxpr).bounded
     token = _depth.set(_depth.get() + 1)
     try:
-        with use_trace(_Stepwise(-1 if bounded else _MOST_EQUATIONS)):
+        with use_trace(ProgramEvaluation(inf if bounded else _MOST_EQUATIONS)):
             outs = eval_jaxpr(jaxpr, args)
     finally:
         _depth.reset(token)
