@@ -17,7 +17,14 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, ProgramTrace, Var
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.primitive import STEPWISE, Hosts, P, Primitive, RuleKey
-from tinyjax.core.trace import EVAL, check_concrete, heed_errors, ignore_errors, use_trace
+from tinyjax.core.trace import (
+    EVAL,
+    IGNORE,
+    check_concrete,
+    reset_errors,
+    set_errors,
+    use_trace,
+)
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import JaxprTypeError
 
@@ -76,7 +83,7 @@ class ProgramEvaluation(ProgramTrace):
         steps: tuple[_Step, ...] = jaxpr.derive("steps", lambda: _steps(jaxpr))
         evaluated: list[bool] = jaxpr.derive("evaluated", list)
         env: dict[Atom, HostArray] = dict(zip(jaxpr.in_binders, hosts, strict=True))
-        token = ignore_errors()
+        token = set_errors(IGNORE)
         try:
             with LEVEL:
                 for eqn, dead in steps:
@@ -87,11 +94,11 @@ class ProgramEvaluation(ProgramTrace):
                     elif rules.evaluate is None:
                         outs = rules.impl(operands, eqn.params)
                     else:
-                        heed_errors(token)
+                        reset_errors(token)
                         try:
                             outs = self._run(eqn, operands)
                         finally:
-                            token = ignore_errors()
+                            token = set_errors(IGNORE)
                     for var, out in zip(eqn.out_binders, outs, strict=True):
                         env[var] = out if type(out) is ndarray else asarray(out)
                     if not evaluated:
@@ -100,7 +107,7 @@ class ProgramEvaluation(ProgramTrace):
                     for var in dead:
                         del env[var]
         finally:
-            heed_errors(token)
+            reset_errors(token)
         if not evaluated:
             evaluated.append(True)
         return [raw_host(x.value) if type(x) is Lit else env[x] for x in jaxpr.outs]

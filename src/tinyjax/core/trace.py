@@ -286,14 +286,6 @@ _errors, IGNORE = _error_state()
 set_errors, reset_errors = _errors.set, _errors.reset
 
 
-def ignore_errors() -> Token[Any]:
-    """Silence NumPy on overflow and NaN, until ``heed_errors`` is given the token returned."""
-    return _set_errors(_IGNORE)
-
-
-heed_errors: Callable[[Token[Any]], None] = _reset_errors
-
-
 #: Runs or evaluates a program on its arguments.
 EvaluateProgram: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 
