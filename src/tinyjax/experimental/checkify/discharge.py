@@ -17,13 +17,14 @@ from tinyjax import dtypes
 from tinyjax.control_flow.common import contains
 from tinyjax.control_flow.declared import bind_scan, bind_while, scan_p, while_p
 from tinyjax.core.array import Array
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
+from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.lists import split_list
-from tinyjax.core.primitive import Primitive, RuleKey
+from tinyjax.core.primitive import Primitive, RuleKey, Tangent
 from tinyjax.core.programs import CALLED, CHOICE
 from tinyjax.core.staging import stage
+from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
-from tinyjax.custom_derivatives.calls import custom_call_p
+from tinyjax.custom_derivatives.calls import ClosedJvp, custom_call_p
 from tinyjax.experimental.checkify.sites import Category, Site, check_p
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import add, and_, eq, gt, not_, select
@@ -153,7 +154,7 @@ def _holder(primitive: Primitive[Any]) -> Holder | None:
         return _run_call
     if CHOICE in primitive.rules.extensions:
         return _run_choice
-    return _run_inline if primitive is custom_call_p else None
+    return _run_custom if primitive is custom_call_p else None
 
 
 def _run_call(
@@ -165,13 +166,49 @@ def _run_call(
     return _take(outs, len(eqn.out_binders), program.sites, outcome)
 
 
-def _run_inline(
+def _run_custom(
     eqn: JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
-    # what fails depends on the function's operations, so these are differentiated, not its rule
+    """Call a function with a rule of its own, and find what fails in it beside the call.
+
+    The two computations are one again once they are compiled.
+    """
     (program,) = inner
-    outs = eval_jaxpr(program.jaxpr, args)
-    return _take(outs, len(eqn.out_binders), program.sites, outcome)
+    count = len(eqn.out_binders)
+    found = eval_jaxpr(program.jaxpr, args)
+    if effects(program.jaxpr).any:  # which happen once
+        return _take(found, count, program.sites, outcome)
+    _take([stop_gradient(x) for x in found], count, program.sites, outcome)
+    unchecked = stage(lambda *xs: eval_jaxpr(program.jaxpr, xs)[:count], program.jaxpr.in_avals)
+    rule = eqn.params.rule
+    if rule.jvp is not None:
+        rule = attrs.evolve(rule, jvp=_without_checks(rule.jvp))
+    return bind(custom_call_p, args, attrs.evolve(eqn.params, jaxpr=unchecked.jaxpr, rule=rule))
+
+
+def _without_checks(jvp: ClosedJvp) -> ClosedJvp:
+    """A rule that makes no checks of its own; those of its function are made beside the call."""
+
+    def rule(
+        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
+    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        nonzero = nonzeros(tangents)
+        nonzero_out: list[bool] = []
+
+        def run(*values: Array) -> list[Array]:
+            first, second, moved = split_list(values, len(consts), len(primals))
+            outs, out_tangents = jvp(first, second, with_zeros(nonzero, moved))
+            nonzero_out[:] = nonzeros(out_tangents)
+            return [*outs, *present(out_tangents)]
+
+        given = [*consts, *primals, *present(tangents)]
+        staged = stage(run, [x.aval for x in given])
+        program = discharge(staged.jaxpr, frozenset()).jaxpr
+        results = eval_jaxpr(program, [*staged.consts, *given])
+        outs, out_tangents, _ = split_list(results, len(nonzero_out), sum(nonzero_out))
+        return outs, with_zeros(nonzero_out, out_tangents)
+
+    return rule
 
 
 def _take(
