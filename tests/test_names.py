@@ -193,20 +193,6 @@ def test_dlpack(dtype: str) -> None:
         np.testing.assert_array_equal(back, x)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bool", "bfloat16"])
-def test_dlpack_with_torch(dtype: str) -> None:
-    """Both ways, without a copy."""
-    torch = pytest.importorskip("torch")
-    tensor = torch.arange(6).reshape(2, 3).to(getattr(torch, dtype)).T
-    found = dlpack.from_dlpack(tensor)
-    assert (found.shape, found.dtype.name) == ((3, 2), dtype)
-    assert np.asarray(found).ctypes.data == tensor.data_ptr()
-    np.testing.assert_array_equal(found, jnp.arange(6).reshape(2, 3).T.astype(dtype))
-    back = torch.from_dlpack(found)
-    assert back.data_ptr() == tensor.data_ptr()
-    assert torch.equal(back, tensor)
-
-
 def test_dlpack_of_bfloat16_is_read_only_or_a_copy() -> None:
     x: Any = jnp.arange(3).astype("bfloat16")
     for options in ({"max_version": (1, 0)}, {}):
