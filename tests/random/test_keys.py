@@ -204,7 +204,7 @@ def assert_same(got: Any, expected: Any) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "impl"),
-    # of the others' draws in a vmapped loop the first example's are all, which go on when it is done
+    # in a vmapped loop the others draw for all examples at once, and do not go on when one is done
     [(n, i) for n in PROGRAMS for i in IMPLS if n != "while in vmap" or i == "threefry2x32"],
 )
 def test_keys_go_through_programs_as_in_jax(name: str, impl: str) -> None:
