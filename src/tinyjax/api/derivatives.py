@@ -134,14 +134,14 @@ def jvp(
 
     Args:
         fun: takes and returns arrays in any containers.
-        primals: a tuple or list of its positional arguments: where to differentiate.
-        tangents: the direction: as many, each a tree like its primal, with leaves of the primal's
-            shape and dtype (of dtype ``float0`` for integers and bools).
-        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        primals: the point: a tuple or list of the positional arguments of ``fun``.
+        tangents: the direction: a tuple or list with a tree like each primal, whose leaves have the
+            primal's shapes and dtypes (dtype ``float0`` for integers and bools).
+        has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
 
     Returns:
-        ``(value, tangent)``, or ``(value, tangent, aux)``. The work is a small multiple of that of
-        ``fun``.
+        ``(value, tangent)``, or ``(value, tangent, aux)``. It takes a small multiple of the work
+        of ``fun``.
 
     Raises:
         ArgumentError: primals or tangents are not tuples or lists.
@@ -297,13 +297,13 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[An
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Evaluate a function and return its derivative there as a linear function.
 
-    The tangent map can be applied many times without repeating the work at the point; it keeps the
+    You can apply the tangent map many times, and ``fun`` is evaluated once; the map keeps the
     residuals in memory.
 
     Args:
         fun: takes and returns arrays in any containers.
-        primals: its positional arguments: where to linearize.
-        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        primals: the point: the positional arguments of ``fun``.
+        has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
 
     Returns:
         ``(value, tangent_map)``, or ``(value, tangent_map, aux)``. ``tangent_map`` takes one
@@ -471,13 +471,14 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     Args:
         fun: takes and returns arrays in any containers.
         primals: its positional arguments.
-        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
 
     Returns:
         ``(value, pull_back)``, or ``(value, pull_back, aux)``. ``pull_back`` takes a cotangent of
-        the value and returns a tuple with a cotangent for each argument, of dtype ``float0`` for
-        integers. The work is a small multiple of that of ``fun``, whatever the number of
-        arguments. It is a tree of its residuals: ``jit`` may return it, and take it.
+        the value and returns a tuple with a cotangent for each argument (dtype ``float0`` for
+        integers). It takes a small multiple of the work of ``fun``, whatever the number of
+        arguments. ``pull_back`` is a tree of its residuals, so functions under ``jit`` can return
+        it and take it.
 
     Raises:
         TreeMismatchError: when the map is applied to a cotangent of another structure.
@@ -527,13 +528,12 @@ class _Structure:
 
 @attrs.frozen(eq=False, repr=False)
 class PullBack(Generic[R, *Ts]):
-    """The map from cotangents of a function's result to those of its arguments; ``vjp`` returns it.
+    """Map cotangents of a function's result to cotangents of its arguments; ``vjp`` returns it.
 
-    It is a tree whose leaves are the residuals, so that it can be an argument and a result of
-    transformed functions.
+    It is a tree whose leaves are the residuals, so transformed functions can take and return it.
 
     Attributes:
-        residuals: the arrays that it keeps of the evaluation.
+        residuals: the arrays kept from the evaluation.
         structure: its program and its types.
     """
 

@@ -89,16 +89,17 @@ def value_and_grad(
     """Return a function that computes both the value and the gradient of a scalar function.
 
     Args:
-        fun: returns a scalar float (or a pair of one and auxiliary data).
+        fun: returns a scalar float (or a pair of a scalar float and auxiliary data).
         argnums: which positional arguments to differentiate; an int, or several.
-        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
         allow_int: whether integer arguments may be differentiated; their gradient is of dtype
             float0.
 
     Returns:
         A function of the same signature that returns ``(value, gradient)``, where ``value`` is what
-        ``fun`` returns. The gradient is a tree like the argument, or a tuple of such for several.
+        ``fun`` returns. The gradient is a tree like the argument; with several ``argnums``, a tuple
+        of such trees.
         For complex arguments it is the conjugate of the direction of steepest ascent, as in JAX.
 
     Raises:
@@ -182,16 +183,16 @@ def grad(
     """Return a function that computes the gradient of a scalar function.
 
     Args:
-        fun: returns a scalar float (or a pair of one and auxiliary data).
+        fun: returns a scalar float (or a pair of a scalar float and auxiliary data).
         argnums: which positional arguments to differentiate; an int, or several.
-        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
         allow_int: whether integer arguments may be differentiated; their gradient is of dtype
             float0.
 
     Returns:
-        A function of the same signature that returns the gradient: a tree like the argument, or a
-        tuple of such for several; with ``has_aux`` the pair ``(gradient, aux)``.
+        A function of the same signature that returns the gradient: a tree like the argument; with
+        several ``argnums``, a tuple of such trees; with ``has_aux``, the pair ``(gradient, aux)``.
 
     Raises:
         DifferentiationError: when called, if the value is not a scalar float, or an argument is not

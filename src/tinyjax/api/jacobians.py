@@ -62,18 +62,18 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """Return a function that computes the Jacobian column by column, in forward mode.
 
-    Best where there are fewer inputs than outputs.
+    Use it where there are fewer inputs than outputs.
 
     Args:
         fun: takes and returns arrays in any containers.
         argnums: which positional arguments to differentiate; an int, or several.
-        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
 
     Returns:
-        A function of the same signature. Its result is a tree like ``fun``'s, at each leaf a tree
-        like the argument (or a tuple of such), at each of whose leaves stands an array of shape
-        ``output.shape + input.shape``.
+        A function of the same signature. It returns a tree like ``fun``'s result, with a tree like
+        the argument in place of each leaf (or a tuple of such trees), whose leaves are arrays of
+        shape ``output.shape + input.shape``.
 
     Raises:
         DifferentiationError: when called, if an argument is not float (or complex, with
@@ -154,17 +154,17 @@ def jacrev(
 ) -> Callable[..., Any]:
     """Return a function that computes the Jacobian row by row, in reverse mode.
 
-    Best where there are fewer outputs than inputs.
+    Use it where there are fewer outputs than inputs.
 
     Args:
         fun: takes and returns arrays in any containers.
         argnums: which positional arguments to differentiate; an int, or several.
-        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
         allow_int: whether integer arguments may be differentiated.
 
     Returns:
-        A function of the same signature whose result is laid out as that of ``jacfwd``.
+        A function of the same signature; its result has the layout of ``jacfwd``'s.
 
     Raises:
         DifferentiationError: when called, if an argument or a result is not float (or complex, with
@@ -237,11 +237,11 @@ def hessian(
     Args:
         fun: takes and returns arrays in any containers.
         argnums: which positional arguments to differentiate; an int, or several.
-        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
 
     Returns:
-        A function of the same signature whose result has, for a scalar ``fun`` of one array,
+        A function of the same signature. For a scalar ``fun`` of one array ``x``, its result has
         shape ``x.shape + x.shape``.
 
     Example:

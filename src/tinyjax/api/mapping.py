@@ -44,16 +44,16 @@ def vmap(
         fun: takes and returns arrays in any containers.
         in_axes: which axis of each argument to map over: an int, None for an argument that all
             examples share, or a tuple with one entry per positional argument, each of which may be
-            a tree that is a prefix of the argument. Keyword arguments are mapped over axis 0. What
-            is shared is handed on as it is, and need not be an array.
+            a tree that is a prefix of the argument. Keyword arguments are mapped over axis 0. An
+            argument that all examples share is passed on unchanged, and need not be an array.
         out_axes: where to put the mapped axis in the results; None for a result that is the same
             for all examples. An int, or a tree that is a prefix of the result.
         axis_name: the name by which collectives in ``fun`` refer to the axis.
         axis_size: the number of examples; needed only where no argument is mapped.
         spmd_axis_name: of no effect: there is no mesh of devices.
-        chunk_size: how many examples to take at once, where memory is short of room for all: the
-            chunks are gone through one after the other, by a ``scan``, and what is left over after
-            the last whole one goes on its own. The results are those of all at once.
+        chunk_size: how many examples to compute at once, to save memory. A ``scan`` goes through
+            the chunks, and a smaller chunk holds the examples that are left over. The results are
+            the same.
 
     Returns:
         A function of the same signature whose mapped arguments and results have one more axis.

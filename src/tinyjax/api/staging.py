@@ -60,13 +60,13 @@ def make_jaxpr(
 ) -> Callable[P, ClosedJaxpr] | Callable[P, tuple[ClosedJaxpr, Any]]:
     """Return a function that gives the jaxpr of ``fun`` for its arguments.
 
-    Everything ``fun`` does with arrays is staged, operations on constants too. Arrays that it
+    All operations on arrays in ``fun`` are staged, even those on constants. Arrays that ``fun``
     closes over become the first parameters of the jaxpr; scalars become literals.
 
     Args:
         fun: the function.
         static_argnums: positional arguments that are not arrays: hashable Python values.
-        return_shape: whether to return, as well, the shapes and dtypes of the result in its tree.
+        return_shape: whether to return a pair of the jaxpr and the result's shapes and dtypes.
 
     Raises:
         StaticArgumentError: the function has no such argument; or when called, if one is an array
@@ -131,7 +131,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the shapes and dtypes of ``fun(*args, **kwargs)`` without computing it.
 
     Args:
-        fun: the function. It may return ``ShapeDtypeStruct`` for an array, too.
+        fun: the function. It may return a ``ShapeDtypeStruct`` in place of an array.
         args: arrays, or ``ShapeDtypeStruct`` in their place.
         kwargs: likewise.
 

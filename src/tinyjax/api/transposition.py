@@ -22,13 +22,13 @@ from tinyjax.transforms.transpose import pull_back
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
     """Return the transpose of a linear function.
 
-    The function is called once, with arguments that have types and no values. As everywhere,
-    complex numbers are transposed without being conjugated.
+    The function is traced once, so its arguments have types but no values. Complex numbers are not
+    conjugated, as in all derivatives.
 
     Args:
         fun: takes and returns arrays of floats or complex numbers in any containers, and is linear
-            in all of them together. What it closes over it need not be linear in.
-        primals: arrays of the types of its arguments, or ``ShapeDtypeStruct`` in their place.
+            in all its arguments together. It need not be linear in what it closes over.
+        primals: example arguments: arrays, or ``ShapeDtypeStruct`` in their place.
 
     Returns:
         A function that takes a cotangent of the result and returns a tuple with a cotangent for

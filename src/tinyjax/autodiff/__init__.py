@@ -1,4 +1,4 @@
-"""Made of the transformations: curvature, one mode from the other, Jacobians at least cost.
+"""Functions built on the transformations: curvature, one mode from the other, cheap Jacobians.
 
 ``jacobian`` is ``tinyjax.jacobian`` too.
 """

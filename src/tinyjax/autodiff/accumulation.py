@@ -112,27 +112,27 @@ def jacobian(
 ) -> Callable[..., Any]:
     """Return a function that computes the Jacobian with few multiplications.
 
-    The derivatives of the single operations are multiplied together, with their zeros left out, in
-    an order chosen for the function at hand: vertex elimination (A. Griewank and A. Walther,
-    *Evaluating Derivatives*, 2nd ed., 2008, chapter 9). With ``order="auto"`` that takes at most as
-    many multiplications as the better of forward and reverse order, and fewer where the function
-    is narrow in between, or has many inputs and many results (``multiplications`` counts them).
+    The derivatives of the single operations are multiplied, without their zeros, in an order chosen
+    for this function: vertex elimination (A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd
+    ed., 2008, chapter 9). ``order="auto"`` takes no more multiplications than the better of forward
+    and reverse order. It takes fewer where the function has many inputs and many results, or passes
+    through few values in between (``multiplications`` counts them).
 
-    Finding the order takes time at the first call, and finding where the zeros are at every call.
-    A compiled program does neither when it is called again: use it under ``jit``. A function whose
-    single derivatives have more than 2**24 elements is differentiated by ``jacfwd`` or ``jacrev``,
-    whichever has fewer directions.
+    The first call chooses the order, and every call finds the zeros; both take time. Use it under
+    ``jit``, where a compiled program does neither again. If the derivatives of single operations
+    have more than 2**24 elements, ``jacfwd`` or ``jacrev`` differentiates, whichever has fewer
+    directions.
 
     Args:
         fun: takes and returns arrays in any containers.
         argnums: which positional arguments to differentiate; an int, or several.
-        has_aux: whether ``fun`` returns a pair, of which the second part is not differentiated.
+        has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
         allow_int: whether integer arguments may be differentiated.
         order: ``"auto"``, ``"forward"`` or ``"reverse"``.
 
     Returns:
-        A function of the same signature whose result is that of ``jacrev``.
+        A function of the same signature; its result is that of ``jacrev``.
 
     Raises:
         DifferentiationError: when called, if an argument or a result is not float (or complex, with
@@ -177,13 +177,12 @@ def multiplications(
     *,
     order: Order = "auto",
 ) -> Callable[P, int]:
-    """Return a function that counts what ``jacobian`` multiplies.
+    """Return a function that counts the multiplications of ``jacobian``.
 
-    Counted are multiplications of numbers when derivatives are multiplied together. Those that go
-    into the derivatives of single operations are the same in every order and are not counted, nor
-    are products with what is known to be 0, 1 or -1 throughout. Complex numbers count as pairs.
-    Where integers and booleans are traced, less is known of zeros: within ``jit`` the number can be
-    greater.
+    It counts multiplications of numbers in the products of derivatives. It does not count products
+    with matrices whose elements are all known to be 0, 1 or -1, nor the multiplications inside the
+    derivatives of single operations, which are the same in every order. Complex numbers count as
+    pairs. Under ``jit`` the number can be greater, since traced integers and booleans hide zeros.
 
     Args:
         fun: takes and returns arrays in any containers.
@@ -194,7 +193,7 @@ def multiplications(
         A function of the same signature that returns the number.
 
     Raises:
-        ArgumentError: when called, if the function is too large for its zeros to be kept track of.
+        ArgumentError: when called, if the function is too large to keep track of its zeros.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

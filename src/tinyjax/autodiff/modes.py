@@ -17,21 +17,21 @@ R = TypeVar("R")
 def jvp_from_vjp(
     fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[R, R]:
-    """Forward mode by reverse mode alone: ``jvp`` for functions that have no rule but for ``vjp``.
+    """Compute ``jvp`` by reverse mode alone, for functions that only have a rule for ``vjp``.
 
-    The pull-back is linear in the cotangent, so its own pull-back, at any cotangent, is the
-    push-forward. (J. Townsend, *A new trick for calculating Jacobian vector products*, 2017.)
+    The pull-back is linear in the cotangent. Its own pull-back, at any cotangent, is therefore the
+    push-forward (J. Townsend, *A new trick for calculating Jacobian vector products*, 2017).
 
     Args:
         fun: takes and returns arrays in any containers.
-        primals: its positional arguments, as a tuple or list: where to differentiate.
-        tangents: the direction: as many, each like its primal.
+        primals: the point: a tuple or list of the positional arguments of ``fun``.
+        tangents: the direction: as many trees, each like its primal.
 
     Returns:
-        ``(value, tangent)``, as ``jvp`` does. The work is a small multiple of that of ``jvp``.
+        ``(value, tangent)``, as ``jvp`` does. It takes a small multiple of the work of ``jvp``.
 
     Raises:
-        ArgumentError: primals are no tuple or list.
+        ArgumentError: primals are not a tuple or list.
         TreeMismatchError: the trees of primals and tangents differ.
         DifferentiationError: a tangent is not of its primal's type.
 
@@ -56,10 +56,10 @@ def jvp_from_vjp(
 def vjp_from_jvp(
     fun: Callable[..., R], *primals: Any
 ) -> tuple[R, Callable[[Any], tuple[Any, ...]]]:
-    """Reverse mode by forward mode and one transposition.
+    """Compute ``vjp`` by forward mode and one transposition.
 
-    The push-forward, made by ``jvp``, is linear in the tangents, so it can be transposed. That is
-    how ``vjp`` itself comes about, written with public functions.
+    The push-forward of ``jvp`` is linear in the tangents, so it can be transposed. This is how
+    ``vjp`` itself works, written with public functions.
 
     Args:
         fun: takes and returns arrays of floats or complex numbers in any containers.

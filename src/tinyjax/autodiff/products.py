@@ -1,4 +1,4 @@
-"""Products with matrices of second derivatives, none of which is ever there as a matrix."""
+"""Products with matrices of second derivatives, without forming the matrices."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def hvp(fun: Callable[..., Any], primals: list[Any], tangents: list[Any]) -> Any
 def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """Multiply the matrix of second derivatives of a scalar function by a vector.
 
-    Forward over reverse: the derivative of the gradient along the vector, at a small multiple of
-    the work of ``fun``, and in the memory of one gradient (B. A. Pearlmutter, *Fast exact
-    multiplication by the Hessian*, Neural Computation 6, 1994).
+    The product is the derivative of the gradient along the vector, forward over reverse. It takes a
+    small multiple of the work of ``fun`` and the memory of one gradient (B. A. Pearlmutter, *Fast
+    exact multiplication by the Hessian*, Neural Computation 6, 1994).
 
     Args:
         fun: returns a scalar float.
-        primals: its positional arguments, as a tuple or list: where to differentiate.
-        tangents: the vector: as many, each like its primal.
+        primals: the point: a tuple or list of the positional arguments of ``fun``.
+        tangents: the vector: as many trees, each like its primal.
 
     Returns:
-        A tree like the argument where there is one, else a tuple of such.
+        A tree like the argument if there is one argument, else a tuple of such trees.
 
     Raises:
         ArgumentError: primals or tangents are not tuples or lists.
@@ -71,22 +71,22 @@ def gauss_newton_vp(
 ) -> Any:
     """Multiply the Gauss-Newton matrix of ``loss(fun(...))`` by a vector.
 
-    That is ``J^T H J``, with the Jacobian J of ``fun`` and the second derivatives H of ``loss`` at
-    its result: what is left of the second derivatives without those of ``fun``. It is positive
-    semi-definite where ``loss`` is convex (N. N. Schraudolph, *Fast curvature matrix-vector
-    products for second-order gradient descent*, Neural Computation 14, 2002).
+    The matrix is ``J^T H J``, with the Jacobian J of ``fun`` and the Hessian H of ``loss`` at the
+    result of ``fun``. It is the Hessian of ``loss(fun(...))`` without the second derivatives of
+    ``fun``, and positive semi-definite where ``loss`` is convex (N. N. Schraudolph, *Fast curvature
+    matrix-vector products for second-order gradient descent*, Neural Computation 14, 2002).
 
-    ``fun`` is linearized once, for both J and its transpose. To multiply many vectors, map over
-    ``tangents`` with ``vmap``: the linearization is shared by all.
+    ``fun`` is linearized once, for both J and its transpose. To multiply many vectors, use ``vmap``
+    over ``tangents``: all vectors share the linearization.
 
     Args:
         fun: takes and returns arrays in any containers: a model.
         loss: takes what ``fun`` returns, and returns a scalar float.
-        primals: the positional arguments of ``fun``, as a tuple or list: where to differentiate.
-        tangents: the vector: as many, each like its primal.
+        primals: the point: a tuple or list of the positional arguments of ``fun``.
+        tangents: the vector: as many trees, each like its primal.
 
     Returns:
-        A tree like the argument where there is one, else a tuple of such.
+        A tree like the argument if there is one argument, else a tuple of such trees.
 
     Raises:
         ArgumentError: primals or tangents are not tuples or lists.
@@ -114,16 +114,16 @@ def hutchinson_trace(
 ) -> Array:
     """Estimate the trace of the matrix of second derivatives of a scalar function.
 
-    The mean of ``v^T H v`` over vectors v of random signs, which is the trace on average (M. F.
-    Hutchinson, *A stochastic estimator of the trace of the influence matrix*, 1989). The variance
-    is twice the sum of the squares of the elements off the diagonal, divided by ``samples``; a
-    diagonal matrix comes out exactly. The gradient is linearized once.
+    The estimate is the mean of ``v^T H v`` over vectors v of random signs (M. F. Hutchinson, *A
+    stochastic estimator of the trace of the influence matrix*, 1989). Its variance is twice the sum
+    of the squared off-diagonal elements, divided by ``samples``; for a diagonal matrix it is exact.
+    The gradient is linearized once.
 
     Args:
         fun: returns a scalar float.
-        primals: its positional arguments, of floats, as a tuple or list: where to differentiate.
+        primals: the point: a tuple or list of the positional arguments of ``fun``, of real floats.
         key: a key of ``tinyjax.random``.
-        samples: how many vectors are drawn. The work is that of as many products.
+        samples: how many vectors to draw; each takes one product.
 
     Returns:
         A scalar.

@@ -447,22 +447,21 @@ def cond(
     *operands: Any,
     operand: Any = _NOT_GIVEN,
 ) -> Any:
-    """Apply one of two functions, as the predicate says.
+    """Apply one of two functions, chosen by a predicate.
 
-    Where the predicate's value is at hand, outside ``jit`` and not mapped by ``vmap``, the function
-    chosen is simply called. Else both are staged, and one runs when the program does; under
-    ``vmap`` with a mapped predicate each runs that some example takes, and the results are
-    selected.
+    If the value of the predicate is known, as outside ``jit``, the chosen function is called. Else
+    both functions are staged, and one of them runs when the program runs. Under ``vmap`` with a
+    mapped predicate, each function that some example takes runs, and the results are selected.
 
     Args:
-        pred: a bool scalar; a number counts as true where it is not zero.
+        pred: a bool scalar; a number is true if it is not zero.
         true_fun: takes the operands.
         false_fun: takes the operands, and returns what ``true_fun`` does: the same tree, with
-            arrays of the same shapes. Dtypes that differ are promoted to a common one.
+            arrays of the same shapes. Different dtypes are promoted to a common dtype.
         operands: trees of arrays.
         operand: the only operand, by name.
 
-    An older order is understood too, with an operand for each function:
+    JAX's older order, with an operand for each function, works too:
     ``cond(pred, true_operand, true_fun, false_operand, false_fun)``.
 
     Raises:
@@ -591,7 +590,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: An
     """Apply one of several functions, chosen by an index.
 
     Args:
-        index: an integer scalar; out of range it counts as the first or last.
+        index: an integer scalar; it is clamped to the range of the branches.
         branches: each takes the operands, and all return the same tree of arrays.
         operands: trees of arrays.
 

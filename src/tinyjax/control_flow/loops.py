@@ -35,9 +35,9 @@ def fori_loop(
 ) -> S:
     """Run ``state = body_fun(i, state)`` for every integer from ``lower`` to below ``upper``.
 
-    With bounds whose values are at hand it is a ``scan``, of which reverse mode keeps the residuals
-    of every iteration, or ``checkpoints`` states; with traced bounds it is a ``while_loop``, of
-    which it keeps 32 states if nothing else is said.
+    With known bounds it is a ``scan``: reverse mode keeps the residuals of every iteration, or
+    ``checkpoints`` states. With traced bounds it is a ``while_loop``: reverse mode keeps
+    ``checkpoints`` states, 32 by default.
 
     Args:
         lower: an integer scalar.
@@ -45,7 +45,7 @@ def fori_loop(
         body_fun: takes the index and the state; returns the new state: the same tree, of the same
             shapes and dtypes.
         init_val: the first state, a tree of arrays.
-        unroll: how many iterations the compiled loop does at a time, where the bounds are at hand.
+        unroll: how many iterations one step of the compiled loop does; for known bounds only.
         checkpoints: how many states reverse mode keeps at a time, at least one.
 
     Raises:
@@ -104,12 +104,13 @@ def fori_loop(
 def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
     """Apply a function to every slice of arrays along their first axis, one after the other.
 
-    It is ``vmap`` with a loop: it needs the memory of one slice, or of ``batch_size`` of them.
+    It computes what ``vmap`` computes, by a loop, in the memory of one slice or of ``batch_size``
+    slices.
 
     Args:
         f: takes one slice of ``xs``.
-        xs: a tree of arrays whose first axes have one size.
-        batch_size: how many slices to take at once, by vectorising ``f``; 0 for all.
+        xs: a tree of arrays whose first axes have the same size.
+        batch_size: how many slices to compute at once, by ``vmap``; 0 for all.
 
     Returns:
         The results, stacked along a new first axis.
@@ -173,16 +174,16 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: S, reverse: bool = False, axis: int = 0
 ) -> S:
-    """Combine the slices before each place by an associative function, in logarithmic depth.
+    """Compute all prefix sums under an associative function, in logarithmic depth and linear work.
 
-    The work is linear (Blelloch, "Prefix sums and their applications", 1990): neighbours are
-    combined, the scan of those gives the odd places, and one more combination the even ones.
+    Neighbours are combined; their scan gives the results at odd positions, and combining once more
+    gives those at even positions (Blelloch, "Prefix sums and their applications", 1990).
 
     Args:
         fn: associative; takes two trees like ``elems``, of several slices each, and returns one.
         elems: a tree of arrays that agree in the size of ``axis``.
-        reverse: whether to combine the slices from each place on.
-        axis: the axis to go along.
+        reverse: whether to combine from the last slice to the first.
+        axis: the axis to scan along.
 
     Raises:
         ArgumentError: there is no array, the sizes differ, or ``fn`` changes a type.

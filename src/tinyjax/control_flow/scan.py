@@ -534,26 +534,25 @@ def scan(
 ) -> tuple[C, Y]:
     """Run ``carry, y = f(carry, x)`` for every slice ``x`` of ``xs``, and stack the ``y``.
 
-    The loop is one equation, compiled once whatever its length. In reverse mode the residuals of
-    every iteration are kept, unless ``checkpoints`` says how many carries to keep instead, of which
-    the first is one. The body is then run again from those, one iteration at a time, as seldom as
-    is possible with so many (Griewank and Walther, "Algorithm 799: revolve", ACM Transactions on
-    Mathematical Software 26(1), 2000): with ``s`` of them, a loop of up to ``(s + r)! / (s! r!)``
-    iterations runs each iteration at most ``r`` times, the first included, and once more to
-    differentiate it. A callback in the body is called every time. Forward mode keeps nothing in any
-    case.
+    The loop is one equation, compiled once whatever its length. Forward mode keeps nothing. Reverse
+    mode keeps the residuals of every iteration, or, with ``checkpoints``, that many carries, the
+    first included. It then runs the body again from those carries, with the fewest iterations that
+    their number allows (Griewank and Walther, "Algorithm 799: revolve", ACM Transactions on
+    Mathematical Software 26(1), 2000). With ``s`` checkpoints, a loop of up to
+    ``(s + r)! / (s! r!)`` iterations runs each iteration at most ``r`` times, the first run
+    included, and once more to differentiate it. A callback in the body is called every time.
 
     Args:
         f: takes the carry and one slice of ``xs`` along its first axis; returns the new carry, a
             tree of arrays of the same shapes and dtypes, and an output.
         init: the first carry.
-        xs: a tree of arrays whose first axes have one size; None where there is no input.
+        xs: a tree of arrays whose first axes have the same size; None for no input.
         length: the number of iterations; needed only where ``xs`` is None.
         reverse: whether to go from the last slice to the first; outputs stay with their slices.
-        unroll: how many iterations the compiled loop does at a time; True or 0 for all, False
+        unroll: how many iterations one step of the compiled loop does; True or 0 for all, False
             for one.
-        checkpoints: how many carries reverse mode keeps at a time, at least one; None for all that
-            every iteration computes and the derivative needs.
+        checkpoints: how many carries reverse mode keeps at a time, at least one; None to keep the
+            residuals of every iteration.
 
     Returns:
         The last carry, and the outputs stacked along a new first axis.

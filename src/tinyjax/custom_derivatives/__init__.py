@@ -1,4 +1,4 @@
-"""Functions that bring rules of their own: for derivatives, and for ``vmap``."""
+"""Functions with their own rules for derivatives and for ``vmap``."""
 
 from tinyjax.core.primitive import NoParams, Primitive
 from tinyjax.custom_derivatives.calls import CustomCallParams, custom_call_p

@@ -17,10 +17,10 @@ from tinyjax.frames import describe_function
 def closure_convert(
     fun: Callable[..., Any], *example_args: Any
 ) -> tuple[Callable[..., Any], list[Array]]:
-    """Make arguments of the traced values that a function closes over.
+    """Turn the traced values that a function closes over into arguments.
 
-    A rule of ``custom_vjp`` or ``custom_jvp`` differentiates in its arguments. Where a function is
-    handed to one, what it closes over becomes an argument by this.
+    The rules of ``custom_vjp`` and ``custom_jvp`` give derivatives in arguments only. Convert a
+    function before you pass it to such a function, to differentiate in what it closes over.
 
     Args:
         fun: takes and returns arrays in any containers. It is staged, once.
@@ -28,8 +28,8 @@ def closure_convert(
 
     Returns:
         ``(converted, closed_over)``: ``converted(*args, *closed_over)`` is ``fun(*args)``.
-        ``closed_over`` are the floats and complex numbers that are being traced; whatever else the
-        function closes over stays in it, since no derivative is taken in it.
+        ``closed_over`` are the traced floats and complex numbers. The function keeps everything
+        else that it closes over, since no derivative is taken in that.
 
     Raises:
         ArgumentError: when ``converted`` is called with another number of arguments, or with

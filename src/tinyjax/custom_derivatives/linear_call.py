@@ -1,6 +1,6 @@
 """``linear_call``: a linear function that is given together with its transpose.
 
-For a linear map that transposing its operations would not give, or not well: the flow of a
+Use it where transposing the single operations fails or is inefficient. An example is the flow of a
 differential equation, whose transpose is another flow.
 """
 
@@ -45,14 +45,14 @@ def linear_call(
     residual_args: Any,
     linear_args: Any,
 ) -> Any:
-    """Apply a linear function, of which reverse mode is to use the transpose given.
+    """Apply a linear function whose transpose is given for reverse mode.
 
     Args:
         fun: takes residuals and operands; it may be applied to any residuals.
         fun_transpose: takes residuals and cotangents of the result, and returns cotangents of the
             operands, in their structure.
-        residual_args: what the function is not linear in: arrays in any containers.
-        linear_args: what it is linear in.
+        residual_args: the arguments in which it is not linear: arrays in any containers.
+        linear_args: the arguments in which it is linear.
 
     Raises:
         TreeMismatchError: the transpose returns another structure than that of the operands.

@@ -1,4 +1,4 @@
-"""``custom_jvp``, ``custom_vjp``, ``custom_derivative`` and ``custom_batch`` as users meet them."""
+"""Functions with rules: ``custom_jvp``, ``custom_vjp``, ``custom_derivative``, ``custom_batch``."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -328,21 +328,21 @@ def _places(fun: Callable[..., Any], names: Sequence[str]) -> tuple[int, ...]:
 
 
 class custom_jvp(_Custom[P, R]):  # noqa: N801
-    """A function whose derivative in a direction is given by a rule.
+    """Give a function a rule for its derivative in forward mode.
 
-    The rule is differentiated in its turn for higher derivatives, and serves reverse mode too if it
-    is linear in the tangents. Both are run with data where there is data, so Python control flow
-    may depend on it.
+    Higher derivatives differentiate the rule. Reverse mode transposes it, so it must be linear in
+    the tangents. Outside ``jit``, function and rule run on data, and Python control flow may depend
+    on it.
 
     Args:
         fun: takes arrays in any containers, by position, and returns such.
         nondiff_argnums: arguments that may be any Python values, and are not differentiated; the
             rule takes them first.
-        nondiff_argnames: the same by name.
+        nondiff_argnames: those arguments, by name.
 
     Raises:
         UndefinedRuleError: when called, if there is no rule.
-        DifferentiationError: when called, if the rule gives what does not fit.
+        DifferentiationError: when called, if the rule's results do not fit.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -363,9 +363,9 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
         """Set the rule: ``jvp(*nondiff, primals, tangents) -> (result, tangent)``.
 
         Args:
-            jvp: the rule; linear in the tangents, which for integers are of dtype float0.
-            symbolic_zeros: whether tangents known to be zero are given as ``SymbolicZero``, which
-                the rule may return too.
+            jvp: the rule; linear in the tangents, which have dtype float0 for integers.
+            symbolic_zeros: whether the rule takes tangents that are known to be zero as
+                ``SymbolicZero``. It may return ``SymbolicZero`` too.
         """
         self._set_rule(jvp, symbolic_zeros)
         return jvp
@@ -427,20 +427,20 @@ def _add(a: Any, b: Any) -> Any:
 
 
 class custom_derivative(_Custom[P, R]):  # noqa: N801
-    """A function whose derivative is given once, as a linear map, for both modes.
+    """Give a function a derivative as a linear map, which serves both modes.
 
-    The rule takes the arguments and returns the result and a linear function of their tangents.
-    Forward mode applies that function, reverse mode its transpose. Function and rule may close over
-    traced values; the derivative with respect to those is that of the function's own operations.
+    The rule takes the arguments, and returns the result and a linear function of their tangents.
+    Forward mode applies that function, and reverse mode its transpose. Function and rule may close
+    over traced values; the derivative in those is that of the function's own operations.
 
     Args:
         fun: takes arrays in any containers, by position, and returns such.
         nondiff_argnums: arguments that may be any Python values, and are not differentiated.
-        nondiff_argnames: the same by name.
+        nondiff_argnames: those arguments, by name.
 
     Raises:
         UndefinedRuleError: when called, if there is no rule.
-        DifferentiationError: when called, if the rule gives what does not fit.
+        DifferentiationError: when called, if the rule's results do not fit.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -488,19 +488,18 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
 
 
 class custom_vjp(_Custom[P, R]):  # noqa: N801
-    """A function whose derivative in reverse mode is given by a rule.
+    """Give a function a rule for its derivative in reverse mode.
 
     Args:
         fun: takes arrays in any containers, by position, and returns such.
         nondiff_argnums: arguments that may be any Python values, and are not differentiated; the
             backward rule takes them first.
-        nondiff_argnames: the same by name.
+        nondiff_argnames: those arguments, by name.
 
     Raises:
         UndefinedRuleError: when called, if there is no rule.
-        DifferentiationError: when called, if the rule gives what does not fit; or
-            if a derivative in forward mode is taken, which only ``custom_jvp`` and
-            ``custom_derivative`` have.
+        DifferentiationError: when called, if the rule's results do not fit; or if a derivative in
+            forward mode is taken, for which you need ``custom_jvp`` or ``custom_derivative``.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -525,16 +524,16 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         """Set the rule.
 
         Args:
-            fwd: takes the arguments and returns ``(result, residuals)``, residuals being a tree of
-                arrays and Python numbers that the backward rule needs.
+            fwd: takes the arguments and returns ``(result, residuals)``. The residuals are a tree
+                of the arrays and Python numbers that the backward rule needs.
             bwd: ``bwd(*nondiff, residuals, cotangent)`` returns a tuple with a cotangent for each
-                argument that is differentiated; None stands for zero, at any depth. One that
-                closes over a traced value is staged: its Python control flow cannot depend on data.
+                differentiated argument; None stands for zero, at any depth. If it closes over a
+                traced value it is staged, and its Python control flow cannot depend on data.
             symbolic_zeros: whether ``fwd`` takes a ``CustomVJPPrimal`` for each array, which says
-                whether a derivative is taken in it, and cotangents known to be zero are given to
-                ``bwd`` as ``SymbolicZero``, which it may return too.
-            optimize_remat: of no effect: what a checkpointed function computes again is chosen
-                by what its derivative needs.
+                whether a derivative is taken in it, and ``bwd`` takes cotangents that are known to
+                be zero as ``SymbolicZero``. ``bwd`` may return ``SymbolicZero`` too.
+            optimize_remat: has no effect: under ``checkpoint`` only what the derivative needs is
+                computed again.
         """
         self._set_rule(fwd, symbolic_zeros)
         self.bwd = bwd
@@ -683,15 +682,15 @@ def _is_none(x: object) -> bool:
 
 
 def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vjp[P, R]:
-    """Make a function whose derivative in reverse mode it returns itself, beside its value.
+    """Make a function from one that returns its value and its pull-back.
 
     Args:
-        fun: returns ``(result, pull_back)``. ``pull_back`` takes the result's cotangent, and
-            returns that of the argument, or a tuple of those of several. It may close over what
+        fun: returns ``(result, pull_back)``. ``pull_back`` takes the result's cotangent and
+            returns the argument's, or a tuple for several arguments. It may close over values that
             ``fun`` computes.
 
     Returns:
-        The function of the result alone.
+        A function that returns the result alone, and whose derivative is ``pull_back``.
 
     Example:
         >>> import tinyjax
@@ -738,11 +737,11 @@ class _PullBack:
 
 
 class custom_batch(_Custom[P, R]):  # noqa: N801
-    """A function that says itself what ``vmap`` makes of it.
+    """Give a function a rule for ``vmap``.
 
-    A derivative taken inside the ``vmap`` is that of the function's own operations; one taken
-    around it is that of the rule. The rule is for examples that differ in an argument: where they
-    differ only in what the function closes over, its own operations are batched.
+    A derivative taken inside the ``vmap`` is that of the function's own operations; a derivative
+    taken around it is that of the rule. The rule applies if an argument is mapped. If only values
+    are mapped that the function closes over, its own operations are batched.
 
     Args:
         fun: takes arrays in any containers, by position, and returns such.

@@ -1,4 +1,4 @@
-"""Tangents and cotangents that are known to be zero, as rules meet them that ask for them."""
+"""Tangents and cotangents that are known to be zero, for rules with ``symbolic_zeros``."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from tinyjax.primitives.shape import zero_tangent
 
 @attrs.frozen
 class SymbolicZero:
-    """A tangent or cotangent that is known to be zero, without data.
+    """Stand for a tangent or cotangent that is known to be zero, without data.
 
     Attributes:
         aval: its type.
@@ -68,7 +68,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 @attrs.frozen
 class CustomVJPPrimal:
-    """What the forward rule of a ``custom_vjp`` with symbolic zeros takes for an array.
+    """Pass an array to the forward rule of a ``custom_vjp`` with symbolic zeros.
 
     Attributes:
         value: the array.
@@ -80,7 +80,7 @@ class CustomVJPPrimal:
 
 
 def custom_vjp_primal_tree_values(primals: Any) -> Any:
-    """Return a tree with the value of each ``CustomVJPPrimal`` in its place.
+    """Replace each ``CustomVJPPrimal`` in a tree by its value.
 
     Raises:
         ArgumentError: a leaf is something else.
