@@ -1,8 +1,7 @@
 """The caches of compiled programs: ``tinyjax.cache``.
 
-A process keeps the programs that it has compiled. With the setting ``cache_dir`` (or the variable
-``TINYJAX_CACHE_DIR`` in the environment), it keeps them in that folder as well, for the processes
-that come after it.
+A process keeps the programs that it has compiled. With the setting ``cache_dir`` (or the
+environment variable ``TINYJAX_CACHE_DIR``), it also keeps them in that folder, for later processes.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ __all__ = ["CacheInfo", "clear", "info"]
 
 @attrs.frozen
 class CacheInfo:
-    """What the caches hold, and how they have served this process.
+    """Say what the caches hold, and how often they had a program.
 
     Attributes:
         memory: the programs in this process.
-        disk: those in the folder of the setting ``cache_dir``. A program that is not found in
-            memory is looked for there.
+        disk: those in the folder of the setting ``cache_dir``, which is searched for a program that
+            is not in memory.
     """
 
     memory: xla.CacheInfo
@@ -29,7 +28,7 @@ class CacheInfo:
 
 
 def info() -> CacheInfo:
-    """Return what the caches of compiled programs hold, and how they have served this process.
+    """Return what the caches of compiled programs hold, and how often they had a program.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -46,9 +45,8 @@ def info() -> CacheInfo:
 def clear() -> None:
     """Forget every compiled program: those in memory, and those in the folder of ``cache_dir``.
 
-    What the setting ``tier`` evaluates at first is evaluated anew. In the folder, nothing but
-    programs is removed. Functions that were jitted keep the programs
-    that they have called.
+    With the setting ``tier``, NumPy evaluates first calls again. Other files in the folder stay.
+    Jitted functions keep the programs that they have called.
     """
     xla.cache_clear()
     xla.forget()

@@ -411,7 +411,7 @@ def _named(name: str, value: object) -> Iterator[None]:
 
 
 def enable_x64(new_val: bool = True) -> AbstractContextManager[None]:
-    """Make 64-bit types the default in a block, or with ``False`` let there be none in it.
+    """Make 64-bit types the default in a block; with ``False``, make them 32-bit types there.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -511,9 +511,10 @@ def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
 def debug_key_reuse(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``debug_key_reuse`` for a block: a typed key that is used twice is an error.
 
-    Two uses of one array are found, in evaluation and in what ``jit``, loops and branches stage,
-    and keys that every iteration of a loop uses. Not found are uses of equal keys that were made or
-    indexed apart, and of raw keys. ``random.fold_in`` uses none, ``random.clone`` gives another.
+    It finds two uses of one array of keys, in eager code and in ``jit``, loops and branches, and a
+    key that every iteration of a loop uses. It does not find uses of equal keys that were made or
+    indexed separately, nor uses of raw keys. ``random.fold_in`` does not use a key, and
+    ``random.clone`` makes another one.
 
     Example:
         >>> import tinyjax
@@ -571,7 +572,7 @@ _contexts: Final = itertools.count()
 
 
 def make_user_context(default_value: Hashable = None) -> UserContext:
-    """Make a setting of one's own: functions are traced anew where it has another value.
+    """Make a setting of your own: another value makes ``jit`` trace functions again.
 
     Args:
         default_value: its value outside of all blocks; any that has a hash.

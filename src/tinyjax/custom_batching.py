@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def sequential_vmap(f: Callable[P, R]) -> custom_vmap[P, R]:
-    """Make a function that ``vmap`` calls for one example after the other, in a loop.
+    """Make ``vmap`` call a function for one example after the other, in a loop.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

@@ -1,6 +1,6 @@
 """Looking into programs while they run: ``tinyjax.debug``.
 
-Each of these works in eager and in compiled code and under every transformation: ``jit`` keeps the
+All functions work in eager and in compiled code and under every transformation: ``jit`` keeps the
 call, ``vmap`` makes it once for each example, and a derivative makes it once, with the primals.
 """
 
@@ -33,12 +33,12 @@ class OrderedDebugEffect(Effect):
 def callback(
     callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any
 ) -> None:
-    """Call a Python function with values of the program; what it returns is thrown away.
+    """Call a Python function with values of the program, and ignore its results.
 
     Args:
         callback: takes NumPy arrays, read-only, in place of the arrays among the arguments.
-        args: what it is called with: arrays in any containers, and other objects as they are.
-        ordered: whether it is called after the ordered calls that the program makes before it.
+        args: its arguments: arrays in any containers, and other objects unchanged.
+        ordered: whether to keep the program's order among ordered calls.
         kwargs: more arguments for ``callback``.
 
     Raises:
@@ -64,9 +64,9 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     Args:
         fmt: a format string, with a field such as ``{}`` or ``{x:.3f}`` for every argument; not an
             f-string, which would be filled in while the program is traced.
-        args: arrays, and other objects as they are.
-        ordered: whether it is printed after what ordered calls print before it.
-        kwargs: likewise, by name.
+        args: arrays, and other objects unchanged.
+        ordered: whether to keep the program's order among ordered calls.
+        kwargs: the same for fields with names.
 
     Raises:
         ArgumentError: the fields of ``fmt`` are not those of the arguments.
@@ -90,13 +90,13 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
 
 
 def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
-    """Tell the logger ``tinyjax.debug`` of values of the program when it runs, at the level INFO.
+    """Log values of the program when it runs: to the logger ``tinyjax.debug``, at the level INFO.
 
     Args:
         fmt: a format string, as for ``print``.
-        args: arrays, and other objects as they are.
-        ordered: whether it is told after what ordered calls before it say.
-        kwargs: likewise, by name.
+        args: arrays, and other objects unchanged.
+        ordered: whether to keep the program's order among ordered calls.
+        kwargs: the same for fields with names.
 
     Raises:
         ArgumentError: the fields of ``fmt`` are not those of the arguments.
@@ -167,13 +167,13 @@ class _Fields(Formatter):
 
 
 def breakpoint(*, ordered: bool = False) -> None:
-    """Stop in Python's debugger when the program comes here, with the caller's variables.
+    """Stop in Python's debugger when the program gets here, with the caller's variables.
 
-    The arrays among them are NumPy arrays by then; so it works in compiled code too. What is
-    started is what ``sys.breakpointhook`` says.
+    Arrays among the variables are NumPy arrays then, so this works in compiled code too. It starts
+    the debugger of ``sys.breakpointhook``.
 
     Args:
-        ordered: whether it comes after the ordered calls that the program makes before it.
+        ordered: whether to keep the program's order among ordered calls.
 
     Example:
         >>> import sys, tinyjax

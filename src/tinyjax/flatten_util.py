@@ -22,17 +22,18 @@ __all__ = ["ravel_pytree"]
 
 
 def ravel_pytree(pytree: T) -> tuple[Array, Callable[[Array], T]]:
-    """Return the elements of all leaves as one vector, and what makes the tree of such a vector.
+    """Return the elements of all leaves as one vector, and the inverse function.
 
     Args:
         pytree: a tree of arrays and numbers.
 
     Returns:
-        The vector, of the dtype that the leaves' dtypes promote to (an empty one of float32 if
-        there are no leaves), and its inverse: vector -> tree of the same structure and shapes. If
-        all leaves have one dtype, those of the new tree have the vector's; else each has its own,
-        and the inverse raises ``DtypeError`` for a vector of another dtype than it was made with.
-        It raises ``ShapeError`` for a vector of another length.
+        The vector, and a function that makes a tree of the same structure and shapes from such a
+        vector. The vector has the dtype that the leaves' dtypes promote to; without leaves it is
+        empty and of float32. If all leaves have the same dtype, the inverse takes vectors of any
+        dtype, and its leaves have that dtype. Else each leaf gets its own dtype, and the inverse
+        raises ``DtypeError`` for a vector of another dtype. It raises ``ShapeError`` for a vector
+        of another length.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -26,10 +26,10 @@ __all__ = [
 
 
 def empty_ref(ty: ShapedArray | ShapeDtypeStruct, memory_space: None = None) -> Ref:
-    """Make an array that is written in place, of a type; it holds zeros at first.
+    """Make an array of zeros that can be written in place.
 
     Args:
-        ty: its shape and dtype.
+        ty: an object with its shape and dtype.
         memory_space: must be None.
 
     Raises:

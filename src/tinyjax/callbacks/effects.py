@@ -90,21 +90,20 @@ def io_callback(
 ) -> Any:
     """Call a Python function for its side effects, from eager or compiled code.
 
-    The call is made exactly once for each time the program comes to it, whether or not its results
-    are used; under ``vmap``, once for each example. A compiled program that makes such calls
-    returns when they are done.
+    Each execution of the operation calls the function exactly once, whether or not its results are
+    used; under ``vmap``, once for each example. A compiled program returns when its calls are done.
 
     Args:
         callback: takes NumPy arrays, read-only, in the containers of ``args`` and ``kwargs``, and
             returns NumPy arrays or Python numbers.
-        result_shape_dtypes: what it returns: arrays or ``ShapeDtypeStruct`` in any containers;
-            None for nothing.
-        args: what it is called with: arrays in any containers.
-        ordered: whether it is called after the ordered calls that the program makes before it.
+        result_shape_dtypes: the types of its results: arrays or ``ShapeDtypeStruct`` in any
+            containers; None for no result.
+        args: its arguments: arrays in any containers.
+        ordered: whether to keep the program's order among ordered calls.
         kwargs: more arguments for ``callback``.
 
     Returns:
-        What the function returned, as arrays.
+        The results of the function, as arrays.
 
     Raises:
         CallbackError: the result is not what was declared, or an ordered call is under ``vmap``.

@@ -152,26 +152,27 @@ def pure_callback(
 ) -> Any:
     """Call a Python function that has no side effects, from eager or compiled code.
 
-    The call may be dropped where its results are not used, and repeated. An exception that the
-    function raises reaches the caller as it is.
+    The call may be repeated, and it may be dropped if its results are not used. The caller gets the
+    exceptions that the function raises.
 
     Args:
         callback: takes NumPy arrays, read-only, in the containers of ``args`` and ``kwargs``, and
             returns NumPy arrays or Python numbers.
-        result_shape_dtypes: what it returns: arrays or ``ShapeDtypeStruct`` in any containers.
-        args: what it is called with: arrays in any containers.
-        vmap_method: what is done under ``vmap``: ``"sequential"`` calls it for each example in
-            iteration; ``"expand_dims"`` calls it once with one axis more in front of everything, of
-            length one where an argument is not mapped; ``"broadcast_all"`` does so with every
+        result_shape_dtypes: the types of its results: arrays or ``ShapeDtypeStruct`` in any
+            containers.
+        args: its arguments: arrays in any containers.
+        vmap_method: how to call it under ``vmap``. ``"sequential"`` calls it once for each example.
+            ``"expand_dims"`` calls it once, with one more axis in front of every argument, of
+            length one if the argument is not mapped. ``"broadcast_all"`` does so with every
             argument repeated to full length. By default ``vmap`` is an error.
         derivative: takes the tuple of ``args`` and the tuple of their tangents, as arrays, and
-            returns the tangent of the result; linear in the tangents. Arguments that have no
-            tangent come with zeros. It may close over traced values. It serves forward and
+            returns the tangent of the result. It must be linear in the tangents, which are zeros
+            for arguments without tangents. It may close over traced values, and serves forward and
             reverse mode. Without it, a derivative is an error.
         kwargs: more arguments for ``callback``.
 
     Returns:
-        What the function returned, as arrays.
+        The results of the function, as arrays.
 
     Raises:
         CallbackError: the result is not what was declared; or there is a ``vmap`` around a call

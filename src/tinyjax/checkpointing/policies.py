@@ -1,4 +1,4 @@
-"""Policies: what may be kept for a derivative, and is not computed again."""
+"""Policies: which values a derivative may keep instead of computing them again."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -96,9 +96,9 @@ class _BuiltinPolicy:
 class CheckpointPolicies:
     """The policies that come with the package.
 
-    A policy is any function ``policy(primitive, *avals, **params) -> bool``: given an operation,
-    the types of its operands and its parameters, whether the results may be kept for the
-    derivative.
+    A policy is any function ``policy(primitive, *avals, **params) -> bool``. It takes an operation,
+    the types of its operands and its parameters, and says whether the derivative may keep the
+    results.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

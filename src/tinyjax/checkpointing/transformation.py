@@ -43,26 +43,26 @@ def checkpoint(
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
     """Make the derivative of a function compute values again instead of keeping them.
 
-    The function computes what it did before. When it is differentiated in reverse, only its
-    arguments, the arrays it closes over and what the policy allows are kept until the backward
-    pass, which first runs the rest of the function again: less memory for more work. A chain of
-    ``n`` equal steps checkpointed in groups of ``sqrt(n)`` needs memory for about ``2 sqrt(n)``
-    steps and runs each step twice.
+    The results do not change. Reverse mode keeps only the function's arguments, the arrays it
+    closes over and what the policy allows. The backward pass first runs the rest of the function
+    again: less memory for more work. A chain of ``n`` equal steps checkpointed in groups of
+    ``sqrt(n)`` needs memory for about ``2 sqrt(n)`` steps and runs each step twice.
 
-    The function is staged at each call, so its Python control flow may depend on the shapes and
-    dtypes of its arguments and on static ones, not on their data.
+    The function is staged at each call. Its Python control flow may depend on shapes, dtypes and
+    static arguments, but not on data.
 
     Args:
-        fun: takes and returns arrays in any containers. Without it, a decorator is returned.
+        fun: takes and returns arrays in any containers. Without it, ``checkpoint`` returns a
+            decorator.
         prevent_cse: whether to keep the compiler from merging the recomputation with the first
-            computation, which would undo the saving of memory. It may be turned off where they
-            cannot meet, as in the body of a scan.
-        policy: says what may be kept, as ``policy(primitive, *avals, **params) -> bool``; see
-            ``checkpoint_policies``. By default nothing but the arguments. It is asked about the
-            operations inside ``jit``, ``scan``, ``cond`` and ``switch`` too: what it keeps of a
-            scan's body is stacked, iteration by iteration. A ``while_loop`` it is asked about as a
-            whole, since the number of iterations is not known: where it says no, the loop is run
-            again, and the loop's own ``checkpoints`` say what is kept then.
+            computation, which would need the memory again. You can turn it off where the two cannot
+            meet, as in the body of a scan.
+        policy: ``policy(primitive, *avals, **params) -> bool`` says whether the results of an
+            operation may be kept; see ``checkpoint_policies``. The default keeps the arguments
+            only. The policy also decides about operations inside ``jit``, ``scan``, ``cond`` and
+            ``switch``; values kept in the body of a scan are stacked. A ``while_loop`` counts as
+            one operation, since its number of iterations is unknown. If the policy does not keep
+            its results, the loop runs again, and keeps states by its own ``checkpoints``.
         static_argnums: positional arguments that are not arrays, or whose data the function's
             control flow needs.
 

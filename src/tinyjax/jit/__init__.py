@@ -2,9 +2,9 @@
 
 ``jit`` is a higher-order primitive whose parameter is a jaxpr (``program.py``), so every
 transformation has a rule for it: the rule transforms the jaxpr and binds the primitive again.
-Evaluating it compiles through XLA. ``signatures.py`` says what a call is remembered by,
-``explaining.py`` how two calls differ, and ``stages.py`` shows programs before and after they are
-compiled.
+Evaluating it compiles through XLA. ``signatures.py`` has the key by which a call finds its program,
+``explaining.py`` says how two calls differ, and ``stages.py`` shows programs before and after
+compilation.
 """
 
 from tinyjax.jit.function import JitFunction, install_staging, jit

@@ -18,15 +18,15 @@ from tinyjax.tree.treedef import walk_up_to
 
 @attrs.frozen
 class Explanation:
-    """What a call of a jitted function would do, and why.
+    """Say what a call of a jitted function would do, and why.
 
     Attributes:
         function: the function, and where it is defined.
         traces: whether the call would run the Python function, to record its program.
         compiles: whether XLA would compile the program.
-        differences: how the call differs from the most similar one before it; one line for every
-            argument, static value or setting that does.
-        reasons: whatever else there is to say.
+        differences: how the call differs from the most similar earlier call: a line for each
+            argument, static value or setting that differs.
+        reasons: other reasons to trace or compile.
     """
 
     function: str

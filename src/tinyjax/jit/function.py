@@ -78,7 +78,7 @@ class Entry:
 
 
 class JitFunction(Generic[P, R]):
-    """A function that is compiled when called; made by ``jit``."""
+    """Compile a function when it is called; made by ``jit``."""
 
     __name__: str
     __wrapped__: Callable[P, R]
@@ -421,7 +421,7 @@ class JitFunction(Generic[P, R]):
         """Say whether a call with these arguments would trace or compile, and why.
 
         The function is traced if the call would trace it, but nothing is compiled, run or kept.
-        With the setting ``explain`` every call that traces or compiles says so to the logger
+        With the setting ``explain`` every call that traces or compiles is reported to the logger
         ``tinyjax``.
 
         Args:
@@ -584,30 +584,30 @@ def jit(  # noqa: PLR0913 (JAX's signature)
 ) -> JitFunction[P, R] | Callable[[Callable[P, R]], JitFunction[P, R]]:
     """Compile a function with XLA.
 
-    The function is run once per signature on tracers, to record the program it stands for; later
-    calls run the compiled program. It must not depend on anything but its arguments and the arrays
-    it closes over, and Python control flow in it may depend on static arguments only, unless
-    ``control_flow`` says otherwise.
+    The first call with a signature runs the function on tracers, to record its program; later calls
+    run the compiled program. The function may depend only on its arguments and on the arrays it
+    closes over. Its Python control flow may depend only on static arguments, except with
+    ``control_flow="source"``.
 
     Args:
-        fun: takes and returns arrays in any containers. Without it, a decorator is returned.
-        static_argnums: positional arguments that are not arrays: hashable Python values, for each
-            of which the function is compiled anew.
-        static_argnames: the same by name.
-        donate_argnums: positional arguments that the caller gives up: their memory may hold the
-            results, and the arrays passed cannot be used afterwards.
-        donate_argnames: the same by name.
-        control_flow: "source" reads the function, and the functions that it calls, so that their
-            ``if``, ``while`` and ``for`` may depend on traced values: they become ``cond``,
+        fun: takes and returns arrays in any containers. Without it, ``jit`` returns a decorator.
+        static_argnums: positional arguments that are not arrays but hashable Python values. Each
+            new value compiles the function again.
+        static_argnames: static arguments by name.
+        donate_argnums: positional arguments whose memory may be reused for the results; the arrays
+            passed for them cannot be used afterwards.
+        donate_argnames: donated arguments by name.
+        control_flow: "source" reads the source of the function, and of functions that it calls,
+            and turns ``if``, ``while`` and ``for`` that depend on traced values into ``cond``,
             ``while_loop`` and ``scan`` (``tinyjax.source.stage``).
-        tier: what computes the first calls: "compiled", so that they wait for the compiler;
-            "first", so that NumPy evaluates as many calls as cost less than compiling; or "ready",
-            so that it goes on until the compiled program is there. By default the setting ``tier``
-            says so. ``explain`` tells how many calls these are.
-        compiler_options: flags of XLA and their values, where the function is compiled as a unit
-            and not as a part of another.
-        inline: of no effect: XLA decides what is written where it is called.
-        keep_unused: likewise: parameters that are not used stay.
+        tier: what computes the first calls. With "compiled", they wait for the compiler. With
+            "first", NumPy evaluates as many calls as cost less than compiling. With "ready", NumPy
+            evaluates calls until the compiled program is ready. The default is the setting
+            ``tier``. ``explain`` tells how many calls NumPy evaluates.
+        compiler_options: XLA flags and their values. They apply where the function is compiled on
+            its own and not as a part of another.
+        inline: has no effect: XLA decides which calls to inline.
+        keep_unused: has no effect: unused parameters are kept.
         device: of no effect: there is one.
         backend: likewise; "cpu" is the one there is.
         in_shardings: likewise: None, or a tree of shardings of one device.
@@ -618,10 +618,10 @@ def jit(  # noqa: PLR0913 (JAX's signature)
 
     Raises:
         ConcretizationError: when called, if the function needs the data of an argument.
-        StaticArgumentError: the function has no such argument as is called static; or when called,
-            if a static argument is an array or not hashable.
-        SourceError: when called, if ``control_flow`` is "source" and the function does what is not
-            taken.
+        StaticArgumentError: the function has no such static argument; or when called, if a static
+            argument is an array or not hashable.
+        SourceError: when called, if ``control_flow`` is "source" and the function uses Python that
+            cannot be staged.
         ArgumentError: ``fun`` is not callable; ``control_flow`` or ``tier`` is none of the words
             above; what is donated is static, or no argument of the function; or a device, backend
             or sharding is not that of the one device. When called, if a compiler option is none of

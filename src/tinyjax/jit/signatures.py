@@ -1,8 +1,8 @@
-"""Calls of a jitted function as it remembers them.
+"""Signatures: the keys by which a jitted function finds the program of a call.
 
-Two calls with one signature run one program. What a signature holds is all that a program can
-depend on: the structure and the types of the arguments, the values of static ones, the settings,
-and the named axes around the call.
+Calls with equal signatures run one program. A signature holds everything that a program can depend
+on: the structure and the types of the arguments, the values of static ones, the settings, and the
+named axes around the call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ``jit(f).lower(...)`` gives: a program before it is compiled, and after."""
+"""The results of ``jit(f).lower(...)``: a program before and after it is compiled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CompilerOptions: TypeAlias = dict[str, Any]
 
 
 class Wrapped(Protocol):
-    """A jitted function, as far as it is looked at before it is called."""
+    """The methods of a jitted function that look at it without a call."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -48,11 +48,11 @@ class ArgInfo:
 
 
 class _Stage:
-    """What a program says of itself at every stage."""
+    """The attributes of a program that every stage has."""
 
     @property
     def lowered(self) -> Lowered:
-        """The program as it is lowered."""
+        """The lowered program."""
         raise NotImplementedError
 
     @property
@@ -114,7 +114,7 @@ class Traced(_Stage):
         return close(self.lowered.jaxpr, self.lowered.consts)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
-        """Lower it to StableHLO.
+        """Lower the program to StableHLO.
 
         Args:
             lowering_platforms: for which platforms; "cpu" is the only one.
@@ -150,7 +150,7 @@ class Lowered(_Stage):
 
     @property
     def jaxpr(self) -> Jaxpr:
-        """The program, whose first parameters are the constants."""
+        """The program; its first parameters are the constants."""
         return self.compilation.jaxpr
 
     @property
@@ -173,7 +173,7 @@ class Lowered(_Stage):
 
         Args:
             dialect: "stablehlo", or None for that.
-            debug_info: of no effect: the user's lines are always in it.
+            debug_info: has no effect: the module always has the user's lines.
 
         Raises:
             ArgumentError: it is another dialect.
@@ -187,14 +187,14 @@ class Lowered(_Stage):
         return xla.lowered(self.jaxpr, self.name, aliases)[0]
 
     def cost_analysis(self) -> dict[str, object]:
-        """XLA's estimate of work, for which it is compiled."""
+        """Compile the program, and return XLA's estimate of its work."""
         return self.compile().cost_analysis()
 
     def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
-        """Compile it.
+        """Compile the program.
 
         Args:
-            compiler_options: flags of XLA and their values, besides those that ``jit`` was given.
+            compiler_options: XLA flags and their values, besides those given to ``jit``.
 
         Raises:
             ArgumentError: XLA has no such flag, or it does not take the value.
@@ -224,7 +224,7 @@ class Compiled(_Stage):
 
     @watched
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it on arguments of the types it was compiled for; static arguments are left out.
+        """Run the program on arguments of the types it was compiled for, without static arguments.
 
         Raises:
             ArgumentError: the arguments are of another structure or of other types.
@@ -261,10 +261,10 @@ class Compiled(_Stage):
 
 
 def precompile(*programs: Lowered) -> list[Compiled]:
-    """Compile programs at once, on all cores; functions called later find theirs compiled.
+    """Compile several programs in parallel; later calls of their functions find them compiled.
 
     Args:
-        programs: what ``lower`` gives, of as many functions and types as will be needed.
+        programs: the results of ``lower``, for all functions and types that you will need.
 
     Returns:
         The compiled programs, in the same order.
@@ -289,7 +289,7 @@ def check_arguments(
     given_tree: PyTreeDef,
     given: Sequence[Array],
 ) -> None:
-    """Check that a program is called with what it was made for.
+    """Check that a program is called with the structure and the types it was made for.
 
     Args:
         name: the function's name.

@@ -1,9 +1,9 @@
 """Pytrees: nested containers as the arguments and results of transformations.
 
 A tree is a *node* (tuple, list, dict, None, OrderedDict, defaultdict, named tuple, ``Partial`` or a
-registered class) or a *leaf* (anything else). ``flatten`` takes a tree apart into a list of leaves
-and a ``PyTreeDef``, ``unflatten`` puts them together; so a transformation needs to know flat lists
-only. Names, argument orders and meanings are those of ``jax.tree`` and ``jax.tree_util``.
+registered class) or a *leaf* (anything else). ``flatten`` splits a tree into a list of leaves and a
+``PyTreeDef``, and ``unflatten`` builds the tree again, so transformations work on lists. Names,
+argument orders and meanings are those of ``jax.tree`` and ``jax.tree_util``.
 """
 
 from __future__ import annotations

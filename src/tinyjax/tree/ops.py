@@ -30,7 +30,7 @@ def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], Py
 
     Args:
         tree: any nesting of nodes. What is not a node is a leaf; None is a node without children.
-        is_leaf: asked of each node; where it is true, the node is a leaf instead.
+        is_leaf: called with each node; where it returns true, the node is a leaf.
 
     Returns:
         The leaves, from left to right (those of a dictionary by sorted key), and the structure.
@@ -185,10 +185,10 @@ def tree_map(
     """Apply a function to each leaf, and build a tree of the same structure from the results.
 
     Args:
-        f: called with a leaf of ``tree`` and what each tree of ``rest`` has in its place.
-        tree: the tree whose structure counts.
-        rest: trees with at least the structure of ``tree``; they may go deeper below its leaves.
-        is_leaf: asked of each node of ``tree``; where it is true, the node is a leaf instead.
+        f: called with a leaf of ``tree`` and the subtree of each tree of ``rest`` at its place.
+        tree: the tree whose structure the result has.
+        rest: trees of which ``tree`` is a prefix: they may have subtrees in place of its leaves.
+        is_leaf: called with each node of ``tree``; where it returns true, the node is a leaf.
 
     Raises:
         TreeMismatchError: a tree of ``rest`` differs in structure.
@@ -207,7 +207,7 @@ def tree_map(
 
 
 def tree_all(tree: PyTree, *, is_leaf: IsLeaf | None = None) -> bool:
-    """Return whether every leaf is true; so for a tree without leaves.
+    """Return whether every leaf is true. It is true of a tree without leaves.
 
     Example:
         >>> from tinyjax import tree
@@ -241,7 +241,7 @@ def reduce(
         function: (result so far, leaf) -> result.
         tree: the tree.
         initializer: the first result; by default the first leaf.
-        is_leaf: asked of each node; where it is true, the node is a leaf instead.
+        is_leaf: called with each node; where it returns true, the node is a leaf.
 
     Raises:
         ArgumentError: the tree has no leaves and there is no initializer.
@@ -266,7 +266,7 @@ def transpose(
 
     Args:
         outer_treedef: the structure of the tree of trees.
-        inner_treedef: the structure that each of its leaves has; None to take that of the first.
+        inner_treedef: the structure of each of its leaves; by default that of the first.
         pytree_to_transpose: a tree that has the structure ``outer_treedef.compose(inner_treedef)``.
 
     Returns:
@@ -324,13 +324,13 @@ def reduce_associative(
 ) -> Any:
     """Combine the leaves of a tree by an associative function, half by half.
 
-    The result depends on a chain of as many calls as the logarithm of the number of leaves.
+    The depth of the calls is the logarithm of the number of leaves.
 
     Args:
         operation: of two leaves, or of two results.
         tree: the tree.
         identity: the result for a tree without leaves.
-        is_leaf: asked of each node; where it is true, the node is a leaf instead.
+        is_leaf: called with each node; where it returns true, the node is a leaf.
 
     Raises:
         ArgumentError: the tree has no leaves and there is no identity.
@@ -364,7 +364,7 @@ def flatten_with_path(
 
     Args:
         tree: the tree.
-        is_leaf: asked of each node; where it is true, the node is a leaf instead.
+        is_leaf: called with each node; where it returns true, the node is a leaf.
         is_leaf_takes_path: whether ``is_leaf`` takes the node's path before the node.
 
     Example:
@@ -420,13 +420,13 @@ def map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> PyTree:
-    """Apply a function to the path and the value of each leaf; otherwise as ``map``.
+    """Apply a function to the path and the value of each leaf, as ``map`` does to the value.
 
     Args:
-        f: called with a path, a leaf of ``tree``, and what each tree of ``rest`` has in its place.
-        tree: the tree whose structure counts.
-        rest: trees that have at least the structure of ``tree``.
-        is_leaf: asked of each node of ``tree``; where it is true, the node is a leaf instead.
+        f: called with a path, a leaf of ``tree``, and the subtree of each tree of ``rest`` there.
+        tree: the tree whose structure the result has.
+        rest: trees of which ``tree`` is a prefix.
+        is_leaf: called with each node of ``tree``; where it returns true, the node is a leaf.
         is_leaf_takes_path: whether ``is_leaf`` takes the node's path before the node.
 
     Raises:

@@ -32,12 +32,12 @@ class _Whole:
 
 
 class Partial(functools.partial[R]):
-    """``functools.partial`` as a node: the bound arguments are children, the function is metadata.
+    """Bind arguments of a function, as ``functools.partial`` does, in a tree.
 
-    So a function can pass through a transformation as an argument, and its bound arrays are traced
-    and differentiated like any others. Two are of equal structure if their functions are equal. A
-    ``functools.partial`` within is one function, and what it binds is no leaf; a ``Partial`` within
-    is merged.
+    The bound arguments are children, and the function is metadata. So a transformed function can
+    take it as an argument, and the bound arrays are traced and differentiated. Two have equal
+    structures if their functions are equal. A ``Partial`` of a ``Partial`` is merged into one. A
+    ``Partial`` of a ``functools.partial`` is not, and what that binds are no leaves.
 
     Args:
         func: the function.

@@ -1,4 +1,4 @@
-"""Prefix trees, such as the ``in_axes`` of ``vmap``: each leaf speaks for a whole subtree."""
+"""Prefix trees, such as the ``in_axes`` of ``vmap``: each leaf stands for a whole subtree."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tinyjax.tree.treedef import LEAF, PyTreeDef, raise_mismatch
 def flatten_prefix(
     prefix: PyTree, treedef: PyTreeDef, is_leaf: IsLeaf | None = None, name: str = "prefix"
 ) -> list[Any]:
-    """Give each leaf of a structure the value that a prefix tree has for it.
+    """Return the value that a prefix tree has for each leaf of a structure.
 
     Args:
         prefix: a tree that ends at or above the leaves of ``treedef``.
         treedef: the whole structure.
-        is_leaf: asked of each node of ``prefix``; where it is true, the node is a value. Pass
+        is_leaf: called with each node of ``prefix``; where it returns true, it is a value. Pass
             ``lambda x: x is None`` where None is a value, as in ``in_axes``; without it, None
             stands only for None.
         name: the variable that holds the prefix, for the path in an error.
@@ -69,8 +69,8 @@ def broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf | None = N
 
     Args:
         prefix_tree: a tree that ends at or above the leaves of ``full_tree``.
-        full_tree: the tree whose structure counts.
-        is_leaf: asked of each node of ``prefix_tree``; where it is true, the node is a value.
+        full_tree: the tree whose structure the result has.
+        is_leaf: called with each node of ``prefix_tree``; where it returns true, it is a value.
 
     Raises:
         TreeMismatchError: the one is not a prefix of the other.

@@ -1,7 +1,7 @@
-"""Registration: how a class of one's own becomes a node.
+"""Registration: how to make your own class a node.
 
-Each function takes a class once; after that every transformation sees through its instances. What
-is not a child is metadata: it is compared with ``==`` as part of the structure, and best hashable.
+Register a class once; then every transformation works on the children of its instances. The rest of
+an instance is metadata, part of the structure: it is compared with ``==`` and should be hashable.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ A = TypeVar("A")
 
 
 class FlattensItself(Protocol):
-    """A class that says itself how it is taken apart and put together."""
+    """A class with methods that flatten and unflatten its instances."""
 
     def tree_flatten(self) -> tuple[Iterable[Any], Any]: ...
 
@@ -32,7 +32,7 @@ class FlattensItself(Protocol):
 
 
 class FlattensItselfWithKeys(Protocol):
-    """A class that does so with a key for each child; it may have ``tree_flatten``, too."""
+    """A class whose methods give each child a key; it may also have ``tree_flatten``."""
 
     def tree_flatten_with_keys(self) -> tuple[Iterable[tuple[Any, Any]], Any]: ...
 
@@ -268,15 +268,14 @@ def register_dataclass(
     """Make a dataclass or an attrs class a node by its fields. A decorator.
 
     Args:
-        nodetype: the class; left out where the decorator is given fields. It is rebuilt by calling
-            it, so its initialiser, validators and converters must take any objects in the data
+        nodetype: the class; left out where the decorator is given fields. Unflattening calls the
+            class, so its initialiser, validators and converters must take any objects in the data
             fields.
         data_fields: the fields that are children, in the order of their leaves. By default all
             fields of the initialiser that are not named elsewhere.
         meta_fields: the fields that are metadata; they must have ``==`` and ``hash``. By default
-            those that were made with ``metadata={"static": True}``, or, where ``data_fields`` is
-            given, all others.
-        drop_fields: fields that are forgotten, and get their default when rebuilt.
+            those made with ``metadata={"static": True}``; if ``data_fields`` is given, all others.
+        drop_fields: fields that are dropped, and have their default after unflattening.
 
     Returns:
         The class itself, or a decorator where no class is given.
@@ -312,7 +311,7 @@ def static(**options: Any) -> Any:
     """Declare a field of a dataclass that is metadata: ``dataclasses.field``, marked as static.
 
     Args:
-        options: those of ``dataclasses.field``.
+        options: the options of ``dataclasses.field``.
 
     Example:
         >>> import dataclasses
@@ -427,7 +426,7 @@ def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
 def register_static(cls: type[T]) -> type[T]:
     """Make a class a node without children: its instances are metadata as a whole. A decorator.
 
-    Instances are then part of a tree's structure, so that ``jit`` compiles anew for each other one.
+    Instances are then part of a tree's structure, so ``jit`` compiles again for each new instance.
 
     Args:
         cls: a class whose instances have ``==`` and ``hash``.
