@@ -495,7 +495,7 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
     Args:
         dtype: a dtype, a scalar type or a name; ``int``, ``float`` and ``complex`` mean the
             default type of their kind.
-        allow_extended_dtype: of no effect: no dtype is refused for being extended.
+        allow_extended_dtype: has no effect: no dtype is refused for being extended.
 
     Raises:
         DtypeError: the type is not one that arrays can have.

@@ -200,7 +200,7 @@ def resize(
         method: one of ``ResizeMethod``, or its name: ``"nearest"``, ``"linear"`` or ``"bilinear"``,
             ``"cubic"``, ``"cubic-pytorch"``, ``"lanczos3"``, ``"lanczos5"``, ``"area"``.
         antialias: whether the kernel is widened where an axis becomes smaller.
-        precision: of no effect: products are computed in the precision of their dtype.
+        precision: has no effect: products are computed in the precision of their dtype.
 
     Returns:
         An array of the shape; of the image's dtype, or of floats where that is of integers, unless
@@ -261,7 +261,7 @@ def scale_and_translate(
         translation: of shape (n,).
         method: as in ``resize``, but not ``"nearest"``.
         antialias: whether the kernel is widened where an axis becomes smaller.
-        precision: of no effect: products are computed in the precision of their dtype.
+        precision: has no effect: products are computed in the precision of their dtype.
 
     Returns:
         An array of the shape, of the image's dtype, or of floats where that is of integers.

@@ -241,9 +241,9 @@ def new_jaxpr_eqn(
         outvars: the variables that it defines.
         primitive: what it applies.
         params: the parameters: an instance of the primitive's class for them, or its fields.
-        effects: of no effect: primitives say what they do.
+        effects: has no effect: primitives say what they do.
         source_info: the user's line, as another equation has it in ``source``.
-        ctx: of no effect.
+        ctx: has no effect.
 
     Example:
         >>> import tinyjax

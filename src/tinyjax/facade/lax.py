@@ -45,7 +45,7 @@ def scan(*args: Any, _split_transpose: bool = False, **kwargs: Any) -> Any:
 
     Args:
         args: as of ``tinyjax.lax.scan``.
-        _split_transpose: of no effect: how JAX lowers the transposed loop.
+        _split_transpose: has no effect: how JAX lowers the transposed loop.
         kwargs: as of ``tinyjax.lax.scan``.
     """
     return lax.scan(*args, **kwargs)

@@ -1,8 +1,8 @@
 """The primitives as functions, by JAX's names.
 
-These are one step above XLA: they do little for their operands. Shapes must be equal (a scalar goes
-with anything, and axes of size one are stretched), dtypes must be equal (a Python number takes the
-other operand's), and nothing else is converted. ``tinyjax.numpy`` has the functions that broadcast
+These are one step above XLA and convert little. Operands must have equal shapes, except that
+scalars and axes of size one are broadcast. They must have equal dtypes, except that a Python number
+takes the other operand's. ``tinyjax.numpy`` has the functions that broadcast
 and promote. Matrices are in ``tinyjax.lax.linalg``.
 """
 

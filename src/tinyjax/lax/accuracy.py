@@ -1,7 +1,7 @@
-"""How exact functions and products are to be, in JAX's words.
+"""JAX's options for the accuracy of functions and products. They have no effect.
 
-All functions are as accurate as NumPy's and XLA's are, and products are computed in the full
-precision of their dtype: these are taken, and change nothing.
+All functions are as accurate as NumPy's and XLA's, and products are computed in the full precision
+of their dtype.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["AccuracyMode", "DotAlgorithm", "DotAlgorithmPreset", "Tolerance"]
 
 
 class AccuracyMode(Enum):
-    """How accurate a function is to be; of no effect."""
+    """Name the accuracy of a function; this has no effect."""
 
     HIGHEST = 1
     DEFAULT = 2
@@ -23,12 +23,12 @@ class AccuracyMode(Enum):
 
 @attrs.frozen
 class Tolerance:
-    """How far off a function may be; of no effect.
+    """Bound the error of a function; this has no effect.
 
     Attributes:
-        atol: by how much.
-        rtol: relative to the result.
-        ulps: in units of the last place.
+        atol: the absolute error.
+        rtol: the relative error.
+        ulps: the error in units of the last place.
     """
 
     atol: float = 0.0
@@ -38,15 +38,15 @@ class Tolerance:
 
 @attrs.frozen
 class DotAlgorithm:
-    """By which types products are to be computed; of no effect.
+    """Name the dtypes in which a product is computed; this has no effect.
 
     Attributes:
-        lhs_precision_type: that of the left operand.
-        rhs_precision_type: that of the right operand.
-        accumulation_type: that of sums.
-        lhs_component_count: of how many parts the left operand is made.
-        rhs_component_count: of how many the right one is.
-        num_primitive_operations: how many products are made.
+        lhs_precision_type: the dtype of the left operand.
+        rhs_precision_type: the dtype of the right operand.
+        accumulation_type: the dtype of sums.
+        lhs_component_count: the number of parts of the left operand.
+        rhs_component_count: the number of parts of the right operand.
+        num_primitive_operations: the number of products.
         allow_imprecise_accumulation: whether sums may be rounded.
     """
 
@@ -60,7 +60,7 @@ class DotAlgorithm:
 
 
 class DotAlgorithmPreset(Enum):
-    """By which types products are to be computed, by names; of no effect."""
+    """Name a ``DotAlgorithm``; this has no effect."""
 
     DEFAULT = 0
     ANY_F8_ANY_F8_F32 = 1

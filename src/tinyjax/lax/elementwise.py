@@ -119,7 +119,7 @@ class Unary(Protocol):
 
 
 class Accurate(Protocol):
-    """A function of one array, which may be told how accurate to be; that changes nothing."""
+    """A function of one array that takes ``accuracy``, which has no effect."""
 
     __name__: str
 
@@ -127,7 +127,7 @@ class Accurate(Protocol):
 
 
 class Binary(Protocol):
-    """A function of two arrays of one shape and dtype."""
+    """A function of two arrays of the same shape and dtype."""
 
     __name__: str
 
@@ -289,7 +289,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 class RoundingMethod(Enum):
-    """Where ``round`` takes a number half way between two integers."""
+    """Say how ``round`` treats a number half way between two integers."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -300,7 +300,7 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
 
     Args:
         x: floats.
-        rounding_method: what happens half way between two integers.
+        rounding_method: how to round a number half way between two integers.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -344,15 +344,15 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
-    """Return for each element the one of the case that ``which`` numbers.
+    """Return each element from the case that ``which`` selects for it.
 
     Args:
-        which: bools for two cases, where False is the first; else int32; a scalar, or of the cases'
-            shape. A number out of range gives one of the cases at the ends.
-        *cases: arrays of one shape and dtype.
+        which: a scalar, or of the cases' shape. Bools select one of two cases, False the first;
+            int32 selects one of any number of cases, and is clamped to their range.
+        *cases: arrays of the same shape and dtype.
 
     Raises:
-        ArgumentError: there are no cases, or bools are to choose among more than two.
+        ArgumentError: there are no cases, or bools select among more than two.
         ShapeError: the shapes differ.
         DtypeError: the dtypes differ.
 
@@ -381,12 +381,12 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """Return ``x``, or the bound that it exceeds.
+    """Return ``x``, limited to a lower and an upper bound.
 
     Args:
-        min: the least; a scalar, or of ``x``'s shape.
+        min: the lower bound; a scalar, or of ``x``'s shape.
         x: real.
-        max: the greatest; a scalar, or of ``x``'s shape.
+        max: the upper bound; a scalar, or of ``x``'s shape.
 
     Raises:
         ShapeError: the shapes differ.
@@ -397,15 +397,15 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """Return the elements converted to a dtype; floats are cut off towards zero to integers."""
+    """Convert the elements to a dtype; floats are truncated to integers."""
     return _ew.convert_element_type(as_array(operand), dtypes.check(new_dtype))
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Return the bits of the elements read as another dtype.
 
-    Where that is narrower the result has one more axis, for the parts of each element; where it is
-    wider the last axis of the operand holds the parts.
+    If the new dtype is narrower, the result has one more axis, for the parts of each element. If it
+    is wider, the last axis of the operand holds the parts of one element.
 
     Raises:
         ShapeError: the last axis does not hold the parts of one element.
@@ -415,7 +415,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def stop_gradient(x: T) -> T:
-    """Return ``x``, arrays in any containers, as constants to derivatives.
+    """Return ``x``, arrays in any containers, with zero derivative.
 
     Example:
         >>> import tinyjax
@@ -435,7 +435,7 @@ def stop_gradient(x: T) -> T:
 
 
 def stage(x: ArrayLike, /) -> Array:
-    """Return ``x`` as a value of the current trace: a tracer where a program is staged.
+    """Return ``x`` as a value of the current trace: a tracer while a program is staged.
 
     Example:
         >>> import tinyjax
@@ -447,16 +447,16 @@ def stage(x: ArrayLike, /) -> Array:
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Keep equations that compute values from being dropped from a jaxpr for want of a use.
+    """Keep the equations of unused values in a jaxpr.
 
-    What is compiled leaves them out all the same.
+    The compiled program drops them all the same.
 
     Args:
         val: arrays in any containers.
         prevent_mlir_dce: must be false.
 
     Raises:
-        ArgumentError: compiled programs are to keep them, too.
+        ArgumentError: ``prevent_mlir_dce`` is true.
 
     Example:
         >>> import tinyjax
@@ -474,13 +474,13 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
 
 
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Round floats to what a type with fewer bits holds, to nearest; ties to even.
+    """Round floats to the nearest of a type with fewer bits, ties to even.
 
     Args:
         operand: floats.
-        exponent_bits: how many bits the exponent has: one at least. What is too great becomes
-            infinite, what is too small zero.
-        mantissa_bits: how many bits the significand has after its point.
+        exponent_bits: the number of bits of the exponent, at least one. Larger numbers become
+            infinite, smaller ones zero.
+        mantissa_bits: the number of bits of the significand after its point.
 
     Raises:
         DtypeError: the operand does not hold floats.
@@ -496,7 +496,7 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
 
 
 def optimization_barrier(operand: T, /) -> T:
-    """Return arrays as they are, none of which the compiler computes with before it has all.
+    """Return arrays unchanged; the compiler has all of them before it uses any.
 
     Args:
         operand: arrays in any containers.

@@ -19,7 +19,7 @@ __all__ = ["RandomAlgorithm", "rng_bit_generator"]
 
 
 class RandomAlgorithm(IntEnum):
-    """How ``rng_bit_generator`` draws."""
+    """Name the algorithm of ``rng_bit_generator``."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -37,14 +37,14 @@ def rng_bit_generator(
     *,
     out_sharding: SingleDeviceSharding | None = None,
 ) -> tuple[Array, Array]:
-    """Draw unsigned integers, all of their bits random, by Philox-4x32.
+    """Draw unsigned integers of random bits, by Philox-4x32.
 
-    ``tinyjax.random`` has the functions that most programs want. Under ``vmap`` one draw from the
-    first key serves all examples, as in JAX.
+    Most programs want the functions of ``tinyjax.random``. Under ``vmap`` all examples get the draw
+    of the first key, as in JAX.
 
     Args:
         key: the generator's state: uint32 of shape (4,), or uint64 of shape (2,).
-        shape: how many are drawn.
+        shape: the shape of the draw.
         dtype: an unsigned integer type.
         algorithm: the default one or ``RNG_PHILOX``, which are the same.
         out_sharding: of no effect: there is one device.

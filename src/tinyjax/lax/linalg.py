@@ -78,7 +78,7 @@ __all__ = [
 
 
 class EigImplementation(Enum):
-    """What computes eigenvalues of matrices that need not be Hermitian; here ``LAPACK`` does."""
+    """Name the implementation of ``eig``: ``LAPACK`` is the only one."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -86,7 +86,7 @@ class EigImplementation(Enum):
 
 
 class EighImplementation(Enum):
-    """What computes eigenvalues of Hermitian matrices; here LAPACK does, whichever is asked for."""
+    """Name the implementation of ``eigh``; LAPACK computes it in any case."""
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -94,7 +94,7 @@ class EighImplementation(Enum):
 
 
 class SvdAlgorithm(Enum):
-    """What computes singular values; here LAPACK does, by divide and conquer, in any case."""
+    """Name the algorithm of ``svd``; LAPACK computes it by divide and conquer in any case."""
 
     DEFAULT = "default"
     QR = "QR"
@@ -108,8 +108,8 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
     Args:
         x: Hermitian positive definite matrices, shape ``(..., n, n)``.
-        symmetrize_input: whether to take ``(x + x^H) / 2`` for ``x``; otherwise only the lower
-            triangle is looked at, which then has the whole derivative, too.
+        symmetrize_input: whether to factor ``(x + x^H) / 2``; otherwise only the lower triangle is
+            read, and has the whole derivative.
 
     Returns:
         The factors, of the shape of ``x``; NaN for matrices that are not positive definite.
@@ -301,10 +301,9 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
         x: matrices, shape ``(..., m, n)``; ``k`` is the lesser of ``m`` and ``n``.
 
     Returns:
-        ``U`` with what is below the diagonal of ``L`` (which has ones on it) in place of zeros,
-        shape ``(..., m, n)``; for each elimination the row that was exchanged with its own, int32
-        of shape ``(..., k)``; and the rows of ``x`` in their order in ``P x``, int32 of shape
-        ``(..., m)``.
+        ``U`` and ``L`` in one array of shape ``(..., m, n)``, without the unit diagonal of ``L``;
+        for each elimination the row that its row was exchanged with, int32 of shape ``(..., k)``;
+        and the order of the rows of ``x`` in ``P x``, int32 of shape ``(..., m)``.
 
     Raises:
         ShapeError: ``x`` does not hold matrices.
@@ -321,11 +320,11 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """Return the order of rows that exchanging them one after another leads to.
+    """Return the permutation of rows that a sequence of exchanges makes.
 
     Args:
-        pivots: for each row, the first ones, with which it is exchanged; int32, ``(..., k)``.
-        permutation_size: how many rows there are.
+        pivots: for each of the first ``k`` rows the row it is exchanged with; int32, ``(..., k)``.
+        permutation_size: the number of rows.
 
     Returns:
         int32 of shape ``(..., permutation_size)``.
@@ -346,12 +345,12 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
 def ormqr(
     a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False
 ) -> Array:
-    """Multiply by ``Q`` of a factorization whose reflections are given: ``Q c`` by default.
+    """Multiply by the ``Q`` of given Householder reflections: ``Q c`` by default.
 
     Args:
-        a: LAPACK's packed reflections, shape ``(..., m, n)``: the transposes of what
-            ``jnp.linalg.qr(x, mode="raw")`` gives first.
-        taus: their factors, shape ``(..., k)``, which it gives as well.
+        a: LAPACK's packed reflections, shape ``(..., m, n)``: the transposes of the first result of
+            ``jnp.linalg.qr(x, mode="raw")``.
+        taus: their factors, shape ``(..., k)``: its second result.
         c: matrices with ``m`` rows, or ``m`` columns where ``Q`` is on their right.
         left: whether ``Q`` is on the left.
         transpose: whether to multiply by ``Q^H`` in place of ``Q``.

@@ -82,7 +82,7 @@ def ragged_dot(
 
     Raises:
         ShapeError: the shapes do not fit.
-        DtypeError: the dtypes differ, or the sizes are no integers.
+        DtypeError: the dtypes differ, or the sizes are not integers.
         ArgumentError: there is an offset.
 
     Example:
@@ -135,7 +135,7 @@ def ragged_dot_general(
 
     Raises:
         ShapeError: the shapes do not fit.
-        DtypeError: the dtypes differ, or the sizes are no integers.
+        DtypeError: the dtypes differ, or the sizes are not integers.
         ArgumentError: the axes do not fit, or there is an offset.
 
     Example:

@@ -85,7 +85,7 @@ reduce_xor: Final = _reduction("reduce_xor", _rd.reduce_xor_p, "Return the exclu
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """Return the index of the first of the greatest along an axis; NaN counts as the greatest.
+    """Return the index of the first greatest element along an axis; NaN counts as greatest.
 
     Raises:
         AxisError: there is no such axis.
@@ -95,7 +95,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """Return the index of the first of the least along an axis; NaN counts as the least.
+    """Return the index of the first least element along an axis; NaN counts as least.
 
     Raises:
         AxisError: there is no such axis.
@@ -173,7 +173,7 @@ def reduce(
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
 ) -> Any:
-    """Reduce arrays of one shape over axes by a function of two elements.
+    """Reduce arrays of the same shape over axes by a function of two elements.
 
     Args:
         operands: arrays in any containers.
@@ -283,18 +283,18 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """Reduce the elements under a window, at each place that it moves to.
+    """Reduce the elements under a window, at each of its positions.
 
     Args:
         operand: arrays in any containers.
-        init_value: where each reduction starts, which padding holds too: zero for sums.
-        computation: ``add``, ``max`` or ``min``, or a function that does nothing else.
+        init_value: the value that each reduction starts from and that fills padding; 0 for sums.
+        computation: ``add``, ``max`` or ``min``, or a function that computes one of them.
         window_dimensions: the window's size along each axis.
-        window_strides: how far it moves; ones by default.
+        window_strides: the window's step along each axis; ones by default.
         padding: ``"VALID"``, ``"SAME"``, ``"SAME_LOWER"``, or how many go before and after each
             axis.
-        base_dilation: how far apart the elements are put.
-        window_dilation: how far apart the elements under the window are.
+        base_dilation: the distance at which elements are placed.
+        window_dilation: the distance of elements under the window.
 
     Raises:
         ArgumentError: the computation is another one, or a sum does not start at zero.
@@ -339,7 +339,7 @@ def reduce_window(
 
 
 class Cumulative(Protocol):
-    """A reduction that keeps what it has so far, along an axis."""
+    """A running reduction along an axis."""
 
     __name__: str
 

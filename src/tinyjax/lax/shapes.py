@@ -74,7 +74,8 @@ def broadcast_in_dim(
 
     Args:
         operand: any dtype.
-        shape: of the result; along the operand's axes of the same size, or any where that is 1.
+        shape: of the result. Its sizes along the operand's axes are equal to the operand's, or any
+            size where the operand's is 1.
         broadcast_dimensions: increasing axes of the result.
 
     Raises:
@@ -120,7 +121,7 @@ def dtype(x: Any) -> DType:
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Put axes of size one in front, until there are as many as wanted."""
+    """Add axes of size one in front, up to the given number of axes."""
     array = as_array(x)
     return _sh.reshape(array, (1,) * (integer(rank, "rank") - array.ndim) + array.shape)
 
@@ -133,7 +134,7 @@ def reshape(
     Args:
         operand: any dtype.
         new_sizes: the shape, without ``-1``.
-        dimensions: the order in which the axes are read; the order they have by default.
+        dimensions: the order in which to read the axes; by default their own order.
 
     Raises:
         ShapeError: the numbers of elements differ.
@@ -145,7 +146,7 @@ def reshape(
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """Make one axis of those from ``start_dimension`` to before ``stop_dimension``.
+    """Merge the axes from ``start_dimension`` to before ``stop_dimension`` into one.
 
     Raises:
         AxisError: an axis is out of range.
@@ -159,7 +160,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Put in axes of size one, at these places of the result.
+    """Insert axes of size one, at these positions in the result.
 
     Raises:
         AxisError: a place is out of range or repeated.
@@ -276,7 +277,7 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """Return one place along an axis, given as a Python int.
+    """Return the slice at an index along an axis; the index is a Python int.
 
     Raises:
         AxisError: there is no such axis.
@@ -302,8 +303,8 @@ def pad(
     Args:
         operand: any dtype.
         padding_value: a scalar of the same dtype.
-        padding_config: for each axis how many before, after and between; negative numbers before
-            and after cut off.
+        padding_config: for each axis how many values to put before, after and between elements;
+            negative numbers before and after remove elements.
 
     Raises:
         ShapeError: they do not fit.
@@ -332,7 +333,7 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
     """Join arrays along an axis.
 
     Args:
-        operands: arrays of one dtype, and of one shape but for the axis.
+        operands: arrays of the same dtype, and of the same shape except along the axis.
         dimension: the axis.
 
     Raises:
@@ -347,7 +348,7 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
-    """Join arrays of one type along a new axis.
+    """Join arrays of the same shape and dtype along a new axis.
 
     Raises:
         ArgumentError: there are no operands.
@@ -406,7 +407,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
-    """Return the numbers from 0 to before ``size``.
+    """Return the integers from 0 to ``size - 1``.
 
     Example:
         >>> from tinyjax import lax
@@ -430,7 +431,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
 
 
 def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike = None) -> Array:
-    """Return an array of one value.
+    """Return an array filled with a value.
 
     Args:
         shape: of the result.
@@ -459,7 +460,7 @@ def full_like(
     dtype: DTypeLike = None,
     shape: Sequence[int] | None = None,
 ) -> Array:
-    """Return an array of one value, with another's shape and dtype where none are given."""
+    """Return an array filled with a value, by default with the shape and dtype of another."""
     array = as_array(x)
     wanted = array.dtype if dtype is None else dtype
     out = full(array.shape if shape is None else shape, fill_value, wanted)

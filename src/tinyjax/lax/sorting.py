@@ -1,4 +1,4 @@
-"""Elements by their order, and by their place."""
+"""Sorting, the greatest elements, and elements at given indices."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["approx_max_k", "approx_min_k", "index_take", "sort", "sort_key_val",
 
 
 def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
-    """Take one element of each of several axes, at each of several places.
+    """Take elements at indices into several axes at once.
 
     Args:
         src: any dtype.
-        idxs: for each of the axes a vector of integers, all of one length and dtype; they are taken
-            modulo the axis's size.
+        idxs: for each of the axes a vector of integers, all of the same length and dtype; indices
+            are taken modulo the axis's size.
         axes: distinct axes of ``src``.
 
     Returns:
@@ -33,7 +33,7 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
 
     Raises:
         ShapeError: the vectors or the axes do not fit each other or ``src``.
-        DtypeError: the indices are no integers.
+        DtypeError: the indices are not integers.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -82,13 +82,14 @@ def sort(
     """Sort an array along an axis, or several by the order of the first of them.
 
     Args:
-        operand: an array, or several of one shape.
+        operand: an array, or several of the same shape.
         dimension: the axis.
         is_stable: whether elements that are equal keep their order.
-        num_keys: how many of several arrays are compared; later ones where earlier ones are equal.
+        num_keys: how many of several arrays to compare; a later one decides where earlier ones are
+            equal.
 
     Returns:
-        A sorted array; or of several a tuple, all permuted in the same way. NaN comes last.
+        The sorted array, or a tuple of arrays that are all permuted in the same way. NaN is last.
 
     Raises:
         AxisError: there is no such axis.
@@ -129,7 +130,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
         axis: the axis.
 
     Returns:
-        The values, and where they stood (int32); of equal elements the first comes first.
+        The values, and their indices (int32); equal elements keep their order.
 
     Raises:
         AxisError: there is no such axis.
@@ -151,13 +152,13 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
 def approx_max_k(
     operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95
 ) -> tuple[Array, Array]:
-    """Return the ``k`` greatest elements along an axis and their indices, here exactly."""
+    """Return the ``k`` greatest elements along an axis and their indices, exactly."""
     return top_k(operand, k, axis=reduction_dimension)
 
 
 def approx_min_k(
     operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95
 ) -> tuple[Array, Array]:
-    """Return the ``k`` least elements along an axis and their indices, here exactly."""
+    """Return the ``k`` least elements along an axis and their indices, exactly."""
     values, indices = top_k(neg(operand), k, axis=reduction_dimension)
     return neg(values), indices

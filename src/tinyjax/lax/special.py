@@ -1,4 +1,4 @@
-"""Special functions of one, two and three arrays, loaded when they are first asked for."""
+"""Special functions of one, two and three arrays, loaded at their first use."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = [
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """Return the regularized incomplete beta function, the integral up to ``x`` over the whole.
+    """Return the regularized incomplete beta function.
 
     Args:
-        a: floats, at least 0; there is no derivative in it.
-        b: floats, at least 0; nor in it.
+        a: floats, at least 0; it has no derivative.
+        b: floats, at least 0; it has no derivative.
         x: floats in [0, 1].
 
     Raises:
@@ -86,7 +86,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the derivative of ``igamma(a, x)`` in ``a``.
 
     Args:
-        a: floats, at least 0; there is no derivative in it.
+        a: floats, at least 0; it has no derivative.
         x: floats, at least 0.
 
     Raises:
@@ -104,12 +104,12 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: DTypeLike = None) -> Array:
     """Return the derivative in ``a`` of a sample ``x`` of the gamma distribution.
 
-    It moves the sample so that ``igamma(a, x)`` stays.
+    The derivative keeps ``igamma(a, x)`` constant.
 
     Args:
         a: floats above 0, the distribution's parameter.
         x: floats, at least 0: the sample.
-        dtype: of the result; that of the operands by default.
+        dtype: the dtype of the result; by default that of the operands.
 
     Raises:
         ShapeError: the shapes differ.

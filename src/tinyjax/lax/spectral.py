@@ -18,7 +18,7 @@ __all__ = ["FftType", "fft"]
 
 
 class FftType(Enum):
-    """Which transform; those of real numbers have an R in front, and inverses an I."""
+    """Name a transform: those of real numbers begin with R, and inverse ones with I."""
 
     FFT = 0
     IFFT = 1
@@ -30,14 +30,13 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     """Return the Fourier transform over the last axes.
 
     Args:
-        x: complex numbers; real ones for ``RFFT``, and where ``FFT`` and ``IFFT`` make complex ones
-            of them.
+        x: complex numbers; real ones for ``RFFT``. ``FFT`` and ``IFFT`` convert real numbers.
         fft_type: which transform.
-        fft_lengths: the number of values in time along each of the last axes: those of ``x``, but
-            that the last axis of what ``IRFFT`` takes holds half as many, plus one.
+        fft_lengths: the number of values in time along each of the last axes: the sizes of ``x``,
+            except that for ``IRFFT`` the last axis of ``x`` holds ``n // 2 + 1`` of ``n`` values.
 
     Returns:
-        The transform; of ``RFFT`` the last axis has half as many numbers, plus one.
+        The transform; for ``RFFT`` its last axis holds ``n // 2 + 1`` of ``n`` values.
 
     Raises:
         ShapeError: there are fewer axes than lengths, or the lengths do not fit.

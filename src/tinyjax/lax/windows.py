@@ -1,4 +1,4 @@
-"""What lies under a moving window, and the shapes of what windows give."""
+"""Patches under a moving window, local convolutions, and the shapes of results of windows."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def conv_general_dilated_patches(  # noqa: PLR0913, PLR0917 (JAX's signature)
     precision: object = None,
     preferred_element_type: DTypeLike = None,
 ) -> Array:
-    """Return what lies under a window at each place that it moves to, as features.
+    """Return the elements under a window, at each of its positions, as features.
 
     Args:
         lhs: batch, features and any number of spatial axes.
         filter_shape: the window's spatial sizes.
-        window_strides: how far it moves, for each spatial axis.
+        window_strides: the window's step along each spatial axis.
         padding: as in ``conv_general_dilated``.
-        lhs_dilation: how far apart the elements of ``lhs`` are put.
-        rhs_dilation: how far apart the elements under the window are.
+        lhs_dilation: the distance at which elements of ``lhs`` are placed.
+        rhs_dilation: the distance of elements under the window.
         dimension_numbers: as in ``conv_general_dilated``; the kernel's axes order the elements.
         precision: not used.
         preferred_element_type: the dtype of the result; that of ``lhs`` by default.
@@ -115,11 +115,11 @@ def conv_general_dilated_local(  # noqa: PLR0913, PLR0917 (JAX's signature)
         lhs: batch, features and any number of spatial axes.
         rhs: in the kernel's axes of output features, input features times the elements under the
             window, and the spatial axes of the result.
-        window_strides: how far the window moves, for each spatial axis.
+        window_strides: the window's step along each spatial axis.
         padding: as in ``conv_general_dilated``.
         filter_shape: the window's spatial sizes.
-        lhs_dilation: how far apart the elements of ``lhs`` are put.
-        rhs_dilation: how far apart the elements under the window are.
+        lhs_dilation: the distance at which elements of ``lhs`` are placed.
+        rhs_dilation: the distance of elements under the window.
         dimension_numbers: as in ``conv_general_dilated``.
         precision: not used.
 
@@ -167,12 +167,12 @@ def conv_shape_tuple(
     Args:
         lhs_shape: of the left operand.
         rhs_shape: of the kernel: output features, input features, space.
-        strides: how far the window moves, for each spatial axis.
+        strides: the window's step along each spatial axis.
         pads: as in ``conv_general_dilated``.
         batch_group_count: into how many groups the batch is divided.
 
     Raises:
-        ShapeError: there are not as many pads as spatial axes, or they cut off too much.
+        ShapeError: the number of pads is not that of the spatial axes, or they remove too much.
 
     Example:
         >>> from tinyjax import lax
@@ -223,12 +223,12 @@ def conv_general_shape_tuple(
     Args:
         lhs_shape: of the left operand.
         rhs_shape: of the kernel.
-        window_strides: how far the window moves, for each spatial axis.
+        window_strides: the window's step along each spatial axis.
         padding: as in ``conv_general_dilated``.
         dimension_numbers: three strings that name the axes.
 
     Raises:
-        ShapeError: there are not as many pads as spatial axes, or they cut off too much.
+        ShapeError: the number of pads is not that of the spatial axes, or they remove too much.
         ArgumentError: the strings do not fit each other.
 
     Example:
@@ -255,8 +255,8 @@ def conv_transpose_shape_tuple(
     Args:
         lhs_shape: of the left operand.
         rhs_shape: of the kernel.
-        window_strides: how far apart the elements of the left operand are put.
-        padding: ``"SAME"`` for as many as there are times the stride, ``"VALID"``, or pairs.
+        window_strides: the distance at which elements of the left operand are placed.
+        padding: ``"SAME"`` for sizes of the operand's times the stride, ``"VALID"``, or pairs.
         dimension_numbers: three strings that name the axes.
 
     Raises:
@@ -295,15 +295,15 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """Return the shape of what ``reduce_window`` gives.
+    """Return the shape of the result of ``reduce_window``.
 
     Args:
         operand_shape: of the operand.
         window_dimensions: the window's size along each axis.
-        window_strides: how far it moves.
-        padding: how many go before and after each axis.
-        base_dilation: how far apart the elements are put.
-        window_dilation: how far apart the elements under the window are.
+        window_strides: the window's step along each axis.
+        padding: how many values to put before and after each axis.
+        base_dilation: the distance at which elements are placed.
+        window_dilation: the distance of elements under the window.
 
     Example:
         >>> from tinyjax import lax

@@ -181,7 +181,7 @@ def dot_product_attention(  # noqa: PLR0913 (JAX's signature)
 
     Raises:
         ShapeError: the shapes do not fit.
-        DtypeError: the dtypes differ, the mask is not of bools, or lengths are no integers.
+        DtypeError: the dtypes differ, the mask is not of bools, or lengths are not integers.
         ArgumentError: there is no such implementation.
 
     Example:

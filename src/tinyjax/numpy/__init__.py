@@ -1,8 +1,7 @@
 """NumPy's functions on tinyjax arrays, with JAX's names, meaning and promotion of dtypes.
 
-Whatever takes arrays also takes Python numbers and NumPy arrays, but not lists; ``array`` makes
-arrays of those. Everything is built on primitives, and so can be compiled, differentiated and
-mapped.
+Functions of arrays also take Python numbers and NumPy arrays, but not lists; ``array`` converts
+lists. All functions are built on primitives, so you can compile, differentiate and map them.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") 
     """Pack eight bools into each byte.
 
     Args:
-        a: bools, or integers that hold where they are not 0. Missing ones count as False.
+        a: bools, or integers, which are true if they are not 0. The last byte is filled with False.
         axis: along which; by default the array is flattened first.
         bitorder: whether the first of eight is the highest bit (``"big"``) or the lowest.
 
@@ -86,7 +86,7 @@ def unpackbits(
     Args:
         a: elements of uint8.
         axis: along which; by default the array is flattened first.
-        count: how many bits to return: zeros are added; below zero, so many are left out.
+        count: how many bits to return, zeros after the last; or, if negative, how many to drop.
         bitorder: whether the first of eight is the highest bit (``"big"``) or the lowest.
 
     Returns:
@@ -129,7 +129,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
         x2: the same; broadcasts with ``x1``.
 
     Raises:
-        DtypeError: one holds no integers.
+        DtypeError: one does not hold integers.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -161,7 +161,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
         x2: the same; broadcasts with ``x1``.
 
     Raises:
-        DtypeError: one holds no integers.
+        DtypeError: one does not hold integers.
 
     Example:
         >>> import tinyjax.numpy as jnp

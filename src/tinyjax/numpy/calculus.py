@@ -127,7 +127,7 @@ def unwrap(
 
     Args:
         p: the samples.
-        discont: which steps are jumps: greater ones; at least half a period, the default.
+        discont: steps greater than this are jumps; at least half a period, the default.
         axis: along which.
         period: the period.
 
@@ -163,7 +163,7 @@ def trapezoid(
 
     Args:
         y: the samples.
-        x: their coordinates, for all of ``y`` or along the axis; None where they are ``dx`` apart.
+        x: their coordinates, for all of ``y`` or along the axis; by default at distances ``dx``.
         dx: the distance of samples.
         axis: along which.
 
@@ -204,7 +204,7 @@ def interp(
     """Interpolate linearly between points.
 
     Args:
-        x: where.
+        x: where to evaluate.
         xp: the points' coordinates, increasing.
         fp: the points' values.
         left: the value before the first point; that of the first point by default.
@@ -255,8 +255,8 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
     Args:
         p: the coefficients along the first axis, that of the highest power first.
-        x: where; broadcasts with the other axes of ``p``.
-        unroll: of no effect; the scheme is always written out.
+        x: where to evaluate; broadcasts with the other axes of ``p``.
+        unroll: has no effect; the scheme is always written out.
 
     Raises:
         ShapeError: ``p`` has no axis, or does not broadcast with ``x``.

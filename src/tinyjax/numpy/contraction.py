@@ -1,10 +1,9 @@
 """Products of arrays that sum over axes: ``dot``, ``matmul``, ``tensordot``, ``einsum`` and kin.
 
-All of them become ``dot_general`` with its axes named, so that nothing is transposed or repeated
-before it is multiplied; a product that sums over nothing becomes a broadcast multiplication.
-Integers, floats, complex numbers and bools are promoted to their common dtype, which the result has
-unless ``preferred_element_type`` says otherwise. ``precision`` is taken for the sake of programs
-that give it: products are always computed in the full precision of their dtype.
+All of them become ``dot_general``, which names its axes, so operands are not transposed or repeated
+first; a product that sums over no axis becomes a broadcast multiplication. Operands are promoted to
+their common dtype, which is the result's unless ``preferred_element_type`` is given. ``precision``
+has no effect: products are always computed in the full precision of their dtype.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def _prepare(
 
 
 def _multiply(x: Array, y: Array, dtype: DType) -> Array:
-    """Multiply two arrays of one shape in the result's dtype."""
+    """Multiply two arrays of the same shape in the result's dtype."""
     if x.dtype != dtype:
         x, y = convert(x, dtype), convert(y, dtype)
     return ew.mul(x, y)
@@ -89,7 +88,7 @@ def dot(
     Args:
         a: any shape.
         b: any shape; its last axis but one (the only one of a vector) has the size of ``a``'s last.
-        precision: not used; see the module.
+        precision: has no effect.
         preferred_element_type: the dtype of the result.
 
     Returns:
@@ -135,7 +134,7 @@ def matmul(
     Args:
         a: shape ``(..., n, k)``, or ``(k,)`` for a row vector.
         b: shape ``(..., k, m)``, or ``(k,)`` for a column vector.
-        precision: not used; see the module.
+        precision: has no effect.
         preferred_element_type: the dtype of the result.
 
     Returns:
@@ -192,7 +191,7 @@ def vdot(
     Args:
         a: any shape.
         b: any shape of as many elements.
-        precision: not used; see the module.
+        precision: has no effect.
         preferred_element_type: the dtype of the result.
 
     Returns:
@@ -231,7 +230,7 @@ def vecdot(
         x1: at least one axis.
         x2: at least one axis.
         axis: the axis of both that is summed over.
-        precision: not used; see the module.
+        precision: has no effect.
         preferred_element_type: the dtype of the result.
 
     Raises:
@@ -296,7 +295,7 @@ def inner(
     Args:
         a: any shape.
         b: any shape with a last axis of the same size.
-        precision: not used; see the module.
+        precision: has no effect.
         preferred_element_type: the dtype of the result.
 
     Returns:
@@ -375,7 +374,7 @@ def tensordot(
         b: any shape.
         axes: how many of the last axes of ``a`` and the first of ``b``; or the axes of either, an
             int or a sequence each, which are paired in order.
-        precision: not used; see the module.
+        precision: has no effect.
         preferred_element_type: the dtype of the result.
 
     Returns:
@@ -459,7 +458,7 @@ def einsum(
         optimize: whether to choose the order of products by their cost; False goes from left to
             right. A path, that is a list of tuples of positions, is followed: the operands named
             are replaced by their product at the end of the list.
-        precision: not used; see the module.
+        precision: has no effect.
         preferred_element_type: the dtype of the result.
         out_sharding: of no effect: there is one device.
 

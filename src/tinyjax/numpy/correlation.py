@@ -1,4 +1,4 @@
-"""How samples go together: convolution, correlation and covariance."""
+"""Convolution, correlation and covariance."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def convolve(
         v: the same.
         mode: ``"full"`` for every overlap, ``"same"`` for the middle, as long as the longer vector,
             ``"valid"`` for where the shorter one lies within the longer one.
-        precision: of no effect.
+        precision: has no effect.
         preferred_element_type: the dtype of the result; by default the common float dtype.
 
     Raises:
-        ShapeError: one is no vector, or is empty.
+        ShapeError: one is not a vector, or is empty.
         ArgumentError: there is no such mode.
 
     Example:
@@ -73,11 +73,11 @@ def correlate(
         a: a vector, not empty.
         v: the same.
         mode: as for ``convolve``.
-        precision: of no effect.
+        precision: has no effect.
         preferred_element_type: the dtype of the result; by default the common float dtype.
 
     Raises:
-        ShapeError: one is no vector, or is empty.
+        ShapeError: one is not a vector, or is empty.
         ArgumentError: there is no such mode.
 
     Example:
@@ -145,7 +145,7 @@ def cov(
         y: further variables of the same samples.
         rowvar: whether rows are variables; else columns are.
         bias: whether to divide by the number of samples; by default by one less.
-        ddof: what to subtract from the number of samples, in place of what ``bias`` says.
+        ddof: how much to subtract from the number of samples, for the divisor; overrides ``bias``.
         fweights: how often each sample counts: integers.
         aweights: how much each sample counts.
         dtype: in which to compute, a float or complex one.
@@ -155,7 +155,7 @@ def cov(
 
     Raises:
         ShapeError: there are more than two axes, or the weights do not fit.
-        DtypeError: ``dtype`` is neither float nor complex, or ``fweights`` are no integers.
+        DtypeError: ``dtype`` is neither float nor complex, or ``fweights`` are not integers.
 
     Example:
         >>> import tinyjax.numpy as jnp

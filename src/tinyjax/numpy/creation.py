@@ -142,11 +142,11 @@ def array(
     """Make an array of numbers, arrays, or nested lists of them.
 
     Args:
-        object: a number, an array, a range, or a list or tuple of such, nested to any depth but
+        object: a number, an array, a range, or a list or tuple of these, nested to any depth and
             of equal lengths. NumPy data is copied and keeps its dtype.
-        dtype: of the result; by default what the elements promote to, where Python numbers have the
-            default type of their kind.
-        copy: of no effect; arrays are immutable.
+        dtype: of the result; by default the one that the elements promote to, where Python numbers
+            have the default dtype of their kind.
+        copy: has no effect; arrays are immutable.
         order: only None; the layout in memory is not part of an array.
         ndmin: the least number of axes; missing ones are put in front.
 
@@ -554,7 +554,7 @@ def linspace(
         start: the first number, or an array of them.
         stop: the last one; broadcasts with ``start``.
         num: how many.
-        endpoint: whether ``stop`` is among them.
+        endpoint: whether ``stop`` is the last number.
         retstep: return the distance as well.
         dtype: of the result; floats by default. Integers are rounded down.
         axis: where in the result the new axis stands.
@@ -649,13 +649,13 @@ def geomspace(
     dtype: DTypeLike = None,
     axis: int = 0,
 ) -> Array:
-    """Return numbers of which each is the one before times a constant factor.
+    """Return a geometric progression: each number is the one before times a constant factor.
 
     Args:
         start: the first number; not 0.
         stop: the last one, of the same sign.
         num: how many.
-        endpoint: whether ``stop`` is among them.
+        endpoint: whether ``stop`` is the last number.
         dtype: of the result; floats by default.
         axis: where in the result the new axis stands.
 
@@ -689,7 +689,7 @@ def meshgrid(
 
     Args:
         *xi: arrays with at most one axis.
-        copy: of no effect; arrays are immutable.
+        copy: has no effect; arrays are immutable.
         sparse: leave the other axes of each result at size one.
         indexing: ``"xy"`` lets the first two lines run along axes 1 and 0, ``"ij"`` along 0 and 1.
 
@@ -947,7 +947,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         increasing: let the powers increase from left to right.
 
     Raises:
-        ShapeError: ``x`` has not one axis.
+        ShapeError: ``x`` does not have exactly one axis.
 
     Example:
         >>> import tinyjax.numpy as jnp

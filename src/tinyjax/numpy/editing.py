@@ -54,17 +54,17 @@ def insert(
     values: ArrayLike,
     axis: int | None = None,
 ) -> Array:
-    """Insert values before given places.
+    """Insert values before given indices.
 
     Args:
         arr: any dtype.
-        obj: the places, of ``arr`` as it is: an int, integers, or a slice.
+        obj: the indices into ``arr``: an int, integers, or a slice.
         values: converted to ``arr``'s dtype; broadcast to the slices inserted.
         axis: along which to insert; by default the array is flattened first.
 
     Raises:
-        ShapeError: the places have more than one axis, or the values do not broadcast.
-        DtypeError: the places are no integers.
+        ShapeError: the indices have more than one axis, or the values do not broadcast.
+        DtypeError: the indices are not integers.
         AxisError: there is no such axis.
 
     Example:
@@ -111,18 +111,18 @@ def delete(
     *,
     assume_unique_indices: bool = False,
 ) -> Array:
-    """Leave out slices along an axis.
+    """Delete slices along an axis.
 
     Args:
         arr: any dtype.
-        obj: which: an int, a slice, integers, or bools that hold for what is left out. It must be
-            known, but for integers that are known to be distinct.
+        obj: which: an int, a slice, integers, or bools that are true for slices to delete. It must
+            be known, except for integers that are known to be distinct.
         axis: along which; by default the array is flattened first.
-        assume_unique_indices: a promise that the integers are distinct places.
+        assume_unique_indices: a promise that the integers are distinct.
 
     Raises:
-        IndexingError: a place is out of bounds.
-        ShapeError: the bools are not as many as the axis is long.
+        IndexingError: an index is out of bounds.
+        ShapeError: there is not one bool for each slice.
         DtypeError: ``obj`` holds neither integers nor bools.
         ConcretizationError: ``obj`` is traced, and its integers may not be distinct.
 
@@ -167,12 +167,12 @@ def _without(x: Array, places: Array, axis: int) -> Array:
 
 
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
-    """Replace the elements where a mask holds by values, one after the other.
+    """Replace the elements where a mask is true by values, one after the other.
 
     Args:
         arr: any dtype.
-        mask: of as many elements as ``arr``.
-        vals: begun again where they run out.
+        mask: bools, of the size of ``arr``.
+        vals: repeated from the first where they run out.
         inplace: must be given as False, since arrays are immutable.
 
     Raises:
@@ -208,19 +208,19 @@ def put(
     *,
     inplace: bool = True,
 ) -> Array:
-    """Replace elements at places in the flattened array.
+    """Replace elements at indices into the flattened array.
 
     Args:
         a: any dtype.
         ind: integers.
-        v: values, begun again where they run out.
-        mode: of places out of bounds: ``"clip"`` (the default) changes the nearest element,
-            ``"wrap"`` goes around. Places below zero count from the end.
+        v: values, repeated from the first where they run out.
+        mode: for indices out of bounds: ``"clip"`` (the default) changes the nearest element,
+            ``"wrap"`` goes around. Negative indices count from the end.
         inplace: must be given as False, since arrays are immutable.
 
     Raises:
         ArgumentError: ``inplace`` is not False, or there is no such mode.
-        DtypeError: the places are no integers.
+        DtypeError: the indices are not integers.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -253,7 +253,7 @@ def fill_diagonal(
 
     Args:
         a: at least two axes; if more, all of one size.
-        val: a number, or values that are begun again where they run out.
+        val: a number, or values that are repeated from the first where they run out.
         wrap: must be False.
         inplace: must be given as False, since arrays are immutable.
 
@@ -284,7 +284,7 @@ def fill_diagonal(
 
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
-    """Leave out slices of zeros at the ends.
+    """Remove slices of zeros at the ends.
 
     Args:
         filt: the array, whose values must be known.
@@ -324,11 +324,11 @@ def apply_along_axis(
     """Apply a function of vectors to all vectors along an axis.
 
     Args:
-        func1d: takes a vector, and ``args`` and ``kwargs``; gives an array, or a tree of arrays.
+        func1d: takes a vector, ``args`` and ``kwargs``, and returns an array or a tree of arrays.
         axis: along which the vectors lie; the results' axes take its place.
         arr: at least one axis.
         *args: further arguments.
-        **kwargs: the same by name.
+        **kwargs: further arguments by name.
 
     Raises:
         AxisError: there is no such axis.
@@ -357,12 +357,12 @@ def apply_over_axes(
     """Apply a reduction along several axes, one after the other, keeping the axes.
 
     Args:
-        func: takes an array and an axis; gives an array with that axis, or without it.
+        func: takes an array and an axis, and returns an array with that axis or without it.
         a: any shape.
         axes: an int or several.
 
     Raises:
-        ShapeError: ``func`` gave an array with other axes.
+        ShapeError: ``func`` returned an array with other axes.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -398,10 +398,11 @@ def piecewise(
     Args:
         x: any shape.
         condlist: bool arrays that broadcast to ``x``.
-        funclist: a function or number for each condition; and one more, if any, for where none
-            holds, by default 0. Functions work element by element; all are evaluated everywhere.
+        funclist: a function or number for each condition, and optionally one more for elements
+            where no condition holds (by default 0). Functions are elementwise; all of them are
+            evaluated everywhere.
         *args: further arguments of the functions.
-        **kw: the same by name.
+        **kw: further arguments by name.
 
     Returns:
         An array of ``x``'s shape and dtype.
@@ -451,7 +452,7 @@ def fromfunction(
             mapped over the indices.
         shape: of the result; an int for one axis.
         dtype: of the indices.
-        **kwargs: given to the function.
+        **kwargs: further arguments of the function, by name.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -1097,7 +1097,7 @@ def nan_to_num(
 
     Args:
         x: any dtype; integers stay as they are.
-        copy: of no effect; arrays are immutable.
+        copy: has no effect; arrays are immutable.
         nan: what stands for NaN.
         posinf: what stands for plus infinity; the largest number by default.
         neginf: what stands for minus infinity; the least number by default.
@@ -1257,7 +1257,7 @@ def astype(
     Args:
         x: any dtype.
         dtype: the dtype wanted.
-        copy: of no effect; arrays are immutable.
+        copy: has no effect; arrays are immutable.
         device: where the result is wanted.
 
     Raises:

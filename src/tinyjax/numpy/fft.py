@@ -1,8 +1,8 @@
 """Discrete Fourier transforms, by the names of ``numpy.fft``.
 
-Real numbers become complex where a transform takes those; integers become floats first. The norm
-``"backward"``, the default, divides by the number of values in the inverse transforms,
-``"forward"`` in the others, and ``"ortho"`` by its square root in both.
+Integers become floats, and real numbers become complex where a transform takes complex ones. The
+norm ``"backward"``, the default, divides inverse transforms by the number of values, ``"forward"``
+divides the others, and ``"ortho"`` divides both by its square root.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -
 
     Args:
         a: real or complex.
-        n: how many values to take: the first of them, or all and zeros. All by default.
+        n: how many values to transform, the first ones or all with zeros after them; default all.
         axis: along which.
         norm: where to divide by ``n``.
 
@@ -121,7 +121,7 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) 
 
 @replayed
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
-    """Return the first ``n // 2 + 1`` values of ``fft`` of real numbers, which tell the others.
+    """Return the first ``n // 2 + 1`` values of ``fft`` of real numbers, which determine the rest.
 
     Raises:
         DtypeError: the numbers are complex.
@@ -145,7 +145,7 @@ _OTHER: dict[Norm, Norm] = {
 
 @replayed
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
-    """Return the real transform of values of which the second half are conjugates of the first."""
+    """Return the real transform of values whose second half is the conjugate of the first."""
     return _along(FftKind.IRFFT, conj_of(a), n, axis, _OTHER.get(norm, norm), "hfft")
 
 
@@ -207,7 +207,7 @@ def fftn(
     Args:
         a: real or complex.
         s: how many values to take along each axis; all by default.
-        axes: which; by default all, or as many of the last as ``s`` has sizes.
+        axes: which; by default all, or with ``s`` as many of the last.
         norm: where to divide.
 
     Raises:
@@ -235,7 +235,7 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: Norm = None,
 ) -> Array:
-    """Return ``fftn`` of real numbers, of the last axis the first half."""
+    """Return ``fftn`` of real numbers, with the first half of the last axis."""
     return _over(lambda i: FftKind.FFT if i else FftKind.RFFT, a, s, axes, norm, "rfftn")
 
 
@@ -279,7 +279,7 @@ def rfft2(
     axes: Sequence[int] = (-2, -1),
     norm: Norm = None,
 ) -> Array:
-    """Return ``fft2`` of real numbers, of the last axis the first half."""
+    """Return ``fft2`` of real numbers, with the first half of the last axis."""
     return rfftn(a, s, axes, norm)
 
 

@@ -84,7 +84,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
     """Make a vector of the bytes of a buffer, which are copied.
 
     Args:
-        buffer: bytes, or whatever has the buffer protocol.
+        buffer: bytes, or another object with the buffer protocol.
         dtype: of the elements.
         count: how many to read; all by default.
         offset: how many bytes come before them.
@@ -106,7 +106,7 @@ def fromfile(
         file: an open file, or the path of one.
         dtype: of the elements.
         count: how many to read; all by default.
-        sep: what is between numbers that are written as text; nothing where they are bytes.
+        sep: the separator of numbers in a text; empty for binary data.
         offset: how many bytes come before them.
     """
     where: Any = file
@@ -114,7 +114,7 @@ def fromfile(
 
 
 def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
-    """Make a vector of the numbers that something iterates over.
+    """Make a vector of the numbers of an iterable.
 
     Args:
         iter: the numbers.
@@ -136,7 +136,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
         string: the text.
         dtype: of the elements.
         count: how many to read; all by default.
-        sep: what is between them.
+        sep: the separator.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -44,16 +44,16 @@ def vectorize(
     excluded: Collection[int | str] = frozenset(),
     signature: str | None = None,
 ) -> Callable[..., Any]:
-    """Map a function over all axes of its arguments that are not its own, which broadcast.
+    """Map a function over the leading axes of its arguments, which broadcast.
 
     Args:
         pyfunc: takes and returns arrays: as many as the signature says.
-        excluded: positions and names of arguments that are handed on as they are.
-        signature: the axes that ``pyfunc`` takes and returns of each array, by names, as in
+        excluded: positions and names of arguments to pass on unchanged.
+        signature: the names of the axes of each array that ``pyfunc`` takes and returns, as in
             ``"(m,n),(n)->(m)"``; by default it takes and returns scalars.
 
     Returns:
-        A function of arrays with any axes in front of these.
+        A function of arrays with any number of axes in front of these.
 
     Raises:
         ArgumentError: the signature cannot be read, or ``excluded`` holds something else; when

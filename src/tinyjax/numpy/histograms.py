@@ -38,18 +38,18 @@ def bincount(
     """Count how often each integer from 0 on occurs.
 
     Args:
-        x: a vector of integers; what is below zero counts as 0.
-        weights: what each element of ``x`` counts, by default 1.
+        x: a vector of integers; negative ones count as 0.
+        weights: the weight of each element of ``x``, by default 1.
         minlength: the least size of the result.
-        length: the size of the result; greater integers are not counted. Needed where ``x`` is
-            traced.
+        length: the size of the result; integers that do not fit are not counted. Needed where ``x``
+            is traced.
 
     Returns:
         A vector, of integers or of the weights' dtype.
 
     Raises:
-        DtypeError: ``x`` holds no integers.
-        ShapeError: ``x`` is no vector, or the weights have another shape.
+        DtypeError: ``x`` does not hold integers.
+        ShapeError: ``x`` is not a vector, or the weights have another shape.
         ConcretizationError: ``x`` is traced, and there is no ``length``.
 
     Example:
@@ -109,13 +109,13 @@ def histogram_bin_edges(
     range: Range | None = None,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Return the edges of the bins that ``histogram`` counts in.
+    """Return the edges of the bins of ``histogram``.
 
     Args:
         a: the values.
         bins: how many, or the edges themselves.
         range: the first and the last edge; by default the least and the greatest value.
-        weights: of no effect.
+        weights: has no effect.
 
     Returns:
         A vector, longer by one than there are bins.
@@ -142,13 +142,13 @@ def histogram(
 ) -> tuple[Array, Array]:
     """Count the values in each of several bins.
 
-    The last bin holds both its edges, all others the left one only.
+    A bin includes its left edge; the last bin includes both.
 
     Args:
         a: the values, in any shape.
         bins: how many, or their edges.
         range: the first and the last edge; by default the least and the greatest value.
-        weights: what each value counts; by default 1.
+        weights: the weight of each value; by default 1.
         density: whether to divide by the total and the bins' widths.
 
     Returns:
@@ -202,7 +202,7 @@ def histogram2d(
         y: as many second values.
         bins: how many along both axes, or edges for both, or a sequence of one of these for each.
         range: the ends for each axis.
-        weights: what each pair counts; by default 1.
+        weights: the weight of each pair; by default 1.
         density: whether to divide by the total and the bins' areas.
 
     Returns:
@@ -236,14 +236,14 @@ def histogramdd(
         sample: the points, one in each row.
         bins: how many along every axis; or for each axis how many, or the edges.
         range: the ends for each axis; None where they are the least and the greatest value.
-        weights: what each point counts; by default 1.
+        weights: the weight of each point; by default 1.
         density: whether to divide by the total and the bins' volumes.
 
     Returns:
         The counts, with an axis for each column of ``sample``, and the edges along each.
 
     Raises:
-        ShapeError: the sample is no matrix, or there are more or fewer weights than points.
+        ShapeError: the sample is not a matrix, or there are more or fewer weights than points.
         ArgumentError: ``bins`` or ``range`` are not as many as the columns.
 
     Example:

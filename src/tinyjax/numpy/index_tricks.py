@@ -1,4 +1,4 @@
-"""Objects that are indexed to make arrays, grids and indices; and indices of parts of matrices."""
+"""Objects that make arrays, grids and indices when indexed; and indices of parts of matrices."""
 
 from __future__ import annotations
 
@@ -186,13 +186,13 @@ def mask_indices(
     *,
     size: int | None = None,
 ) -> tuple[Array, ...]:
-    """Return the indices of the part of a square matrix that a function leaves.
+    """Return the indices of the elements of a square matrix that a function keeps.
 
     Args:
         n: the size of the matrix.
         mask_func: such as ``jnp.triu``; takes a matrix and ``k``.
-        k: given to the function.
-        size: how many indices are returned, which is needed where they are traced.
+        k: the second argument of the function.
+        size: how many indices to return; needed where they are traced.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -204,7 +204,7 @@ def mask_indices(
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """Return the indices of the diagonal of an array whose axes are of one size.
+    """Return the indices of the diagonal of an array whose axes have the same size.
 
     Args:
         arr: at least two axes.

@@ -1,13 +1,13 @@
 """Indexing: ``x[index]`` and ``x.at[index]``, by NumPy's rules.
 
-What is known of an index when the program is written (ints, slices, None, ...) becomes slices,
-reversals and reshapes. Integers that are data become one dynamic_slice where they are scalars, and
-one gather or scatter where they are arrays; masks become the positions where they hold, and must
-therefore be known. Negative indices count from the end. As in JAX nothing is raised for an index
-out of bounds: reading moves it to the nearest element, writing drops the update.
+The static parts of an index (ints, slices, None, ...) become slices, reversals and reshapes. Traced
+integers become one dynamic_slice if they are scalars, and one gather or scatter if they are arrays.
+Masks become the positions where they are true, and must therefore be known. Negative indices count
+from the end. As in JAX, an index out of bounds raises nothing: reading moves it to the nearest
+element, and writing drops the update.
 
-Eager indexing is NumPy's own, which has all of these rules but the last: its IndexError sends the
-index the general way.
+Eager indexing is NumPy's own, which has all of these rules but the last. Where it raises
+IndexError, the general rules apply.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def getitem(
     Args:
         x: any dtype.
         index: what NumPy takes, without lists.
-        mode: of indices out of bounds: ``"clip"`` moves them to the nearest element, as does
+        mode: for indices out of bounds: ``"clip"`` moves them to the nearest element, as does
             ``"promise_in_bounds"``, the default; ``"fill"`` gives ``fill_value``.
         fill_value: by default NaN for floats, the least integer for signed and the greatest for
             unsigned ones, True for bools.
@@ -122,11 +122,11 @@ def getitem(
         An array of ``x``'s dtype.
 
     Raises:
-        IndexingError: an entry of the index is nothing that indexes, or a mask has the wrong shape.
+        IndexingError: an entry is not an index, or a mask has the wrong shape.
         AxisError: there are more entries than axes.
         ShapeError: arrays of indices do not broadcast.
         DtypeError: an array of indices is of floats.
-        ConcreteIndexError: a mask or a bound of a slice is not known.
+        ConcreteIndexError: a mask or a bound of a slice is traced.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -281,7 +281,7 @@ def update_at(
     unique_indices: bool = False,
     wrap_negative_indices: bool = True,
 ) -> Array:
-    """Return a copy of ``x`` that is changed at an index: what ``x.at[index].set(...)`` does.
+    """Return a copy of ``x`` that is changed at an index, as ``x.at[index].set(...)`` does.
 
     Args:
         x: any dtype.
@@ -289,10 +289,10 @@ def update_at(
         value: broadcasts to the shape of ``x[index]``, and is converted to ``x``'s dtype within its
             kind: float64 to float32 is, a float to an integer is not.
         kind: ``"set"``, ``"add"``, ``"sub"``, ``"mul"``, ``"min"``, ``"max"``, ``"div"`` or
-            ``"pow"``. Where an index comes several times, all but ``"set"`` apply every update; of
-            that the last wins.
-        mode: of indices out of bounds: they are dropped by default; ``"clip"`` moves them to the
-            nearest element.
+            ``"pow"``. For repeated indices, ``"set"`` applies the last update, and the others apply
+            every update.
+        mode: for indices out of bounds: by default updates are dropped; ``"clip"`` moves them to
+            the nearest element.
         indices_are_sorted: a promise that the indices increase.
         unique_indices: a promise that no element is changed twice.
         wrap_negative_indices: whether an index below zero counts from the end.
@@ -301,11 +301,11 @@ def update_at(
         An array of ``x``'s shape and dtype (a float for ``"div"``).
 
     Raises:
-        IndexingError: an entry of the index is nothing that indexes, or a mask has the wrong shape.
+        IndexingError: an entry is not an index, or a mask has the wrong shape.
         AxisError: there are more entries than axes.
         ShapeError: the value does not broadcast to the shape of ``x[index]``.
         DtypeError: the value is of a kind that ``x`` cannot hold.
-        ConcreteIndexError: a mask or a bound of a slice is not known.
+        ConcreteIndexError: a mask or a bound of a slice is traced.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -1,9 +1,8 @@
 """Linear algebra on matrices and stacks of them: the axes before the last two are the batch's.
 
-Integers become floats; types other than single and double precision, real or complex, are not
-taken. Nothing raises because of the numbers in a matrix: where a matrix is singular, not positive
-definite, or an iteration fails, the results for that matrix are NaN. Everything has derivatives of
-any order where it is smooth.
+Integers become floats; other dtypes than single and double precision, real or complex, raise. The
+numbers in a matrix never raise: if it is singular or not positive definite, or if an iteration
+fails, its results are NaN. All functions have derivatives of any order where they are smooth.
 """
 
 from __future__ import annotations
@@ -86,35 +85,35 @@ Order = int | float | str | None
 
 
 class EigResult(NamedTuple):
-    """What ``eig`` returns."""
+    """Results of ``eig``."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class EighResult(NamedTuple):
-    """What ``eigh`` returns."""
+    """Results of ``eigh``."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class QRResult(NamedTuple):
-    """What ``qr`` returns."""
+    """Results of ``qr``."""
 
     Q: Array
     R: Array
 
 
 class SlogdetResult(NamedTuple):
-    """What ``slogdet`` returns."""
+    """Results of ``slogdet``."""
 
     sign: Array
     logabsdet: Array
 
 
 class SVDResult(NamedTuple):
-    """What ``svd`` returns."""
+    """Results of ``svd``."""
 
     U: Array
     S: Array
@@ -138,8 +137,8 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     Args:
         a: Hermitian positive definite matrices, shape ``(..., n, n)``.
         upper: whether to return ``L^H`` in its place.
-        symmetrize_input: whether to take ``(a + a^H) / 2`` for ``a``; otherwise only the lower
-            triangle (with ``upper``, the upper) is looked at.
+        symmetrize_input: whether to factor ``(a + a^H) / 2``; otherwise only the lower triangle
+            (with ``upper``, the upper) is read.
 
     Returns:
         The factors, of the shape of ``a``; NaN for matrices that are not positive definite.
@@ -734,7 +733,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return all products of an element of one vector with one of another.
 
     Raises:
-        ShapeError: an operand is no vector.
+        ShapeError: an operand is not a vector.
     """
     x, y = arrays("outer", x1, x2)
     if x.ndim != 1 or y.ndim != 1:
@@ -788,7 +787,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
     Raises:
         ShapeError: ``a`` does not hold square matrices.
-        ArgumentError: ``n`` is no int.
+        ArgumentError: ``n`` is not an int.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -825,7 +824,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array
         precision: not used; see ``tinyjax.numpy.dot``.
 
     Raises:
-        ShapeError: there are fewer than two, one is no matrix, or the sizes do not fit.
+        ShapeError: there are fewer than two, one is not a matrix, or the sizes do not fit.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -111,9 +111,9 @@ def reshape(
 
     Args:
         a: any dtype.
-        shape: an int or several, of which one may be -1: it becomes what is left over.
+        shape: an int or several. One of them may be -1: that size follows from the others.
         order: whether the last axis (``"C"``) or the first (``"F"``) varies fastest.
-        copy: of no effect; arrays are immutable.
+        copy: has no effect; arrays are immutable.
 
     Raises:
         ShapeError: the numbers of elements differ, or more than one size is -1.
@@ -385,9 +385,9 @@ def concatenate(
     """Join arrays along an axis.
 
     Args:
-        arrays: at least one; of one shape but for ``axis``. An array stands for its rows.
+        arrays: at least one, of the same shape except along ``axis``. An array stands for its rows.
         axis: the axis that becomes longer; None flattens the arrays first.
-        dtype: of the result; what the arrays promote to by default.
+        dtype: of the result; by default the dtype that the arrays promote to.
 
     Raises:
         ShapeError: the shapes do not fit, or there are no axes.
@@ -452,13 +452,13 @@ def stack(
     out: None = None,
     dtype: DTypeLike = None,
 ) -> Array:
-    """Join arrays of one shape along a new axis.
+    """Join arrays of the same shape along a new axis.
 
     Args:
-        arrays: at least one; all of one shape.
+        arrays: at least one; all of the same shape.
         axis: where the new axis stands in the result.
         out: only None; arrays are immutable.
-        dtype: of the result; what the arrays promote to by default.
+        dtype: of the result; by default the dtype that the arrays promote to.
 
     Raises:
         ShapeError: the shapes differ.
@@ -520,7 +520,7 @@ def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
 
 @replayed
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """Join two arrays along an axis; flattened, without one."""
+    """Join two arrays along an axis; without an axis, flatten them first."""
     return concatenate([arr, values], axis)
 
 
@@ -621,7 +621,7 @@ def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[
 
 @replayed
 def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
-    """Cut an array into parts along an axis; of unequal length where they have to be."""
+    """Cut an array into parts along an axis, which may be unequal."""
     return _split("array_split", ary, indices_or_sections, axis, True)
 
 
@@ -690,7 +690,7 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
 
 @replayed
 def flip(m: ArrayLike, axis: Axis = None) -> Array:
-    """Reverse the order of elements along axes; along all of them without one.
+    """Reverse the order of elements along axes, by default all of them.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -821,11 +821,11 @@ def pad(
 
     Args:
         array: any dtype.
-        pad_width: how many: one number, or (before, after), or that for each axis.
+        pad_width: how many elements: one number, or (before, after), or a pair for each axis.
         mode: what is put there. ``"constant"``: ``constant_values``; ``"edge"``: the outermost
             element; ``"reflect"``: the array mirrored at its outermost element, ``"symmetric"``: at
             its end; ``"wrap"``: the array from its other end; ``"empty"``: zeros.
-        constant_values: one number, or (before, after), or that for each axis; zero by default.
+        constant_values: one number, or (before, after), or a pair for each axis; zero by default.
 
     Raises:
         ArgumentError: there is no such mode, or the widths are negative.
@@ -984,13 +984,13 @@ def ravel_multi_index(
     Args:
         multi_index: integers for each axis.
         dims: the shape.
-        mode: of indices out of bounds: ``"raise"`` an error, for which they must be known;
-            ``"wrap"`` around, or ``"clip"`` them.
+        mode: for indices out of bounds: ``"raise"`` an error, which needs known indices; ``"wrap"``
+            around, or ``"clip"`` them.
         order: whether the last axis (``"C"``) or the first (``"F"``) varies fastest.
 
     Raises:
         ShapeError: there are not as many indices as axes.
-        DtypeError: the indices are no integers.
+        DtypeError: the indices are not integers.
         ArgumentError: an index is out of bounds, or there is no such mode or order.
         ConcretizationError: the indices are traced, and the mode is ``"raise"``.
 
@@ -1052,8 +1052,8 @@ def diff(
         a: any dtype; of bools, whether they differ.
         n: how often this is done; 0 gives ``a`` itself.
         axis: along which.
-        prepend: put before ``a`` first: an array, or a scalar for one element.
-        append: put after ``a`` first.
+        prepend: an array, or a scalar for one element, to put before ``a`` first.
+        append: the same, to put after ``a``.
 
     Raises:
         ShapeError: ``a`` has no axes.

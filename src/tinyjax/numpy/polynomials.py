@@ -1,4 +1,4 @@
-"""Polynomials as vectors of coefficients, that of the highest power first."""
+"""Polynomials as vectors of coefficients, from the highest power down."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the sum of two polynomials.
 
     Raises:
-        ShapeError: one is no vector.
+        ShapeError: one is not a vector.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -63,7 +63,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the difference of two polynomials.
 
     Raises:
-        ShapeError: one is no vector.
+        ShapeError: one is not a vector.
     """
     a, b = promote_dtypes(*_vectors("polysub", a1, a2))
     return polyadd(a, negative(b))
@@ -76,11 +76,10 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     Args:
         a1: coefficients.
         a2: coefficients.
-        trim_leading_zeros: whether to leave out leading zeros first, for which values must be
-            known.
+        trim_leading_zeros: whether to remove leading zeros first; this needs known values.
 
     Raises:
-        ShapeError: one is no vector.
+        ShapeError: one is not a vector.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -101,14 +100,14 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     Args:
         u: coefficients of the dividend.
         v: coefficients of the divisor; the first is not 0.
-        trim_leading_zeros: whether to leave out what is nearly zero in front of the remainder, for
-            which values must be known.
+        trim_leading_zeros: whether to remove leading coefficients of the remainder that are nearly
+            zero; this needs known values.
 
     Returns:
         The quotient, and the remainder, which is as long as ``u`` unless it is trimmed.
 
     Raises:
-        ShapeError: one is no vector, or ``v`` is empty.
+        ShapeError: one is not a vector, or ``v`` is empty.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -141,7 +140,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
     Raises:
         ArgumentError: the order is below zero.
-        ShapeError: ``p`` is no vector.
+        ShapeError: ``p`` is not a vector.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -172,7 +171,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
 
     Raises:
         ArgumentError: ``m`` is below zero.
-        ShapeError: ``p`` is no vector, or there are more or fewer constants.
+        ShapeError: ``p`` is not a vector, or there are more or fewer constants.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -201,8 +200,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
     Args:
         p: coefficients, that of the highest power first.
-        strip_zeros: whether to leave out leading zeros first, for which values must be known. Else
-            there is a NaN at the end for each of them, and zeros come after the other results.
+        strip_zeros: whether to remove leading zeros first; this needs known values. Else the result
+            ends with a NaN for each of them, and zeros come after the other roots.
 
     Returns:
         A complex vector, in no order.
@@ -307,7 +306,7 @@ def polyfit(
         rcond: singular values below this share of the greatest count as zero; by default the
             number of points times the dtype's ``eps``.
         full: whether to return the residuals, the rank, the singular values and ``rcond`` too.
-        w: what each residual is multiplied by.
+        w: the weights by which residuals are multiplied.
         cov: whether to return the covariance matrix of the coefficients too; scaled by the
             residuals unless it is ``"unscaled"``.
 

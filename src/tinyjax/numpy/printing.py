@@ -1,4 +1,4 @@
-"""Arrays as text. The options are NumPy's: they hold for its arrays and for these."""
+"""Arrays as text. NumPy's print options apply to these arrays too."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def array_repr(
     precision: int | None = None,
     suppress_small: bool | None = None,
 ) -> str:
-    """Return an array as text that says its dtype.
+    """Return an array as text, with its dtype.
 
     Args:
         arr: the array.

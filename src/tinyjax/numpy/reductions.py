@@ -168,9 +168,9 @@ def sum(
 
     Args:
         a: any dtype.
-        axis: what is summed over: an axis, several, or None for all.
-        dtype: of the sum and of what is added; small integers and bools are otherwise summed in the
-            default integer type. Sums of 16-bit and smaller floats are kept in float32 meanwhile.
+        axis: the axis or axes to sum over, or None for all.
+        dtype: of the sum and its terms; by default, small integers and bools are summed in the
+            default integer type. Floats of 16 bits or fewer are summed in float32, then rounded.
         out: only None; arrays are immutable.
         keepdims: keep the axes, with size one.
         initial: a scalar to start from.
@@ -205,7 +205,7 @@ def prod(
 ) -> Array:
     """Multiply over axes; the arguments are those of ``sum``.
 
-    The derivative is right also where elements are zero.
+    The derivative is also right where elements are zero.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -258,10 +258,10 @@ def max(
 
     Args:
         a: any real dtype.
-        axis: what is reduced: an axis, several, or None for all.
+        axis: the axis or axes to reduce, or None for all.
         out: only None; arrays are immutable.
         keepdims: keep the axes, with size one.
-        initial: a scalar that takes part as well; needed for an empty array and with ``where``.
+        initial: a scalar to compare with as well; needed for an empty array and with ``where``.
         where: bools that say which elements take part.
 
     Raises:
@@ -468,7 +468,7 @@ def mean(
 
     Args:
         a: any dtype; integers give the default float, those of 64 bits float64.
-        axis: what is reduced: an axis, several, or None for all.
+        axis: the axis or axes to reduce, or None for all.
         dtype: of the result.
         out: only None; arrays are immutable.
         keepdims: keep the axes, with size one.
@@ -511,10 +511,10 @@ def var(  # noqa: PLR0913 (JAX's signature)
 
     Args:
         a: any dtype; the variance of complex numbers is real.
-        axis: what is reduced: an axis, several, or None for all.
+        axis: the axis or axes to reduce, or None for all.
         dtype: of the result.
         out: only None; arrays are immutable.
-        ddof: how much less than the number of elements is divided by.
+        ddof: how much to subtract from the number of elements, for the divisor.
         keepdims: keep the axes, with size one.
         where: bools that say which elements take part.
         mean: the mean, if it is known already, with the reduced axes kept.
@@ -580,7 +580,7 @@ def std(  # noqa: PLR0913 (JAX's signature)
     mean: ArrayLike | None = None,
     correction: int | float | None = None,
 ) -> Array:
-    """Return the standard deviation over axes, the root of ``var``; the arguments are its."""
+    """Return the standard deviation over axes, the root of ``var``; it takes the same arguments."""
     no_out("std", out)
     return ew.sqrt(
         var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
@@ -616,7 +616,7 @@ def average(
 
     Args:
         a: any dtype.
-        axis: what is reduced: an axis, several, or None for all.
+        axis: the axis or axes to reduce, or None for all.
         weights: of ``a``'s shape, or one for each element along a single axis; None for equal ones.
         returned: return the sum of the weights as well.
         keepdims: keep the axes, with size one.

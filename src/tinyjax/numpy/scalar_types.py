@@ -74,8 +74,8 @@ Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 class ScalarType:
     """A dtype that makes arrays of its type when called.
 
-    It equals the NumPy dtype it stands for, and hashes like it; and it equals that dtype's scalar
-    type, as NumPy's dtypes do (which hashes otherwise). To all else, texts too, it is unequal.
+    It equals its NumPy dtype, and hashes like it. It also equals that dtype's scalar type, as
+    NumPy's dtypes do (whose hash differs). It equals nothing else, not even names of dtypes.
 
     Attributes:
         dtype: the NumPy dtype.

@@ -1,7 +1,7 @@
 """Choosing elements by condition: between arrays, or by where a condition holds.
 
-How many elements satisfy a condition is known only from data, while the shape of a traced result
-must not depend on data: the functions that find places take the ``size`` of the result when traced.
+The number of elements that satisfy a condition depends on data, but the shape of a traced result
+must not. Under ``jit``, functions that return indices therefore take the ``size`` of the result.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def where(
 ) -> Array | tuple[Array, ...]:
     """Return elements of ``x`` where a condition holds, and of ``y`` elsewhere.
 
-    The derivative flows to what is chosen only; but a NaN or infinite derivative of what is not
-    chosen stays NaN, as zero times infinity is. Replace the operand instead where that can happen:
-    ``where(x > 0, log(where(x > 0, x, 1)), 0)``.
+    Only chosen elements have a derivative. But an infinite or NaN derivative of an element that is
+    not chosen becomes NaN, since zero times infinity is NaN. Where that can happen, replace the
+    operand too: ``where(x > 0, log(where(x > 0, x, 1)), 0)``.
 
     Args:
-        condition: bools; other dtypes hold where they are not zero.
+        condition: bools; elements of other dtypes are true if they are not zero.
         x: an array or number. Without ``x`` and ``y``, the result is ``nonzero(condition)``.
         y: an array or number; all three broadcast with each other.
         size: with a condition only: see ``nonzero``.
@@ -117,13 +117,13 @@ def select(
 def nonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: int | tuple[int, ...] | None = None
 ) -> tuple[Array, ...]:
-    """Return the places of the elements that are not zero, an array of indices for each axis.
+    """Return the indices of the elements that are not zero, an array for each axis.
 
     Args:
         a: any dtype.
-        size: how many places are returned: what is too many is left out, what is missing is filled.
-            Needed where ``a`` is traced.
-        fill_value: the index that fills, for all axes or for each; 0 by default.
+        size: how many indices to return: more are dropped, and missing ones are filled in. Needed
+            where ``a`` is traced.
+        fill_value: the index to fill in, for all axes or for each; 0 by default.
 
     Raises:
         ConcretizationError: ``a`` is traced, and there is no ``size``.
@@ -175,14 +175,14 @@ def nonzero(
 
 
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: int | None = None) -> Array:
-    """Return the places in the flattened array that are not zero: see ``nonzero``."""
+    """Return the indices of elements of the flattened array that are not zero: see ``nonzero``."""
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(
     a: ArrayLike, *, size: int | None = None, fill_value: int | tuple[int, ...] | None = None
 ) -> Array:
-    """Return the places of the elements that are not zero, one in each row: see ``nonzero``.
+    """Return the indices of the elements that are not zero, one in each row: see ``nonzero``.
 
     Example:
         >>> import tinyjax.numpy as jnp

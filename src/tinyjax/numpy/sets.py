@@ -1,7 +1,7 @@
 """Sets as sorted arrays: distinct elements, membership, unions, intersections and differences.
 
-How many elements a result has depends on data, while the shape of a traced result must not: under
-``jit`` these functions take the ``size`` of the result, and what is missing is filled.
+The number of elements of a result depends on data, but the shape of a traced result must not. Under
+``jit`` these functions therefore take the ``size`` of the result, and fill in missing elements.
 """
 
 from __future__ import annotations
@@ -206,15 +206,15 @@ def unique(  # noqa: PLR0913 (JAX's signature)
 
     Args:
         ar: any dtype.
-        return_index: whether to return the first place of each element too.
-        return_inverse: whether to return, for each element of ``ar``, its place in the result too.
+        return_index: whether to return the first index of each element too.
+        return_inverse: whether to return, for each element of ``ar``, its index in the result too.
         return_counts: whether to return how often each element occurs too.
         axis: compare the slices along this axis; by default the elements.
         equal_nan: whether all NaNs count as one.
-        size: how many elements are returned: what is too many is left out, what is missing is
-            filled. Needed where ``ar`` is traced.
-        fill_value: what fills; by default the least element. Its count is 0.
-        sorted: of no effect: the result is always sorted.
+        size: how many elements to return: more are dropped, and missing ones are filled in. Needed
+            where ``ar`` is traced.
+        fill_value: the element to fill in; by default the least element. Its count is 0.
+        sorted: has no effect: the result is always sorted.
 
     Returns:
         The elements; a tuple that begins with them where more is asked for.
@@ -263,7 +263,7 @@ def unique(  # noqa: PLR0913 (JAX's signature)
 def unique_all(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueAllResult:
-    """Return distinct elements, their first places, the places of all, and counts: see ``unique``.
+    """Return distinct elements, their first indices, inverse indices and counts: see ``unique``.
 
     NaNs are distinct.
 
@@ -287,7 +287,7 @@ def unique_counts(
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverseResult:
-    """Return distinct elements, and the place of each of ``x``: see ``unique``. NaNs are distinct.
+    """Return distinct elements, and inverse indices: see ``unique``. NaNs are distinct.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -315,14 +315,14 @@ def isin(
     *,
     method: Literal["auto", "compare_all", "binary_search", "sort"] = "auto",
 ) -> Array:
-    """Say of each element whether it is in a set. NaN is in none.
+    """Return whether each element is in a set. NaN is in no set.
 
     Args:
         element: any dtype.
         test_elements: the set, in any shape and order.
-        assume_unique: of no effect.
+        assume_unique: has no effect.
         invert: whether to say which are not in the set.
-        method: of no effect: a small set is compared element by element, a larger one is sorted.
+        method: has no effect: a small set is compared element by element, a larger one is sorted.
 
     Returns:
         Bools of ``element``'s shape.
@@ -390,11 +390,11 @@ def union1d(
     Args:
         ar1: any shape.
         ar2: any shape.
-        size: how many elements are returned; needed where one is traced.
-        fill_value: what fills where there are fewer; by default the least element.
+        size: how many elements to return; needed where an array is traced.
+        fill_value: the element to fill in; by default the least element.
 
     Raises:
-        ConcretizationError: one is traced, and there is no ``size``.
+        ConcretizationError: an array is traced, and there is no ``size``.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -419,11 +419,11 @@ def setdiff1d(
         ar2: any shape.
         assume_unique: whether the elements of ``ar1`` are known to be distinct; the result then has
             their order.
-        size: how many elements are returned; needed where one is traced.
-        fill_value: what fills where there are fewer; by default 0.
+        size: how many elements to return; needed where an array is traced.
+        fill_value: the element to fill in; by default 0.
 
     Raises:
-        ConcretizationError: one is traced, and there is no ``size``.
+        ConcretizationError: an array is traced, and there is no ``size``.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -456,11 +456,11 @@ def setxor1d(
         ar1: any shape.
         ar2: any shape.
         assume_unique: whether the elements of each array are known to be distinct.
-        size: how many elements are returned; needed where one is traced.
-        fill_value: what fills where there are fewer; by default the least element.
+        size: how many elements to return; needed where an array is traced.
+        fill_value: the element to fill in; by default the least element.
 
     Raises:
-        ConcretizationError: one is traced, and there is no ``size``.
+        ConcretizationError: an array is traced, and there is no ``size``.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -518,13 +518,13 @@ def intersect1d(
         ar1: any shape.
         ar2: any shape.
         assume_unique: whether the elements of each array are known to be distinct.
-        return_indices: whether to return the first places of the elements in both flattened arrays
-            too; of what fills, these are the arrays' sizes.
-        size: how many elements are returned; needed where one is traced.
-        fill_value: what fills where there are fewer; by default the least element.
+        return_indices: whether to return the first indices of the elements in both flattened arrays
+            too; those of filled-in elements are the arrays' sizes.
+        size: how many elements to return; needed where an array is traced.
+        fill_value: the element to fill in; by default the least element.
 
     Raises:
-        ConcretizationError: one is traced, and there is no ``size``.
+        ConcretizationError: an array is traced, and there is no ``size``.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -145,7 +145,7 @@ def lexsort(keys: Array | HostArray | Sequence[ArrayLike], axis: int = -1) -> Ar
     """Return the indices that sort by several keys, of which the last is the most significant.
 
     Args:
-        keys: arrays of one shape, or one array whose first axis holds them.
+        keys: arrays of the same shape, or one array whose first axis holds them.
         axis: along which to sort.
 
     Raises:
@@ -173,7 +173,7 @@ def lexsort(keys: Array | HostArray | Sequence[ArrayLike], axis: int = -1) -> Ar
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Return a copy in which the element at ``kth`` stands where sorting would put it.
 
-    What is before it is not greater, what is after it not less; here both are sorted as well.
+    Elements before it are not greater, and elements after it are not less; both are sorted too.
 
     Raises:
         ArgumentError: ``kth`` is out of range.
@@ -251,7 +251,7 @@ def cumsum(
 def cumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
-    """Return the running product; arguments as for ``cumsum``.
+    """Return the running product; the arguments are those of ``cumsum``.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -266,7 +266,7 @@ def cumprod(
 def nancumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
-    """Return the running sum with NaN counted as zero; arguments as for ``cumsum``."""
+    """Return the running sum with NaN counted as zero; the arguments are those of ``cumsum``."""
     no_out("nancumsum", out)
     return _cumulate("nancumsum", cu.cumsum, _replace_nan("nancumsum", a, 0), axis, dtype)
 
@@ -275,7 +275,7 @@ def nancumsum(
 def nancumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
-    """Return the running product with NaN counted as one; arguments as for ``cumsum``."""
+    """Return the running product with NaN counted as one; the arguments are those of ``cumsum``."""
     no_out("nancumprod", out)
     return _cumulate("nancumprod", cu.cumprod, _replace_nan("nancumprod", a, 1), axis, dtype)
 
@@ -325,7 +325,7 @@ def cumulative_sum(
     dtype: DTypeLike = None,
     include_initial: bool = False,
 ) -> Array:
-    """Return the running sum, as the array API has it.
+    """Return the running sum, as the array API standard defines it.
 
     Args:
         x: any shape.
@@ -345,7 +345,7 @@ def cumulative_prod(
     dtype: DTypeLike = None,
     include_initial: bool = False,
 ) -> Array:
-    """Return the running product, as the array API has it; arguments as for ``cumulative_sum``."""
+    """Return the running product, with the arguments of ``cumulative_sum``."""
     return _array_api_cumulate("cumulative_prod", cu.cumprod, x, axis, dtype, include_initial, 1)
 
 
@@ -367,7 +367,7 @@ def quantile(
     Args:
         a: real, any shape.
         q: fractions from 0 to 1: a scalar or one axis.
-        axis: the axis or axes over which to look; None for all.
+        axis: the axis or axes to reduce; None for all.
         out: must be None.
         overwrite_input: not used: arrays are immutable.
         method: how to choose between two elements: ``"linear"`` interpolates.
@@ -447,7 +447,7 @@ def median(
 
     Args:
         a: real, any shape.
-        axis: the axis or axes over which to look; None for all.
+        axis: the axis or axes to reduce; None for all.
         out: must be None.
         overwrite_input: not used: arrays are immutable.
         keepdims: whether the axes stay, with size one.
@@ -469,7 +469,7 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """Return the median of the elements that are not NaN; arguments as for ``median``."""
+    """Return the median of the elements that are not NaN; the arguments are those of ``median``."""
     no_out("nanmedian", out)
     return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, True)
 

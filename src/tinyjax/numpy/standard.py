@@ -1,4 +1,4 @@
-"""What the array API standard asks of a namespace besides functions, and exchange by DLPack."""
+"""The namespace information of the array API standard, and exchange by DLPack."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Capabilities = TypedDict(
 
 
 class NamespaceInfo:
-    """What the array namespace can do, by the array API standard.
+    """Describe the namespace, as the array API standard defines it.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -111,13 +111,12 @@ def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 (the standard's n
 
 
 def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None) -> Array:
-    """Make an array of what has its data in this machine's memory, without copying it.
+    """Make an array that shares the data of another library's array in this machine's memory.
 
-    The array shares the data with its owner, who must not write to it any more; give ``copy=True``
-    where they may.
+    Nothing may write to the data afterwards; pass ``copy=True`` if something may.
 
     Args:
-        x: what has the methods ``__dlpack__`` and ``__dlpack_device__``.
+        x: an object with the methods ``__dlpack__`` and ``__dlpack_device__``.
         device: the device wanted; there is one, the CPU.
         copy: whether to copy the data; by default it is not copied.
 

@@ -76,10 +76,10 @@ def take(
 
     Args:
         a: any dtype.
-        indices: integers of any shape. Below zero they count from the end, but for ``"clip"``.
+        indices: integers of any shape. Negative ones count from the end, except with ``"clip"``.
         axis: along which to take; by default the array is flattened first.
         out: not supported.
-        mode: of indices out of bounds: ``"fill"`` (the default) gives ``fill_value``, ``"clip"``
+        mode: for indices out of bounds: ``"fill"`` (the default) gives ``fill_value``, ``"clip"``
             the nearest element, ``"wrap"`` goes around.
         unique_indices: a promise that no element is taken twice.
         indices_are_sorted: a promise that the indices increase.
@@ -91,7 +91,7 @@ def take(
 
     Raises:
         AxisError: there is no such axis.
-        DtypeError: the indices are no integers.
+        DtypeError: the indices are not integers.
         ArgumentError: there is no such mode.
 
     Example:
@@ -164,13 +164,13 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Array:
-    """Take from every line along an axis by indices of its own, as ``argsort`` gives them.
+    """Take elements by indices along an axis, for each line along it, such as those of ``argsort``.
 
     Args:
         arr: any dtype.
         indices: integers, with as many axes as ``arr``; all but ``axis`` broadcast with ``arr``'s.
         axis: along which to take; None flattens ``arr`` first.
-        mode: of indices out of bounds: ``"fill"`` (the default), ``"clip"``, or
+        mode: for indices out of bounds: ``"fill"`` (the default), ``"clip"``, or
             ``"promise_in_bounds"``.
         fill_value: by default NaN for floats, the least integer for signed and the greatest for
             unsigned ones, True for bools.
@@ -183,7 +183,7 @@ def take_along_axis(
     Raises:
         AxisError: there is no such axis.
         ShapeError: the shapes do not fit.
-        DtypeError: the indices are no integers.
+        DtypeError: the indices are not integers.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -229,7 +229,7 @@ def put_along_axis(
     *,
     mode: str | None = None,
 ) -> Array:
-    """Return a copy in which every line along an axis is changed at indices of its own.
+    """Return a copy changed at indices along an axis, for each line along it.
 
     Args:
         arr: any dtype.
@@ -237,7 +237,7 @@ def put_along_axis(
         values: broadcast to the shape of ``indices``.
         axis: along which to put; None flattens ``arr`` first.
         inplace: must be given as False, since arrays are immutable.
-        mode: of indices out of bounds: they are dropped by default; or ``"clip"``.
+        mode: for indices out of bounds: they are dropped by default; or ``"clip"``.
 
     Returns:
         An array of ``arr``'s shape and dtype.
@@ -246,7 +246,7 @@ def put_along_axis(
         ArgumentError: ``inplace`` is not False.
         AxisError: there is no such axis.
         ShapeError: the shapes do not fit.
-        DtypeError: the indices are no integers.
+        DtypeError: the indices are not integers.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -288,7 +288,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
         As many arrays, the i-th with its elements along axis i.
 
     Raises:
-        ShapeError: one is no vector.
+        ShapeError: one is not a vector.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -331,8 +331,8 @@ def choose(
         a: integers: which array to choose from. Broadcasts with the choices.
         choices: arrays that broadcast together.
         out: not supported.
-        mode: of numbers out of range: ``"clip"`` chooses the nearest array, ``"wrap"`` goes around;
-            ``"raise"`` raises, which needs numbers that are known.
+        mode: for integers out of range: ``"clip"`` takes the nearest array, ``"wrap"`` goes around;
+            ``"raise"`` raises, and needs known numbers.
 
     Returns:
         An array of the choices' common dtype.
@@ -393,7 +393,7 @@ def compress(
         a: any dtype.
         axis: along which to take; by default the array is flattened first.
         size: how many slices to return, whatever the condition.
-        fill_value: what the slices that are not there hold.
+        fill_value: the value of missing slices.
         out: not supported.
 
     Returns:
@@ -401,7 +401,7 @@ def compress(
 
     Raises:
         ConcretizationError: the condition is not known.
-        ShapeError: the condition is no vector, or is known to hold beyond the axis.
+        ShapeError: the condition is not a vector, or is known to hold beyond the axis.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -478,7 +478,7 @@ def searchsorted(
         ``a`` is longer than that counts.
 
     Raises:
-        ShapeError: ``a`` is no vector.
+        ShapeError: ``a`` is not a vector.
         ArgumentError: there is no such side or method.
 
     Example:
@@ -571,7 +571,7 @@ def digitize(
         Integers of ``x``'s shape, from 0 (before the first edge) to ``len(bins)``.
 
     Raises:
-        ShapeError: ``bins`` is no vector.
+        ShapeError: ``bins`` is not a vector.
 
     Example:
         >>> import tinyjax.numpy as jnp

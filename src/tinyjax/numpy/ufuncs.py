@@ -1,4 +1,4 @@
-"""Functions of numbers as functions of arrays, with reductions: NumPy's universal functions."""
+"""NumPy's universal functions: functions of numbers, mapped over arrays, with reductions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         nin: the number of operands.
         nout: the number of results.
         nargs: the number of operands.
-        identity: what changes no other operand; None where there is nothing.
+        identity: the neutral element, if there is one.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -106,7 +106,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         initial: ArrayLike | None = None,
         where: ArrayLike | None = None,
     ) -> Array:
-        """Combine the elements along an axis, the first two first.
+        """Combine the elements along an axis, from the first to the last.
 
         Args:
             a: the elements.
@@ -114,7 +114,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
             dtype: in which to compute.
             out: not supported.
             keepdims: whether to keep the axis, with size 1.
-            initial: what to begin with; by default the identity, or the first element.
+            initial: the first operand; by default the identity, or the first element.
             where: which elements take part; there must be something to begin with.
 
         Raises:
@@ -160,7 +160,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
     def accumulate(
         self, a: ArrayLike, axis: int = 0, dtype: DTypeLike = None, out: None = None
     ) -> Array:
-        """Return what the elements up to each one along an axis are combined to.
+        """Return the results of combining the elements up to each one along an axis.
 
         Args:
             a: the elements.
@@ -198,7 +198,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         *,
         inplace: bool = True,
     ) -> Array:
-        """Return a copy in which the function is applied at places, as often as each occurs.
+        """Return a copy with the function applied at indices, as often as each occurs.
 
         Args:
             a: the array.
@@ -289,13 +289,13 @@ class ufunc:  # noqa: N801 (NumPy's name)
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """Make a universal function of a function of numbers.
+    """Make a universal function from a function of numbers.
 
     Args:
         func: takes and returns numbers.
         nin: how many it takes.
         nout: how many it returns.
-        identity: what changes no other operand; None where there is nothing.
+        identity: the neutral element, if there is one.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The bits of arrays read in another way: what the methods ``view`` and ``byteswap`` do."""
+"""The bits of arrays, read as another dtype or in another byte order."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def view(a: ArrayLike, dtype: DTypeLike = None) -> Array:
 
     Args:
         a: any dtype.
-        dtype: the dtype wanted; None for the default float. Where its elements are of another
-            size, the last axis is as much longer or shorter.
+        dtype: the new dtype; None for the default float. If its elements have another size, the
+            last axis is longer or shorter.
 
     Raises:
         ShapeError: the last axis does not hold a whole number of the new elements.
@@ -65,7 +65,7 @@ def _merged(parts: Array, x: Array) -> Array:
 
 
 def byteswap(a: ArrayLike) -> Array:
-    """Turn round the order of the bytes of every element.
+    """Reverse the order of the bytes of every element.
 
     Example:
         >>> import tinyjax.numpy as jnp

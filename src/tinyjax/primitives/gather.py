@@ -72,7 +72,7 @@ def gather(
 
     Raises:
         ShapeError: the dimension numbers do not fit.
-        DtypeError: the indices are no integers.
+        DtypeError: the indices are not integers.
 
     Example:
         >>> import tinyjax.numpy as jnp

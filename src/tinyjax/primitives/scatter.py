@@ -76,7 +76,7 @@ def scatter(
 
     Raises:
         ShapeError: the dimension numbers do not fit.
-        DtypeError: the indices are no integers, or the updates are of another dtype.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -119,7 +119,7 @@ def scatter_add(
 
     Raises:
         ShapeError: the dimension numbers do not fit.
-        DtypeError: the indices are no integers, or the updates are of another dtype.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
     """
     return _scatter(
         scatter_add_p,
@@ -180,7 +180,7 @@ def scatter_mul(
 
     Raises:
         ShapeError: the dimension numbers do not fit.
-        DtypeError: the indices are no integers, or the updates are of another dtype.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
         DifferentiationError: when differentiated where windows may overlap.
     """
     return _scatter(
@@ -218,7 +218,7 @@ def scatter_min(
 
     Raises:
         ShapeError: the dimension numbers do not fit.
-        DtypeError: the indices are no integers, or the updates are of another dtype.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
     """
     return _scatter(
         scatter_min_p,
@@ -255,7 +255,7 @@ def scatter_max(
 
     Raises:
         ShapeError: the dimension numbers do not fit.
-        DtypeError: the indices are no integers, or the updates are of another dtype.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
     """
     return _scatter(
         scatter_max_p,
@@ -297,7 +297,7 @@ def scatter_apply(
 
     Raises:
         ShapeError: the dimension numbers do not fit, or ``func`` changes the shape.
-        DtypeError: the indices are no integers, or ``func`` changes the dtype.
+        DtypeError: the indices are not integers, or ``func`` changes the dtype.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -277,7 +277,7 @@ def sort(
     """Sort arrays along an axis, all by the order of the first ``num_keys`` of them.
 
     Args:
-        operands: at least one array; all of one shape, of any dtypes.
+        operands: at least one array; all of the same shape, of any dtypes.
         axis: counted from the front.
         num_keys: how many operands are compared; later ones decide where earlier ones are equal.
         is_stable: whether elements with equal keys keep their order.

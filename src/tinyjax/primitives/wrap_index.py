@@ -66,7 +66,7 @@ def canonical_indices(x: Array, what: str = "an index") -> Array:
     """Convert indices of any integer type to int32 or int64, which XLA's operations take.
 
     Raises:
-        DtypeError: they are no integers.
+        DtypeError: they are not integers.
     """
     dtype = x.dtype
     if dtype is dtypes.int32 or dtype is dtypes.int64:

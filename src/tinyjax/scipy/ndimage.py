@@ -69,7 +69,7 @@ def map_coordinates(
 
     Args:
         input: any number of axes.
-        coordinates: for each axis an array of places, in units of elements; all of one shape.
+        coordinates: for each axis an array of places, in units of elements; all of the same shape.
         order: 0 for the nearest element, 1 for linear interpolation.
         mode: what is outside: ``"constant"`` for ``cval``, ``"nearest"`` for the nearest element,
             ``"wrap"`` for the array again, ``"mirror"`` and ``"reflect"`` for the array reversed,

@@ -75,7 +75,7 @@ def minimize(
             ``maxiter`` (200 for each unknown); ``line_search_maxiter`` (10).
 
     Raises:
-        ArgumentError: the method or an option is another one, or ``x0`` is no vector of floats.
+        ArgumentError: the method or an option is another one, or ``x0`` is not a vector of floats.
 
     Example:
         >>> import tinyjax.numpy as jnp

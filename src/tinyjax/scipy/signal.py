@@ -225,7 +225,7 @@ def convolve2d(
         precision: not used.
 
     Raises:
-        ShapeError: an operand is no matrix, or the shapes do not fit.
+        ShapeError: an operand is not a matrix, or the shapes do not fit.
         ArgumentError: there is no such mode, or something else is outside.
     """
     _check_boundary("convolve2d", boundary, fillvalue)

@@ -31,7 +31,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
         An array of the shape of ``x`` without its first axis; -inf where ``x`` are no shares.
 
     Raises:
-        ShapeError: ``alpha`` has not one axis, or ``x`` not as many shares.
+        ShapeError: ``alpha`` does not have exactly one axis, or ``x`` not as many shares.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -65,7 +65,7 @@ def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
         alpha: real, above 0, of shape (n,).
 
     Raises:
-        ShapeError: ``alpha`` has not one axis, or ``x`` not as many shares.
+        ShapeError: ``alpha`` does not have exactly one axis, or ``x`` not as many shares.
 
     Example:
         >>> import tinyjax.numpy as jnp
