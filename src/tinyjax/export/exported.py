@@ -338,7 +338,7 @@ class Exported:
         """Return the program of the derivative, for reverse mode.
 
         It takes, as positional arguments, the leaves of the arguments and a cotangent for each leaf
-        of the result that is a float or complex; it returns a list with a cotangent for each leaf
+        of the result that is a float or complex; it returns a tuple with a cotangent for each leaf
         of the arguments that is.
 
         Raises:
@@ -491,7 +491,7 @@ def _export_vjp(lowered: Lowered) -> Exported:
     in_avals, out_avals = lowered.arguments, lowered.jaxpr.out_avals
     varies = [is_inexact(aval.dtype) for aval in in_avals]
 
-    def pull_back(*primals_and_cotangents: Array) -> list[Array]:
+    def pull_back(*primals_and_cotangents: Array) -> tuple[Array, ...]:
         primals = primals_and_cotangents[: len(in_avals)]
         cotangents = primals_and_cotangents[len(in_avals) :]
 
@@ -502,7 +502,7 @@ def _export_vjp(lowered: Lowered) -> Exported:
             return [out for out in outs if is_inexact(out.dtype)]
 
         _, pull = vjp(differentiable, *[x for x, v in zip(primals, varies, strict=True) if v])
-        return list(pull(list(cotangents)))
+        return tuple(pull(list(cotangents)))
 
     pull_back.__name__ = f"vjp_{lowered.name}"
     avals = (*in_avals, *(aval for aval in out_avals if is_inexact(aval.dtype)))
