@@ -237,7 +237,18 @@ def accumulator(dtype: DType) -> DType:
 def _sum(x: HostArray, axes: tuple[int, ...]) -> HostArray:
     if dtypes.is_narrow_float(x.dtype):
         return np.asarray(np.add.reduce(x.astype(np.float32), axis=axes)).astype(x.dtype)
+    if x.size >= _MANY and axes == (x.ndim - 1,) and 1 < x.shape[-1] < _FEW:
+        # the same numbers in the same order, in a tenth of the time
+        out: HostArray = x[..., 0] + x[..., 1]
+        for i in range(2, x.shape[-1]):
+            out += x[..., i]
+        return out
     return np.asarray(np.add.reduce(x, axis=axes, dtype=x.dtype))
+
+
+#: NumPy sums the last axis in one loop for each result; fewer than ``_FEW`` numbers one by one.
+_FEW: Final = 8
+_MANY: Final = 1000
 
 
 reduce_sum_p: Primitive[ReduceParams] = reducer(

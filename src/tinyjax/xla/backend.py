@@ -7,11 +7,9 @@ which is why only memory that nobody writes to may be sent.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from ctypes import py_object, pythonapi
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import jaxlib
 import numpy as np
@@ -30,6 +28,7 @@ from jaxlib.xla_client import (
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
+from tinyjax.xla.forks import note_client
 
 
 class _Placement(SingleDeviceSharding):
@@ -69,7 +68,7 @@ class Backend:
 
     def __init__(self, asynchronous: bool = True) -> None:
         self.client: Client = xla_client.make_cpu_client(asynchronous=asynchronous)
-        _clients.append(self.client)
+        note_client(self.client)
         self.device: Device = self.client.devices()[0]
         self.devices: DeviceList = DeviceList((self.device,))
         self.placement: _Placement = _Placement(self.device)
@@ -108,25 +107,6 @@ class Backend:
 def backend() -> Backend:
     """Return the backend, made when first needed (3 ms)."""
     return Backend()
-
-
-_clients: Final[list[Client]] = []
-_inherited: Final[list[bool]] = []
-
-
-def lacks_threads() -> bool:
-    """Whether this process was forked from one that runs XLA, whose threads it does not have."""
-    return bool(_inherited)
-
-
-def _after_fork() -> None:
-    if _clients and not _inherited:
-        _inherited.append(True)
-        for client in _clients:  # their end would wait for the threads
-            pythonapi.Py_IncRef(py_object(client))
-
-
-os.register_at_fork(after_in_child=_after_fork)
 
 
 def buffer_of(array: Array, on: Backend) -> Any:

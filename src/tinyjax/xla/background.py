@@ -10,14 +10,16 @@ from __future__ import annotations
 import atexit
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from threading import Condition, Thread
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tinyjax.xla.compilation import Compilation
-from tinyjax.xla.executable import Executable, executable_for, is_compiled
+
+if TYPE_CHECKING:
+    from tinyjax.xla.executable import Executable
 
 #: As many programs are compiled at once as there are cores, but one: the caller goes on.
 _MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
@@ -78,23 +80,35 @@ class _Workers:
             thread.join()
 
 
+def _executable_for(wanted: Compilation) -> Executable:
+    # Loads jaxlib, in the thread that needs it.
+    from tinyjax.xla.executable import executable_for  # noqa: PLC0415
+
+    return executable_for(wanted)
+
+
 _workers = _Workers()
 _asked: Final[set[Compilation]] = set()
 
 
-def compile_soon(wanted: Compilation) -> None:
-    """Have a program compiled in the background, unless the process has it."""
-    if is_compiled(wanted):
-        return
+@contextmanager
+def compile_afterwards(wanted: Compilation) -> Iterator[None]:
+    """Have a program compiled in the background when the block has been left.
+
+    From the start of the block the program is under way, so that no other thread waits for it.
+    """
     _asked.add(wanted)
 
     def compile_it() -> None:
         try:
-            executable_for(wanted)
+            _executable_for(wanted)
         finally:
             _asked.discard(wanted)
 
-    _workers.submit(compile_it)
+    try:
+        yield
+    finally:
+        _workers.submit(compile_it)
 
 
 def is_under_way(wanted: Compilation) -> bool:
@@ -119,7 +133,7 @@ def compile_all(wanted: Sequence[Compilation]) -> list[Executable]:
             except IndexError:
                 return
             try:
-                found[i] = executable_for(one)
+                found[i] = _executable_for(one)
             except Exception as error:
                 errors[i] = error
 

@@ -27,8 +27,9 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.errors import ArgumentError, ForkError
-from tinyjax.xla.backend import Backend, backend, buffer_of, lacks_threads
+from tinyjax.xla.backend import Backend, backend, buffer_of
 from tinyjax.xla.compilation import Compilation, Flags
+from tinyjax.xla.forks import lacks_threads
 from tinyjax.xla.host_callbacks import HostProgram
 from tinyjax.xla.lapack import prepare_calls
 from tinyjax.xla.lowering import lowered

@@ -25,7 +25,9 @@ from tinyjax.core.evaluation import EndlessError, ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import STEPWISE, Primitive
 from tinyjax.core.trace import check_concrete, use_trace
+from tinyjax.xla import background
 from tinyjax.xla.compilation import Compilation
+from tinyjax.xla.forks import lacks_threads
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
 _SHARE: Final = 0.25
@@ -102,23 +104,11 @@ class Progress:
         self.calls: int = 0
         self.lock: Lock = Lock()
 
-    def evaluates(self, tier: Tier, wanted: Compilation) -> bool:
-        """Whether the present call is evaluated, which counts it; asks for the program in time."""
-        times = self.decision.evaluations
+    def count(self) -> int:
+        """Count the present call."""
         with self.lock:
             self.calls += 1
-            calls = self.calls
-        if calls < times:
-            return True
-        # At the last call that is evaluated in any case the compiler is set to work.
-        from tinyjax.xla import backend, background  # noqa: PLC0415 (need jaxlib)
-
-        if times and backend.lacks_threads():
-            return True
-        if calls == times:
-            background.compile_soon(wanted)
-            return True
-        return tier == "ready" and times > 0 and background.is_under_way(wanted)
+            return self.calls
 
 
 _depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
@@ -141,16 +131,27 @@ def run(
     """
     if tier != "compiled" and _depth.get() < _DEEPEST:
         progress = _progress_of(wanted)
-        if progress.evaluates(tier, wanted):
-            try:
+        times, calls = progress.decision.evaluations, progress.count()
+        try:
+            if calls < times or (times and _must_wait(tier, wanted)):
                 return _evaluate(wanted, args)
-            except EndlessError:
-                progress.decision = Decision(0, "a loop of unknown length went on for long")
+            if calls == times:
+                # The last that is evaluated in any case. The compiler is set to work after it:
+                # beside it, loading jaxlib would slow it down.
+                with background.compile_afterwards(wanted):
+                    return _evaluate(wanted, args)
+        except EndlessError:
+            progress.decision = Decision(0, "a loop of unknown length went on for long")
     from tinyjax.xla.executable import executable_for  # noqa: PLC0415 (needs jaxlib)
 
     executable = executable_for(wanted)
     keep(executable)
     return executable(args)
+
+
+def _must_wait(tier: Tier, wanted: Compilation) -> bool:
+    """Whether a program is not compiled yet and must not be waited for."""
+    return lacks_threads() or (tier == "ready" and background.is_under_way(wanted))
 
 
 def _progress_of(wanted: Compilation) -> Progress:
