@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 import tinyjax
-from tinyjax.absent import ABSENT, DEVICES, INTERNALS
+from tinyjax.absent import ABSENT, DEVICES, INTERNALS, TYPES
 
 DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "jax_api.md"
 
@@ -102,7 +102,7 @@ HELD: Final = "is used in what `jit` and control flow stage, and is no argument 
 
 #: How a name that is there differs, by its path.
 DIFFERS: Final = {
-    "Device": "a record; there is one device, the CPU",
+    "Device": "a record; there are the CPU's alone",
     "default_matmul_precision": FIXED,
     **dict.fromkeys(
         (
@@ -140,11 +140,11 @@ DIFFERS: Final = {
     "ref.AbstractRef": "of no value in programs, which take and return contents",
     "ref.Ref": "is no array, and no type of values in programs",
     "scipy.optimize.minimize": "its line search is its own, and more often successful",
-    "devices": "one, the CPU",
+    "devices": "those that the setting `num_cpu_devices` divides the CPU into",
     "effects_barrier": "returns at once: programs return when their callbacks are done",
     "enable_x64": "`False` lets there be no 64-bit types; they are there at first",
     "explain_cache_misses": "tells the logger `tinyjax`",
-    "jit": "has `control_flow=`; takes placements on the one device only, and no options of XLA",
+    "jit": "has `control_flow=`; moves arguments that lie otherwise than `in_shardings` says",
     "log_compiles": "tells the logger `tinyjax`",
     "make_jaxpr": "arrays closed over come first among the parameters; other text",
     "named_call": NO_EFFECT,
@@ -168,7 +168,9 @@ DIFFERS: Final = {
     "lax.scatter_apply": "applies the function once to each element, and has derivatives",
     "lax.stage": "leaves an equation in jaxprs",
     "nn.scaled_dot_general": "takes no `configs`",
-    "lax.with_sharding_constraint": "of no effect: arrays lie whole, on one device",
+    "make_mesh": "its axes are `Auto` by default: shardings are of values, and not of types",
+    "sharding.Mesh": "its axes are `Auto`: shardings are of values, and not of types",
+    "sharding.AxisType": "has no `Explicit`: shardings are of values, and not of types",
 }
 
 SIZES: Final = "a program is for one shape: export it for each"
@@ -180,13 +182,13 @@ NARROWER: Final = "there are primitives for each reduction, and scatters for the
 MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"experimental\..*", INTERNALS),
     (r"(core|extend\.core)\..*", INTERNALS),
-    (r"lax\.(sharding_constraint|ragged_all_to_all|device_put)_p", DEVICES),
+    (r"lax\.(ragged_all_to_all|device_put)_p", DEVICES),
     (r"lax\.rng_uniform(_p)?", "XLA's own generator has no seed"),
     (r"lax\.(reduce|reduce_window|select_and.*|approx_top_k)_p", NARROWER),
     (r"(lax|random)\..*_p", COMPOSED),
     (r"debug\..*", DEVICES),
     (r"export\..*", SIZES),
-    (r"sharding\..*", DEVICES),
+    (r"sharding\..*", TYPES),
     (r"lax\.(pcast|precv|psend|ragged_all_to_all)", DEVICES),
     (r"lax\.linalg\.qdwh", "polar factors are `scipy.linalg.polar`, by singular values"),
     (r"nn\.get_scaled_dot_general_config", NARROW),

@@ -117,12 +117,16 @@ if TYPE_CHECKING:
     from tinyjax.checkpointing import print_saved_residuals as print_saved_residuals
     from tinyjax.checkpointing import remat as remat
     from tinyjax.checkpointing import saved_residuals as saved_residuals
+    from tinyjax.core.array import Shard as Shard
     from tinyjax.core.devices import Device as Device
     from tinyjax.core.devices import P as P
     from tinyjax.core.refs import Ref as Ref
     from tinyjax.core.refs import free_ref as free_ref
     from tinyjax.core.refs import freeze as freeze
     from tinyjax.core.refs import new_ref as new_ref
+    from tinyjax.core.sharding import NamedSharding as NamedSharding
+    from tinyjax.core.sharding import make_mesh as make_mesh
+    from tinyjax.core.sharding import set_mesh as set_mesh
     from tinyjax.custom_derivatives import closure_convert as closure_convert
     from tinyjax.custom_derivatives import custom_batch as custom_batch
     from tinyjax.custom_derivatives import custom_derivative as custom_derivative
@@ -148,7 +152,9 @@ config.follow(_evaluate_as_set)
 # What many programs do not use is loaded when first asked for: half of the time of the import.
 _LATER: Final = {
     "autodiff": "jacobian",
+    "tinyjax.core.array": "Shard",
     "tinyjax.core.devices": "Device P",
+    "tinyjax.core.sharding": "NamedSharding make_mesh set_mesh",
     "tinyjax.core.refs": "Ref free_ref freeze new_ref",
     "ref": "empty_ref",
     "callbacks": "error_if io_callback pure_callback",
@@ -169,9 +175,11 @@ _LATER: Final = {
 __all__ = [
     "Array",
     "Device",
+    "NamedSharding",
     "P",
     "Ref",
     "ShapeDtypeStruct",
+    "Shard",
     "ad_checkpoint",
     "allow_f16_reductions",
     "array_garbage_collection_guard",
@@ -253,6 +261,7 @@ __all__ = [
     "local_devices",
     "log_compiles",
     "make_jaxpr",
+    "make_mesh",
     "make_user_context",
     "monitoring",
     "named_call",
@@ -277,6 +286,7 @@ __all__ = [
     "remat",
     "saved_residuals",
     "scipy",
+    "set_mesh",
     "sharding",
     "softmax_custom_jvp",
     "source",

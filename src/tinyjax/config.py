@@ -107,6 +107,18 @@ def _generator(value: object) -> str:
     return str(value)
 
 
+def _number_of_devices(value: object) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = 0
+    if number < -1 or number == 0:
+        raise ArgumentError(
+            f"num_cpu_devices takes the number of devices, or -1, but got {value!r}."
+        )
+    return number
+
+
 def _size(value: object) -> int:
     try:
         size = int(str(value))
@@ -151,6 +163,9 @@ class Settings:
         tracebacks: ``"folded"``, so that tracebacks show the user's frames, or ``"full"``, so that
             they show this package's too.
         typecheck: instrument the whole package with runtime type checks when it is imported.
+        num_cpu_devices: how many devices the processor is divided into; -1 for as many as
+            ``--xla_force_host_platform_device_count`` in ``XLA_FLAGS`` says, or one. It is read
+            when the devices are first asked for.
         user_contexts: the values of contexts of ``make_user_context``, by their numbers.
     """
 
@@ -172,6 +187,7 @@ class Settings:
     effort: Effort = attrs.field(default="full", converter=_effort)
     tracebacks: Tracebacks = attrs.field(default="folded", converter=_tracebacks)
     typecheck: bool = attrs.field(default=False, converter=_boolean)
+    num_cpu_devices: int = attrs.field(default=-1, converter=_number_of_devices)
     user_contexts: tuple[tuple[int, Hashable], ...] = attrs.field(
         default=(), converter=_user_contexts
     )
@@ -227,6 +243,7 @@ _OF_JAX: Final = {
     "jax_compilation_cache_max_size": "cache_max_bytes",
     "jax_default_prng_impl": "default_prng_impl",
     "jax_disable_jit": "disable_jit",
+    "jax_num_cpu_devices": "num_cpu_devices",
     "jax_traceback_filtering": "tracebacks",
 }
 
@@ -322,7 +339,23 @@ def _evolve(current: Settings, changes: dict[str, Any]) -> Settings:
                 f"there is no setting '{name}'. The settings are: {', '.join(_NAMES)}."
             )
     found = attrs.evolve(current, **changes)
+    for name, value in _settled.items():
+        if name in changes and getattr(found, name) != value:
+            raise ArgumentError(
+                f"'{name}' was read as {value!r} and cannot change any more. Set it before "
+                "anything is compiled, or in the environment: "
+                f"TINYJAX_{name.upper()}={changes[name]}."
+            )
     return _records.setdefault(found, found)
+
+
+#: Settings that were read once for all.
+_settled: Final[dict[str, Any]] = {}
+
+
+def settle(name: str) -> Any:
+    """Return a setting that is read once: from now on it cannot be changed."""
+    return _settled.setdefault(name, getattr(settings(), name))
 
 
 #: Puts a change of settings into force elsewhere, in this thread or task; returns what undoes it.

@@ -47,6 +47,10 @@ class DonatedArrayError(ArgumentError, RuntimeError):
     """An array was used after it was donated to a compiled function."""
 
 
+class ShardingError(ArgumentError):
+    """An array cannot lie on devices in the way asked for."""
+
+
 class DtypeError(TinyjaxError, TypeError, ValueError):
     """An operand's dtype is not one the operation is defined on."""
 

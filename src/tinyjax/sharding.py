@@ -1,9 +1,17 @@
-"""How arrays lie on devices, by the names of ``jax.sharding``: whole, on one."""
+"""How arrays lie on devices, by the names of ``jax.sharding``."""
 
 from __future__ import annotations
 
-from tinyjax.core.devices import PartitionSpec, SingleDeviceSharding
+from tinyjax.core.devices import PartitionSpec, Sharding, SingleDeviceSharding
+from tinyjax.core.sharding import AxisType, Mesh, NamedSharding, get_mesh, set_mesh
 
-__all__ = ["PartitionSpec", "Sharding", "SingleDeviceSharding"]
-
-Sharding = SingleDeviceSharding
+__all__ = [
+    "AxisType",
+    "Mesh",
+    "NamedSharding",
+    "PartitionSpec",
+    "Sharding",
+    "SingleDeviceSharding",
+    "get_mesh",
+    "set_mesh",
+]

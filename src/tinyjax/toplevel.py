@@ -16,9 +16,10 @@ from tinyjax.api import vjp
 from tinyjax.api.arguments import check_argnums
 from tinyjax.core.array import Array, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.devices import CPU, Device, SingleDeviceSharding
+from tinyjax.core.devices import CPU, ON_CPU, Device, Sharding, all_devices
 from tinyjax.core.folding import ensure_compile_time_eval
 from tinyjax.core.refs import AbstractRef, Ref
+from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.errors import ArgumentError
 from tinyjax.jit import jit
 
@@ -53,7 +54,7 @@ __all__ = [
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """Return all devices: the CPU.
+    """Return all devices: as many as the setting ``num_cpu_devices`` divides the CPU into.
 
     Args:
         backend: the platform; "cpu", or None for the default one.
@@ -63,18 +64,18 @@ def devices(backend: str | None = None) -> list[Device]:
 
     Example:
         >>> import tinyjax
-        >>> tinyjax.devices()
-        [CpuDevice(id=0)]
+        >>> tinyjax.devices()[0]
+        CpuDevice(id=0)
     """
     if backend not in (None, CPU.platform):
         raise ArgumentError(f"there are no devices of the platform {backend!r}: only 'cpu'.")
-    return [CPU]
+    return [*all_devices()]
 
 
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """Return the devices of this process: the CPU."""
+    """Return the devices of this process: all."""
     return devices(backend)
 
 
@@ -136,21 +137,25 @@ def default_backend() -> str:
 
 
 @contextmanager
-def default_device(device: Device | SingleDeviceSharding | str | None) -> Iterator[None]:
-    """Choose the device for a block; there is one.
+def default_device(device: Device | Sharding | str | None) -> Iterator[None]:
+    """Choose the device for a block: the first; arrays are put elsewhere by ``device_put``.
 
     Raises:
         ArgumentError: it is another device.
     """
-    if device not in (None, CPU, CPU.platform):
-        raise ArgumentError(f"there is one device, {CPU!r}, but got {device!r}.")
+    if device not in (None, CPU, ON_CPU, CPU.platform):
+        raise ArgumentError(
+            f"the default device is the first, {CPU!r}, but got {device!r}. Put what a program "
+            "starts from there: tinyjax.device_put(x, device)."
+        )
     yield
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
     """Return the arrays in this process that hold data and are not deleted."""
     devices(platform)
-    return [x for x in gc.get_objects() if isinstance(x, ConcreteArray) and not x.is_deleted()]
+    with_data = (ConcreteArray, ShardedArray)
+    return [x for x in gc.get_objects() if isinstance(x, with_data) and not x.is_deleted()]
 
 
 def effects_barrier() -> None:
@@ -272,7 +277,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
         [
             *versions,
             f"python: {sys.version}".replace("\n", " "),
-            f"device info: {CPU.device_kind}-1, 1 local devices",
+            f"device info: {CPU.device_kind}-{device_count()}, {device_count()} local devices",
             "process_count: 1",
             f"platform: {platform.uname()}",
             *settings,

@@ -200,13 +200,10 @@ def test_methods(name: str, kind: str) -> None:
     same(ours, outcome(OF_ARRAYS[name], jaxnp.asarray(DATA[kind])))
 
 
-SHARDS = {"addressable_shards", "global_shards"}  # of several devices
-
-
 def test_all_methods_and_their_arguments_exist() -> None:
     theirs: Any = jax.Array
     for name in dir(theirs):
-        if name.startswith("_") or name in SHARDS:
+        if name.startswith("_"):
             continue
         assert hasattr(tinyjax.Array, name), name
         method, own = getattr(type(jaxnp.ones(1)), name), getattr(tinyjax.Array, name)
@@ -226,7 +223,7 @@ def test_methods_of_tracers() -> None:
 
 def test_devices_of_arrays() -> None:
     x = jnp.ones(3)
-    assert x.devices() == {x.device} == {*tinyjax.devices()} == x.sharding.device_set
+    assert x.devices() == {x.device} == {tinyjax.devices()[0]} == x.sharding.device_set
     assert not x.committed
     x.copy_to_host_async()
     assert [float(v) for v in x.flat] == [1.0, 1.0, 1.0]
@@ -237,7 +234,7 @@ def test_devices_of_arrays() -> None:
 def test_what_methods_refuse() -> None:
     x = jnp.ones(3)
     wrong: Any = "tpu"
-    with pytest.raises(ArgumentError, match="one device"):
+    with pytest.raises(ArgumentError, match="takes a device"):
         x.to_device(wrong)
     with pytest.raises(IndexingError, match="number 1"):
         x.addressable_data(1)

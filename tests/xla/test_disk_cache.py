@@ -27,7 +27,7 @@ from tinyjax import config, xla
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.trace import bind1
 from tinyjax.errors import ArgumentError, DiskCacheWarning
-from tinyjax.xla import disk_cache, executable
+from tinyjax.xla import disk_cache, loading
 from tinyjax.xla.disk_cache import DiskCache, DiskCacheInfo, program_key
 
 X: Final = np.arange(4.0, dtype=np.float32)
@@ -490,7 +490,7 @@ def test_code_that_xla_does_not_serialise_is_not_kept(folder: Path) -> None:
 
     client = Client()
     on = SimpleNamespace(client=client, devices=(), compiler="a compiler")
-    assert executable.load_or_compile(unchecked(on), "module {}") is unchecked(client)
+    assert loading.load_or_compile(unchecked(on), "module {}") is unchecked(client)
     assert not folder.exists()
 
 

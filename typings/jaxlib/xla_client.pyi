@@ -12,6 +12,7 @@ from jaxlib._jax import CompileOptions as CompileOptions
 from jaxlib._jax import Device as Device
 from jaxlib._jax import DeviceAssignment as DeviceAssignment
 from jaxlib._jax import DeviceList as DeviceList
+from jaxlib._jax import GSPMDSharding as GSPMDSharding
 from jaxlib._jax import HostBufferSemantics as HostBufferSemantics
 from jaxlib._jax import LoadedExecutable as LoadedExecutable
 from jaxlib._jax import Memory as Memory

@@ -5,49 +5,73 @@ from __future__ import annotations
 from typing import Any, TypeVar, overload
 
 from tinyjax import tree, xla
-from tinyjax.core.array import Array, ConcreteArray, as_array
-from tinyjax.core.devices import Device, SingleDeviceSharding, check_placement
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, mover
+from tinyjax.core.devices import ON_CPU, is_place
+from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import HostArray
 
 T = TypeVar("T")
 
 
+@overload
 def device_put(
-    x: T,
-    device: Device | SingleDeviceSharding | None = None,
-    *,
-    donate: bool = False,
-    may_alias: bool | None = None,
-) -> T:
-    """Return a tree with its leaves as arrays whose data is on the device.
+    x: ArrayLike, device: Any = ..., *, donate: bool = ..., may_alias: bool | None = ...
+) -> Array: ...
+@overload
+def device_put(
+    x: T, device: Any = ..., *, donate: bool = ..., may_alias: bool | None = ...
+) -> T: ...
+def device_put(
+    x: Any, device: Any = None, *, donate: bool = False, may_alias: bool | None = None
+) -> Any:
+    """Return a tree with its leaves as arrays that lie on devices as asked for.
 
     Args:
         x: a tree of arrays, NumPy arrays or numbers; NumPy data is copied.
-        device: the device; there is one.
-        donate: of no effect: on one device nothing is moved.
+        device: a device, a sharding, or a ``PartitionSpec`` of the mesh in force (``set_mesh``); or
+            a tree of these, each of which speaks for all that is below it. None leaves arrays where
+            they are, and puts data of the host on the first device.
+        donate: of no effect: arrays that are moved are still there.
         may_alias: likewise.
 
     Returns:
         The same tree with every leaf an ``Array``.
 
     Raises:
-        ArgumentError: it is another device.
+        ShardingError: there is no such device, or an axis of an array cannot be divided so.
 
     Example:
         >>> import numpy as np, tinyjax
+        >>> from tinyjax import NamedSharding, P
         >>> tinyjax.device_put({"x": np.arange(3)})
         {'x': Array([0, 1, 2], dtype=int64)}
+        >>> by_rows = NamedSharding(tinyjax.make_mesh((1,), ("rows",)), P("rows"))
+        >>> tinyjax.device_put(np.arange(6).reshape(3, 2), by_rows).sharding.shard_shape((3, 2))
+        (3, 2)
     """
-    check_placement("device_put", device=device)
+    leaves, treedef = tree.flatten(x)
+    wanted = tree.flatten_prefix(device, treedef, is_place, "device")
+    moved = [_put(leaf, where) for leaf, where in zip(leaves, wanted, strict=True)]
+    return tree.unflatten(treedef, moved)
 
-    def put(leaf: Any) -> Array:
-        array = as_array(leaf)
-        if isinstance(array, ConcreteArray):
-            xla.to_device(array)
-        return array
 
-    moved: T = tree.map(put, x)
-    return moved
+def _put(leaf: Any, where: object) -> Array:
+    array = as_array(leaf)
+    if where is None:
+        return xla.put(array, ON_CPU) if isinstance(array, ConcreteArray) else array
+    # Programs on one device need no meshes.
+    from tinyjax.core.sharding import checked  # noqa: PLC0415
+
+    sharding = checked(where, array.shape, "device_put", "the array")
+    if isinstance(array, ConcreteArray | ShardedArray):
+        return xla.put(array, sharding)
+    # Nor do they need this.
+    from tinyjax.jit.constraint import constrain  # noqa: PLC0415
+
+    return constrain(array, sharding)
+
+
+mover[:] = [_put]
 
 
 @overload

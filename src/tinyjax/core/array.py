@@ -28,6 +28,7 @@ from typing import (
     Unpack,
 )
 
+import attrs
 import numpy as np
 
 from tinyjax.config import settings
@@ -36,9 +37,9 @@ from tinyjax.core.devices import (
     CPU,
     ON_CPU,
     Device,
+    Part,
     Placement,
-    SingleDeviceSharding,
-    check_placement,
+    Sharding,
 )
 from tinyjax.core.dlpack import called, known
 from tinyjax.core.integers import described, integer, one_or_more, shortened
@@ -95,7 +96,7 @@ _OF_OTHER_LIBRARIES: Final = {
     "append": "Arrays have a fixed size: jnp.append(x, y) makes a longer one.",
     "backward": "Differentiate a function: tinyjax.grad(f)(x).",
     "clone": "Arrays are immutable, so there is no need for copies.",
-    "cuda": "There is one device, the CPU.",
+    "cuda": "Devices are the CPU's.",
     "detach": "tinyjax.lax.stop_gradient(x) is x without a derivative.",
     "dim": "Use x.ndim.",
     "fill": "Arrays are immutable: jnp.full_like(x, value) makes another.",
@@ -231,18 +232,29 @@ class Array:
         return CPU
 
     @property
-    def sharding(self) -> SingleDeviceSharding:
-        """How the array lies on devices: whole, on one."""
+    def sharding(self) -> Sharding:
+        """How the array lies on devices: whole on the first, unless it was put elsewhere."""
         return ON_CPU
 
     @property
     def committed(self) -> bool:
-        """Whether the array was put on a device by name, which makes no difference here."""
+        """Whether the array was put elsewhere than on the first device."""
         return False
 
     @property
     def is_fully_addressable(self) -> bool:
+        """Whether all of the array lies on devices of this process."""
         return True
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The part of the array on each device of this process."""
+        return [Shard(CPU, (slice(None),) * self.ndim, 0, self)]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """The part of the array on each device."""
+        return self.addressable_shards
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -637,22 +649,23 @@ class Array:
     def tobytes(self, order: Order = "C") -> bytes:
         return self.concrete("bytes").tobytes(order)
 
-    def to_device(self, device: Device | SingleDeviceSharding, *, stream: None = None) -> Array:
-        """Return the array on a device: itself, since there is one.
+    def to_device(self, device: Device | Sharding, *, stream: None = None) -> Array:
+        """Return the array on a device, or where a sharding says, as ``tinyjax.device_put`` does.
 
         Raises:
-            ArgumentError: it is another device.
+            ShardingError: it cannot be there.
         """
-        check_placement("to_device", device=device)
-        return self
+        return mover[0](self, device)
 
     def copy_to_host_async(self) -> None:
         """Begin to copy the data to the host: on the CPU there is nothing to copy."""
 
     def addressable_data(self, index: int) -> Array:
-        """Return the part of the array on a device of this process: all of it."""
+        """Return the part of the array on one of its devices, by its place among them."""
         if index != 0:
-            raise IndexingError(f"there is one device, but its number {index} was asked for.")
+            raise IndexingError(
+                f"the array lies on one device, but the part on number {index} was asked for."
+            )
         return self
 
     def block_until_ready(self) -> Array:
@@ -851,7 +864,7 @@ def check_donated(arrays: Sequence[Array]) -> None:
         DonatedArrayError: one was.
     """
     for array in arrays:
-        if isinstance(array, ConcreteArray) and array.is_deleted():
+        if array.is_deleted():
             array.concrete("data")
 
 
@@ -930,17 +943,8 @@ class ConcreteArray(Array):
         buffer = self._buffer
         assert buffer is not None, "an array holds a host array or a buffer"
         if buffer.is_deleted():
-            raise DonatedArrayError(
-                f"this array ({self.aval}) was donated to a compiled function, which has reused "
-                "its memory. Use the function's result, or do not donate the argument."
-            )
-        try:
-            host = np.asarray(memoryview(buffer))
-            dtype = self.aval.dtype
-            return host if host.dtype == dtype else of_physical(host, dtype)
-        except BufferError:  # a dtype that NumPy's protocol for buffers has no letter for
-            # Loads jax where it is installed, which takes longer than to start up without it.
-            return buffer._single_device_array_to_np_array_did_copy()[0]
+            raise_donated(self)
+        return fetched(buffer, self.aval.dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -1063,6 +1067,51 @@ class ConcreteArray(Array):
 
     def __deepcopy__(self, memo: object) -> Array:
         return self
+
+
+@attrs.frozen(eq=False, repr=False)
+class Shard:
+    """The part of an array that one device holds.
+
+    Attributes:
+        device: the device.
+        index: which part of the array it is.
+        replica_id: which of the copies of this part, counted from 0.
+        data: the part, as an array on that device.
+    """
+
+    device: Device
+    index: Part
+    replica_id: int
+    data: Array
+
+    def __repr__(self) -> str:
+        return (
+            f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
+            f"data={self.data})"
+        )
+
+
+def raise_donated(array: Array) -> NoReturn:
+    """Say that the data of an array is gone."""
+    raise DonatedArrayError(
+        f"this array ({array.aval}) was donated to a compiled function, which has reused its "
+        "memory. Use the function's result, or do not donate the argument."
+    )
+
+
+def fetched(buffer: DeviceBuffer, dtype: DType) -> HostArray:
+    """Return the data in a buffer, without a copy where it is the processor's."""
+    try:
+        host = np.asarray(memoryview(buffer))
+        return host if host.dtype == dtype else of_physical(host, dtype)
+    except BufferError:  # a dtype that NumPy's protocol for buffers has no letter for
+        # Loads jax where it is installed, which takes longer than to start up without it.
+        return buffer._single_device_array_to_np_array_did_copy()[0]
+
+
+#: Puts an array on a device, or where a sharding says: handed in by ``tinyjax.api``.
+mover: Final[list[Callable[[Array, Device | Sharding], Array]]] = []
 
 
 def _sealed(host: HostArray) -> HostArray:

@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax.core.devices import ON_CPU, SingleDeviceSharding
+from tinyjax.core.devices import ON_CPU, Sharding
 from tinyjax.core.integers import integers
 from tinyjax.dtypes import DType, DTypeLike, allowed, dtype_name, float0, is_inexact, parse
 from tinyjax.errors import ArgumentError
@@ -43,7 +43,7 @@ class ShapedArray:
         dtype: DType,
         weak_type: bool = False,
         *,
-        sharding: SingleDeviceSharding | None = None,
+        sharding: Sharding | None = None,
     ) -> ShapedArray:
         key = (shape, dtype, weak_type)
         found = interned.get(key)
@@ -72,8 +72,8 @@ class ShapedArray:
         return self.size * self.dtype.itemsize
 
     @property
-    def sharding(self) -> SingleDeviceSharding:
-        """How values of this type lie on devices: whole, on the one there is."""
+    def sharding(self) -> Sharding:
+        """How values of this type lie that are put nowhere else: whole, on the first device."""
         return ON_CPU
 
     def strip_weak(self) -> ShapedArray:
@@ -178,7 +178,7 @@ class ShapeDtypeStruct:
     shape: tuple[int, ...] = attrs.field(converter=_shape)
     dtype: DType = attrs.field(converter=_dtype)
     weak_type: bool = False
-    sharding: SingleDeviceSharding | None = attrs.field(default=None, kw_only=True)
+    sharding: Sharding | None = attrs.field(default=None, kw_only=True)
 
     @property
     def ndim(self) -> int:

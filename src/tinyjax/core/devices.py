@@ -1,12 +1,18 @@
-"""Where arrays are: there is one device, this machine's processor."""
+"""Devices, and how arrays lie on them: whole on one, or in parts (``core.sharding``)."""
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+import os
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from functools import cache
+from typing import Any, Final, TypeAlias, overload
 
 import attrs
 
-from tinyjax.errors import ArgumentError
+from tinyjax import config
+from tinyjax.errors import ArgumentError, ShardingError
 
 
 @attrs.frozen
@@ -38,71 +44,118 @@ class Device:
         return f"{self.platform.capitalize()}Device(id={self.id})"
 
 
+#: The first device, on which everything is that is put nowhere else.
 CPU: Final = Device()
 
-
-@attrs.frozen
-class SingleDeviceSharding:
-    """How an array lies on devices: whole, on the one there is."""
-
-    device: Device = CPU
-
-    @property
-    def device_set(self) -> set[Device]:
-        return {self.device}
-
-    @property
-    def num_devices(self) -> int:
-        return 1
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        return True
-
-    @property
-    def is_fully_addressable(self) -> bool:
-        return True
-
-    @property
-    def memory_kind(self) -> str:
-        return "device"
-
-    @property
-    def spec(self) -> PartitionSpec:
-        """Over which axes of a mesh each axis of the array is divided: over none, whichever."""
-        return _UNDIVIDED
-
-    def update(self, *, spec: object = None) -> SingleDeviceSharding:
-        """Return the same sharding: no axis is divided."""
-        return self
+_OF_XLA: Final = re.compile(r"--xla_force_host_platform_device_count=(\d+)")
 
 
-class PartitionSpec(tuple[Any, ...]):
-    """Over which axes of a mesh of devices each axis of an array is divided.
+@cache
+def all_devices() -> tuple[Device, ...]:
+    """Return the devices of this process.
 
-    There is one device, and no mesh: a specification can be made, compared and read, as the
-    annotations of libraries are.
-
-    Args:
-        *partitions: for each axis of the array the name of an axis of the mesh, several names, or
-            None.
-
-    Example:
-        >>> from tinyjax.sharding import PartitionSpec
-        >>> PartitionSpec("data", None)
-        PartitionSpec('data', None)
+    How many the processor is divided into, the setting ``num_cpu_devices`` says, which is read here
+    for good; where it is -1, what JAX's programs write into ``XLA_FLAGS`` says so.
     """
+    number = config.settle("num_cpu_devices")
+    if number < 0:
+        said = _OF_XLA.findall(os.environ.get("XLA_FLAGS", ""))
+        number = int(said[-1]) if said else 1
+    return (CPU, *[Device(CPU.platform, i) for i in range(1, number)])
 
-    __slots__ = ()
 
-    def __new__(cls, *partitions: Any) -> PartitionSpec:
-        return super().__new__(cls, partitions)
+class _Unconstrained(Enum):
+    """What stands in a specification for an axis that XLA may divide as it likes."""
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return tuple(self)
+    UNCONSTRAINED = "UNCONSTRAINED"
 
     def __repr__(self) -> str:
-        return f"PartitionSpec({', '.join(map(repr, self))})"
+        return self.value
+
+
+#: Over what one axis of an array is divided: over one axis of the mesh, over several, of which the
+#: first varies slowest, or over none.
+Entry: TypeAlias = str | tuple[str, ...] | _Unconstrained | None
+
+
+def _canonical(entry: object) -> Entry:
+    if entry is None or isinstance(entry, str | _Unconstrained):
+        return entry
+    if isinstance(entry, tuple | list) and all(isinstance(name, str) for name in entry):
+        return None if not entry else entry[0] if len(entry) == 1 else tuple(entry)
+    raise ShardingError(
+        "PartitionSpec takes for each axis the name of an axis of the mesh, a tuple of names, or "
+        f"None, but got {entry!r}."
+    )
+
+
+@attrs.frozen(init=False, repr=False)
+class PartitionSpec:
+    """Over which axes of a mesh of devices each axis of an array is divided.
+
+    Attributes:
+        partitions: for each axis of the array the name of an axis of the mesh, several names, of
+            which the first varies slowest, or None. Axes that are not mentioned are not divided.
+
+    Example:
+        >>> from tinyjax import P
+        >>> P("data", None), P(("data", "model"))
+        (P('data', None), P(('data', 'model'),))
+    """
+
+    partitions: tuple[Entry, ...]
+
+    #: Stands for an axis that XLA may divide as it likes, in ``with_sharding_constraint``.
+    UNCONSTRAINED = _Unconstrained.UNCONSTRAINED
+
+    def __init__(self, *partitions: object) -> None:
+        self.__attrs_init__(tuple([_canonical(entry) for entry in partitions]))
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.partitions)
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> PartitionSpec: ...
+    def __getitem__(self, index: int | slice) -> Entry | PartitionSpec:
+        if isinstance(index, slice):
+            return PartitionSpec(*self.partitions[index])
+        return self.partitions[index]
+
+    def __repr__(self) -> str:
+        return f"P{self.partitions!r}"
+
+    def axes(self, axis: int) -> tuple[str, ...]:
+        """The axes of the mesh over which an axis of the array is divided."""
+        entry = self.partitions[axis] if axis < len(self.partitions) else None
+        match entry:
+            case str():
+                return (entry,)
+            case tuple():
+                return entry
+            case _:
+                return ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The axes of the mesh over which the array is divided."""
+        return tuple([name for i in range(len(self)) for name in self.axes(i)])
+
+    def stripped(self) -> PartitionSpec:
+        """The same without what says nothing at the end."""
+        n = len(self)
+        while n and not self.partitions[n - 1]:
+            n -= 1
+        return self if n == len(self) else PartitionSpec(*self.partitions[:n])
+
+    def inserted(self, axis: int, entry: Entry = None) -> PartitionSpec:
+        """The specification of arrays with one more axis."""
+        entries = [*self.partitions, *[None] * (axis - len(self))]
+        return PartitionSpec(*entries[:axis], entry, *entries[axis:])
 
 
 #: JAX's short name
@@ -110,35 +163,197 @@ P = PartitionSpec
 
 
 class _Undivided(PartitionSpec):
+    """A specification of any length by which nothing is divided."""
+
+    def __getitem__(self, index: int | slice) -> Any:
+        return UNDIVIDED if isinstance(index, slice) else None
+
+
+UNDIVIDED: Final = _Undivided()
+
+
+#: The part of an array that a device holds.
+Part: TypeAlias = tuple[slice, ...]
+
+
+class Sharding:
+    """How an array lies on devices.
+
+    It is a property of a value, not of its type: programs are the same wherever their arguments
+    lie, and XLA is told where that is when it compiles them.
+    """
+
     __slots__ = ()
 
-    def __getitem__(self, index: Any) -> Any:
-        return _UNDIVIDED if isinstance(index, slice) else None
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The numbers of the devices, in the order of the mesh."""
+        raise NotImplementedError
+
+    def check(self, shape: Sequence[int], what: str = "the array") -> None:
+        """Check that an array of a shape can lie so.
+
+        Args:
+            shape: the shape.
+            what: what messages call the array.
+
+        Raises:
+            ShardingError: it has too few axes, or one is not divisible.
+        """
+        raise NotImplementedError
+
+    def parts(self, shape: Sequence[int]) -> tuple[Part, ...]:
+        """The part of an array that each of the devices holds, in their order."""
+        raise NotImplementedError
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device holds the whole array."""
+        raise NotImplementedError
+
+    @property
+    def device_set(self) -> set[Device]:
+        """The devices."""
+        return {Device(CPU.platform, i) for i in self.ids}
+
+    @property
+    def addressable_devices(self) -> set[Device]:
+        """Those of this process: all."""
+        return self.device_set
+
+    @property
+    def num_devices(self) -> int:
+        return len(self.ids)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all devices are of this process: they are."""
+        return True
+
+    @property
+    def memory_kind(self) -> str:
+        return "device"
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of each part of an array.
+
+        Raises:
+            ShardingError: an array of this shape cannot lie so.
+        """
+        part = self.parts(global_shape)[0]
+        return tuple([len(range(n)[s]) for n, s in zip(global_shape, part, strict=True)])
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Part]:
+        """The part of an array that each device holds.
+
+        Raises:
+            ShardingError: an array of this shape cannot lie so.
+        """
+        devices = [Device(CPU.platform, i) for i in self.ids]
+        return dict(zip(devices, self.parts(global_shape), strict=True))
+
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Part]:
+        """The same of the devices of this process: of all."""
+        return self.devices_indices_map(global_shape)
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Whether arrays of so many axes lie alike by both: the same parts on the same devices."""
+        raise NotImplementedError
+
+    def batched(self, axis: int) -> Sharding:
+        """How arrays with one more axis lie, which is left to XLA."""
+        return self
+
+    def decided(self, now: Sharding) -> Sharding:
+        """The same with nothing left to XLA: an array that lies so stays as it is there."""
+        return self
+
+    @property
+    def mesh_text(self) -> str | None:
+        """The mesh as Shardy writes it; None where there is one device."""
+        return None
+
+    def text(self, ndim: int, mesh_name: str) -> str:
+        """The sharding of an array of so many axes as Shardy writes it, on a mesh of that name."""
+        raise NotImplementedError
 
 
-_UNDIVIDED: Final = _Undivided()
+@attrs.frozen(repr=False)
+class SingleDeviceSharding(Sharding):
+    """The whole array lies on one device.
+
+    Attributes:
+        device: the device.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.numpy.ones(3).sharding
+        SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+    """
+
+    device: Device = CPU
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return (self.device.id,)
+
+    def check(self, shape: Sequence[int], what: str = "the array") -> None:
+        pass
+
+    def parts(self, shape: Sequence[int]) -> tuple[Part, ...]:
+        return ((slice(None),) * len(shape),)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        return self.ids == other.ids
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """Over which axes of a mesh each axis of the array is divided: over none, whichever."""
+        return UNDIVIDED
+
+    def update(self, *, spec: object = None) -> SingleDeviceSharding:
+        """Return the same sharding: no axis is divided."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"SingleDeviceSharding(device={self.device!r}, memory_kind=device)"
 
 
-#: How every array lies.
+#: How every array lies that is put nowhere else.
 ON_CPU: Final = SingleDeviceSharding()
 
 
-#: Where an array is wanted; None for anywhere.
-Placement: TypeAlias = Device | SingleDeviceSharding | None
+#: Where an array is wanted; None for where it is.
+Placement: TypeAlias = Device | Sharding | None
+
+
+def is_place(x: object) -> bool:
+    """Say whether something tells where an array lies, or None: a leaf in trees of such."""
+    return x is None or isinstance(x, Device | Sharding | PartitionSpec)
+
+
+def as_sharding(where: Device | Sharding) -> Sharding:
+    """Return how an array lies that was put on a device, or by a sharding."""
+    return SingleDeviceSharding(where) if isinstance(where, Device) else where
 
 
 def check_placement(function: str, **given: object) -> None:
-    """Check that arguments of a function name no other device than there is.
+    """Check that arguments of a function ask for its result on the first device.
 
     Args:
         function: the function's name, for the message.
-        **given: arguments by name; None stands for any device.
+        **given: arguments by name; None stands for that device.
 
     Raises:
-        ArgumentError: one of them names another device.
+        ArgumentError: one of them asks for another.
     """
     for name, where in given.items():
         if where not in (None, CPU, ON_CPU):
             raise ArgumentError(
-                f"{function}: there is one device, {CPU!r}, but {name} is {where!r}."
+                f"{function} makes its result on the first device, but {name} is {where!r}. Move "
+                f"it: tinyjax.device_put(result, {name})."
             )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects
 from tinyjax.core.nesting import LEVEL
 from tinyjax.stablehlo.lowering import Lowering, function_text
@@ -72,16 +73,18 @@ def call_jaxpr(b: Lowering, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) 
 
 
 def _define(
-    module: Module, jaxpr: Jaxpr, name: str, platform: str, aliases: Sequence[int | None] = ()
+    module: Module,
+    jaxpr: Jaxpr,
+    name: str,
+    platform: str,
+    attributes: Sequence[str] = (),
+    result_attributes: Sequence[str] = (),
 ) -> None:
-    """Write a function; ``aliases`` says which result may take a parameter's memory."""
+    """Write a function; each parameter and each result may have attributes."""
     b = Lowering(module, platform)
     operands = [Value(f"%arg{i}", of) for i, of in enumerate(tensors(jaxpr.in_avals))]
     outs = lower_jaxpr(b, jaxpr, operands)
-    attributes = [
-        "" if alias is None else f" {{tf.aliasing_output = {alias} : i32}}" for alias in aliases
-    ]
-    module.define(function_text(b, name, operands, outs, attributes))
+    module.define(function_text(b, name, operands, outs, attributes, result_attributes))
 
 
 def write_module(
@@ -96,5 +99,56 @@ def write_module(
         platform: what the program runs on.
     """
     module = Module()
-    _define(module, jaxpr, "public @main", platform, aliases)
+    attributes = [
+        "" if alias is None else f" {{tf.aliasing_output = {alias} : i32}}" for alias in aliases
+    ]
+    _define(module, jaxpr, "public @main", platform, attributes)
     return module.text(name), tuple(module.host_functions)
+
+
+def write_sharded_module(
+    jaxpr: Jaxpr,
+    name: str,
+    ins: Sequence[Sharding],
+    outs: Sequence[Sharding | None],
+    donated: Sequence[int] = (),
+    platform: str = "cpu",
+) -> tuple[str, tuple[HostFunction, ...]]:
+    """Return the module that computes a jaxpr on several devices.
+
+    Args:
+        jaxpr: the program; its function is called ``main``.
+        name: the module's name.
+        ins: how its parameters lie.
+        outs: how its results are to lie; None leaves that to XLA.
+        donated: the parameters whose memory may be reused.
+        platform: what the program runs on.
+    """
+    module = Module()
+    attributes: list[str] = []
+    for i, (aval, sharding) in enumerate(zip(jaxpr.in_avals, ins, strict=True)):
+        donor = ["jax.buffer_donor = true"] if i in donated else []
+        attributes.append(_attributes([*_lies(module, sharding, aval.ndim), *donor]))
+    results = [
+        _attributes(_lies(module, sharding, aval.ndim))
+        for aval, sharding in zip(jaxpr.out_avals, outs, strict=True)
+    ]
+    _define(module, jaxpr, "public @main", platform, attributes, results)
+    return module.text(name), tuple(module.host_functions)
+
+
+def _lies(module: Module, sharding: Sharding | None, ndim: int) -> list[str]:
+    text = sharding_text(module, sharding, ndim)
+    return [] if text is None else [f"sdy.sharding = #sdy.sharding{text}"]
+
+
+def _attributes(texts: Sequence[str]) -> str:
+    return f" {{{', '.join(texts)}}}" if texts else ""
+
+
+def sharding_text(module: Module, sharding: Sharding | None, ndim: int) -> str | None:
+    """Return how an array of so many axes lies as Shardy writes it; None where it says nothing."""
+    mesh = sharding.mesh_text if sharding is not None else None
+    if sharding is None or mesh is None:
+        return None
+    return sharding.text(ndim, module.mesh(mesh))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn
 from tinyjax.core.primitive import RuleKey
 
@@ -31,3 +32,9 @@ DEPENDS: Final[RuleKey[Callable[[Any, tuple[bool, ...]], tuple[bool, ...]]]] = R
 #: The rule of a primitive that can do without some of its results: an equation, and which are used.
 #: Only of those must what it returns be an equation.
 PRUNE: Final[RuleKey[Callable[[JaxprEqn, tuple[bool, ...]], JaxprEqn]]] = RuleKey("prune")
+
+#: The rule of a primitive that says where its operands and its results lie: of the parameters, the
+#: shardings of both, in order.
+SHARDINGS: Final[RuleKey[Callable[[Any], tuple[Sequence[Sharding], Sequence[Sharding]]]]] = RuleKey(
+    "shardings"
+)

@@ -21,6 +21,7 @@ from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
 from tinyjax.core.nesting import STAGING_LEVEL
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.refs import writes
+from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.trace import (
     CustomCall,
     Running,
@@ -159,7 +160,8 @@ class Recorder(Trace):
                 found_lit = self.literals[id(value)] = Lit(value, value.aval)
                 return found_lit
         elif not isinstance(value, Tracer):
-            raise_not_concrete(value)
+            if type(value) is not ShardedArray:
+                raise_not_concrete(value)
         elif not value._trace.live:
             raise_leaked(value)
         found = self.consts.get(id(value))

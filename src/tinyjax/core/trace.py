@@ -25,6 +25,7 @@ from tinyjax.config import Settings, settings
 from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import MappedAxis, Primitive, Tangent, binder
+from tinyjax.core.sharded_array import ShardedArray, any_sharded, evaluator
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import (
     ArgumentError,
@@ -390,12 +391,19 @@ class EvalTrace(Trace):
         return run(args)
 
 
-def evaluate_broadcast(primitive: Primitive[P], args: Sequence[Array], params: P) -> Array:
-    """Evaluate a primitive whose ``impl`` broadcasts, on operands whose types have been checked."""
+def evaluate_broadcast(primitive: Primitive[P], args: Sequence[Array], params: P) -> Array | None:
+    """Evaluate a primitive whose ``impl`` broadcasts, on operands whose types have been checked.
+
+    Returns:
+        The result; None where an operand lies on other devices than the first.
+    """
     hosts: list[HostArray] = []
-    for arg in args:
-        host = arg._host
-        hosts.append(_host_of(arg) if host is None else host)
+    try:
+        for arg in args:
+            host = arg._host
+            hosts.append(_host_of(arg) if host is None else host)
+    except _NotOnHostError:
+        return None
     token = set_errors(IGNORE)
     try:
         (out,) = primitive.rules.impl(hosts, params)
@@ -411,6 +419,8 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         JaxprTypeError: the ``impl`` rule gives other types than the ``abstract_eval`` rule says.
     """
     check_concrete(args)
+    if any_sharded(args):
+        return evaluator[0](primitive, args, params)
     said = primitive.check_types([arg.aval for arg in args], params)
     token = set_errors(IGNORE)
     try:
@@ -433,8 +443,14 @@ def _ignore(iteration: int) -> None:
     pass
 
 
+class _NotOnHostError(TypeError):
+    """An operand lies on other devices than the first."""
+
+
 def _host_of(arg: Array) -> HostArray:
     if type(arg) is not ConcreteArray:
+        if type(arg) is ShardedArray:
+            raise _NotOnHostError
         raise_not_concrete(arg)
     return arg.host
 
@@ -442,7 +458,7 @@ def _host_of(arg: Array) -> HostArray:
 def check_concrete(args: Sequence[Array]) -> None:
     """Raise where an operand of an evaluation is a tracer, or no array at all."""
     for arg in args:
-        if not isinstance(arg, ConcreteArray):
+        if not isinstance(arg, ConcreteArray | ShardedArray):
             raise_not_concrete(arg)
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import tinyjax
 from tinyjax import config
-from tinyjax.absent import ABSENT, DEVICES
+from tinyjax.absent import ABSENT, DEVICES, TYPES
 
 _DISTRIBUTIONS: Final = (
     *("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma"),
@@ -131,14 +131,14 @@ _INTERNAL: Final = "it belongs to the inside of JAX"
 #: What libraries name when they are imported, and tinyjax has not: why. Of a class nothing is an
 #: instance, and to call either is an error that says why.
 PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
-    "jax": dict.fromkeys(("NamedSharding", "shard_map"), DEVICES),
+    "jax": {"shard_map": DEVICES},
     "jax._src.checkify": {"JaxException": _INTERNAL},
     "jax._src.state.types": {"AbstractRef": _OWN_TYPES},
     "jax.experimental.hijax": dict.fromkeys(
         ("AbstractValue", "AvalMutableQDD", "AvalQDD", "Zero"), _OWN_TYPES
     ),
     "jax.experimental.layout": {"Format": DEVICES},
-    "jax.sharding": dict.fromkeys(("AbstractMesh", "Mesh", "NamedSharding"), DEVICES),
+    "jax.sharding": {"AbstractMesh": TYPES},
 }
 
 #: The names with underscores around them that a module may have.
@@ -209,13 +209,13 @@ def placeholder(path: str, why: str) -> type:
 
     Example:
         >>> from tinyjax.facade.modules import placeholder
-        >>> Mesh = placeholder("jax.sharding.Mesh", "programs run on one device")
-        >>> isinstance(0, Mesh)
+        >>> AbstractMesh = placeholder("jax.sharding.AbstractMesh", "meshes are of devices")
+        >>> isinstance(0, AbstractMesh)
         False
-        >>> Mesh()
+        >>> AbstractMesh()
         Traceback (most recent call last):
         ...
-        NotImplementedError: jax.sharding.Mesh is not in tinyjax: programs run on one device.
+        NotImplementedError: jax.sharding.AbstractMesh is not in tinyjax: meshes are of devices.
     """
 
     def refuse(cls: type, *args: object, **kwargs: object) -> Any:

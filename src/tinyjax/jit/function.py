@@ -20,6 +20,7 @@ from numpy import ndarray
 from tinyjax import tree, xla
 from tinyjax.config import Settings, Tier, settings
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
+from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.calling import (
     BoundMethod,
     FlatFunction,
@@ -29,13 +30,14 @@ from tinyjax.core.calling import (
     watched,
 )
 from tinyjax.core.checking import checked
-from tinyjax.core.devices import CPU, Device, SingleDeviceSharding, check_placement
+from tinyjax.core.devices import CPU, ON_CPU, Device, Sharding, check_placement, is_place
 from tinyjax.core.events import timed
 from tinyjax.core.key_reuse import carry_over, pass_on
 from tinyjax.core.refs import Ref, Watch, can_be_used, discharge, freeze, in_use, keep
+from tinyjax.core.sharded_array import ShardedArray, any_sharded
 from tinyjax.core.staging import NOTHING_USED, Staged, Uses, stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
-from tinyjax.errors import OuterRefError, RefError
+from tinyjax.errors import ArgumentError, OuterRefError, RefError
 from tinyjax.frames import describe_function, imitate
 from tinyjax.jit.explaining import Explanation, differences, log
 from tinyjax.jit.program import JitParams, jit_p
@@ -51,6 +53,30 @@ R = TypeVar("R")
 ControlFlow = Literal["python", "source"]
 
 _MOST_SIGNATURES: Final = 4096
+
+
+@attrs.frozen(eq=False)
+class Shardings:
+    """How the arguments and the results of a function lie.
+
+    Attributes:
+        ins: of the positional arguments that are not static, a prefix of their tuple.
+        outs: of the result, a prefix of its tree.
+    """
+
+    ins: Any
+    outs: Any
+
+    def around(self, fun: Callable[..., R]) -> Callable[..., R]:
+        """The function with its arguments and results constrained."""
+        # Few programs ask for it.
+        from tinyjax.jit.constraint import constrained  # noqa: PLC0415
+
+        def placed(*args: Any, **kwargs: Any) -> R:
+            given = constrained(args, self.ins, "jit's in_shardings", "args")
+            return constrained(fun(*given, **kwargs), self.outs, "jit's out_shardings", "result")
+
+        return placed
 
 
 class Entry:
@@ -69,7 +95,10 @@ class Entry:
     def run(self, operands: Sequence[Array]) -> Any:
         """Run the compiled program; evaluate or compile it the first time."""
         executable = self.executable
-        outs = self.params.run(operands, self.keep) if executable is None else executable(operands)
+        if executable is None or any_sharded(operands):
+            outs = self.params.run(operands, self.keep)
+        else:
+            outs = executable(operands)
         return outs[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, outs)
 
     def keep(self, executable: xla.Executable) -> None:
@@ -89,6 +118,7 @@ class JitFunction(Generic[P, R]):
         parameters: Parameters,
         tier: Tier | None = None,
         flags: xla.Flags = (),
+        shardings: Shardings | None = None,
     ) -> None:
         imitate(self, fun)
         self._fun = fun
@@ -97,6 +127,7 @@ class JitFunction(Generic[P, R]):
         self._parameters = parameters
         self._tier = tier
         self._flags = flags
+        self._shardings = shardings
         self._entries: OrderedDict[Signature, Entry] = OrderedDict()
         # How calls like earlier ones are made, under one record of settings: calls of arrays and
         # numbers by their types, and calls with containers by structure and types.
@@ -117,7 +148,9 @@ class JitFunction(Generic[P, R]):
             named = None
         if named is self:
             return name
-        return JitFunction, (self._fun, self._parameters, self._tier, self._flags)
+        return JitFunction, (
+            *(self._fun, self._parameters, self._tier, self._flags, self._shardings),
+        )
 
     def __copy__(self) -> JitFunction[P, R]:
         return self
@@ -127,7 +160,8 @@ class JitFunction(Generic[P, R]):
         fun = deepcopy(self._fun, memo)
         if fun is self._fun:
             return self
-        return JitFunction(fun, attrs.evolve(self._parameters, fun=fun), self._tier, self._flags)
+        parameters = attrs.evolve(self._parameters, fun=fun)
+        return JitFunction(fun, parameters, self._tier, self._flags, self._shardings)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
@@ -390,8 +424,10 @@ class JitFunction(Generic[P, R]):
         signature = self._signature(args, kwargs)
         entry = self._entries.get(signature) or self._trace(signature)
         params = entry.params
+        leaves = self._parameters.split(args, kwargs)[0]
+        given = [*xla.on_devices(entry.consts), *map(_sharding_of, leaves)]
         return Lowered(
-            params.compilation,
+            attrs.evolve(params.compilation, placement=xla.placement_of(params.jaxpr, given)),
             entry.consts,
             signature.in_tree,
             entry.out_tree,
@@ -487,6 +523,8 @@ class JitFunction(Generic[P, R]):
         bound = static.bind(self._fun)
         watch = Watch() if in_use() else None
         called = bound if watch is None else watch.over(bound)
+        if self._shardings is not None:
+            called = self._shardings.around(called)
         flat = FlatFunction(called, in_tree, user_fun=self._fun)
         before = stand_ins.get()
         with timed("/jax/core/compile/jaxpr_trace_duration"):
@@ -542,7 +580,7 @@ def jit(
     compiler_options: CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
-    device: Device | SingleDeviceSharding | None = ...,
+    device: Device | Sharding | None = ...,
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
@@ -559,7 +597,7 @@ def jit(
     compiler_options: CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
-    device: Device | SingleDeviceSharding | None = ...,
+    device: Device | Sharding | None = ...,
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
@@ -577,7 +615,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     compiler_options: CompilerOptions | None = None,
     inline: bool = False,
     keep_unused: bool = False,
-    device: Device | SingleDeviceSharding | None = None,
+    device: Device | Sharding | None = None,
     backend: str | None = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
@@ -608,10 +646,13 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             its own and not as a part of another.
         inline: has no effect: XLA decides which calls to inline.
         keep_unused: has no effect: unused parameters are kept.
-        device: of no effect: there is one.
-        backend: likewise; "cpu" is the one there is.
-        in_shardings: likewise: None, or a tree of shardings of one device.
-        out_shardings: likewise.
+        device: the device to run on; by default the one where the arguments are.
+        backend: "cpu", which is the only one.
+        in_shardings: how the positional arguments are divided: a sharding for all of them, or a
+            tuple of shardings or of trees of them, each for all leaves below it. An argument that
+            is divided otherwise is moved; None leaves it where it is. A ``PartitionSpec`` is one of
+            the current mesh.
+        out_shardings: how the result is divided, likewise; where it is None, XLA chooses.
 
     Returns:
         A function of the same signature, with ``lower(*args)`` to look at the program.
@@ -623,9 +664,10 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         SourceError: when called, if ``control_flow`` is "source" and the function uses Python that
             cannot be staged.
         ArgumentError: ``fun`` is not callable; ``control_flow`` or ``tier`` is none of the words
-            above; what is donated is static, or no argument of the function; or a device, backend
-            or sharding is not that of the one device. When called, if a compiler option is none of
-            XLA's.
+            above; what is donated is static, or no argument of the function; or there is no such
+            backend. When called, if a compiler option is none of XLA's.
+        ShardingError: when called, if there is no such device, an array cannot be divided as it is
+            to lie, or arguments lie on different devices.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -656,7 +698,10 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             )
 
         return decorate
-    _check_placement(device, backend, in_shardings=in_shardings, out_shardings=out_shardings)
+    check_placement("jit", backend=None if backend == CPU.platform else backend)
+    if device is not None and (in_shardings is not None or out_shardings is not None):
+        raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")
+    ins, outs = _places(in_shardings, device), _places(out_shardings, device)
     if control_flow == "source":
         fun = _read_control_flow[0](fun)
     parameters = Parameters(
@@ -667,7 +712,15 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         _names(donate_argnames),
     )
     flags = xla.as_flags(compiler_options, "jit") if compiler_options else ()
-    return JitFunction(fun, parameters, tier, flags)
+    given = None if ins is None and outs is None else Shardings(ins, outs)
+    return JitFunction(fun, parameters, tier, flags, given)
+
+
+def _sharding_of(leaf: object) -> Sharding | None:
+    """How an argument lies; None for one that goes where it is wanted."""
+    if not isinstance(leaf, ShardedArray | ShapeDtypeStruct) or leaf.sharding == ON_CPU:
+        return None
+    return leaf.sharding
 
 
 def _positions(given: int | Sequence[int] | None) -> tuple[int, ...]:
@@ -678,8 +731,10 @@ def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given or ())
 
 
-def _check_placement(device: object, backend: str | None, **shardings: Any) -> None:
-    check_placement("jit", device=device, backend=None if backend == CPU.platform else backend)
-    for name, given in shardings.items():
-        for sharding in tree.leaves(given):
-            check_placement("jit", **{f"a leaf of {name}": sharding})
+def _places(shardings: Any, device: Device | Sharding | None) -> Any:
+    """Where arguments or results lie; None where nothing else is said than the first device."""
+    wanted = device if shardings is None else shardings
+    if isinstance(wanted, list):  # as in JAX, for the tuple of arguments
+        wanted = tuple(wanted)
+    places = tree.leaves(wanted, is_place)
+    return None if all(where in (None, CPU, ON_CPU) for where in places) else wanted

@@ -183,6 +183,9 @@ class Lowered(_Stage):
                 f"programs are lowered to 'stablehlo', not to {dialect!r}. The HLO that XLA makes "
                 "of it is compile().as_text()."
             )
+        placement = self.compilation.placement
+        if placement is not None:
+            return xla.lowered_for(placement, self.jaxpr, self.name, self.donated)
         aliases = xla.match_donations(self.jaxpr, self.donated)
         return xla.lowered(self.jaxpr, self.name, aliases)[0]
 
@@ -216,7 +219,7 @@ class Compiled(_Stage):
 
     def __init__(self, lowered: Lowered) -> None:
         self._lowered = lowered
-        self._executable = xla.executable_for(lowered.compilation)
+        self._executable = xla.compiled(lowered.compilation)
 
     @property
     def lowered(self) -> Lowered:
@@ -237,6 +240,9 @@ class Compiled(_Stage):
             lowered.name, "compiled", lowered.in_tree, lowered.arguments, in_tree, arrays
         )
         operands = (*lowered.consts, *arrays)
+        if lowered.compilation.placement is not None:
+            assert isinstance(self._executable, xla.ShardedExecutable), "it has a placement"
+            return tree.unflatten(lowered.out_tree, xla.call_sharded(self._executable, operands))
         if lowered.donated or effects(lowered.jaxpr).any:
             return tree.unflatten(lowered.out_tree, self._executable(operands))
         evaluate = partial(eval_jaxpr, lowered.jaxpr)

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.devices import Sharding, check_placement
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.creation import canonical_shape
@@ -35,7 +35,7 @@ def rng_bit_generator(
     dtype: DTypeLike = dtypes.uint32,
     algorithm: RandomAlgorithm | int = RandomAlgorithm.RNG_DEFAULT,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> tuple[Array, Array]:
     """Draw unsigned integers of random bits, by Philox-4x32.
 
@@ -47,7 +47,7 @@ def rng_bit_generator(
         shape: the shape of the draw.
         dtype: an unsigned integer type.
         algorithm: the default one or ``RNG_PHILOX``, which are the same.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Returns:
         The state afterwards, and the integers.

@@ -1,13 +1,14 @@
-"""Where values lie: on one device, and in all examples of a mapped axis."""
+"""Where values lie: on devices, and in all examples of a mapped axis."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tinyjax import tree
 from tinyjax.core.integers import integer
 from tinyjax.errors import IndexingError
+from tinyjax.jit.constraint import with_sharding_constraint
 from tinyjax.primitives.collective import AxisName, all_gather, axis_size
 
 __all__ = ["pbroadcast", "with_sharding_constraint"]
@@ -40,13 +41,3 @@ def pbroadcast(x: T, axis_name: AxisName | Sequence[AxisName], source: int) -> T
         )
     picked: T = tree.map(lambda all_of_them: all_of_them[place], all_gather(x, axis_name))
     return picked
-
-
-def with_sharding_constraint(x: T, shardings: Any) -> T:
-    """Return arrays as they are: they lie whole, on one device.
-
-    Args:
-        x: arrays in any containers.
-        shardings: not used.
-    """
-    return x

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tinyjax.control_flow import cond_p, scan_p, while_p
 from tinyjax.implicit.linear_operators import custom_linear_solve_p as linear_solve_p
+from tinyjax.jit.constraint import sharding_constraint_p
 from tinyjax.primitives.barrier import optimization_barrier_p
 from tinyjax.primitives.bitcast import (
     bitcast_convert_type_p,
@@ -424,6 +425,7 @@ __all__ = [
     "scatter_p",
     "scatter_sub_p",
     "select_n_p",
+    "sharding_constraint_p",
     "shift_left_p",
     "shift_right_arithmetic_p",
     "shift_right_logical_p",

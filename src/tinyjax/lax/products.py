@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
-from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.devices import Sharding, check_placement
 from tinyjax.core.integers import listed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike
@@ -54,7 +54,7 @@ def dot_general(
     precision: object = None,
     preferred_element_type: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Contract and batch two arrays over any axes.
 
@@ -66,7 +66,7 @@ def dot_general(
             rhs_batch))``.
         precision: not used: products are computed in the full precision of their dtype.
         preferred_element_type: the dtype of the result; that of the operands by default.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Returns:
         An array with the aligned axes, then ``lhs``'s others, then ``rhs``'s.

@@ -9,7 +9,7 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.devices import Sharding, check_placement
 from tinyjax.core.integers import integers
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -112,7 +112,7 @@ def ragged_dot_general(
     precision: object = None,
     preferred_element_type: DTypeLike = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Contract and batch two arrays over any axes, one of which is divided into groups.
 
@@ -126,7 +126,7 @@ def ragged_dot_general(
         precision: not used: products are computed in the full precision of their dtype.
         preferred_element_type: the dtype of the result; that of the operands by default.
         group_offset: must be None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Returns:
         What ``dot_general`` gives, where each group of ``lhs`` is multiplied with its own element

@@ -15,6 +15,7 @@ import numpy as np
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray, followed
+from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, ExampleAxis, Location
 
@@ -131,7 +132,7 @@ def next_serial() -> int:
 
 def nans_in(array: Array) -> HostArray | None:
     """Where an array has NaNs; None where it has none."""
-    if not is_inexact(array.dtype):
+    if not is_inexact(array.dtype) or type(array) is ShardedArray:  # which are not followed
         return None
     assert isinstance(array, ConcreteArray), "evaluation gives arrays with data"
     mask = np.asarray(np.isnan(array.host))
@@ -143,7 +144,7 @@ def wanted_in(array: Array) -> HostArray | None:
     current = settings()
     if not current.debug_infs:
         return nans_in(array)
-    if not is_inexact(array.dtype):
+    if not is_inexact(array.dtype) or type(array) is ShardedArray:  # which are not followed
         return None
     assert isinstance(array, ConcreteArray), "evaluation gives arrays with data"
     find = np.isfinite if current.debug_nans else np.isinf

@@ -19,7 +19,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, canonical_axis
-from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.devices import Sharding, check_placement
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, AxisError, ShapeError
@@ -441,7 +441,7 @@ def einsum(
     optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
     precision: object = None,
     preferred_element_type: DTypeLike = None,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Return the sum of products that subscripts describe, in Einstein's notation.
 
@@ -460,7 +460,7 @@ def einsum(
             are replaced by their product at the end of the list.
         precision: has no effect.
         preferred_element_type: the dtype of the result.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Returns:
         An array with the axes that the output names.

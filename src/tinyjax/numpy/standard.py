@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray, as_array
-from tinyjax.core.devices import CPU, Device, Placement, check_placement
+from tinyjax.core.devices import CPU, ON_CPU, Device, Placement, all_devices, check_placement
 from tinyjax.core.dlpack import imported
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, DtypeError
@@ -63,12 +63,12 @@ class NamespaceInfo:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Device:
-        """Return the one device there is."""
+        """Return the first device."""
         return CPU
 
     def devices(self) -> list[Device]:
-        """Return all devices: one."""
-        return [CPU]
+        """Return all devices."""
+        return [*all_devices()]
 
     def default_dtypes(self, *, device: Placement = None) -> DefaultDtypes:
         """Return the dtypes that Python numbers become, as the settings say.
@@ -76,7 +76,7 @@ class NamespaceInfo:
         Raises:
             ArgumentError: there is no such device.
         """
-        check_placement("default_dtypes", device=device)
+        _check_device(device)
         return {
             "real floating": dtypes.default_float(),
             "complex floating": dtypes.default_complex(),
@@ -92,7 +92,7 @@ class NamespaceInfo:
         Raises:
             ArgumentError: there is no such device, or no such kind.
         """
-        check_placement("dtypes", device=device)
+        _check_device(device)
         wanted = tuple(_NAMES) if kind is None else kind if isinstance(kind, tuple) else (kind,)
         found: dict[str, DType] = {}
         for name in wanted:
@@ -103,6 +103,12 @@ class NamespaceInfo:
                     )
                 found |= {text: np.dtype(text) for text in _NAMES[part]}
         return found
+
+
+def _check_device(device: Placement) -> None:
+    """Check that there is such a device: all have the same dtypes."""
+    if device not in (None, ON_CPU, *all_devices()):
+        raise ArgumentError(f"there is no device {device!r}: they are {list(all_devices())}.")
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 (the standard's name)
@@ -117,7 +123,7 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
 
     Args:
         x: an object with the methods ``__dlpack__`` and ``__dlpack_device__``.
-        device: the device wanted; there is one, the CPU.
+        device: the device wanted: the first.
         copy: whether to copy the data; by default it is not copied.
 
     Raises:

@@ -18,7 +18,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.costs import FLOPS
-from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.devices import Sharding, check_placement
 from tinyjax.core.integers import int_pairs, integers, listed
 from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.primitive import (
@@ -526,7 +526,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
     precision: object = None,
     preferred_element_type: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Convolve an array with a kernel.
 
@@ -544,7 +544,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
             its own.
         precision: not used: products are computed in the full precision of their dtype.
         preferred_element_type: the dtype of the result; that of the operands by default.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Returns:
         An array with batch, output features and spatial axes.

@@ -8,7 +8,7 @@ from typing import Final
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
-from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.devices import Sharding, check_placement
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import default_int
@@ -41,7 +41,7 @@ def permutation(
     axis: int = 0,
     independent: bool = False,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Return an array with its elements in random order, or a random order of ``range(x)``.
 
@@ -51,7 +51,7 @@ def permutation(
         axis: along which ``x`` is shuffled.
         independent: whether each line along the axis is shuffled in its own way, rather than all
             in the same.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``x`` is a scalar that is not an integer.
@@ -184,7 +184,7 @@ def categorical(
     replace: bool = True,
     mode: GumbelMode | None = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw categories with probabilities ``softmax(logits)``.
 
@@ -196,7 +196,7 @@ def categorical(
             further draws in front; no further draws if None.
         replace: whether the further draws can give the same category again.
         mode: of the Gumbel numbers by which is drawn.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Returns:
         Indices along the axis, of the default int.

@@ -9,7 +9,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.devices import Sharding, check_placement
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_float
 from tinyjax.errors import ArgumentError
@@ -38,7 +38,7 @@ def normal(
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the standard normal distribution, by the inverse of its distribution function.
 
@@ -47,7 +47,7 @@ def normal(
         shape: the shape of the result.
         dtype: a float or complex type; the default float if None. Real and imaginary part of a
             complex number have variance 1/2 each.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -85,7 +85,7 @@ def truncated_normal(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the standard normal distribution, conditioned on lying in (lower, upper).
 
@@ -95,7 +95,7 @@ def truncated_normal(
         upper: broadcasts to ``shape``.
         shape: the shape of the result; what the bounds broadcast to if None.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -132,7 +132,7 @@ def exponential(
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the exponential distribution of density ``exp(-x)`` for ``x >= 0``.
 
@@ -140,7 +140,7 @@ def exponential(
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -164,7 +164,7 @@ def gumbel(
     dtype: DTypeLike = None,
     mode: GumbelMode | None = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the Gumbel distribution of density ``exp(-(x + exp(-x)))``.
 
@@ -174,7 +174,7 @@ def gumbel(
         dtype: a float type; the default float if None.
         mode: ``"low"``, which None means, or ``"high"``, which draws twice as many bits: float32
             then reaches about 32 instead of 16.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, ``shape`` is no shape, or there is no such mode.
@@ -212,7 +212,7 @@ def laplace(
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the Laplace distribution of density ``exp(-|x|) / 2``.
 
@@ -220,7 +220,7 @@ def laplace(
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -244,7 +244,7 @@ def logistic(
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the logistic distribution, whose distribution function is ``1 / (1 + exp(-x))``.
 
@@ -252,7 +252,7 @@ def logistic(
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -276,7 +276,7 @@ def cauchy(
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the Cauchy distribution of density ``1 / (pi (1 + x^2))``.
 
@@ -284,7 +284,7 @@ def cauchy(
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -309,7 +309,7 @@ def lognormal(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw ``exp(sigma x)`` for standard normal ``x``.
 
@@ -318,7 +318,7 @@ def lognormal(
         sigma: broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``sigma`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -342,7 +342,7 @@ def pareto(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the Pareto distribution of density ``b x^-(b + 1)`` for ``x >= 1``.
 
@@ -351,7 +351,7 @@ def pareto(
         b: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``b`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -375,7 +375,7 @@ def rayleigh(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the Rayleigh distribution of density ``x exp(-(x/scale)^2 / 2) / scale^2``.
 
@@ -384,7 +384,7 @@ def rayleigh(
         scale: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``scale`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -440,7 +440,7 @@ def maxwell(
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the Maxwell distribution of density ``sqrt(2/pi) x^2 exp(-x^2 / 2)`` for ``x > 0``.
 
@@ -450,7 +450,7 @@ def maxwell(
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -518,7 +518,7 @@ def triangular(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the triangular distribution, whose density rises up to ``mode`` and falls again.
 
@@ -529,7 +529,7 @@ def triangular(
         right: the greatest number; broadcasts to ``shape``.
         shape: the shape of the result; what the parameters broadcast to if None.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -558,7 +558,7 @@ def wald(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the Wald distribution, the inverse Gaussian one of scale 1.
 
@@ -570,7 +570,7 @@ def wald(
         mean: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``mean`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.

@@ -11,7 +11,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.control_flow import scan, while_loop
 from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.devices import Sharding, check_placement
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -73,7 +73,7 @@ def geometric(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw how many trials it takes until the first success.
 
@@ -82,7 +82,7 @@ def geometric(
         p: the probability of success in a trial; broadcasts to ``shape``.
         shape: the shape of the result; that of ``p`` if None.
         dtype: an integer type; the default int if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -111,7 +111,7 @@ def poisson(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw how many events there are in an interval, of which ``lam`` are expected.
 
@@ -124,7 +124,7 @@ def poisson(
         lam: not negative; broadcasts to ``shape``. It is used in float32.
         shape: the shape of the result; that of ``lam`` if None.
         dtype: an integer type; the default int if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Returns:
         Counts; -1 where ``lam`` is NaN.

@@ -14,7 +14,7 @@ from tinyjax.api import vmap
 from tinyjax.control_flow import while_loop
 from tinyjax.control_flow.loops import map_
 from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.devices import Sharding, check_placement
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
 from tinyjax.custom_derivatives import custom_jvp
@@ -127,7 +127,7 @@ def gamma(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw positive numbers, of density proportional to ``x^(a - 1) exp(-x)``.
 
@@ -136,7 +136,7 @@ def gamma(
         a: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``a`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -162,7 +162,7 @@ def loggamma(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw the logarithm of a number of the gamma distribution.
 
@@ -173,7 +173,7 @@ def loggamma(
         a: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``a`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -199,7 +199,7 @@ def beta(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the beta distribution, of density proportional to ``x^(a - 1) (1 - x)^(b - 1)``.
 
@@ -209,7 +209,7 @@ def beta(
         b: positive; broadcasts to ``shape``.
         shape: the shape of the result; what the parameters broadcast to if None.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -241,7 +241,7 @@ def dirichlet(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the Dirichlet distribution: positive numbers that sum to 1.
 
@@ -252,7 +252,7 @@ def dirichlet(
         alpha: positive, of shape (..., n); differentiable.
         shape: the shape of the result without its last axis; that of ``alpha`` without it if None.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Returns:
         An array of shape (*shape, n).
@@ -288,7 +288,7 @@ def chisquare(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the chi-square distribution: that of a sum of ``df`` squares of normal numbers.
 
@@ -297,7 +297,7 @@ def chisquare(
         df: degrees of freedom, positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``df`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -327,7 +327,7 @@ def f(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from Fisher's F distribution: that of a quotient of mean squares of normal numbers.
 
@@ -338,7 +338,7 @@ def f(
         dfden: the denominator's degrees of freedom, positive; broadcasts to ``shape``.
         shape: the shape of the result; what the parameters broadcast to if None.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -364,7 +364,7 @@ def t(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from Student's t distribution.
 
@@ -373,7 +373,7 @@ def t(
         df: degrees of freedom, positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``df`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -400,7 +400,7 @@ def generalized_normal(
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw from the generalised normal distribution, of density proportional to ``exp(-|x|^p)``.
 
@@ -409,7 +409,7 @@ def generalized_normal(
         p: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -442,7 +442,7 @@ def ball(
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw vectors uniformly from the unit ball of a p-norm.
 
@@ -455,7 +455,7 @@ def ball(
         p: of the norm, a positive scalar; differentiable.
         shape: the shape of the result without its last axis.
         dtype: a float type; the default float if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Returns:
         An array of shape (*shape, d).

@@ -7,7 +7,7 @@ from typing import Literal
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.devices import Sharding, check_placement
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, default_float
@@ -26,7 +26,7 @@ def multivariate_normal(
     dtype: DTypeLike = None,
     method: Literal["cholesky", "eigh", "svd"] = "cholesky",
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw vectors from normal distributions with given means and covariances.
 
@@ -38,7 +38,7 @@ def multivariate_normal(
             ``cov`` broadcast to if None.
         dtype: a float type; that of the parameters if None.
         method: how ``cov`` is factored: ``"eigh"`` and ``"svd"`` take singular matrices as well.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Returns:
         An array of shape (*shape, n).
@@ -96,7 +96,7 @@ def orthogonal(
     dtype: DTypeLike = None,
     m: int | None = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw orthogonal matrices, or unitary ones, uniformly (by the Haar measure).
 
@@ -110,7 +110,7 @@ def orthogonal(
         dtype: a float or complex type; the default float if None.
         m: the number of columns; ``n`` if None. Where the numbers differ, the shorter of rows and
             columns are orthonormal.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Returns:
         An array of shape (*shape, n, m).

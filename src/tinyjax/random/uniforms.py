@@ -10,7 +10,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.devices import SingleDeviceSharding, check_placement
+from tinyjax.core.devices import Sharding, check_placement
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
 from tinyjax.errors import ArgumentError, DtypeError
@@ -36,7 +36,7 @@ def bits(
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw unsigned integers, all of their bits random.
 
@@ -44,7 +44,7 @@ def bits(
         key: a key.
         shape: the shape of the result.
         dtype: an unsigned integer type; by default as wide as the default int.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -71,7 +71,7 @@ def uniform(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw floats that are uniform in [minval, maxval).
 
@@ -81,7 +81,7 @@ def uniform(
         dtype: a float type; the default float if None.
         minval: broadcasts to ``shape``; differentiable, as is ``maxval``.
         maxval: broadcasts to ``shape``.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -143,7 +143,7 @@ def randint(
     maxval: ArrayLike,
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw integers that are uniform in [minval, maxval).
 
@@ -157,7 +157,7 @@ def randint(
         minval: integers that broadcast to ``shape``; those out of the type's range mean its ends.
         maxval: the same; one more than the type's greatest number makes that one possible.
         dtype: an integer type; the default int if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
@@ -236,7 +236,7 @@ def bernoulli(
     shape: Shape | None = None,
     mode: Literal["low", "high"] = "low",
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw bools that are True with probability ``p``.
 
@@ -245,7 +245,7 @@ def bernoulli(
         p: floats that broadcast to ``shape``.
         shape: the shape of the result; that of ``p`` if None.
         mode: ``"high"`` draws twice as many bits, which matters for very small ``p``.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, ``shape`` is no shape, or there is no such mode.
@@ -282,7 +282,7 @@ def rademacher(
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: SingleDeviceSharding | None = None,
+    out_sharding: Sharding | None = None,
 ) -> Array:
     """Draw -1 and 1 with equal probability.
 
@@ -290,7 +290,7 @@ def rademacher(
         key: a key.
         shape: the shape of the result.
         dtype: any type of numbers; the default int if None.
-        out_sharding: of no effect: there is one device.
+        out_sharding: None: the result is made on the first device.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is no shape.

@@ -194,6 +194,7 @@ def function_text(
     parameters: Sequence[Value],
     outs: Sequence[Value],
     attributes: Sequence[str] = (),
+    result_attributes: Sequence[str] = (),
 ) -> str:
     """Return the text of a function.
 
@@ -203,15 +204,20 @@ def function_text(
         parameters: its parameters.
         outs: its results.
         attributes: for each parameter its attributes, or an empty text; none by default.
+        result_attributes: the same for each result.
     """
     out_types = ", ".join([x.type.text for x in outs])
+    results = [x.type.text for x in outs]
+    if result_attributes:
+        results = [head + text for head, text in zip(results, result_attributes, strict=True)]
     heads = [f"{x.name}: {x.type.text}" for x in parameters]
     if attributes:
         heads = [head + text for head, text in zip(heads, attributes, strict=True)]
     names = ", ".join([x.name for x in outs])
     returned = f"func.return {names} : {out_types}" if outs else "func.return"
     body = b.assembled("\n".join(f"    {line}" for line in (*b.lines, returned)))
-    return f"  func.func {name}({', '.join(heads)}) -> ({out_types}) {{\n{body}\n  }}"
+    heading = f"func.func {name}({', '.join(heads)}) -> ({', '.join(results)})"
+    return f"  {heading} {{\n{body}\n  }}"
 
 
 _ORDER_LOST: Final = (

@@ -23,6 +23,11 @@ class Module:
         self.host_functions: list[HostFunction] = []
         self._functions: list[str] = []
         self._names: dict[bytes, str] = {}
+        self._meshes: dict[str, str] = {}
+
+    def mesh(self, text: str) -> str:
+        """Return the name of a mesh of devices, given as Shardy writes it."""
+        return self._meshes.setdefault(text, f"mesh_{len(self._meshes)}")
 
     def define(self, text: str) -> None:
         """Add a function."""
@@ -54,7 +59,8 @@ class Module:
 
     def text(self, name: str) -> str:
         functions = "\n".join(reversed(self._functions))
-        return f"module @{_identifier(name)} {{\n{functions}\n}}\n"
+        meshes = "".join([f"  sdy.mesh @{mesh} = {of}\n" for of, mesh in self._meshes.items()])
+        return f"module @{_identifier(name)} {{\n{meshes}{functions}\n}}\n"
 
 
 _DEFINITION: Final = re.compile(r"func\.func (?:public |private )?@([\w$.-]+)")

@@ -15,7 +15,6 @@ from tinyjax.lazy import loader
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 if TYPE_CHECKING:
-    from tinyjax.xla.backend import to_device as to_device
     from tinyjax.xla.background import compile_all as compile_all
     from tinyjax.xla.compilation import Compilation as Compilation
     from tinyjax.xla.compilation import Flags as Flags
@@ -31,29 +30,39 @@ if TYPE_CHECKING:
     from tinyjax.xla.executable import Executable as Executable
     from tinyjax.xla.executable import cache_clear as cache_clear
     from tinyjax.xla.executable import cache_info as cache_info
+    from tinyjax.xla.executable import compiled as compiled
     from tinyjax.xla.executable import executable_for as executable_for
     from tinyjax.xla.executable import is_compiled as is_compiled
     from tinyjax.xla.executable import match_donations as match_donations
     from tinyjax.xla.lowering import lowered as lowered
+    from tinyjax.xla.lowering import lowered_for as lowered_for
     from tinyjax.xla.modules import from_portable as from_portable
     from tinyjax.xla.modules import to_portable as to_portable
     from tinyjax.xla.options import as_flags as as_flags
+    from tinyjax.xla.placing import on_devices as on_devices
+    from tinyjax.xla.placing import placement_of as placement_of
+    from tinyjax.xla.sharded import call_sharded as call_sharded
+    from tinyjax.xla.sharded import put as put
+    from tinyjax.xla.sharded_executable import ShardedExecutable as ShardedExecutable
     from tinyjax.xla.tiers import decide as decide
     from tinyjax.xla.tiers import forget as forget
     from tinyjax.xla.tiers import run as run
 
 _LATER: Final = {
-    "backend": "to_device",
     "background": "compile_all",
     "compilation": "Compilation Flags",
     "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info",
     "dispatch": "Launch call_key launch_arrays launch_mixed register_nodes",
     "executable": (
-        "CacheInfo Executable cache_clear cache_info executable_for is_compiled match_donations"
+        "CacheInfo Executable cache_clear cache_info compiled executable_for is_compiled "
+        "match_donations"
     ),
-    "lowering": "lowered",
+    "lowering": "lowered lowered_for",
     "modules": "from_portable to_portable",
     "options": "as_flags",
+    "placing": "on_devices placement_of",
+    "sharded": "call_sharded put",
+    "sharded_executable": "ShardedExecutable",
     "tiers": "decide forget run",
 }
 

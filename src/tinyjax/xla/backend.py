@@ -1,4 +1,4 @@
-"""The device: a client of XLA on this machine, and buffers in its memory.
+"""The devices: a client of XLA on this machine, and buffers in its memory.
 
 jaxlib's process-wide settings are shared with jax, so none is set here: the one a transfer would
 need is passed with each call. Data goes to the device without a copy where its memory is aligned,
@@ -27,7 +27,9 @@ from jaxlib.xla_client import (
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import all_devices
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
+from tinyjax.errors import ArgumentError
 from tinyjax.xla.forks import note_client
 
 
@@ -57,21 +59,32 @@ class _Placement(SingleDeviceSharding):
 
 
 class Backend:
-    """One client with its first device, on which programs run.
+    """One client with its devices, on the first of which programs run that say nothing else.
 
     Attributes:
         client: XLA's client.
-        device: the device.
+        device: the first device.
         devices: the same as a list, as compiling wants it.
-        placement: the sharding of every buffer.
+        placement: the sharding of buffers on it.
     """
 
-    def __init__(self, asynchronous: bool = True) -> None:
-        self.client: Client = xla_client.make_cpu_client(asynchronous=asynchronous)
+    def __init__(self, asynchronous: bool = True, num_devices: int = 1) -> None:
+        self.client: Client = xla_client.make_cpu_client(
+            asynchronous=asynchronous, num_devices=num_devices
+        )
         note_client(self.client)
-        self.device: Device = self.client.devices()[0]
+        self._by_id: dict[int, Device] = {device.id: device for device in self.client.devices()}
+        self.device: Device = self._by_id[0]
         self.devices: DeviceList = DeviceList((self.device,))
         self.placement: _Placement = _Placement(self.device)
+        self._lists: dict[tuple[int, ...], DeviceList] = {}
+
+    def device_list(self, ids: tuple[int, ...]) -> DeviceList:
+        """Return devices by their numbers; lists of equal devices are one."""
+        found = self._lists.get(ids)
+        if found is None:
+            found = self._lists[ids] = DeviceList(tuple([self._by_id[i] for i in ids]))
+        return found
 
     @property
     def identity(self) -> str:
@@ -92,26 +105,29 @@ class Backend:
 
     def handlers(self, avals: Sequence[ShapedArray]) -> list[Any]:
         """Return the functions that make device arrays of a program's results."""
-        return [
-            array_result_handler(
-                a.with_dtype(PHYSICAL.get(a.dtype, a.dtype), a.weak_type),
-                self.placement,
-                True,
-                True,
-            )
-            for a in avals
-        ]
+        return [array_result_handler(physical(a), self.placement, True, True) for a in avals]
+
+
+def physical(aval: ShapedArray) -> ShapedArray:
+    """The type as which XLA holds values of a type."""
+    dtype = PHYSICAL.get(aval.dtype)
+    return aval if dtype is None else aval.with_dtype(dtype, aval.weak_type)
 
 
 @lru_cache(maxsize=1)
 def backend() -> Backend:
     """Return the backend, made when first needed (3 ms)."""
-    return Backend()
+    return Backend(num_devices=len(all_devices()))
 
 
 def buffer_of(array: Array, on: Backend) -> Any:
     """Return an array's device buffer, made from its host data when first needed."""
-    assert isinstance(array, ConcreteArray), "only data can be sent to a device"
+    if type(array) is not ConcreteArray:
+        raise ArgumentError(
+            f"a program that was compiled for one device was called with an array that lies by "
+            f"{array.sharding!r}. Lower it for such arrays: jit(f).lower(x), or give the sharding "
+            "to ShapeDtypeStruct."
+        )
     buffer = array._buffer
     if buffer is None:
         host = array.host
@@ -119,8 +135,3 @@ def buffer_of(array: Array, on: Backend) -> Any:
             host = np.ascontiguousarray(host)
         buffer = array._buffer = on.put(host, array.aval)
     return buffer
-
-
-def to_device(array: Array) -> None:
-    """Make sure that an array has its data on the device."""
-    buffer_of(array, backend())

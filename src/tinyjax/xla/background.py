@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from tinyjax.xla.compilation import Compilation
 
 if TYPE_CHECKING:
-    from tinyjax.xla.executable import Executable
+    from tinyjax.xla.executable import AnyExecutable
 
 #: As many programs are compiled at once as there are cores, but one: the caller goes on.
 _MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
@@ -80,11 +80,11 @@ class _Workers:
             thread.join()
 
 
-def _executable_for(wanted: Compilation) -> Executable:
+def _compiled(wanted: Compilation) -> AnyExecutable:
     # Loads jaxlib, in the thread that needs it.
-    from tinyjax.xla.executable import executable_for  # noqa: PLC0415
+    from tinyjax.xla.executable import compiled  # noqa: PLC0415
 
-    return executable_for(wanted)
+    return compiled(wanted)
 
 
 _workers = _Workers()
@@ -101,7 +101,7 @@ def compile_afterwards(wanted: Compilation) -> Iterator[None]:
 
     def compile_it() -> None:
         try:
-            _executable_for(wanted)
+            _compiled(wanted)
         finally:
             _asked.discard(wanted)
 
@@ -116,14 +116,14 @@ def is_under_way(wanted: Compilation) -> bool:
     return wanted in _asked
 
 
-def compile_all(wanted: Sequence[Compilation]) -> list[Executable]:
+def compile_all(wanted: Sequence[Compilation]) -> list[AnyExecutable]:
     """Compile programs at once, on all cores.
 
     Raises:
         Exception: what the first that cannot be compiled raises, when the others are done.
     """
     pending = deque(enumerate(wanted))
-    found: dict[int, Executable] = {}
+    found: dict[int, AnyExecutable] = {}
     errors: dict[int, Exception] = {}
 
     def work() -> None:
@@ -133,7 +133,7 @@ def compile_all(wanted: Sequence[Compilation]) -> list[Executable]:
             except IndexError:
                 return
             try:
-                found[i] = _executable_for(one)
+                found[i] = _compiled(one)
             except Exception as error:
                 errors[i] = error
 

@@ -6,11 +6,27 @@ from typing import TypeAlias
 
 import attrs
 
+from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Jaxpr
 
 Flag: TypeAlias = str | int | float | bool
 #: Flags of XLA and their values, sorted by name.
 Flags: TypeAlias = tuple[tuple[str, Flag], ...]
+
+
+@attrs.frozen(cache_hash=True)
+class Placement:
+    """How the arguments and the results of a program lie on devices.
+
+    Attributes:
+        ids: the numbers of the devices, in the order of the mesh.
+        ins: how each parameter lies.
+        outs: how each result is to lie; None leaves that to XLA.
+    """
+
+    ids: tuple[int, ...]
+    ins: tuple[Sharding, ...]
+    outs: tuple[Sharding | None, ...]
 
 
 @attrs.frozen
@@ -22,9 +38,11 @@ class Compilation:
         name: the name of its module.
         donated: the parameters whose memory may be reused.
         flags: the user's for XLA, besides what the setting ``effort`` means.
+        placement: on which devices it runs; None for the first.
     """
 
     jaxpr: Jaxpr
     name: str = attrs.field(eq=False)
     donated: tuple[int, ...] = ()
     flags: Flags = ()
+    placement: Placement | None = None

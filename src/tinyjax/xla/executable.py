@@ -12,28 +12,30 @@ import gc
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from itertools import count
 from threading import Event, Lock
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 from jaxlib._jax import collect_garbage
-from jaxlib.xla_client import ArrayImpl, CompileOptions, LoadedExecutable
+from jaxlib.xla_client import ArrayImpl, LoadedExecutable
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray, check_donated, give_up
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.errors import ArgumentError, ForkError
+from tinyjax.errors import ForkError
 from tinyjax.xla.backend import Backend, backend, buffer_of
-from tinyjax.xla.compilation import Compilation, Flags
+from tinyjax.xla.compilation import Compilation, Flags, Placement
 from tinyjax.xla.forks import lacks_threads
 from tinyjax.xla.host_callbacks import HostProgram
-from tinyjax.xla.lapack import prepare_calls
+from tinyjax.xla.loading import load_or_compile
 from tinyjax.xla.lowering import lowered
-from tinyjax.xla.options import compile_options, flags_for
+from tinyjax.xla.options import flags_for
+
+if TYPE_CHECKING:
+    from tinyjax.xla.sharded_executable import ShardedExecutable
 
 #: Runs a compiled program on buffers; the results may still be under way when it returns.
 Execute: TypeAlias = Callable[[list[Any]], list[ArrayImpl]]
@@ -146,6 +148,7 @@ class CompileKey:
     device: str
     donated: tuple[int, ...]
     flags: Flags
+    placement: Placement | None
 
 
 @attrs.define
@@ -165,7 +168,10 @@ class CacheInfo:
     capacity: int = 1024
 
 
-_cache: OrderedDict[CompileKey, Executable] = OrderedDict()
+#: A program for the first device, or for those that its placement names.
+AnyExecutable: TypeAlias = "Executable | ShardedExecutable"
+
+_cache: OrderedDict[CompileKey, AnyExecutable] = OrderedDict()
 _info: Final = CacheInfo()
 _lock = Lock()
 
@@ -175,6 +181,13 @@ _under_way: dict[CompileKey, Event] = {}
 
 
 def executable_for(wanted: Compilation) -> Executable:
+    """Return a compiled program for the first device; see ``compiled``."""
+    found = compiled(wanted)
+    assert isinstance(found, Executable), "it has no placement"
+    return found
+
+
+def compiled(wanted: Compilation) -> AnyExecutable:
     """Return a compiled program, compiling it where the process has not done so.
 
     A program that another thread is compiling is waited for.
@@ -206,17 +219,17 @@ def executable_for(wanted: Compilation) -> Executable:
         done.wait()  # where the other thread has failed, this one will, and raise it here
     try:
         with timed("/jax/core/compile/backend_compile_duration"):
-            compiled = compile_program(on, wanted, key.flags)
+            made = compile_program(on, wanted, key.flags)
         with _lock:
             _info.misses += 1
-            _cache[key] = compiled
+            _cache[key] = made
             while len(_cache) > _info.capacity:
                 _cache.popitem(last=False)
             _info.size = len(_cache)
     finally:
         with _lock:
             _under_way.pop(key).set()
-    return compiled
+    return made
 
 
 def _after_fork() -> None:
@@ -235,12 +248,18 @@ def is_compiled(wanted: Compilation) -> bool:
 
 
 def _key(on: Backend, wanted: Compilation) -> CompileKey:
-    return CompileKey(wanted.jaxpr.digest, on.identity, wanted.donated, flags_for(wanted))
+    donated, flags = wanted.donated, flags_for(wanted)
+    return CompileKey(wanted.jaxpr.digest, on.identity, donated, flags, wanted.placement)
 
 
-def compile_program(on: Backend, wanted: Compilation, flags: Flags) -> Executable:
+def compile_program(on: Backend, wanted: Compilation, flags: Flags) -> AnyExecutable:
     """Compile a program with these flags, whether or not this was done before."""
     jaxpr, name, donated = wanted.jaxpr, wanted.name, wanted.donated
+    if wanted.placement is not None:
+        # Few programs run on several devices.
+        from tinyjax.xla.sharded_executable import compile_sharded  # noqa: PLC0415
+
+        return compile_sharded(on, wanted, wanted.placement, flags)
     aliases = match_donations(jaxpr, donated)
     text, host_functions = lowered(jaxpr, name, aliases)
     if host_functions:
@@ -250,42 +269,6 @@ def compile_program(on: Backend, wanted: Compilation, flags: Flags) -> Executabl
     loaded = load_or_compile(on, text, flags)
     used = tuple(i for i, alias in enumerate(aliases) if alias is not None)
     return Executable(on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)
-
-
-def load_or_compile(on: Backend, text: str, flags: Flags = ()) -> LoadedExecutable:
-    """Load a program from the cache on disk, if there is one and it is there, or compile it.
-
-    Raises:
-        ArgumentError: XLA has no such flag, or it does not take the value.
-    """
-    try:
-        return _load_or_compile(on, text, compile_options(flags))
-    except RuntimeError as error:
-        said = str(error)
-        if flags and ("compile option" in said or "While setting option" in said):
-            raise ArgumentError(f"compiler_options: {said.partition(': ')[2]}") from None
-        raise
-
-
-def _load_or_compile(on: Backend, text: str, options: CompileOptions) -> LoadedExecutable:
-    prepare_calls(text)
-    if not settings().cache_dir:
-        return on.client.compile_and_load(text.encode(), on.devices, options)
-    # Most processes have no such cache, and need not load what it takes.
-    from tinyjax.xla.disk_cache import disk_cache, program_key  # noqa: PLC0415
-
-    kept = disk_cache()
-    key = program_key(text, options.SerializeAsString(), on.compiler)
-    code = kept.load(key)
-    if code is not None:
-        try:
-            return on.client.deserialize_executable(code, on.devices, options)
-        except (RuntimeError, ValueError) as error:  # whole, but not to XLA's liking
-            kept.discard(key, str(error))
-    loaded = on.client.compile_and_load(text.encode(), on.devices, options)
-    with suppress(RuntimeError):  # one that XLA cannot serialise, every process compiles
-        kept.store(key, loaded.serialize())
-    return loaded
 
 
 def match_donations(jaxpr: Jaxpr, donated: tuple[int, ...]) -> tuple[int | None, ...]:

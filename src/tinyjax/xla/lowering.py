@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.lowering import write_module
+from tinyjax.core.lowering import write_module, write_sharded_module
+from tinyjax.errors import ShardingError
 from tinyjax.stablehlo.module import HostFunction
+from tinyjax.xla.compilation import Placement
 from tinyjax.xla.unnest import unnest
 
 #: What programs run on.
@@ -25,3 +27,25 @@ def lowered(
         aliases: for each parameter, which result may take its memory.
     """
     return write_module(unnest(jaxpr), name, aliases, PLATFORM)
+
+
+def lowered_for(placement: Placement, jaxpr: Jaxpr, name: str, donated: Sequence[int] = ()) -> str:
+    """Return the module that computes a jaxpr where a placement says.
+
+    Args:
+        placement: how arguments and results lie.
+        jaxpr: the program; what is nested deeply in it is taken apart.
+        name: the module's name.
+        donated: the parameters whose memory may be reused.
+
+    Raises:
+        ShardingError: it calls Python functions.
+    """
+    ins, outs = placement.ins, placement.outs
+    text, functions = write_sharded_module(unnest(jaxpr), name, ins, outs, donated, PLATFORM)
+    if functions:
+        raise ShardingError(
+            f"'{name}' calls Python functions (callbacks, prints, checks), which programs on other "
+            "devices than the first cannot. Call them outside of it, with its results."
+        )
+    return text

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from jaxlib.xla_client import CompileOptions
+import numpy as np
+from jaxlib.xla_client import CompileOptions, DeviceAssignment
 
 from tinyjax.config import settings
 from tinyjax.core.costs import cost_of
 from tinyjax.errors import ArgumentError
-from tinyjax.xla.compilation import Compilation, Flag, Flags
+from tinyjax.xla.compilation import Compilation, Flag, Flags, Placement
 
 #: Programs that evaluate functions such as ``exp`` of so many elements keep the fusions of MLIR.
 _WORTH_FUSING: Final = 1e5
@@ -68,9 +69,18 @@ def flags_for(wanted: Compilation) -> Flags:
     return tuple(sorted({**dict(chosen), **dict(wanted.flags)}.items()))
 
 
-def compile_options(flags: Flags) -> CompileOptions:
-    """Return XLA's record of options with these flags."""
+def compile_options(flags: Flags, placement: Placement | None = None) -> CompileOptions:
+    """Return XLA's record of options with these flags, for programs on these devices."""
     options = CompileOptions()
     if flags:
         options.env_option_overrides = list(flags)
+    if placement is not None:
+        build = options.executable_build_options
+        options.num_replicas = build.num_replicas = 1
+        options.num_partitions = build.num_partitions = len(placement.ids)
+        build.use_spmd_partitioning = build.use_shardy_partitioner = True
+        free = [sharding is None for sharding in placement.outs]
+        build.allow_spmd_sharding_propagation_to_output = free or [True]
+        assignment = DeviceAssignment.create(np.array([placement.ids], np.int32))
+        options.device_assignment = build.device_assignment = assignment
     return options

@@ -28,6 +28,7 @@ from tinyjax.core.trace import check_concrete, use_trace
 from tinyjax.xla import background
 from tinyjax.xla.compilation import Compilation
 from tinyjax.xla.forks import lacks_threads
+from tinyjax.xla.placing import on_devices, placement_of
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
 _SHARE: Final = 0.25
@@ -123,12 +124,19 @@ def run(
 ) -> Sequence[Array]:
     """Run a program: evaluate it, or compile it and run that.
 
+    One that runs on other devices than the first is always compiled, for where its arguments lie.
+
     Args:
-        wanted: the program.
+        wanted: the program, without a placement.
         args: arrays with data, one for each parameter.
         tier: "compiled" to wait for the compiler.
         keep: called with the compiled program, once there is one to use from now on.
     """
+    placement = placement_of(wanted.jaxpr, on_devices(args))
+    if placement is not None:
+        from tinyjax.xla.sharded import run_sharded  # noqa: PLC0415 (needs jaxlib)
+
+        return run_sharded(attrs.evolve(wanted, placement=placement), args)
     if tier != "compiled" and _depth.get() < _DEEPEST:
         progress = _progress_of(wanted)
         times, calls = progress.decision.evaluations, progress.count()

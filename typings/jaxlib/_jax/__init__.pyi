@@ -3,7 +3,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
-from jaxlib._hlo import HloModule, Layout, OpSharding
+from jaxlib._hlo import HloModule, HloSharding, Layout, OpSharding
 from jaxlib._jax import config as config
 from jaxlib._jax import jax_jit as jax_jit
 from jaxlib._jax import mlir as mlir
@@ -224,6 +224,16 @@ class SingleDeviceSharding(Sharding):
     def _internal_device_list(self) -> DeviceList: ...
     @property
     def _memory_kind(self) -> str | None: ...
+
+class GSPMDSharding(Sharding):
+    @overload
+    def __init__(
+        self, devices: DeviceList, op_sharding: OpSharding, memory_kind: object | None = ...
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, devices: DeviceList, op_sharding: HloSharding, memory_kind: object | None = ...
+    ) -> None: ...
 
 class Array: ...
 

@@ -1,0 +1,178 @@
+"""Arrays whose data is not on the first device alone.
+
+They are a class beside ``ConcreteArray``, so that nothing written for data on the host takes them
+for such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+
+from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer, Shard, fetched, raise_donated
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import CPU, Device, Sharding, SingleDeviceSharding
+from tinyjax.core.integers import integer
+from tinyjax.core.primitive import Primitive
+from tinyjax.dtypes import DTypeLike, HostArray
+from tinyjax.errors import IndexingError
+
+
+class ShardedBuffer(DeviceBuffer, Protocol):
+    """What holds the parts of an array: a buffer on each device, each such a buffer itself."""
+
+    @property
+    def _arrays(self) -> Sequence[ShardedBuffer]: ...
+
+
+#: Applies a primitive to operands of which some are such arrays: handed in by ``tinyjax.xla``.
+Evaluate: TypeAlias = Callable[[Primitive[Any], Sequence[Array], Any], Sequence[Array]]
+evaluator: Final[list[Evaluate]] = []
+
+
+class ShardedArray(Array):
+    """An array whose data lies on devices as a sharding says.
+
+    Its data is on the host once it was asked for, and never else.
+    """
+
+    __slots__ = ("__weakref__", "_aval", "_gathered", "_sharding", "shards")
+
+    _host: HostArray | None = None
+    _buffer: DeviceBuffer | None = None
+    _aval: ShapedArray | None
+
+    def __init__(self, aval: ShapedArray, sharding: Sharding, shards: ShardedBuffer) -> None:
+        self._aval = aval
+        self._sharding = sharding
+        self._gathered: ConcreteArray | None = None
+        self.shards: ShardedBuffer = shards
+
+    @property
+    def aval(self) -> ShapedArray:
+        assert self._aval is not None, "it has a type from the start"
+        return self._aval
+
+    @property
+    def sharding(self) -> Sharding:
+        return self._sharding
+
+    @property
+    def device(self) -> Any:
+        """Where the array is: the device, or if there are several the sharding."""
+        sharding = self._sharding
+        return sharding.device if isinstance(sharding, SingleDeviceSharding) else sharding
+
+    def devices(self) -> set[Device]:
+        return self._sharding.device_set
+
+    @property
+    def committed(self) -> bool:
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return self._sharding.is_fully_replicated
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        counts: dict[str, int] = {}
+        found: list[Shard] = []
+        parts = self._sharding.parts(self.shape)
+        for number, (i, part) in enumerate(zip(self._sharding.ids, parts, strict=True)):
+            copy = counts[str(part)] = counts.get(str(part), -1) + 1
+            data = self._part(number)
+            found.append(Shard(Device(CPU.platform, i), part, copy, data))
+        return found
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        return self.addressable_shards
+
+    def addressable_data(self, index: int) -> Array:
+        number = integer(index, "index")
+        if not 0 <= number < self._sharding.num_devices:
+            raise IndexingError(
+                f"the array lies on {self._sharding.num_devices} devices, but the part on number "
+                f"{number} was asked for."
+            )
+        return self._part(number)
+
+    def _part(self, number: int) -> Array:
+        """The part on one of the devices, by its place among them."""
+        device = Device(CPU.platform, self._sharding.ids[number])
+        aval = self.aval.with_shape(self._sharding.shard_shape(self.shape))
+        buffer = self.shards._arrays[number]
+        if device == CPU:
+            return ConcreteArray(None, aval, buffer)
+        return ShardedArray(aval, SingleDeviceSharding(device), buffer)
+
+    # Data on the host
+
+    @property
+    def gathered(self) -> ConcreteArray:
+        """The same array with its data on the host."""
+        if self.shards.is_deleted():
+            raise_donated(self)
+        found = self._gathered
+        if found is None:
+            found = self._gathered = ConcreteArray(self._gather(), self.aval)
+        return found
+
+    def _gather(self) -> HostArray:
+        buffers = self.shards._arrays
+        parts = self._sharding.parts(self.shape)
+        if self.is_fully_replicated:
+            return fetched(buffers[0], self.dtype)
+        host = np.empty(self.shape, self.dtype)
+        done: set[str] = set()
+        for part, buffer in zip(parts, buffers, strict=True):
+            if str(part) not in done:  # others hold copies
+                done.add(str(part))
+                host[part] = fetched(buffer, self.dtype)
+        return host
+
+    def concrete(self, wanted: str) -> HostArray:
+        return self.gathered.concrete(wanted)
+
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
+        return self.gathered.__array__(dtype, copy)
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return self.gathered.__dlpack__(**asked)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.gathered.__dlpack_device__()
+
+    def __repr__(self) -> str:
+        return repr(self.gathered)
+
+    def __str__(self) -> str:
+        return str(self.gathered)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.gathered, spec)
+
+    def __reduce__(self) -> Any:
+        """Pickle the data; what is loaded again lies on the first device."""
+        return self.gathered.__reduce__()
+
+    def __copy__(self) -> Array:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Array:
+        return self
+
+    def is_deleted(self) -> bool:
+        return self.shards.is_deleted()
+
+    def block_until_ready(self) -> Array:
+        self.shards.block_until_ready()
+        return self
+
+
+def any_sharded(args: Sequence[Array]) -> bool:
+    """Say whether one of several arrays is such an array."""
+    return ShardedArray in map(type, args)

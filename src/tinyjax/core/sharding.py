@@ -1,0 +1,474 @@
+"""Meshes of devices, and how the axes of an array are divided over the axes of a mesh."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from enum import Enum
+from functools import lru_cache
+from math import prod
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyjax import config
+from tinyjax.core.devices import (
+    CPU,
+    Device,
+    Part,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    all_devices,
+    as_sharding,
+)
+from tinyjax.core.integers import integers
+from tinyjax.errors import ShardingError
+
+
+class AxisType(Enum):
+    """Who says how values lie along an axis of a mesh.
+
+    Shardings are of values here, and not of types: XLA chooses what programs do not say, which is
+    JAX's ``Auto``. Within ``shard_map`` axes are ``Manual``.
+    """
+
+    Auto = "Auto"
+    Manual = "Manual"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+def _device_ids(devices: object) -> NDArray[np.int64]:
+    grid = np.asarray(devices, dtype=object)
+    known = all_devices()
+    ids: list[int] = []
+    for device in grid.flat:
+        if device not in known:
+            raise ShardingError(
+                f"a mesh is made of tinyjax.devices(), which are {list(known)}, but got {device!r}."
+                + _MORE_DEVICES
+            )
+        ids.append(device.id)
+    if len({*ids}) != len(ids):
+        raise ShardingError("a mesh has every device at most once.")
+    return np.array(ids, np.int64).reshape(grid.shape)
+
+
+_MORE_DEVICES: Final = (
+    " The setting num_cpu_devices (in the environment TINYJAX_NUM_CPU_DEVICES) says how many the "
+    "processor is divided into."
+)
+
+
+@attrs.frozen(init=False, repr=False)
+class Mesh:
+    """Devices in a grid whose axes have names.
+
+    Attributes:
+        ids: the numbers of the devices, row by row.
+        axis_sizes: the shape of the grid.
+        axis_names: the names of its axes.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.sharding.Mesh(tinyjax.devices()[:1], "data").axis_sizes
+        (1,)
+    """
+
+    ids: tuple[int, ...]
+    axis_sizes: tuple[int, ...]
+    axis_names: tuple[str, ...]
+
+    def __init__(
+        self,
+        devices: object,
+        axis_names: str | Sequence[str],
+        axis_types: Sequence[AxisType] | AxisType | None = None,
+    ) -> None:
+        """Arrange devices.
+
+        Args:
+            devices: an array of devices, or nested lists; as many axes as names.
+            axis_names: the names; one may stand alone.
+            axis_types: ``AxisType.Auto`` for each, which is the default.
+
+        Raises:
+            ShardingError: the names are not as many as the axes, or not distinct; a device is none
+                of ``tinyjax.devices()``, or there twice; or an axis is of another type.
+        """
+        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        ids = _device_ids(devices)
+        if ids.ndim != len(names) or len({*names}) != len(names):
+            raise ShardingError(
+                f"a mesh has a name of its own for each axis, but its devices have the shape "
+                f"{ids.shape} and the names are {names}."
+            )
+        types = axis_types if isinstance(axis_types, tuple | list) else [axis_types]
+        for one in types:
+            if one not in (None, AxisType.Auto):
+                raise ShardingError(
+                    f"the axes of a mesh are AxisType.Auto, but one is {one!r}: shardings are of "
+                    "values, and not of types."
+                )
+        self.__attrs_init__(tuple(ids.ravel().tolist()), ids.shape, names)
+
+    @property
+    def devices(self) -> NDArray[Any]:
+        """The devices, as an array of the mesh's shape."""
+        found = np.empty(self.axis_sizes, object)
+        found.ravel()[:] = [Device(CPU.platform, i) for i in self.ids]
+        return found
+
+    @property
+    def device_ids(self) -> NDArray[np.int64]:
+        """Their numbers, as an array of the mesh's shape."""
+        return np.array(self.ids, np.int64).reshape(self.axis_sizes)
+
+    @property
+    def local_devices(self) -> list[Device]:
+        """Those of this process: all."""
+        return [Device(CPU.platform, i) for i in self.ids]
+
+    @property
+    def size(self) -> int:
+        """The number of devices."""
+        return len(self.ids) if self.axis_names else 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether this is no mesh: what ``get_mesh`` gives where none is set."""
+        return not self.axis_names
+
+    @property
+    def shape(self) -> OrderedDict[str, int]:
+        """The sizes of the axes, by their names."""
+        return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[str, int], ...]:
+        """The names of the axes and their sizes."""
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def axis_types(self) -> tuple[AxisType, ...]:
+        """How values along each axis lie: as XLA chooses."""
+        return (AxisType.Auto,) * len(self.axis_names)
+
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether some devices belong to other processes: there are none."""
+        return False
+
+    @property
+    def local_mesh(self) -> Mesh:
+        """The part of this process: all."""
+        return self
+
+    def size_of(self, names: Sequence[str]) -> int:
+        """The product of the sizes of some axes."""
+        shape = self.shape
+        return prod([shape[name] for name in names])
+
+    def __repr__(self) -> str:
+        return (
+            f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
+            f"axis_types={self.axis_types})"
+        )
+
+    def __str__(self) -> str:
+        shape = ", ".join([f"{name!r}: {n}" for name, n in self.shape_tuple])
+        return f"Mesh({shape}, axis_types={self.axis_types})"
+
+    def __enter__(self) -> Mesh:
+        scope = _in_force(self)
+        scope.__enter__()
+        _entered.set((*_entered.get(), scope))
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        *rest, scope = _entered.get()
+        _entered.set(tuple(rest))
+        scope.__exit__(*exception)
+
+
+@attrs.frozen(repr=False)
+class NamedSharding(Sharding):
+    """The axes of an array are divided over the axes of a mesh.
+
+    Attributes:
+        mesh: the mesh.
+        spec: over which of its axes each axis of the array is divided. Along the others, devices
+            hold copies.
+
+    Raises:
+        ShardingError: the mesh has no such axis, or one is named twice.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import P, NamedSharding
+        >>> NamedSharding(tinyjax.make_mesh((1,), ("data",)), P("data"))
+        NamedSharding(mesh=Mesh('data': 1, axis_types=(Auto,)), spec=P('data',), memory_kind=device)
+    """
+
+    mesh: Mesh = attrs.field(validator=attrs.validators.instance_of(Mesh))
+    spec: PartitionSpec = attrs.field(validator=attrs.validators.instance_of(PartitionSpec))
+
+    def __attrs_post_init__(self) -> None:
+        names = self.spec.names
+        for name in names:
+            if name not in self.mesh.axis_names:
+                raise ShardingError(
+                    f"{self.spec} names the axis {name!r}, but the axes of the mesh are "
+                    f"{self.mesh.axis_names}."
+                )
+        if len({*names}) != len(names):
+            raise ShardingError(
+                f"{self.spec} names an axis twice: an axis of the mesh divides one axis of the "
+                "array at most."
+            )
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return self.mesh.ids
+
+    def factor(self, axis: int) -> int:
+        """How many parts an axis of the array is divided into."""
+        return self.mesh.size_of(self.spec.axes(axis))
+
+    def check(self, shape: Sequence[int], what: str = "the array") -> None:
+        if len(self.spec) > len(shape):
+            raise ShardingError(
+                f"{self.spec} is for arrays with at least {len(self.spec)} axes, but {what} has "
+                f"the shape {tuple(shape)}."
+            )
+        for axis, n in enumerate(shape):
+            factor = self.factor(axis)
+            if n % factor:
+                raise ShardingError(
+                    f"axis {axis} of {what}, of the shape {tuple(shape)}, cannot be divided over "
+                    f"{' and '.join(map(repr, self.spec.axes(axis)))} of {self.mesh}: {n} is no "
+                    f"multiple of {factor}. Pad it, or divide another axis."
+                )
+
+    def parts(self, shape: Sequence[int]) -> tuple[Part, ...]:
+        return _parts(self, tuple(shape))
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return all(self.factor(axis) == 1 for axis in range(len(self.spec)))
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        if isinstance(other, SingleDeviceSharding):
+            return self.ids == other.ids
+        if not isinstance(other, NamedSharding):
+            return False
+        if self.mesh == other.mesh and self.spec.stripped() == other.spec.stripped():
+            return True
+        # what is divided over axes of size 1 is not divided
+        shape = tuple([self.factor(i) * other.factor(i) for i in range(ndim)])
+        return self.ids == other.ids and self.parts(shape) == other.parts(shape)
+
+    def update(self, *, spec: PartitionSpec | None = None) -> NamedSharding:
+        """Return the sharding with another specification."""
+        return self if spec is None else NamedSharding(self.mesh, spec)
+
+    def stripped(self) -> NamedSharding:
+        """The same without what says nothing at the end of the specification."""
+        spec = self.spec.stripped()
+        return self if spec is self.spec else NamedSharding(self.mesh, spec)
+
+    def batched(self, axis: int) -> NamedSharding:
+        return NamedSharding(self.mesh, self.spec.inserted(axis, PartitionSpec.UNCONSTRAINED))
+
+    def decided(self, now: Sharding) -> NamedSharding:
+        if PartitionSpec.UNCONSTRAINED not in self.spec.partitions:
+            return self
+        used = {*self.spec.names}
+        kept = now.spec if isinstance(now, NamedSharding) and now.mesh == self.mesh else None
+        entries: list[object] = []
+        for axis, entry in enumerate(self.spec):
+            free = entry is PartitionSpec.UNCONSTRAINED
+            stays = () if kept is None or not free else kept.axes(axis)
+            entries.append(entry if not free else () if used & {*stays} else stays)
+        return NamedSharding(self.mesh, PartitionSpec(*entries))
+
+    @property
+    def mesh_text(self) -> str | None:
+        if len(self.ids) == 1:
+            return None
+        axes = ", ".join([f'"{name}"={n}' for name, n in self.mesh.shape_tuple])
+        return f"<[{axes}]>"
+
+    def text(self, ndim: int, mesh_name: str) -> str:
+        entries = [*self.spec, *[None] * (ndim - len(self.spec))]
+        axes = [
+            "?"
+            if entry is PartitionSpec.UNCONSTRAINED
+            else ", ".join([f'"{name}"' for name in self.spec.axes(i)])
+            for i, entry in enumerate(entries)
+        ]
+        return f"<@{mesh_name}, [{', '.join([f'{{{x}}}' for x in axes])}]>"
+
+    def __repr__(self) -> str:
+        return f"NamedSharding(mesh={self.mesh}, spec={self.spec!r}, memory_kind=device)"
+
+
+@lru_cache(maxsize=4096)
+def _parts(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[Part, ...]:
+    sharding.check(shape)
+    mesh, spec = sharding.mesh, sharding.spec
+    sizes = mesh.shape
+    found: list[Part] = []
+    for place in np.ndindex(*mesh.axis_sizes):
+        at = dict(zip(mesh.axis_names, place, strict=True))
+        part: list[slice] = []
+        for axis, n in enumerate(shape):
+            names, number = spec.axes(axis), 0
+            for name in names:
+                number = number * sizes[name] + at[name]
+            length = n // mesh.size_of(names)
+            divided = length != n
+            part.append(slice(number * length, (number + 1) * length) if divided else slice(None))
+        found.append(tuple(part))
+    return tuple(found)
+
+
+# The mesh in force
+
+
+_in_force: Final = config.make_user_context(None)
+_entered: Final[ContextVar[tuple[AbstractContextManager[object], ...]]] = ContextVar(
+    "tinyjax_meshes", default=()
+)
+#: What keeps meshes in force that were set without a block.
+_for_good: Final[list[AbstractContextManager[object]]] = []
+
+
+def get_mesh() -> Mesh:
+    """Return the mesh that ``set_mesh`` has put in force; one that is empty where there is none."""
+    found: Mesh | None = _in_force.value
+    if found is None:
+        found = object.__new__(Mesh)
+        found.__attrs_init__((), (), ())
+    return found
+
+
+class set_mesh:  # noqa: N801 (JAX's name)
+    """Put a mesh in force, for good or for a block: specifications alone mean this mesh.
+
+    Args:
+        mesh: the mesh; None for none.
+
+    Raises:
+        ShardingError: it is no mesh.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import P
+        >>> with tinyjax.set_mesh(tinyjax.make_mesh((1,), ("data",))):
+        ...     tinyjax.device_put(jnp.arange(4), P("data")).sharding.spec
+        P('data',)
+    """
+
+    def __init__(self, mesh: Mesh | None) -> None:
+        if mesh is not None and not isinstance(mesh, Mesh):
+            raise ShardingError(f"set_mesh takes a Mesh or None, but got {mesh!r}.")
+        self._mesh = mesh
+        self._scope = _in_force(mesh)
+        self._scope.__enter__()
+        _for_good.append(self._scope)
+
+    def __enter__(self) -> Mesh | None:
+        return self._mesh
+
+    def __exit__(self, *exception: Any) -> None:
+        _for_good.remove(self._scope)
+        self._scope.__exit__(*exception)
+
+
+def make_mesh(
+    axis_shapes: Sequence[int],
+    axis_names: str | Sequence[str],
+    axis_types: Sequence[AxisType] | AxisType | None = None,
+    *,
+    devices: Sequence[Device] | None = None,
+) -> Mesh:
+    """Return a mesh of the first devices.
+
+    Args:
+        axis_shapes: the sizes of its axes.
+        axis_names: their names.
+        axis_types: ``AxisType.Auto`` for each, which is the default.
+        devices: the devices to take; by default ``tinyjax.devices()``.
+
+    Raises:
+        ShardingError: there are not as many devices, or names are missing or doubled.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.make_mesh((1, 1), ("data", "model"))
+        Mesh(axis_sizes=(1, 1), axis_names=('data', 'model'), axis_types=(Auto, Auto))
+    """
+    sizes = integers(axis_shapes, "the axis_shapes of make_mesh")
+    given = all_devices() if devices is None else tuple(devices)
+    wanted = prod(sizes)
+    if wanted > len(given) or wanted < 1:
+        raise ShardingError(
+            f"a mesh of the shape {sizes} takes {wanted} devices, but there are {len(given)}."
+            + _MORE_DEVICES
+        )
+    grid = np.empty(wanted, object)
+    grid[:] = given[:wanted]
+    return Mesh(grid.reshape(sizes), axis_names, axis_types)
+
+
+def resolve(where: object, function: str) -> Sharding:
+    """Return the sharding that is meant: a specification alone is of the mesh in force.
+
+    Args:
+        where: a device, a sharding or a specification.
+        function: the function that takes it, for messages.
+
+    Raises:
+        ShardingError: it is none of these, or a specification where no mesh is in force.
+    """
+    match where:
+        case Device() | SingleDeviceSharding():
+            found = as_sharding(where)
+            if not found.device_set <= {*all_devices()}:
+                raise ShardingError(
+                    f"{function}: there is no device {found.device_set.pop()!r}: tinyjax.devices() "
+                    f"are {list(all_devices())}." + _MORE_DEVICES
+                )
+            return found
+        case Sharding():
+            return where
+        case PartitionSpec():
+            mesh = get_mesh()
+            if mesh.empty:
+                raise ShardingError(
+                    f"{function} was given {where!r}, but no mesh is in force for it. Write `with "
+                    "tinyjax.set_mesh(mesh):` around the call, or give NamedSharding(mesh, spec)."
+                )
+            return NamedSharding(mesh, where)
+        case _:
+            raise ShardingError(
+                f"{function} takes a device, a sharding or a PartitionSpec, but got {where!r}."
+            )
+
+
+def checked(where: object, shape: Sequence[int], function: str, what: str) -> Sharding:
+    """Return the sharding that is meant of an array whose shape allows it.
+
+    Raises:
+        ShardingError: it does not; or as for ``resolve``.
+    """
+    found = resolve(where, function)
+    found.check(shape, f"{what} of {function}")
+    return found

@@ -1,0 +1,133 @@
+"""On which devices a program runs: where its arguments lie, or where the program itself says.
+
+XLA checks nothing of where a program's arguments lie: one that is divided otherwise than the
+program was compiled for gives wrong numbers where the parts have the same shape, and ends the
+process where they have not. So a placement is part of what a program is compiled for, and every
+argument is compared with it (``xla.sharded``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from tinyjax.core.array import Array
+from tinyjax.core.devices import PartitionSpec, Sharding
+from tinyjax.core.jaxpr import Atom, Jaxpr, subjaxprs
+from tinyjax.core.nesting import LEVEL
+from tinyjax.core.programs import SHARDINGS
+from tinyjax.core.sharded_array import ShardedArray
+from tinyjax.core.sharding import NamedSharding
+from tinyjax.errors import ShardingError
+from tinyjax.xla.compilation import Placement
+
+
+@attrs.frozen
+class _Wishes:
+    """What a program says of where it runs.
+
+    Attributes:
+        all: the shardings that it names.
+        ins: how its parameters are to lie, where it says.
+        outs: how its results are to lie.
+    """
+
+    all: tuple[Sharding, ...]
+    ins: tuple[Sharding | None, ...]
+    outs: tuple[Sharding | None, ...]
+
+
+def _wishes(jaxpr: Jaxpr) -> _Wishes | None:
+    """What a program says of where it runs; None where it says nothing."""
+
+    def find() -> _Wishes | None:
+        # in order, and each once
+        found: dict[Sharding, None] = {}
+        used: dict[Atom, Sharding] = {}
+        made: dict[Atom, Sharding] = {}
+        for eqn in jaxpr.eqns:
+            rule = eqn.primitive.rules.extensions.get(SHARDINGS)
+            if rule is not None:
+                ins, outs = rule(eqn.params)
+                found.update(dict.fromkeys((*ins, *outs)))
+                for x, sharding in zip(eqn.inputs, ins, strict=True):
+                    if _is_full(sharding):
+                        used.setdefault(x, sharding)
+                results = zip(eqn.out_binders, outs, strict=True)
+                made.update((var, sharding) for var, sharding in results if _is_full(sharding))
+            with LEVEL:
+                below = [_wishes(inner) for inner in subjaxprs(eqn.params)]
+            for wishes in below:
+                if wishes is not None:
+                    found.update(dict.fromkeys(wishes.all))
+        if not found:
+            return None
+        return _Wishes(
+            tuple(found),
+            tuple([used.get(v) for v in jaxpr.in_binders]),
+            tuple([made.get(x) for x in jaxpr.outs]),
+        )
+
+    return jaxpr.derive("wishes", find)
+
+
+def _is_full(sharding: Sharding) -> bool:
+    """Whether it leaves nothing to XLA."""
+    return not isinstance(sharding, NamedSharding) or (
+        PartitionSpec.UNCONSTRAINED not in sharding.spec.partitions
+    )
+
+
+def on_devices(args: Sequence[Array]) -> list[Sharding | None]:
+    """How arguments lie; None for those that go where they are wanted."""
+    return [x.sharding if type(x) is ShardedArray else None for x in args]
+
+
+def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | None:
+    """Return where a program runs; None for the first device.
+
+    Args:
+        jaxpr: the program.
+        given: how its arguments lie; None for those that go where they are wanted.
+
+    Raises:
+        ShardingError: arguments, or what the program names, lie on different devices.
+    """
+    wishes = _wishes(jaxpr)
+    named: list[Sharding] = [] if wishes is None else [*wishes.all]
+    named += [sharding for sharding in given if sharding is not None]
+    if not named:
+        return None
+    ids = named[0].ids
+    for other in named:
+        if {*other.ids} != {*ids}:
+            raise ShardingError(
+                f"one program takes arrays on the devices {_numbers(ids)} and on "
+                f"{_numbers(other.ids)}. Put them on the same: tinyjax.device_put(x, sharding)."
+            )
+        if other.ids != ids and wishes is not None and other in wishes.all:
+            raise ShardingError(
+                f"one program names meshes of the devices {_numbers(ids)} and {_numbers(other.ids)}"
+                ", which are the same in another order. Use one order."
+            )
+    whole = _undivided(named)
+    wanted = given if wishes is None else [g or w for g, w in zip(given, wishes.ins, strict=True)]
+    ins = [_stripped(x) if x is not None and x.ids == ids else whole for x in wanted]
+    outs = (None,) * len(jaxpr.outs) if wishes is None else wishes.outs
+    return Placement(ids, tuple(ins), tuple([None if x is None else _stripped(x) for x in outs]))
+
+
+def _undivided(named: Sequence[Sharding]) -> Sharding:
+    for sharding in named:
+        if isinstance(sharding, NamedSharding) and sharding.ids == named[0].ids:
+            return NamedSharding(sharding.mesh, PartitionSpec())
+    return named[0]
+
+
+def _stripped(sharding: Sharding) -> Sharding:
+    return sharding.stripped() if isinstance(sharding, NamedSharding) else sharding
+
+
+def _numbers(ids: Sequence[int]) -> str:
+    return ", ".join(map(str, ids))

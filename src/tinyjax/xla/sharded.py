@@ -1,0 +1,156 @@
+"""Arrays on several devices: put there, moved, computed with.
+
+A program is called with its arguments as they lie: what lies otherwise than the program was
+compiled for is moved first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from jaxlib.xla_client import batched_device_put
+
+from tinyjax.core.array import Array, ConcreteArray, is_splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import ON_CPU, Sharding
+from tinyjax.core.jaxpr import Jaxpr, Var
+from tinyjax.core.primitive import P, Primitive
+from tinyjax.core.sharded_array import ShardedArray, evaluator
+from tinyjax.core.staging import stage
+from tinyjax.core.trace import bind, raise_not_concrete
+from tinyjax.dtypes import PHYSICAL, to_physical
+from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.xla.backend import backend, buffer_of, physical
+from tinyjax.xla.compilation import Compilation, Placement
+from tinyjax.xla.executable import compiled
+from tinyjax.xla.placing import on_devices, placement_of
+from tinyjax.xla.sharded_executable import ShardedExecutable, placed
+
+# Arrays
+
+
+def put(x: Array, sharding: Sharding) -> Array:
+    """Put an array with data where a sharding says.
+
+    Raises:
+        ShardingError: an array of its shape cannot lie so.
+    """
+    if not isinstance(x, ConcreteArray | ShardedArray):
+        raise_not_concrete(x)
+    sharding.check(x.shape)
+    if sharding == ON_CPU:
+        found = x if isinstance(x, ConcreteArray) else ConcreteArray(x.gathered.host, x.aval)
+        buffer_of(found, backend())
+        return found
+    moved = _moved(x, sharding)
+    return moved if moved.sharding is sharding else ShardedArray(x.aval, sharding, moved.shards)
+
+
+def _moved(x: Array, sharding: Sharding) -> ShardedArray:
+    """Return an array that lies as a sharding says, by this or by an equivalent one."""
+    if isinstance(x, ShardedArray):
+        if x.sharding.is_equivalent_to(sharding, x.ndim):
+            return x
+        if x.sharding.ids == sharding.ids:
+            return _resharded(x, sharding)
+        x = x.gathered
+    if not isinstance(x, ConcreteArray):
+        raise_not_concrete(x)
+    if sharding == ON_CPU:
+        return ShardedArray(x.aval, sharding, buffer_of(x, backend()))
+    host = x.host if x.aval.dtype not in PHYSICAL else to_physical(x.host)
+    made: dict[str, Any] = {}
+    parts: list[Any] = []
+    for part in sharding.parts(x.shape):
+        found = made.get(str(part))
+        if found is None:
+            found = made[str(part)] = np.asarray(host[part], order="C")
+        parts.append(found)
+    shards = batched_device_put(
+        physical(x.aval),
+        placed(sharding, x.ndim),
+        parts,
+        [*backend().device_list(sharding.ids)],
+        enable_x64=True,
+    )
+    return ShardedArray(x.aval, sharding, shards)
+
+
+def _resharded(x: ShardedArray, sharding: Sharding) -> ShardedArray:
+    """Return an array divided otherwise over the same devices, by a program that does no more."""
+    var = Var(x.aval)
+    placement = Placement(sharding.ids, (x.sharding,), (sharding,))
+    wanted = Compilation(Jaxpr((var,), (), (var,)), "reshard", placement=placement)
+    (moved,) = run_sharded(wanted, [x])
+    assert isinstance(moved, ShardedArray), "it lies on several devices"
+    return moved
+
+
+# Programs
+
+
+def run_sharded(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
+    """Run a program that has a placement; its results may still be under way.
+
+    Args:
+        wanted: the program.
+        args: arrays with data, of the types of its parameters, wherever they lie.
+
+    Raises:
+        DonatedArrayError: one was donated to an earlier call.
+    """
+    executable = compiled(wanted)
+    assert isinstance(executable, ShardedExecutable), "it has a placement"
+    return call_sharded(executable, args)
+
+
+def call_sharded(executable: ShardedExecutable, args: Sequence[Array]) -> list[Array]:
+    """Run a compiled program that has a placement, as ``run_sharded`` does."""
+    ins = executable.placement.ins
+    return executable([_moved(x, sharding) for x, sharding in zip(args, ins, strict=True)])
+
+
+# Operations outside of programs: each is a program
+
+_operations: Final[dict[tuple[object, ...], Jaxpr]] = {}
+_MOST_OPERATIONS: Final = 4096
+
+
+def _evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+    # What is one number everywhere goes to the devices as that number.
+    splats = [is_splat(x) and x.ndim > 0 for x in args]
+    avals = [x.aval for x in args]
+    key = (primitive, params, *avals, *splats)
+    jaxpr = _operations.get(key)
+    if jaxpr is None:
+        jaxpr = _operation(primitive, params, avals, splats)
+        if len(_operations) >= _MOST_OPERATIONS:
+            _operations.clear()
+        _operations[key] = jaxpr
+    operands = [
+        ConcreteArray(x.concrete("data")[(0,) * x.ndim].reshape(()), aval.with_shape(()))
+        if splat
+        else x
+        for x, aval, splat in zip(args, avals, splats, strict=True)
+    ]
+    placement = placement_of(jaxpr, on_devices(operands))
+    return run_sharded(Compilation(jaxpr, primitive.name, placement=placement), operands)
+
+
+def _operation(
+    primitive: Primitive[P], params: P, avals: Sequence[ShapedArray], splats: Sequence[bool]
+) -> Jaxpr:
+    def operation(*values: Array) -> Sequence[Array]:
+        operands = [
+            broadcast_in_dim(x, aval.shape, ()) if splat else x
+            for x, aval, splat in zip(values, avals, splats, strict=True)
+        ]
+        return bind(primitive, operands, params)
+
+    types = [a.with_shape(()) if splat else a for a, splat in zip(avals, splats, strict=True)]
+    return stage(operation, types).jaxpr
+
+
+evaluator[:] = [_evaluate]

@@ -1,0 +1,214 @@
+"""Compiled programs on several devices.
+
+XLA checks nothing of where a program's arguments lie (``xla.placing``), so that every argument is
+compared with what the program was compiled for.
+
+On CPU each of a program's devices occupies a thread of the client's while it waits for the others
+in a collective. From the 32nd program under way at once the threads that start programs wait too:
+nothing goes on then, and after 40 seconds XLA ends the process. So there are never more than
+``_MOST_UNDER_WAY``, over all threads of the process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import permutations
+from threading import Lock
+from typing import Any, Final
+
+import attrs
+from jaxlib.xla_client import (
+    GSPMDSharding,
+    HloSharding,
+    LoadedExecutable,
+    OpSharding,
+    array_result_handler,
+)
+
+from tinyjax.core.array import Array, ConcreteArray, raise_donated
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import ON_CPU, Device, PartitionSpec, Sharding, SingleDeviceSharding
+from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.sharded_array import ShardedArray
+from tinyjax.core.sharding import NamedSharding
+from tinyjax.xla.backend import Backend, backend, physical
+from tinyjax.xla.compilation import Compilation, Flags, Placement
+from tinyjax.xla.loading import load_or_compile
+from tinyjax.xla.lowering import lowered_for
+
+_MOST_UNDER_WAY: Final = 16
+_under_way: Final[deque[Any]] = deque()
+_lock: Final = Lock()
+
+
+def _after_fork() -> None:
+    _under_way.clear()  # they run in the other process
+    _lock.release()
+
+
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork)
+
+
+# Shardings as XLA knows them
+
+
+def _hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
+    if not isinstance(sharding, NamedSharding):
+        return HloSharding.replicate()
+    mesh, spec = sharding.mesh, sharding.spec
+    factors = [sharding.factor(axis) for axis in range(ndim)]
+    if all(n == 1 for n in factors):
+        return HloSharding.replicate()
+    used = [name for axis in range(ndim) for name in spec.axes(axis)]
+    order = [*used, *[name for name in mesh.axis_names if name not in used]]
+    copies = len(mesh.ids) // mesh.size_of(used)
+    return HloSharding.iota_tile(
+        (*factors, copies) if copies > 1 else tuple(factors),
+        reshape_dims=mesh.axis_sizes,
+        transpose_perm=[mesh.axis_names.index(name) for name in order],
+        subgroup_types=[OpSharding.Type.REPLICATED] if copies > 1 else [],
+    )
+
+
+@lru_cache(maxsize=4096)
+def placed(sharding: Sharding, ndim: int) -> GSPMDSharding:
+    """The same for jaxlib; all of it is in C++, so that no class of ours or of jax takes part."""
+    return GSPMDSharding(backend().device_list(sharding.ids), _hlo_sharding(sharding, ndim))
+
+
+def _candidates(sharding: NamedSharding, ndim: int) -> Iterator[NamedSharding]:
+    """Go through the ways in which axes of its mesh divide arrays of so many axes."""
+
+    def divide(axis: int, left: tuple[str, ...], found: tuple[object, ...]) -> Iterator[Any]:
+        if axis == ndim:
+            yield NamedSharding(sharding.mesh, PartitionSpec(*found).stripped())
+            return
+        for count in range(len(left) + 1):
+            for chosen in permutations(left, count):
+                rest = tuple([name for name in left if name not in chosen])
+                yield from divide(axis + 1, rest, (*found, chosen))
+
+    yield from divide(0, sharding.mesh.axis_names, ())
+
+
+@lru_cache(maxsize=4096)
+def _named(like: NamedSharding, text: str, shape: tuple[int, ...]) -> NamedSharding | None:
+    """A sharding that XLA has chosen, by axes of a mesh; None where these do not express it."""
+    wanted = HloSharding.from_string(text)
+    for candidate in _candidates(like, len(shape)):
+        if _hlo_sharding(candidate, len(shape)) == wanted:
+            divides = all(n % candidate.factor(axis) == 0 for axis, n in enumerate(shape))
+            return candidate if divides else None
+    return None
+
+
+# Programs
+
+
+class ShardedExecutable:
+    """A compiled program on several devices, or on another than the first.
+
+    Attributes:
+        loaded: XLA's executable.
+        in_avals: the types of its parameters.
+        out_avals: the types of its results.
+        donated: the parameters whose memory may be given up, by position.
+        placement: how parameters and results lie.
+    """
+
+    __slots__ = ("_handlers", "donated", "in_avals", "loaded", "out_avals", "outs", "placement")
+
+    #: Such programs call no Python functions.
+    host_program = None
+
+    def __init__(self, loaded: LoadedExecutable, wanted: Compilation, placement: Placement) -> None:
+        jaxpr = wanted.jaxpr
+        self.loaded = loaded
+        self.in_avals: tuple[ShapedArray, ...] = jaxpr.in_avals
+        self.out_avals: tuple[ShapedArray, ...] = jaxpr.out_avals
+        self.donated: tuple[int, ...] = wanted.donated
+        self.placement: Placement = placement
+        self.outs: list[Sharding] = [x for x in placement.outs if x is not None]
+        self._handlers = [
+            array_result_handler(physical(aval), placed(sharding, aval.ndim), True, True)
+            for aval, sharding in zip(self.out_avals, self.outs, strict=True)
+        ]
+
+    def __call__(self, args: Sequence[Array]) -> list[Array]:
+        """Run the program; the results may still be under way when this returns.
+
+        Args:
+            args: arrays of the types of the parameters, which lie as ``placement`` says.
+
+        Raises:
+            DonatedArrayError: one was donated to an earlier call.
+        """
+        buffers: list[Any] = []
+        for arg, aval, sharding in zip(args, self.in_avals, self.placement.ins, strict=True):
+            assert type(arg) is ShardedArray, "XLA would not notice"
+            assert arg.shape == aval.shape, "XLA would not notice"
+            assert arg.sharding.is_equivalent_to(sharding, arg.ndim), "XLA would not notice"
+            buffers.append(arg.shards)
+        with _lock:
+            for arg in args:  # here, so that no other thread comes in between
+                if arg.is_deleted():
+                    raise_donated(arg)
+            while len(_under_way) >= _MOST_UNDER_WAY:
+                _under_way.popleft().block_until_ready()
+            results = self.loaded.execute_sharded(buffers, with_tokens=True)
+            _under_way.append(results.consume_token())
+            outs = results.consume_with_handlers(self._handlers)
+        given = zip(self.out_avals, self.outs, outs, strict=True)
+        return [
+            ConcreteArray(None, aval, out)
+            if sharding == ON_CPU
+            else ShardedArray(aval, sharding, out)
+            for aval, sharding, out in given
+        ]
+
+
+def compile_sharded(
+    on: Backend, wanted: Compilation, placement: Placement, flags: Flags
+) -> ShardedExecutable:
+    """Compile a program for where its arguments lie.
+
+    What XLA chooses of its results is given the names of a mesh's axes. Where they do not express
+    it, or an axis is not divisible, the program is compiled again with that result undivided.
+    """
+    text = lowered_for(placement, wanted.jaxpr, wanted.name, wanted.donated)
+    loaded = load_or_compile(on, text, flags, placement)
+    outs = _read_back(loaded, wanted.jaxpr, placement)
+    found = tuple([_undivided(placement) if x is None else x for x in outs])
+    decided = attrs.evolve(placement, outs=found)
+    if None in outs:
+        return compile_sharded(on, wanted, decided, flags)
+    return ShardedExecutable(loaded, wanted, decided)
+
+
+def _undivided(placement: Placement) -> Sharding:
+    for sharding in placement.ins:
+        if isinstance(sharding, NamedSharding):
+            return NamedSharding(sharding.mesh, PartitionSpec())
+    return placement.ins[0] if placement.ins else SingleDeviceSharding(Device(id=placement.ids[0]))
+
+
+def _read_back(
+    loaded: LoadedExecutable, jaxpr: Jaxpr, placement: Placement
+) -> list[Sharding | None]:
+    """How a program's results lie; None where no axes of a mesh express what XLA has chosen."""
+    if None not in placement.outs:
+        return [*placement.outs]
+    if len(placement.ids) == 1:
+        return [_undivided(placement) if x is None else x for x in placement.outs]
+    given = (*placement.ins, *placement.outs)
+    meshes = [*dict.fromkeys([s for s in given if isinstance(s, NamedSharding)])]
+    found: list[Sharding | None] = []
+    chosen = loaded.get_output_shardings() or []
+    for wanted, proto, aval in zip(placement.outs, chosen, jaxpr.out_avals, strict=True):
+        text = str(HloSharding.from_proto(proto))
+        names = (_named(like, text, aval.shape) for like in meshes)
+        found.append(wanted or next((x for x in names if x is not None), None))
+    return found

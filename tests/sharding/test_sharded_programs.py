@@ -1,0 +1,225 @@
+"""Programs on several devices: arguments, results, constraints, donation, caches."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import Array, NamedSharding, P, cache, config, lax
+from tinyjax.errors import ArgumentError, DonatedArrayError
+from tinyjax.sharding import SingleDeviceSharding
+
+MESH = tinyjax.make_mesh((2, 2), ("x", "y"))
+DATA = np.arange(16, dtype=np.float32).reshape(4, 4)
+#: where arguments of programs lie
+PLACES = [None, P(), P("x"), P("y", "x"), P(None, ("x", "y"))]
+
+
+def by(*spec: Any) -> NamedSharding:
+    return NamedSharding(MESH, P(*spec))
+
+
+def put(x: Any, spec: P | None) -> Any:
+    return x if spec is None else tinyjax.device_put(x, NamedSharding(MESH, spec))
+
+
+def f(x: Any, y: Any) -> tuple[Any, Any]:
+    return x @ y, jnp.sin(x).sum(0)
+
+
+@pytest.mark.parametrize("second", PLACES, ids=repr)
+@pytest.mark.parametrize("first", PLACES, ids=repr)
+@pytest.mark.sampled(5)
+def test_arguments_lie_anywhere(first: P | None, second: P | None) -> None:
+    expected = f(DATA, DATA + 1)
+    given = put(DATA, first), put(DATA + 1, second)
+    free = tinyjax.jit(f)
+    fixed = tinyjax.jit(f, in_shardings=(by("x"), None), out_shardings=(by("x", "y"), by("y")))
+    for program in (f, free, fixed, tinyjax.jit(free)):
+        for found, wanted in zip(program(*given), expected, strict=True):
+            np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-5)
+    assert [out.sharding for out in fixed(*given)] == [by("x", "y"), by("y")]
+
+
+def test_where_results_lie() -> None:
+    x = put(DATA, P("x", "y"))
+    double = tinyjax.jit(lambda x: 2 * x)
+    assert double(x).sharding == by("x", "y")
+    assert tinyjax.jit(lambda x: (x, x.T, x.sum()))(x)[1].sharding == by("y", "x")
+    assert tinyjax.jit(lambda x: x[:3])(x).sharding.shard_shape((3, 4))[0] == 3  # cannot be halved
+    assert tinyjax.jit(jnp.ones_like, out_shardings=by("y"))(DATA).sharding == by("y")
+    assert tinyjax.jit(lambda: jnp.ones(4), out_shardings=by("y"))().sharding == by("y")
+
+
+def test_prefixes() -> None:
+    g = tinyjax.jit(
+        lambda tree, n: {"out": tree, "n": n},
+        in_shardings=({"a": by("x"), "b": by("y")}, None),
+        out_shardings={"out": by("x", "y"), "n": None},
+    )
+    found = g({"a": DATA, "b": [DATA, DATA]}, 3)
+    assert {leaf.sharding for leaf in tinyjax.tree.leaves(found["out"])} == {by("x", "y")}
+    h = tinyjax.jit(lambda x, y, n: (x * n, y), in_shardings=by("x"), static_argnums=2)
+    assert [out.sharding for out in h(DATA, DATA, 3)] == [by("x"), by("x")]
+    with pytest.raises(ValueError, match="shardings"):
+        tinyjax.jit(lambda x: x, in_shardings=(by("x"), by("y")))(DATA)
+
+
+def test_another_device() -> None:
+    third = SingleDeviceSharding(tinyjax.devices()[2])
+    for program in (
+        tinyjax.jit(lambda x: x + 1, device=tinyjax.devices()[2]),
+        tinyjax.jit(lambda x: x + 1, in_shardings=third),
+        tinyjax.jit(lambda x: x + 1, out_shardings=third),
+        lambda x: tinyjax.device_put(x, tinyjax.devices()[2]) + 1,
+    ):
+        found: Array = program(DATA)
+        assert found.sharding == third
+        np.testing.assert_array_equal(np.asarray(found), DATA + 1)
+    with pytest.raises(ArgumentError, match="not both"):
+        tinyjax.jit(f, device=tinyjax.devices()[2], in_shardings=third)
+
+
+def constrained(x: Any) -> Any:
+    return (lax.with_sharding_constraint(jnp.sin(x), by("y", "x")) ** 2).sum(1)
+
+
+TRANSFORMED: dict[str, Callable[[Any], Any]] = {
+    "itself": constrained,
+    "grad": tinyjax.grad(lambda x: constrained(x).sum()),
+    "jvp": lambda x: tinyjax.jvp(constrained, (x,), (x + 1,))[1],
+    "linearize": lambda x: tinyjax.linearize(constrained, x)[1](x),
+    "vmap": lambda x: tinyjax.vmap(constrained)(jnp.stack([x, x + 1])),
+    "vmap of grad": lambda x: tinyjax.vmap(tinyjax.grad(lambda x: constrained(x).sum()))(x[None]),
+    "scan": lambda x: lax.scan(lambda c, _: (c + constrained(x), None), x[0], None, length=3)[0],
+    "in a program": tinyjax.jit(tinyjax.jit(constrained)),
+    "checkpoint": tinyjax.grad(lambda x: tinyjax.checkpoint(constrained)(x).sum()),
+}
+
+
+@pytest.mark.parametrize("spec", [None, P("x"), P("x", "y")], ids=repr)
+@pytest.mark.parametrize("name", TRANSFORMED)
+@pytest.mark.sampled(3)
+def test_constraints_are_transformed(name: str, spec: P | None) -> None:
+    transformed, before = TRANSFORMED[name], lax.with_sharding_constraint
+    lax.with_sharding_constraint = lambda x, shardings: x
+    try:
+        expected = np.asarray(transformed(jnp.asarray(DATA)))
+    finally:
+        lax.with_sharding_constraint = before
+    for call in (transformed, tinyjax.jit(transformed)):
+        found = call(put(jnp.asarray(DATA), spec))
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_constraints_reach_the_compiler() -> None:
+    def text(f: Callable[..., Any], *args: Any) -> str:
+        return tinyjax.jit(f).lower(*args).as_text()
+
+    assert 'sdy.sharding_constraint"' in text(constrained, DATA)
+    assert '"sdy.sharding_constraint"' in text(tinyjax.grad(lambda x: constrained(x).sum()), DATA)
+    assert '[{?}, {"y"}, {"x"}]' in text(tinyjax.vmap(constrained), DATA[None])
+    free = P("x", P.UNCONSTRAINED)
+    f = tinyjax.jit(lambda x: lax.with_sharding_constraint(x, NamedSharding(MESH, free)))
+    assert '[{"x"}, {?}]' in f.lower(DATA).as_text()
+    for argument in (DATA, put(DATA, P(None, "y")), put(DATA, P(None, "x"))):
+        assert f(argument).sharding.shard_shape((4, 4))[0] == 2
+        np.testing.assert_array_equal(np.asarray(f(argument)), DATA)
+    eager = lax.with_sharding_constraint(put(DATA, P(None, "y")), NamedSharding(MESH, free))
+    assert eager.sharding == by("x", "y")
+
+
+def test_inside_a_program_device_put_is_a_constraint() -> None:
+    g = tinyjax.jit(lambda x: tinyjax.device_put(x * 2, by("x", "y")))
+    assert g(DATA).sharding == by("x", "y")
+
+
+def test_closed_over_arrays() -> None:
+    w = put(DATA, P("x"))
+    g = tinyjax.jit(lambda x: x @ w)
+    np.testing.assert_allclose(np.asarray(g(DATA)), DATA @ DATA)
+    gradient = tinyjax.grad(lambda x: (x @ w).sum())(jnp.asarray(DATA))
+    np.testing.assert_allclose(np.asarray(gradient), np.ones((4, 4)) @ DATA.T)
+
+
+def test_donation() -> None:
+    update = tinyjax.jit(lambda state, x: (state + x, x.sum()), donate_argnums=0)
+    state = put(DATA, P("x", "y"))
+    after, _ = update(state, put(DATA, P("x")))
+    assert state.is_deleted()
+    with pytest.raises(DonatedArrayError):
+        update(state, DATA)
+    with pytest.raises(DonatedArrayError):
+        state + 1
+    np.testing.assert_array_equal(np.asarray(after), 2 * DATA)
+    moved = put(DATA, P("y"))  # is not what the program was compiled for
+    compiled = update.lower(after, DATA).compile()
+    np.testing.assert_array_equal(np.asarray(compiled(moved, DATA)[0]), 2 * DATA)
+    host = jnp.asarray(DATA)
+    np.testing.assert_array_equal(np.asarray(compiled(host, DATA)[0]), 2 * DATA)
+    np.testing.assert_array_equal(host, DATA)
+
+
+def test_ahead_of_time() -> None:
+    g = tinyjax.jit(lambda x: x * 2)
+    like = tinyjax.ShapeDtypeStruct((4, 4), np.float32, sharding=by("x"))
+    for lowered in (g.lower(like), g.lower(put(DATA, P("x")))):
+        assert "sdy.mesh" in lowered.as_text()
+        compiled = lowered.compile()
+        for spec in PLACES:
+            found = compiled(put(DATA, spec))
+            assert found.sharding == by("x")
+            np.testing.assert_array_equal(np.asarray(found), 2 * DATA)
+    with pytest.raises(ArgumentError, match="compiled for one device"):
+        g.lower(DATA).compile()(put(DATA, P("x")))
+
+
+def test_programs_are_compiled_once() -> None:
+    def program() -> Any:
+        return tinyjax.jit(lambda x: jnp.tanh(x) * 3)
+
+    x = put(DATA, P("y", "x"))
+    program()(x)
+    before = cache.info().memory.misses
+    program()(x)
+    program()(put(DATA + 1, P("y", "x")))
+    assert cache.info().memory.misses == before
+    program()(put(DATA, P("x")))
+    assert cache.info().memory.misses == before + 1
+
+
+def test_programs_are_kept_on_disk(tmp_path: Path) -> None:
+    def program(x: Any) -> Any:
+        return jnp.cosh(x).sum(0), x.T
+
+    x = put(DATA, P("x", "y"))
+    tinyjax.clear_caches()
+    with config.scoped(cache_dir=str(tmp_path)):
+        first = tinyjax.jit(program)(x)
+        tinyjax.clear_caches()
+        again = tinyjax.jit(program)(x)
+        assert cache.info().disk.hits > 0
+    for a, b in zip(first, again, strict=True):
+        assert a.sharding == b.sharding
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+def test_two_meshes_of_the_same_devices() -> None:
+    line = NamedSharding(tinyjax.make_mesh((4,), "z"), P("z"))
+    x, y = put(DATA, P("x", "y")), tinyjax.device_put(DATA, line)
+    for program in (jnp.matmul, tinyjax.jit(jnp.matmul)):
+        np.testing.assert_allclose(np.asarray(program(x, y)), DATA @ DATA)
+        np.testing.assert_allclose(np.asarray(program(y, x)), DATA @ DATA)
+    both = tinyjax.jit(lambda x: lax.with_sharding_constraint(x * 2, line), in_shardings=by("x"))
+    assert both(DATA).sharding == line
+    np.testing.assert_array_equal(np.asarray(both(DATA)), 2 * DATA)
+
+
+def test_jit_turned_off() -> None:
+    g = tinyjax.jit(lambda x: x + 1, out_shardings=by("x"))
+    with tinyjax.disable_jit():
+        np.testing.assert_array_equal(np.asarray(g(DATA)), DATA + 1)

@@ -1,0 +1,175 @@
+"""Meshes, specifications and shardings, held against jax's."""
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import tinyjax
+from tinyjax import NamedSharding, P, config, sharding
+from tinyjax.core.encoding import encode
+from tinyjax.core.sharding import Mesh
+from tinyjax.errors import ArgumentError, ShardingError
+
+SHAPE = (8, 4, 2)
+SPECS: list[tuple[Any, ...]] = [
+    (),
+    ("x",),
+    ("y", "x"),
+    (None, "x"),
+    (("x", "y"),),
+    (None, ("y", "x")),
+    ("x", None, "y"),
+    ((), "y", None),
+]
+ORDERS = [(0, 1, 2, 3), (2, 0, 3, 1)]
+
+
+def meshes(order: tuple[int, ...] = ORDERS[0]) -> tuple[Mesh, Any]:
+    """The same mesh of two by two devices, ours and theirs."""
+    found: list[Any] = []
+    for library in (tinyjax, jax):
+        grid = devices(library, *order).reshape(2, 2)
+        found.append(library.sharding.Mesh(grid, ("x", "y")))
+    return found[0], found[1]
+
+
+def parts(of: Any) -> dict[int, Any]:
+    return {device.id: part for device, part in of.devices_indices_map(SHAPE).items()}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_arrays_are_divided_as_by_jax(spec: tuple[Any, ...], order: tuple[int, ...]) -> None:
+    mesh, theirs_mesh = meshes(order)
+    ours = NamedSharding(mesh, P(*spec))
+    theirs = jax.NamedSharding(theirs_mesh, jax.P(*spec))
+    assert repr(ours) == repr(theirs)
+    assert parts(ours) == parts(theirs)
+    assert ours.shard_shape(SHAPE) == theirs.shard_shape(SHAPE)
+    for name in ("num_devices", "is_fully_replicated", "is_fully_addressable", "memory_kind"):
+        assert getattr(ours, name) == getattr(theirs, name)
+    assert {d.id for d in ours.device_set} == {d.id for d in theirs.device_set}
+    for other in SPECS:
+        equivalent = ours.is_equivalent_to(NamedSharding(mesh, P(*other)), 3)
+        assert equivalent == theirs.is_equivalent_to(
+            jax.NamedSharding(theirs_mesh, jax.P(*other)), 3
+        )
+
+
+def test_names_of_jax() -> None:
+    ours, theirs = meshes()
+    assert (repr(ours), str(ours)) == (repr(theirs), str(theirs))
+    for name in ("axis_names", "axis_sizes", "size", "empty", "shape", "shape_tuple"):
+        assert getattr(ours, name) == getattr(theirs, name)
+    np.testing.assert_array_equal(ours.device_ids, theirs.device_ids)
+    assert ours.devices.tolist() == np.array(tinyjax.devices(), object).reshape(2, 2).tolist()
+    single = tinyjax.devices()[1]
+    assert repr(sharding.SingleDeviceSharding(single)) == repr(
+        jax.sharding.SingleDeviceSharding(jax.devices()[1])
+    )
+    for spec in SPECS:
+        assert repr(P(*spec)) == repr(jax.P(*spec))
+        assert len(P(*spec)) == len(jax.P(*spec))
+        assert [*P(*spec)] == [*jax.P(*spec)]
+
+
+def test_equal_ones_are_one() -> None:
+    mesh, same = meshes()[0], meshes()[0]
+    assert mesh == same
+    assert hash(mesh) == hash(same)
+    a, b = NamedSharding(mesh, P("x")), NamedSharding(same, P(("x",)))
+    assert a == b
+    assert len({a, b, NamedSharding(mesh, P("y"))}) == 2
+    assert encode(a) == encode(b) != encode(NamedSharding(mesh, P("y")))
+    assert encode(a) != encode(NamedSharding(meshes(ORDERS[1])[0], P("x")))
+    assert pickle.loads(pickle.dumps(a)) == a
+
+
+def devices(library: Any, *ids: int) -> Any:
+    return np.array([library.devices()[i] for i in ids], object)
+
+
+MISTAKES: list[tuple[str, Callable[[Any], Any]]] = [
+    ("names the axis 'z'", lambda lib: lib.NamedSharding(mesh_of(lib), lib.P("z"))),
+    ("an axis twice", lambda lib: lib.NamedSharding(mesh_of(lib), lib.P("x", "x"))),
+    ("no multiple of 2", lambda lib: lib.device_put(np.ones(7), by(lib, "x"))),
+    ("no multiple of 4", lambda lib: lib.device_put(np.ones((8, 6)), by(lib, None, ("x", "y")))),
+    ("at least 1 axes", lambda lib: lib.device_put(np.float32(1), by(lib, "x"))),
+    ("no multiple of 2", lambda lib: lib.jit(lambda x: x, in_shardings=by(lib, "x"))(np.ones(7))),
+    ("no multiple of 2", lambda lib: lib.jit(lambda: np.ones(7), out_shardings=by(lib, "x"))()),
+    ("set_mesh", lambda lib: lib.lax.with_sharding_constraint(np.ones(4), lib.P("x"))),
+    ("set_mesh", lambda lib: lib.jit(lambda x: x, in_shardings=lib.P("x"))(np.ones(4))),
+    ("takes 8 devices", lambda lib: lib.make_mesh((8,), ("x",))),
+    ("a name of its own", lambda lib: lib.make_mesh((2,), ("x", "y"))),
+    ("a name of its own", lambda lib: lib.sharding.Mesh(devices(lib, 0, 1), ("x", "y"))),
+    (
+        "on the devices 0, 1, 2, 3 and on 0, 1",
+        lambda lib: lib.numpy.add(
+            lib.device_put(np.ones(4), by(lib, "x")),
+            lib.device_put(np.ones(4), lib.NamedSharding(lib.make_mesh((2,), "z"), lib.P("z"))),
+        ),
+    ),
+]
+
+
+def mesh_of(library: Any) -> Any:
+    return library.sharding.Mesh(devices(library, 0, 1, 2, 3).reshape(2, 2), ("x", "y"))
+
+
+def by(library: Any, *spec: Any) -> Any:
+    return library.NamedSharding(mesh_of(library), library.P(*spec))
+
+
+@pytest.mark.wrong_types
+@pytest.mark.parametrize(("message", "call"), MISTAKES, ids=lambda x: x if type(x) is str else "")
+def test_mistakes(message: str, call: Callable[[Any], Any]) -> None:
+    with pytest.raises(ShardingError, match=message):
+        call(tinyjax)
+    with pytest.raises(Exception):  # noqa: B017, PT011 (jax has a class for each)
+        call(jax)
+
+
+def test_meshes_that_jax_takes() -> None:
+    with pytest.raises(ShardingError, match="a name of its own"):
+        tinyjax.make_mesh((2, 2), ("x", "x"))
+    with pytest.raises(ShardingError, match="a mesh is made of"):
+        Mesh(np.array([1, 2]), ("x",))
+
+
+def test_the_number_of_devices_is_read_once() -> None:
+    assert len(tinyjax.devices()) == tinyjax.device_count() == jax.device_count() == 4
+    config.update("num_cpu_devices", 4)
+    with pytest.raises(ArgumentError, match="TINYJAX_NUM_CPU_DEVICES=8"):
+        config.update("num_cpu_devices", 8)
+    with pytest.raises(ArgumentError, match="number of devices"):
+        config.update("num_cpu_devices", 0)
+
+
+def test_a_mesh_in_force() -> None:
+    mesh, other = mesh_of(tinyjax), tinyjax.make_mesh((4,), "z")
+    assert sharding.get_mesh().empty
+    with tinyjax.set_mesh(mesh):
+        assert sharding.get_mesh() == mesh
+        with other:
+            assert tinyjax.device_put(np.ones(4), P("z")).sharding == NamedSharding(other, P("z"))
+        assert tinyjax.device_put(np.ones(4), P("y")).sharding == NamedSharding(mesh, P("y"))
+    assert sharding.get_mesh().empty
+    for_good = tinyjax.set_mesh(mesh)
+    assert sharding.get_mesh() == mesh
+    for_good.__exit__(None, None, None)
+    assert sharding.get_mesh().empty
+
+
+def test_a_function_is_traced_anew_for_another_mesh() -> None:
+    @tinyjax.jit
+    def f(x: Any) -> Any:
+        return tinyjax.lax.with_sharding_constraint(x, P("x"))
+
+    for shape in ((2,), (4,)):
+        mesh = tinyjax.make_mesh(shape, ("x",))
+        with tinyjax.set_mesh(mesh):
+            assert f(np.ones(4)).sharding == NamedSharding(mesh, P("x"))
