@@ -24,6 +24,7 @@ from tinyjax.numpy.promotion import (
     convert,
     promote_dtypes,
     promote_inexact,
+    strong,
 )
 from tinyjax.numpy.reductions import all as all_
 from tinyjax.numpy.reductions import argmax
@@ -114,7 +115,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
         >>> jnp.polydiv(jnp.array([1.0, 3.0, 5.0]), jnp.array([1.0, 1.0]))
         (Array([1., 2.], dtype=float32), Array([0., 0., 3.], dtype=float32))
     """
-    rest, divisor = promote_inexact(*_vectors("polydiv", u, v))
+    rest, divisor = (strong(x) for x in promote_inexact(*_vectors("polydiv", u, v)))
     if not divisor.size:
         raise ShapeError("polydiv: the divisor has no coefficients.")
     quotient = []

@@ -360,6 +360,8 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "drops the elements below the diagonal", r"scipy\.linalg\.rsf2csf", "reference", "values"
     ),
     Difference("are weakly typed", r"scipy\.linalg\..*", "reference", "weak"),
+    Difference("has the dtype that they would have", r"numpy\.linalg\.lstsq", "reference", "dtype"),
+    Difference("finds elements that repeat", r"numpy\.setxor1d", "reference", "values"),
     Difference("integers in `scipy.linalg`", r"scipy\.linalg\..*", "reference", TAKEN),
     Difference("bools in `log_softmax`", r"scipy\.special\.log_softmax", "reference", TAKEN),
     Difference("`poch` of infinite numbers", r"scipy\.special\.poch", ".*", "inf|nan"),
