@@ -134,8 +134,8 @@ def parts(x: Any) -> dict[str, Any]:
 
 
 OF_TEXT = (
-    "Arrays hold numbers and bools: encode a text as integers; or, where it chooses what is "
-    "computed, make it a static argument of jit (static_argnums, static_argnames)."
+    "Arrays hold numbers and bools: encode text as integers. If it chooses what is computed, "
+    "make it a static argument of jit (static_argnums, static_argnames)."
 )
 
 
@@ -235,8 +235,8 @@ def operator_shapes_under_vmap() -> object:
 
 @case(
     DtypeError,
-    "and does not take float32: it takes bool, signed integer, unsigned integer. Convert the "
-    "operand with .astype(...).",
+    "bitwise_and does not take float32: it takes bool, signed integer, unsigned integer. "
+    "Convert the operand with .astype(...).",
 )
 def bitwise_and_of_floats() -> object:
     return array(A) & array(A)  # here
@@ -318,9 +318,9 @@ class Unregistered:
 
 
 OF_UNREGISTERED = (
-    "expected an array or a number, but got Unregistered: Unregistered(). Register Unregistered "
-    "with tinyjax.tree.register_dataclass, so that its fields are seen; or, where it is not data, "
-    "make it a static argument of jit (static_argnums, static_argnames)."
+    "expected an array or a number, but got Unregistered: Unregistered(). Register "
+    "Unregistered with tinyjax.tree.register_dataclass, so that its fields are seen. If it is "
+    "not data, make it a static argument of jit (static_argnums, static_argnames)."
 )
 
 
@@ -336,7 +336,7 @@ def unregistered_self() -> object:
 
 @case(
     ArgumentError,
-    "Unregistered returned at result what is not an array: " + OF_UNREGISTERED,
+    "Unregistered must return arrays, but at result: " + OF_UNREGISTERED,
 )
 def unregistered_result() -> object:
     return jit(Unregistered)(1.0)  # here
@@ -450,7 +450,7 @@ def argument_of_make_jaxpr() -> object:
 
 @case(
     ArgumentError,
-    "returns_text (HERE) returned at result['out'][1] what is not an array: expected an array or a "
+    "returns_text (HERE) must return arrays, but at result['out'][1]: expected an array or a "
     "number, but got str: 'a'. " + OF_TEXT,
 )
 def result_of_jit() -> object:
@@ -459,7 +459,7 @@ def result_of_jit() -> object:
 
 @case(
     ArgumentError,
-    "returns_text (HERE) returned at result['out'][1] what is not an array: expected an array or a "
+    "returns_text (HERE) must return arrays, but at result['out'][1]: expected an array or a "
     "number, but got str: 'a'. " + OF_TEXT,
 )
 def result_of_grad() -> object:
@@ -753,8 +753,8 @@ def cotangent_of_another_shape() -> object:
 
 @case(
     ConcretizationError,
-    "a Python bool was wanted of a traced value, bool[] without data, inside staging of "
-    "absolute (HERE). For if use jnp.where or lax.cond, for while lax.while_loop; or "
+    "a Python bool needs the data of an array, but bool[] is traced by staging of absolute "
+    "(HERE). Use jnp.where or lax.cond for if, and lax.while_loop for while; or "
     "tinyjax.source.stage, or static_argnums.",
 )
 def if_under_jit() -> object:
@@ -766,10 +766,10 @@ def if_under_jit() -> object:
 
 @case(
     ConcretizationError,
-    "a Python index was wanted of a traced value, int32[] without data, inside staging of "
-    "<lambda> (HERE). Shapes and range() need Python ints: take them from x.shape, or make the "
-    "argument static (static_argnums=...). Use lax.fori_loop in place of a for loop whose "
-    "length is traced.",
+    "a Python index needs the data of an array, but int32[] is traced by staging of <lambda> "
+    "(HERE). Shapes and range() need Python ints: take them from x.shape, or make the argument "
+    "static (static_argnums=...). Use lax.fori_loop in place of a for loop whose length is "
+    "traced.",
 )
 def range_under_jit() -> object:
     return jit(lambda n: sum(range(n)))(3)  # here
@@ -777,10 +777,9 @@ def range_under_jit() -> object:
 
 @case(
     ConcretizationError,
-    "a Python float was wanted of a traced value, float32[] without data, inside vmap of "
-    "<lambda> (HERE). Keep an array: functions of tinyjax.numpy take it as it is. If it need "
-    "not be traced, make the argument static (static_argnums=...), or compute it outside of the"
-    " function.",
+    "a Python float needs the data of an array, but float32[] is traced by vmap of <lambda> "
+    "(HERE). Keep the array: functions of tinyjax.numpy take it. Make the argument static "
+    "(static_argnums=...), or compute this outside of the function.",
 )
 def float_under_vmap() -> object:
     return vmap(lambda x: float(x) + 1)(B)  # here
@@ -788,10 +787,9 @@ def float_under_vmap() -> object:
 
 @case(
     ConcretizationError,
-    "a Python float was wanted of a value of type float32[] that is differentiated by linearize of "
-    "<lambda> (HERE): what is computed from it would have no derivative. Use the function of "
-    "tinyjax.numpy instead of that of math. Where a constant is meant, give "
-    "float(tinyjax.lax.stop_gradient(x)).",
+    "a Python float has no derivative, but float32[] is differentiated by linearize of "
+    "<lambda> (HERE). Use a function of tinyjax.numpy instead of one of math. For a constant, "
+    "write float(tinyjax.lax.stop_gradient(x)).",
 )
 def function_of_math_under_grad() -> object:
     return grad(lambda x: 2 * math.sin(x))(0.5)  # here
@@ -799,7 +797,7 @@ def function_of_math_under_grad() -> object:
 
 @case(
     ConcretizationError,
-    "a NumPy array was wanted of a value of type float32[5] that is traced by staging of <lambda> "
+    "a NumPy array needs the data of an array, but float32[5] is traced by staging of <lambda> "
     "(HERE). Use the function of the same name in tinyjax.numpy instead of NumPy's.",
 )
 def numpy_function_under_jit() -> object:
@@ -808,7 +806,7 @@ def numpy_function_under_jit() -> object:
 
 @case(
     ConcretizationError,
-    "a NumPy array was wanted of a value of type float32[5] that is traced by linearize of "
+    "a NumPy array needs the data of an array, but float32[5] is traced by linearize of "
     "<lambda> (HERE). Use the function of the same name in tinyjax.numpy instead of NumPy's.",
 )
 def numpy_function_under_grad() -> object:
@@ -877,7 +875,7 @@ def in_axes_of_another_length() -> object:
 
 @case(
     AxisError,
-    "in_axes of x 7 is out of range for an array with 2 axes: it must be in [-2, 2).",
+    "in_axes of x: axis 7 is out of range for an array with 2 axes: it must be in [-2, 2).",
 )
 def in_axes_out_of_range() -> object:
     return vmap(loss, in_axes=(0, 7))(PARAMS, A)  # here

@@ -24,6 +24,10 @@ def write(x: Any) -> Any:
     return x
 
 
+def delete(x: Any) -> None:
+    del x[0]
+
+
 def forgets_to_return(x: Any) -> Any:
     jnp.sum(x)
 
@@ -38,6 +42,7 @@ def keeps(x: Any) -> Any:
 
 
 kept: list[Any] = []
+COLUMN = pd.Series([1.0, 2.0, 3.0])
 
 #: What is done, and words of the answer: what is wrong, or what to write.
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
@@ -89,6 +94,19 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "a list as an index": (lambda: x[[0, 1]], r"jnp\.array"),
     "the truth of many": (lambda: 1 if x > 0 else 2, r"jnp\.any or jnp\.all"),
     "a dict's key": (lambda: {x: 1}, "not hashable"),
+    "an element deleted": (lambda: delete(x), r"x = jnp\.delete\(x, index\)"),
+    "equal to a list": (lambda: x == [0.0, 1.0, 2.0], r"list: \[0.0.*jnp\.asarray"),
+    "equal to a tuple": (lambda: x != (0.0,), r"tuple: \(0.0,\).*jnp\.asarray"),
+    "many numbers in one format": (lambda: f"{x:.2f}", r"jnp\.array_str"),
+    "a column of pandas": (lambda: jnp.sum(given(COLUMN)), r"Series: 0 1.0 1 2.0.*jnp\.asarray"),
+    "a mask of pandas": (lambda: x[COLUMN > 1], r"jnp\.asarray"),
+    "a dict for an array": (lambda: x * given({"a": 1}), r"tinyjax\.tree\.map"),
+    "a set for an array": (lambda: jnp.array(given({1})), r"jnp\.array\(list"),
+    "sizes for a shape": (lambda: jnp.zeros(2, given(3)), r"\(2, 3\)"),
+    "jnp.random": (lambda: given(jnp).random.normal(3), r"tinyjax\.random"),
+    "jnp.cat": (lambda: given(jnp).cat([x, x]), "concatenate"),
+    "more than a loss": (lambda: grad(lambda x: (jnp.sum(x), x))(x), "has_aux=True"),
+    "one branch": (lambda: lax.switch(0, given(abs), x), "a sequence of functions"),
 }
 
 

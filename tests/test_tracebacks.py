@@ -177,7 +177,7 @@ def test_tracers_show_the_values_they_hold(transformed: Any, spec: str, seen: st
 
 
 def test_a_format_wants_a_value() -> None:
-    with pytest.raises(TinyjaxError, match="a formatted number was wanted"):
+    with pytest.raises(TinyjaxError, match="a formatted number needs the data"):
         jit(lambda x: f"{x:.2f}")(1.0)
 
 

@@ -268,7 +268,8 @@ def parse(dtype: DTypeLike) -> DType:
     try:
         found = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError):  # of texts and tuples that describe no type
-        raise DtypeError(f"{dtype!r} is not a dtype.") from None
+        hint = " A shape of several axes is one tuple: (2, 3)." if repr(dtype).isdigit() else ""
+        raise DtypeError(f"{dtype!r} is not a dtype.{hint}") from None
     if found not in _ALL and not is_key(found) and found != float0:
         raise DtypeError(
             f"arrays cannot have dtype {found}. The types are: {', '.join(d.name for d in ALL)}."

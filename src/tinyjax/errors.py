@@ -32,7 +32,8 @@ class TinyjaxError(Exception):
     def __str__(self) -> str:
         if self.location is None:
             return self.message
-        return f"{self.message}\n  at {self.location}: {self.location.text}"
+        line = self.location.text  # empty where the source is not at hand, as in python -c
+        return f"{self.message}\n  at {self.location}{line and f': {line}'}"
 
 
 class ArgumentError(TinyjaxError, TypeError, ValueError):

@@ -22,13 +22,13 @@ pytestmark = pytest.mark.usefixtures("double_precision")
 
 #: Programs in which more than numbers depends on traced values.
 REFUSED: dict[str, tuple[type[TinyjaxError], str]] = {
-    "built_ins": (ConcretizationError, "a Python bool was wanted"),  # filter
+    "built_ins": (ConcretizationError, "a Python bool needs the data"),  # filter
     "error_function": (SourceError, "calls itself under a condition"),
     "formatted": (BranchTypeError, "it is 'big'"),
     "gamma_lanczos": (SourceError, "calls itself under a condition"),
     "gram_schmidt": (BranchTypeError, "a list of length 0"),
     "inherited": (BranchTypeError, "of type Disc"),
-    "insertion_sort": (ConcretizationError, "a Python index was wanted"),
+    "insertion_sort": (ConcretizationError, "a Python index needs the data"),
     "merge_sort": (CarryTypeError, "a list of length 2 after an iteration"),
     "quickselect": (BranchTypeError, "the number of a comprehension's items"),
     "quicksort": (BranchTypeError, "the number of a comprehension's items"),

@@ -245,7 +245,7 @@ def _gradient(
 def _describe_result(outs: Sequence[Array], out_tree: PyTreeDef) -> str:
     if out_tree.node_type is NoneType:
         return "None. Is a return statement missing?"
-    if out_tree.node_type is tuple and not any(out.shape for out in outs):
+    if out_tree.node_type is tuple and outs and not outs[0].shape:
         return f"{out_tree}. To return more than the value, pass has_aux=True."
     found = f"an array of type {outs[0].aval}" if out_tree is tree.LEAF else f"{out_tree}"
     return f"{found}. Reduce it, for instance with jnp.sum, or use tinyjax.jacrev or tinyjax.vjp."

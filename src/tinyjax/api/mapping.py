@@ -117,7 +117,7 @@ def _mapped(
                 if not array.ndim:
                     raise _no_axes(argument_path(fun, in_tree, i), array, axis, fun)
                 name = (
-                    f"in_axes of {argument_path(fun, in_tree, i)}"
+                    f"in_axes of {argument_path(fun, in_tree, i)}: axis"
                     if array.ndim <= abs(axis)
                     else ""
                 )

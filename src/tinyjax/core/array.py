@@ -77,6 +77,7 @@ Order: TypeAlias = Literal["C", "F"]
 _ALL = frozenset(ALL)
 
 PYTHON_NUMBERS: Final = frozenset((bool, int, float, complex))
+CONTAINERS: Final = frozenset((list, tuple, set, dict))
 
 
 class _Method:
@@ -347,6 +348,11 @@ class Array:
                 "x = x.at[index].set(value)."
             )
 
+        def __delitem__(self, index: Indices) -> None:
+            raise ArgumentError(
+                "arrays are immutable: instead of del x[index] write x = jnp.delete(x, index)."
+            )
+
     # Operators
 
     def __add__(self, other: ArrayLike) -> Array:
@@ -551,14 +557,19 @@ class Array:
             raise
 
     # NumPy's meaning of == is elementwise, which no signature of object.__eq__ allows; what cannot
-    # be compared is NotImplemented, as for any class.
+    # be compared is NotImplemented, as for any class. A list may be meant for an array: to say
+    # False would hide that, so it raises, as in JAX.
     def __eq__(self, other: object) -> Array:
         if not is_array_like(other):
+            if type(other) in CONTAINERS:
+                as_array(other)  # raises
             return NotImplemented
         return _numpy.equal(self, other)
 
     def __ne__(self, other: object) -> Array:
         if not is_array_like(other):
+            if type(other) in CONTAINERS:
+                as_array(other)  # raises
             return NotImplemented
         return _numpy.not_equal(self, other)
 
@@ -1057,7 +1068,12 @@ class ConcreteArray(Array):
             return format(repr(self), spec)
         for look in on_read:
             look(self)
-        return format(self.host[()] if not self.shape else self.host, spec)
+        if self.shape and spec:
+            raise ArgumentError(
+                f"the format {spec!r} is for one number, but the array is {self.aval}. Use "
+                "jnp.array_str(x, precision=2), or np.set_printoptions for all arrays."
+            )
+        return format(self.host if self.shape else self.host[()], spec)
 
     def __reduce__(self) -> tuple[Callable[..., Array], tuple[HostArray, bool]]:
         return (_rebuild, (self.host, self.weak_type))
@@ -1307,17 +1323,22 @@ def _way_out(x: object) -> str:
             return "Was a value forgotten?"
         case str() | bytes():
             return (
-                "Arrays hold numbers and bools: encode a text as integers; or, where it chooses "
-                "what is computed, make it a static argument of jit (static_argnums, "
-                "static_argnames)."
+                "Arrays hold numbers and bools: encode text as integers. If it chooses what is "
+                "computed, make it a static argument of jit (static_argnums, static_argnames)."
             )
+        case dict():
+            return "Use its values, or map a function over them with tinyjax.tree.map."
+        case set() | frozenset():
+            return "Make a list of its elements: jnp.array(list(...))."
         case type() | FunctionType() | BuiltinFunctionType() | MethodType() | np.ufunc():
             return "Make it a static argument of jit (static_argnums, static_argnames)."
+        case _ if hasattr(x, "__array__"):
+            return "Convert it with jnp.asarray(...)."
         case _:
             name = type(x).__name__
             return (
                 f"Register {name} with tinyjax.tree.register_dataclass, so that its fields are "
-                "seen; or, where it is not data, make it a static argument of jit (static_argnums, "
+                "seen. If it is not data, make it a static argument of jit (static_argnums, "
                 "static_argnames)."
             )
 
@@ -1356,8 +1377,8 @@ def canonical_axis(axis: int, ndim: int, what: str = "axis") -> int:
         axis = integer(axis, what)
     if not -ndim <= axis < ndim:
         raise AxisError(
-            f"{what} {axis} is out of range for an array with {ndim} axes: it must be in "
-            f"[{-ndim}, {ndim}).",
+            f"{what} {axis} is out of range for an array with {ndim} "
+            f"{'axis' if ndim == 1 else 'axes'}: it must be in [{-ndim}, {ndim}).",
             axis,
             ndim,
         )

@@ -96,7 +96,7 @@ class FlatFunction:
         except TinyjaxError as error:
             path = leaf_path("result", self.out_tree, position)
             raise type(error)(
-                f"{describe_function(self.user_fun)} returned at {path} what is not an array: "
+                f"{describe_function(self.user_fun)} must return arrays, but at {path}: "
                 f"{error.message}"
             ) from None
 

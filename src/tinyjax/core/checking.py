@@ -119,5 +119,6 @@ def _readable(hint: Any) -> str:
     if origin is Callable or hint is Callable:
         return "a function"
     if origin is Sequence:
-        return "a sequence of " + ", ".join(_readable(arg) for arg in get_args(hint))
+        (item,) = (_readable(arg) for arg in get_args(hint))
+        return f"a sequence of {'functions' if item == 'a function' else item}"
     return "None" if hint is NoneType else getattr(hint, "__name__", str(hint))

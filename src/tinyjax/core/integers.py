@@ -87,8 +87,8 @@ def described(value: object) -> str:
 
 
 def shortened(value: object) -> str:
-    """Show the beginning of a value."""
-    text = repr(value)
+    """Show the beginning of a value, in one line."""
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

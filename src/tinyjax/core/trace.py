@@ -199,7 +199,7 @@ class Tracer(Array):
         if not self._trace.live:
             raise_leaked(self)
         raise _CONVERSIONS.get(wanted, ConcretizationError)(
-            f"{wanted} was wanted of a traced value, {self.aval} without data, inside "
+            f"{wanted} needs the data of an array, but {self.aval} is traced by "
             f"{self._trace.describe()}. {_ADVICE.get(wanted, _STATIC)}"
         )
 
@@ -211,7 +211,7 @@ class Tracer(Array):
         if not self._trace.live:
             raise_leaked(self)
         raise TracerArrayConversionError(
-            f"a NumPy array was wanted of a value of type {self.aval} that is traced by "
+            f"a NumPy array needs the data of an array, but {self.aval} is traced by "
             f"{self._trace.describe()}. Use the function of the same name in tinyjax.numpy instead "
             "of NumPy's."
         )
@@ -246,20 +246,19 @@ def is_known(value: Array) -> bool:
 
 
 _STATIC: Final = (
-    "If it need not be traced, make the argument static (static_argnums=...), or compute it "
-    "outside of the function."
+    "Make the argument static (static_argnums=...), or compute this outside of the function."
 )
 _ADVICE: Final = {
     "a Python bool": (
-        "For if use jnp.where or lax.cond, for while lax.while_loop; or tinyjax.source.stage, or "
-        "static_argnums."
+        "Use jnp.where or lax.cond for if, and lax.while_loop for while; or tinyjax.source.stage, "
+        "or static_argnums."
     ),
     "a Python index": (
         "Shapes and range() need Python ints: take them from x.shape, or make the argument static "
         "(static_argnums=...). Use lax.fori_loop in place of a for loop whose length is traced."
     ),
     "a Python int": f"Keep an array: x.astype(int). {_STATIC}",
-    "a Python float": f"Keep an array: functions of tinyjax.numpy take it as it is. {_STATIC}",
+    "a Python float": f"Keep the array: functions of tinyjax.numpy take it. {_STATIC}",
     "a formatted number": "Print it when there is data: tinyjax.debug.print('{x:.2f}', x=x).",
 }
 

@@ -146,9 +146,7 @@ def _convert(leaf: object, by: Callable[..., Any]) -> Array:
     try:
         return as_array(leaf)
     except TinyjaxError as error:
-        raise type(error)(
-            f"{describe_function(by)} returned what is not an array: {error.message}"
-        ) from None
+        raise type(error)(f"{describe_function(by)} must return arrays: {error.message}") from None
 
 
 #: The kinds of Python numbers that a float or a complex number holds.

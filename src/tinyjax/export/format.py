@@ -63,7 +63,7 @@ def encode(content: Content) -> bytes:
     Raises:
         ExportError: its arguments or results hold what another process would not know.
     """
-    hosts = [const.concrete("data") for const in content.consts]
+    hosts = [const.concrete("an exported program") for const in content.consts]
     header = {
         "name": content.name,
         "in_tree": encode_tree(content.in_tree, "the arguments"),

@@ -236,8 +236,23 @@ _LATER: Final = {
 }
 
 
+#: What to use in place of names that other libraries have.
+_INSTEAD: Final = {
+    "cat": "Use concatenate.",
+    "from_numpy": "Use asarray.",
+    "rand": "Use tinyjax.random.uniform(key, shape).",
+    "randn": "Use tinyjax.random.normal(key, shape).",
+    "random": "Use tinyjax.random, whose functions take a key.",
+    "tensor": "Use array.",
+}
+
+
+def _instead(name: str) -> str:
+    return f" {_INSTEAD[name]}" if name in _INSTEAD else ""
+
+
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, _LATER)
+    __getattr__ = loader(__name__, _LATER, _instead)
 
 
 __all__ = [

@@ -35,7 +35,7 @@ def save(file: File, arr: ArrayLike) -> None:
         >>> jnp.load(file)
         Array([0, 1, 2], dtype=int32)
     """
-    np.save(file, as_array(arr).concrete("data"))
+    np.save(file, as_array(arr).concrete("a file"))
 
 
 def load(file: File) -> Array | dict[str, Array]:
@@ -75,8 +75,8 @@ def savez(file: File, *args: ArrayLike, **kwds: ArrayLike) -> None:
         >>> jnp.load(file)
         {'x': Array([0, 1, 2], dtype=int32)}
     """
-    hosts = [as_array(x).concrete("data") for x in args]
-    named: Any = {name: as_array(x).concrete("data") for name, x in kwds.items()}
+    hosts = [as_array(x).concrete("a file") for x in args]
+    named: Any = {name: as_array(x).concrete("a file") for name, x in kwds.items()}
     np.savez(file, *hosts, **named)
 
 

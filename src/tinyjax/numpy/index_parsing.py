@@ -15,6 +15,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray, Index, Indices, as_array, is_constant, splat
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import shortened
 from tinyjax.core.trace import Tracer
 from tinyjax.errors import (
     AxisError,
@@ -218,7 +219,8 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
         )
     raise IndexingError(
         "an index must be made of integers, slices, None, '...', and arrays of integers or bools, "
-        f"but got {type(entry).__name__}: {entry!r}."
+        f"but got {type(entry).__name__}: {shortened(entry)}."
+        f"{' Convert it with jnp.asarray(...).' if hasattr(entry, '__array__') else ''}"
     )
 
 

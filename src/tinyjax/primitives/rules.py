@@ -50,8 +50,9 @@ _KIND_NAMES = {
 def check_kind(name: str, aval: ShapedArray, kinds: str) -> None:
     """Raise unless the dtype's kind is one of ``kinds``."""
     if kind(aval.dtype) not in kinds:
+        shown = f"bitwise_{name}" if name in ("and", "not", "or", "xor") else name
         raise DtypeError(
-            f"{name} does not take {dtype_name(aval.dtype)}: it takes "
+            f"{shown} does not take {dtype_name(aval.dtype)}: it takes "
             f"{', '.join(_KIND_NAMES[k] for k in kinds)}. Convert the operand with .astype(...)."
         )
 

@@ -90,10 +90,9 @@ class JVPTracer(Tracer):
 
     def _lost(self, kind: str) -> ConcretizationError:
         return ConcretizationError(
-            f"a Python {kind} was wanted of a value of type {self.aval} that is differentiated by "
-            f"{self._trace.describe()}: what is computed from it would have no derivative. Use the "
-            "function of tinyjax.numpy instead of that of math. Where a constant is meant, give "
-            f"{kind}(tinyjax.lax.stop_gradient(x))."
+            f"a Python {kind} has no derivative, but {self.aval} is differentiated by "
+            f"{self._trace.describe()}. Use a function of tinyjax.numpy instead of one of math. "
+            f"For a constant, write {kind}(tinyjax.lax.stop_gradient(x))."
         )
 
 
