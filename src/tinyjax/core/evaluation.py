@@ -52,7 +52,7 @@ class ProgramEvaluation(ProgramTrace):
 
     def __init__(self, left: float) -> None:
         super().__init__()
-        self.left = left
+        self.left: float = left
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         stepwise = primitive.rules.extensions.get(STEPWISE)

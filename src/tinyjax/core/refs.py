@@ -506,7 +506,7 @@ class Parts:
         if len({*refs}) < len(refs):
             raise RefError(f"{by} is given a Ref twice. It may know a Ref by one name only.")
         self._leaves = leaves
-        self.places = places
+        self.places: Sequence[int] = places
         self.written: list[int] = []
 
     def own(self, given: Sequence[Any]) -> list[Any]:

@@ -283,7 +283,8 @@ def _error_state() -> tuple[ContextVar[Any], Any]:
 
 
 _errors, IGNORE = _error_state()
-set_errors, reset_errors = _errors.set, _errors.reset
+set_errors: Final[Callable[[Any], Token[Any]]] = _errors.set
+reset_errors: Final[Callable[[Token[Any]], None]] = _errors.reset
 
 
 #: Runs or evaluates a program on its arguments.
