@@ -986,9 +986,27 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
         Array([1, 1, 2, 3, 3], dtype=int32)
     """
     x = _no_complex("clip", array_of("clip", arr))
+    if isinstance(min, float) and isinstance(max, float) and min and max:
+        found = _clipped(x, min, max)
+        if found is not None:
+            return found
     if min is not None:
         x = maximum(min, x)
     return x if max is None else minimum(max, x)
+
+
+def _clipped(x: Array, low: float, high: float) -> Array | None:
+    """Clip floats at hand in one pass; bounds that are zero have signs, which NumPy mixes up."""
+    if (
+        type(x) is not ConcreteArray
+        or x.dtype not in (dtypes.float32, dtypes.float64)
+        or x.weak_type
+        or current_trace() is not EVAL
+    ):
+        return None
+    with np.errstate(all="ignore"):
+        bounds = [np.array(bound, x.dtype) for bound in (low, high)]
+        return ConcreteArray(np.asarray(np.clip(raw_host(x), *bounds)))
 
 
 def pick(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
