@@ -1,7 +1,7 @@
 """Resampling of images: ``resize`` and ``scale_and_translate``, by the names of ``jax.image``.
 
-Each axis is resampled by a matrix of weights: a kernel's values at the distances between the places
-that are sampled and the pixels, of which pixel i lies at i + 1/2.
+Each axis is resampled by a matrix of weights: the values of a kernel at the distances between
+sample points and pixels. Pixel i lies at i + 1/2.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
 
 class ResizeMethod(enum.Enum):
-    """How pixels between pixels are made.
+    """Name a method of interpolation between pixels.
 
     Attributes:
         NEAREST: the nearest pixel.
@@ -33,8 +33,8 @@ class ResizeMethod(enum.Enum):
         LANCZOS5: Lanczos' kernel of radius 5.
         CUBIC: the cubic kernel of R. G. Keys, "Cubic convolution interpolation for digital image
             processing" (1981), with the parameter -1/2.
-        CUBIC_PYTORCH: that with the parameter -3/4 and repeated pixels at the edges, as PyTorch has
-            it; with antialiasing the same as ``CUBIC``.
+        CUBIC_PYTORCH: that with the parameter -3/4 and repeated pixels at the edges, as in
+            PyTorch; with antialiasing the same as ``CUBIC``.
         AREA: the mean of what lies within the area of the new pixel.
 
     Example:

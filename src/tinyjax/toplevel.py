@@ -211,7 +211,7 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
     """Return a function in a ``named_scope``: itself, since that is of no effect.
 
     Raises:
-        ArgumentError: this is no function.
+        ArgumentError: this is not a function.
     """
     if not callable(fun):
         raise ArgumentError(f"named_call takes a function, but got {fun!r}.")

@@ -61,7 +61,7 @@ def vmap(
     Raises:
         BatchSizeError: when called, if the mapped axes differ in size, or there are none.
         AxisError: when called, if an axis is out of range.
-        TreeMismatchError: when called, if ``in_axes`` or ``out_axes`` is no prefix of its tree.
+        TreeMismatchError: when called, if ``in_axes`` or ``out_axes`` is not a prefix of its tree.
         ArgumentError: ``chunk_size`` is not positive, or is given with an ``axis_name``, since a
             collective would see one chunk only.
 

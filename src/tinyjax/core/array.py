@@ -1223,7 +1223,7 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
 
     Raises:
         OverflowError: the value does not fit the dtype.
-        ArgumentError: it is no number.
+        ArgumentError: it is not a number.
     """
     try:
         host = np.array(value, aval.dtype)
@@ -1316,7 +1316,7 @@ def as_array(x: object) -> Array:
 
 
 def _way_out(x: object) -> str:
-    """Say what to do with a value that is no array."""
+    """Say what to do with a value that is not an array."""
     match x:
         case list() | tuple() | range():
             return "Convert it with jnp.asarray(...)."

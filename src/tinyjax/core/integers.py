@@ -44,7 +44,7 @@ def listed(values: object, what: str) -> Sequence[Any]:
         what: names the parameter, for the message.
 
     Raises:
-        ArgumentError: it is no sequence, or a text.
+        ArgumentError: it is not a sequence, or a text.
     """
     if isinstance(values, (tuple, list)):
         return values
@@ -60,7 +60,7 @@ def integers(values: object, what: str) -> tuple[int, ...]:
     """Return ints from a sequence of what Python takes for ints.
 
     Raises:
-        ArgumentError: one is none, or it is no sequence.
+        ArgumentError: one is none, or it is not a sequence.
         ConcretizationError: one is traced.
     """
     return tuple(
@@ -72,7 +72,7 @@ def int_pairs(values: object, what: str) -> tuple[tuple[int, int], ...]:
     """Return pairs of ints from a sequence of them.
 
     Raises:
-        ArgumentError: one is none, or it is no sequence.
+        ArgumentError: one is none, or it is not a sequence.
         ConcretizationError: an int is traced.
     """
     pairs = [integers(pair, f"each of {what}") for pair in listed(values, what)]

@@ -66,7 +66,7 @@ def register_pytree_node_serialization(
         The class itself.
 
     Raises:
-        ArgumentError: the class is no node, or the class or the name was registered before.
+        ArgumentError: the class is not a node, or the class or the name was registered before.
 
     Example:
         >>> import attrs, tinyjax, tinyjax.numpy as jnp

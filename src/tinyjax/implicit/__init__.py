@@ -1,9 +1,10 @@
 """Functions defined by equations: linear systems, roots, fixed points, minima, and flows.
 
-Each is found by an iteration that keeps nothing, and differentiated by what its equation says: the
-implicit function theorem, or for a differential equation its adjoint. The rules are linear maps of
-tangents, so forward mode, reverse mode, and derivatives of derivatives come from one of them. What
-the equation closes over is found by staging it, and is differentiated like an argument.
+An iteration that keeps no intermediate values finds the solution. Its derivative follows from the
+equation, by the implicit function theorem; for a differential equation, from the adjoint equation.
+Each rule is a linear map of tangents, which gives forward mode, reverse mode and higher
+derivatives. Staging the equation finds the values it closes over, which are differentiated like
+arguments.
 """
 
 from tinyjax.implicit.fixed_points import fixed_point

@@ -1,4 +1,4 @@
-"""``fixed_point``: where a function gives back what it takes."""
+"""``fixed_point``: where a function returns its argument."""
 
 from __future__ import annotations
 
@@ -103,8 +103,9 @@ def fixed_point(  # noqa: PLR0913
     """Find an ``x`` with ``f(x, *args) = x``.
 
     The fixed point is a differentiable function of ``args`` and of all that ``f`` closes over, with
-    ``(I - f_x) dx = f_c dc``, and not of ``x0``. The iteration keeps nothing for its derivative.
-    One that does not converge raises no error, and gives where it was: ask for ``has_aux``.
+    ``(I - f_x) dx = f_c dc``. Its derivative in ``x0`` is zero. The iteration keeps nothing for the
+    derivative. If it does not converge, it returns its last point and raises no error; use
+    ``has_aux`` to find out.
 
     Args:
         f: takes the unknown and ``args``; returns a tree like the unknown.
@@ -119,7 +120,7 @@ def fixed_point(  # noqa: PLR0913
             machine epsilon to the power 3/4 by default.
         maxiter: the most iterations: 10,000 by default, of Newton's method 50.
         history: how many results ``"anderson"`` combines.
-        has_aux: whether to return also how the iteration ended.
+        has_aux: whether to return an ``Info`` too, which says how the iteration ended.
 
     Returns:
         The fixed point, like ``x0``; or a pair ``(fixed point, Info)``.

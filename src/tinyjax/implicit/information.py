@@ -1,4 +1,4 @@
-"""What an iteration says of itself, and how accurate it is asked to be."""
+"""How an iteration ended, and its default tolerance."""
 
 import math
 from typing import NamedTuple
@@ -10,12 +10,12 @@ from tinyjax.dtypes import DType
 
 
 class Info(NamedTuple):
-    """How an iteration ended: arrays, so that it can be had from inside ``jit`` and ``vmap``.
+    """Say how an iteration ended, in arrays, so that ``jit`` and ``vmap`` can return it.
 
     Attributes:
         converged: whether the tolerance was met.
         iterations: how many iterations, or steps, were made.
-        residual: how far from zero what should be zero is, in the Euclidean norm.
+        residual: the Euclidean norm of the residual.
     """
 
     converged: Array

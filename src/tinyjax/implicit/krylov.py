@@ -143,7 +143,7 @@ def gmres(
 ) -> tuple[Array, Info]:
     """Solve a system (Saad and Schultz, SIAM J. Sci. Stat. Comput. 7(3), 1986).
 
-    It is preconditioned on the right, so that the residual it makes least is the true one.
+    It is preconditioned on the right, so it minimises the true residual.
     """
     size = min(restart, b.shape[0])
     eps = float(np.finfo(b.dtype).eps)

@@ -1,8 +1,8 @@
 """``custom_linear_solve``: the solution of a linear system, however it is found.
 
-``x`` solves ``A x = b``, where ``A`` is known by what it does to vectors. Of the way in which it is
-found derivatives know nothing: a tangent solves ``A dx = db - dA x``, with the same function, and a
-cotangent solves the transposed system.
+``x`` solves ``A x = b``, where a function applies ``A`` to vectors. Derivatives do not depend on
+how ``x`` is found: a tangent solves ``A dx = db - dA x`` with the same solver, and a cotangent
+solves the transposed system.
 """
 
 from __future__ import annotations
@@ -258,10 +258,10 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """Solve ``matvec(x) = b`` with a function of one's own, which need not be differentiable.
+    """Solve ``matvec(x) = b`` with your own solver, which need not be differentiable.
 
-    Derivatives with respect to ``b`` and to what ``matvec`` closes over solve systems with the same
-    matrix, in forward mode, or its transpose, in reverse mode, and are differentiable in turn.
+    Derivatives in ``b`` and in what ``matvec`` closes over solve systems with the same matrix in
+    forward mode, and with its transpose in reverse mode. They are differentiable too.
 
     Args:
         matvec: a linear function, of trees like ``b`` to trees like ``b``: the matrix.
@@ -270,11 +270,11 @@ def custom_linear_solve(
         transpose_solve: ``transpose_solve(vecmat, b)`` returns the solution for the transpose
             (without conjugation), which ``vecmat`` applies. Reverse mode needs it.
         symmetric: whether the matrix is equal to its transpose, and ``solve`` serves for both.
-        has_aux: whether ``solve``, and ``transpose_solve``, return a pair, of which the second part
-            is not differentiated.
+        has_aux: whether ``solve`` and ``transpose_solve`` return ``(solution, aux)``; ``aux`` is
+            not differentiated.
 
     Returns:
-        The solution, a tree like ``b``; a pair with the auxiliary data where ``has_aux``.
+        The solution, a tree like ``b``; with ``has_aux``, the pair ``(solution, aux)``.
 
     Raises:
         ArgumentError: ``matvec`` or a solver returns what is not like ``b``.

@@ -85,28 +85,28 @@ def linear_solve(  # noqa: PLR0913
 ) -> Any:
     """Solve ``A x = b``.
 
-    Derivatives in both modes, with respect to ``b`` and to all that ``A`` is made of, solve systems
-    with the same matrix or its transpose by the same method. An iteration that does not converge
-    raises no error: ask for ``has_aux``.
+    Derivatives in both modes, in ``b`` and in all that ``A`` depends on, solve systems with the
+    same matrix or its transpose by the same method. An iteration that does not converge raises no
+    error; use ``has_aux`` to find out.
 
     Args:
         A: a square matrix, which multiplies ``b`` along its first axis; or a linear function of
             trees like ``b``, to such.
         b: an array or a tree of arrays.
-        method: ``"dense"``, the default, factors the matrix, which of a function is made first by
-            applying it to a basis, in time cubic in the number of unknowns. The others need
-            products with the matrix only: ``"cg"``, for one that is Hermitian and positive
-            definite, ``"gmres"`` and ``"bicgstab"``.
+        method: ``"dense"``, the default, factors the matrix, in time cubic in the number of
+            unknowns; it makes the matrix of a function by applying it to a basis. The others only
+            multiply by the matrix: ``"cg"``, for Hermitian positive definite ones, ``"gmres"`` and
+            ``"bicgstab"``.
         preconditioner: a linear function of trees like ``b``, near to the inverse of ``A``; for
             ``"cg"`` it must be Hermitian and positive definite too.
-        x0: the first guess; zeros by default. The solution's derivative with respect to it is zero.
-        tol: how large the residual may be, in the Euclidean norm, relative to ``b``. The machine
-            epsilon to the power 3/4 by default.
-        atol: how large it may be in any case.
-        maxiter: the most iterations, ten times the number of unknowns by default; of ``"gmres"``
-            the most restarts.
+        x0: the first guess; zeros by default. The solution's derivative in it is zero.
+        tol: the relative tolerance: the Euclidean norm of the residual over that of ``b``. The
+            machine epsilon to the power 3/4 by default.
+        atol: the absolute tolerance.
+        maxiter: the most iterations, or for ``"gmres"`` the most restarts; ten times the number of
+            unknowns by default.
         restart: how many products with the matrix ``"gmres"`` makes before it restarts.
-        has_aux: whether to return also how the iteration ended.
+        has_aux: whether to return an ``Info`` too, which says how the iteration ended.
 
     Returns:
         The solution, like ``b``; or a pair ``(solution, Info)``.

@@ -1,4 +1,4 @@
-"""``minimize``: where a function is least, near a point."""
+"""``minimize``: a local minimum of a function."""
 
 from __future__ import annotations
 
@@ -104,10 +104,10 @@ def minimize(  # noqa: PLR0913
 ) -> Any:
     """Find a local minimum of ``fun(x, *args)``.
 
-    The place of the minimum is a differentiable function of ``args`` and of all that ``fun`` closes
-    over, since its gradient is zero there: ``H dx = -g_c dc``, with the Hessian ``H``; and not of
-    ``x0``. An iteration that does not converge raises no error, and gives where it was: ask for
-    ``has_aux``.
+    The minimiser is a differentiable function of ``args`` and of all that ``fun`` closes over,
+    since the gradient is zero there: ``H dx = -g_c dc``, with the Hessian ``H``. Its derivative in
+    ``x0`` is zero. If the iteration does not converge, it returns its last point and raises no
+    error; use ``has_aux`` to find out.
 
     Args:
         fun: takes the unknown and ``args``; returns a real scalar.

@@ -115,9 +115,9 @@ def root(  # noqa: PLR0913
 ) -> Any:
     """Find an ``x`` with ``f(x, *args) = 0``.
 
-    The root is a differentiable function of ``args`` and of all that ``f`` closes over: with
-    ``F_x dx = -F_c dc``, solved in forward mode, or transposed in reverse mode, whatever way led to
-    the root. Its derivative with respect to ``x0`` and ``bracket`` is zero.
+    The root is a differentiable function of ``args`` and of all that ``f`` closes over. Forward
+    mode solves ``f_x dx = -f_c dc``, and reverse mode the transposed system, however the root was
+    found. Its derivative in ``x0`` and ``bracket`` is zero.
 
     An iteration that does not converge raises no error, and gives where it was: ask for
     ``has_aux``. So it is with a bracket under ``jit`` or ``vmap`` between whose ends the sign does

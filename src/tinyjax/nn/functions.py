@@ -1,7 +1,7 @@
 """Activations, elementwise, and normalisations over axes.
 
 Where an activation has a kink, its derivative there is one of the two sides' and named in the
-docstring. Integers become floats where the formula is no integer's.
+docstring. Integers become floats where the formula is not an integer's.
 """
 
 from __future__ import annotations

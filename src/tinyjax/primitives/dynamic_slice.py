@@ -315,7 +315,7 @@ def dynamic_slice(
     Raises:
         ShapeError: the numbers of starts and sizes are not that of the axes, or a size is larger
             than its axis.
-        DtypeError: a start is no integer.
+        DtypeError: a start is not an integer.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -353,7 +353,7 @@ def dynamic_update_slice(
 
     Raises:
         ShapeError: the update does not fit, or the number of starts is not that of the axes.
-        DtypeError: a start is no integer, or the update's dtype differs.
+        DtypeError: a start is not an integer, or the update's dtype differs.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -109,6 +109,6 @@ def random_unwrap(keys: Array) -> Array:
     """Return the words of keys, along a new last axis; uint32.
 
     Raises:
-        DtypeError: they are no keys.
+        DtypeError: they are not keys.
     """
     return bind1(random_unwrap_p, (keys,), NO_PARAMS)

@@ -1,15 +1,15 @@
 """Random numbers from explicit keys.
 
-A key is an array of a dtype of its own, made by ``key(seed)``; ``PRNGKey(seed)`` makes a raw one, a
-uint32 array of shape (2,), and all functions take both. There is no hidden state: one key always
-gives the same numbers, so every draw needs a key of its own, made with ``split`` or ``fold_in``.
+``key(seed)`` makes a typed key, an array whose dtype is for keys. ``PRNGKey(seed)`` makes a raw
+key, a uint32 array of shape (2,). All functions take both. There is no hidden state: a key always
+gives the same numbers, so every draw needs a new key, made with ``split`` or ``fold_in``.
 
-The bits are JAX's, bit for bit, in both of its streams (setting ``threefry_partitionable``), and so
-are all numbers that need exact arithmetic only: ``bits``, ``uniform`` between 0 and 1, ``randint``,
-``permutation``, ``bernoulli``, ``rademacher``. The others go through rounded arithmetic. Compiled
-alone they are what JAX compiles, to the last bit; within a larger program XLA may fuse and round
-them otherwise, as it may JAX's. Eagerly NumPy has a logarithm of its own, and rounds a product
-before adding to it: a few units in the last place.
+Random bits are equal to JAX's in both of its streams (setting ``threefry_partitionable``). So are
+the draws that only need exact arithmetic: ``bits``, ``uniform`` between 0 and 1, ``randint``,
+``permutation``, ``bernoulli``, ``rademacher``. The others are rounded. Compiled alone, they equal
+JAX's to the last bit; in a larger program XLA may fuse and round them differently, as it may JAX's.
+Evaluated eagerly they differ in a few units in the last place, since NumPy's logarithm differs, and
+NumPy rounds a product before an addition.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def one_key(name: str, key: ArrayLike, *, used: bool = True) -> Key:
         used: whether it uses the key itself, rather than hand it to another one.
 
     Raises:
-        ArgumentError: it is no key, or there are several.
+        ArgumentError: it is not a key, or there are several.
         KeyReuseError: it was used before, and the setting ``debug_key_reuse`` asks for that.
     """
     if isinstance(key, tuple):
@@ -72,7 +72,7 @@ def sizes_of(name: str, shape: Shape) -> tuple[int, ...]:
     """Return the sizes of a shape, which may be one size.
 
     Raises:
-        ArgumentError: it is no shape.
+        ArgumentError: it is not a shape.
     """
     try:
         sizes = tuple(

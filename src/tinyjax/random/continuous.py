@@ -50,7 +50,7 @@ def normal(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         DtypeError: ``dtype`` is neither a float nor a complex type.
 
     Example:
@@ -98,7 +98,7 @@ def truncated_normal(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: the bounds do not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -143,7 +143,7 @@ def exponential(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         DtypeError: ``dtype`` is not a float type.
 
     Example:
@@ -177,7 +177,7 @@ def gumbel(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, ``shape`` is no shape, or there is no such mode.
+        ArgumentError: ``key`` is not a key, ``shape`` is not a shape, or there is no such mode.
         DtypeError: ``dtype`` is not a float type.
 
     Example:
@@ -223,7 +223,7 @@ def laplace(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         DtypeError: ``dtype`` is not a float type.
 
     Example:
@@ -255,7 +255,7 @@ def logistic(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         DtypeError: ``dtype`` is not a float type.
 
     Example:
@@ -287,7 +287,7 @@ def cauchy(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         DtypeError: ``dtype`` is not a float type.
 
     Example:
@@ -321,7 +321,7 @@ def lognormal(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: ``sigma`` does not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -354,7 +354,7 @@ def pareto(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: ``b`` does not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -387,7 +387,7 @@ def rayleigh(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: ``scale`` does not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -420,7 +420,7 @@ def weibull_min(
         dtype: a float type; the default float if None.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: the parameters do not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -453,7 +453,7 @@ def maxwell(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         DtypeError: ``dtype`` is not a float type.
 
     Example:
@@ -492,7 +492,7 @@ def double_sided_maxwell(
         An array whose shape is ``shape``, followed by the shape that the parameters broadcast to.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: the parameters do not broadcast to each other.
         DtypeError: ``dtype`` is not a float type.
 
@@ -532,7 +532,7 @@ def triangular(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: the parameters do not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -573,7 +573,7 @@ def wald(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: ``mean`` does not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 

@@ -85,7 +85,7 @@ def geometric(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: ``p`` does not broadcast to ``shape``.
         DtypeError: ``dtype`` is not an integer type.
 
@@ -130,7 +130,7 @@ def poisson(
         Counts; -1 where ``lam`` is NaN.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or of another generator, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or of another generator, or ``shape`` is not a shape.
         ShapeError: ``lam`` does not broadcast to ``shape``.
         DtypeError: ``dtype`` is not an integer type.
 
@@ -244,10 +244,10 @@ def binomial(
         dtype: a float type; the default float if None.
 
     Returns:
-        Counts, as floats; NaN where ``n`` is negative or NaN, or ``p`` is no probability.
+        Counts, as floats; NaN where ``n`` is negative or NaN, or ``p`` is not a probability.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: the parameters do not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -390,7 +390,7 @@ def multinomial(
         Counts, as floats, whose sums along the last axis are ``n``.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: ``p`` is a scalar, or a parameter does not broadcast.
         DtypeError: ``dtype`` is not a float type.
 

@@ -139,7 +139,7 @@ def gamma(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: ``a`` does not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -176,7 +176,7 @@ def loggamma(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: ``a`` does not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -212,7 +212,7 @@ def beta(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: the parameters do not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -258,7 +258,7 @@ def dirichlet(
         An array of shape (*shape, n).
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: ``alpha`` is a scalar, or does not broadcast.
         DtypeError: ``dtype`` is not a float type.
 
@@ -300,7 +300,7 @@ def chisquare(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: ``df`` does not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -341,7 +341,7 @@ def f(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: the parameters do not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -376,7 +376,7 @@ def t(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: ``df`` does not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -412,7 +412,7 @@ def generalized_normal(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: ``p`` does not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -461,7 +461,7 @@ def ball(
         An array of shape (*shape, d).
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: ``p`` is not a scalar.
         DtypeError: ``dtype`` is not a float type.
 

@@ -114,7 +114,7 @@ def key_data(keys: ArrayLike) -> Array:
     """Return the words of keys, along a new last axis; those of raw keys are the keys themselves.
 
     Raises:
-        DtypeError: they are no keys.
+        DtypeError: they are not keys.
         ShapeError: raw keys have more or fewer words along their last axis.
 
     Example:
@@ -166,7 +166,7 @@ def key_impl(keys: ArrayLike) -> str:
     """Return the name of the generator that keys are for.
 
     Raises:
-        DtypeError: they are no keys.
+        DtypeError: they are not keys.
         ShapeError: raw keys have more or fewer words along their last axis.
 
     Example:
@@ -202,7 +202,7 @@ def clone(key: ArrayLike) -> Array:
     """Return the keys, to be used a second time on purpose: the setting ``debug_key_reuse`` asks.
 
     Raises:
-        DtypeError: they are no keys.
+        DtypeError: they are not keys.
         ShapeError: raw keys have more or fewer words along their last axis.
 
     Example:
@@ -229,7 +229,7 @@ def split(key: ArrayLike, num: Shape = 2) -> Array:
         axis.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``num`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``num`` is not a shape.
 
     Example:
         >>> import tinyjax

@@ -44,7 +44,7 @@ def multivariate_normal(
         An array of shape (*shape, n).
 
     Raises:
-        ArgumentError: ``key`` is not a key, ``shape`` is no shape, or there is no such method.
+        ArgumentError: ``key`` is not a key, ``shape`` is not a shape, or there is no such method.
         ShapeError: ``cov`` is not of such matrices, or the leading axes do not broadcast.
         DtypeError: ``dtype`` is not a float type.
 
@@ -116,7 +116,7 @@ def orthogonal(
         An array of shape (*shape, n, m).
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         DtypeError: ``dtype`` is neither a float nor a complex type.
 
     Example:

@@ -47,7 +47,7 @@ def bits(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         DtypeError: ``dtype`` is not an unsigned integer type.
 
     Example:
@@ -84,7 +84,7 @@ def uniform(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: the bounds do not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -160,7 +160,7 @@ def randint(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
         ShapeError: the bounds do not broadcast to ``shape``.
         DtypeError: ``dtype`` is not an integer type.
 
@@ -248,7 +248,7 @@ def bernoulli(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, ``shape`` is no shape, or there is no such mode.
+        ArgumentError: ``key`` is not a key, ``shape`` is not a shape, or there is no such mode.
         ShapeError: ``p`` does not broadcast to ``shape``.
         DtypeError: ``p`` is not a float.
 
@@ -293,7 +293,7 @@ def rademacher(
         out_sharding: None: the result is made on the first device.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is no shape.
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
 
     Example:
         >>> import tinyjax

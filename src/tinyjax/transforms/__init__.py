@@ -1,1 +1,1 @@
-"""The transformations: each a trace, in a file of its own, that knows no concrete primitive."""
+"""The transformations. Each is a trace in its own file, independent of particular primitives."""

@@ -1,9 +1,9 @@
-"""Batching: one program that does the work of many.
+"""Batching: one program that computes many examples.
 
-A ``BatchTracer`` holds an array with one axis more than it shows, and says which axis that is. The
-trace applies each primitive's ``batch`` rule, which moves the computation over the extra axis; a
-value without a batch axis carries no tracer. A primitive that names the axis (a collective) is
-given to its ``collective`` rule by the trace that has that name.
+A ``BatchTracer`` holds an array with one axis more than it shows, the batch axis. The trace applies
+each primitive's ``batch`` rule, which computes over that axis too. A value without a batch axis has
+no tracer. For a primitive that names an axis (a collective), the trace of that name applies the
+``collective`` rule.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:
 
 
 def batched_aval(aval: ShapedArray, axis: BatchAxis, size: int) -> ShapedArray:
-    """The type with a batch axis put in; None puts in none."""
+    """The type with a batch axis inserted; without one for None."""
     if axis is None:
         return aval
     return aval.with_shape((*aval.shape[:axis], size, *aval.shape[axis:]))
@@ -181,7 +181,7 @@ class BatchTrace(Trace):
         return any(name in axis_names(jaxpr) for jaxpr in subjaxprs(params))
 
     def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
-        """Apply the batching rule, or hand down the call with its callables batched."""
+        """Apply the batching rule, or pass the call on with its callables batched."""
         pairs = [self.split(x) for x in args]
         values, axes = [value for value, _ in pairs], [axis for _, axis in pairs]
         if call.batch is not None:

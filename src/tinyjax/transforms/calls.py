@@ -1,7 +1,7 @@
-"""Primitives that call a program: what they have in common.
+"""Rules shared by primitives that call a program.
 
-A transformed call is a call of the transformed program. A linear map that is given together with
-its transpose is called likewise; transposed, it is the same map with the two exchanged.
+A transformed call is a call of the transformed program. A linear map that is given with its
+transpose is called in the same way; its transpose is the same map with the two exchanged.
 """
 
 from __future__ import annotations

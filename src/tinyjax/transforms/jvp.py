@@ -1,8 +1,8 @@
 """Forward-mode differentiation: every value carries its tangent.
 
 A ``JVPTracer`` pairs a primal with a tangent; the trace applies each primitive's ``jvp`` rule to
-the pairs, running the rule under its parent, so that derivatives nest. A tangent known to be zero
-is ``ZERO`` and is never computed with: a value without a tangent carries no tracer at all.
+the pairs, and runs the rule under its parent, so that derivatives nest. A tangent that is known to
+be zero is ``ZERO`` and takes part in no computation; a value without a tangent has no tracer.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ class JVPTrace(Trace):
     def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
         """Apply the derivative rule; where the call has no tangent, pass it on.
 
-        The rule speaks for the arguments. The derivative with respect to what the function closes
-        over is that of the function's own operations.
+        The rule gives the derivative in the arguments. The derivative in what the function closes
+        over is that of its own operations.
         """
         pairs = [self.split(x) for x in args]
         primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]

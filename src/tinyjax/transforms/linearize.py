@@ -1,9 +1,9 @@
-"""Linearization: the results now, and the tangent map as a jaxpr to be applied later.
+"""Linearization: the results at once, and the tangent map as a jaxpr to apply later.
 
-It is jvp with half of it put off. Below the ``JVPTrace`` lies a ``LinearTrace``, which hands every
-primitive to its own parent unless an operand depends on a tangent; those it records. So primals are
-computed at once, and Python control flow on them works, while the tangent computation, linear by
-construction, becomes a jaxpr whose constants are the residuals.
+It is jvp with the tangents postponed. The parent of the ``JVPTrace`` is a ``LinearTrace``, which
+records a primitive if an operand depends on a tangent, and passes all others to its own parent. So
+primals are computed at once, and Python control flow may depend on them. The tangent computation,
+linear by construction, becomes a jaxpr whose constants are the residuals.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Rematerialization: values that are computed again where they are needed, instead of kept.
+"""Rematerialization: values are computed again where they are needed, instead of kept.
 
-A program some of whose results are wanted later is split in two: a forward program, which also
-returns the values chosen to be kept, and a recomputation, which takes those and parameters and
-gives the wanted results. What is kept is the user's choice; everything the recomputation does not
-need is left out of it. Programs that are called (``jit``) are split inside, and so are those of
-primitives that have a rule for it: the bodies of loops, the branches of conditionals.
+A program with results that are needed later is split in two. The forward program also returns the
+values to keep, which the user chooses. The recomputation takes these and the parameters, and
+computes the results that are needed and nothing else. Called programs (``jit``) are split inside,
+and so are programs of primitives with a rule for it: bodies of loops, branches of conditionals.
 """
 
 from collections.abc import Callable, Sequence

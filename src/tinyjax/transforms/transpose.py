@@ -1,8 +1,8 @@
-"""Transposition: a linear map, as a jaxpr, applied backwards.
+"""Transposition: the transpose of a linear jaxpr.
 
-The equations are visited last to first. Each has cotangents of its results and gives cotangents of
-the operands it is linear in, through its primitive's ``transpose`` rule; cotangents that meet at a
-variable are added.
+The equations are visited from last to first. The ``transpose`` rule of an equation's primitive
+takes the cotangents of its results and returns those of the operands in which it is linear.
+Cotangents of the same variable are added.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ApplyTranspose = Callable[[JaxprEqn, Tangents, Operands], Cotangents]
 
 
 class Transposer:
-    """Applies transpose rules in a backward pass; a debugger has one of its own."""
+    """Applies transpose rules in a backward pass; the debugger has its own class."""
 
     def __init__(self, eqns: Sequence[JaxprEqn]) -> None:
         self.eqns = eqns

@@ -49,7 +49,7 @@ def flatten_prefix(
 
 
 def _leaves_below(prefix: PyTreeDef, full: PyTreeDef) -> list[int] | None:
-    """Count the leaves of ``full`` below each leaf of ``prefix``; None if that is no prefix."""
+    """Count the leaves of ``full`` below each leaf of ``prefix``; None if that is not a prefix."""
     counts: list[int] = []
     stack = [(prefix, full)]
     while stack:

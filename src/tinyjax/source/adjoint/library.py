@@ -66,7 +66,7 @@ _WORDS: Final = frozenset((int, float, bool, str, type(None)))
 def _modes_of(fun: Any) -> frozenset[int | str]:
     """Which parameters, by position and by name, may be texts: they say which function is meant.
 
-    A number in such a place, as the order of a norm, has no derivative, and is no array.
+    A number in such a place, as the order of a norm, has no derivative, and is not an array.
     """
     return _found_modes(fun) if isinstance(fun, Hashable) else frozenset()
 

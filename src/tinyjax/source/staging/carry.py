@@ -32,7 +32,7 @@ from tinyjax.tree import PyTreeDef
 
 
 class RestructuredError(Exception):
-    """What a loop carries has another structure after an iteration, or is no array and changes.
+    """What a loop carries has another structure after an iteration, or is not an array and changes.
 
     Attributes:
         error: what to tell the user, unless the loop is unrolled.

@@ -78,7 +78,7 @@ class Known:
         """The value in the iteration that is staged, as an array.
 
         Raises:
-            NotUniformError: it is no number, or does not fit.
+            NotUniformError: it is not a number, or does not fit.
         """
         given = [self.sample] * self.iterations.count if self.values is None else self.values
         dtype, weak = _type_of(given)

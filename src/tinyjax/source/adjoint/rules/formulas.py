@@ -129,7 +129,7 @@ inert.update((slope_of_copysign, share))
 def exponent_slope(ct: Any, y: Any, x: Any) -> Any:
     """The cotangent of the exponent of a power: 0 where the base is 0, none where it is less.
 
-    The result that is no number has no derivative of its own: it would spoil others.
+    The result that is not a number has no derivative of its own: it would spoil others.
     """
     if isinstance(x, (int, float)) and isinstance(y, (int, float)):
         if x < 0:
