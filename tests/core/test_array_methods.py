@@ -244,3 +244,21 @@ def test_what_methods_refuse() -> None:
         x.view(type=wrong)
     with pytest.raises(ValueError, match="whole number of elements of 8 bytes"):
         x.view("float64")
+
+
+@pytest.mark.parametrize("symbol", ["+", "-", "*", "/", "<", "<=", ">", ">="])
+def test_operators_of_floats_at_hand_are_the_functions(symbol: str) -> None:
+    data = np.array([0.0, -0.0, 1.5, -2.0, np.nan, np.inf], np.float32)
+    x, y = jnp.asarray(data), jnp.asarray(data[::-1].copy())
+    others: list[Any] = [2.0, 0.0, -0.0, 3, True, 1e30, x, y, y[0], y[:, None], jnp.asarray(0.5)]
+    operation = eval(f"lambda a, b: a {symbol} b")
+    for other in others:
+        for a, b in ((x, other), (other, x)):
+            compiled = tinyjax.jit(operation)(a, b)
+            for _ in range(3):  # the first time is not the quick one
+                found = operation(a, b)
+                assert found.aval is compiled.aval
+                np.testing.assert_array_equal(np.asarray(found), np.asarray(compiled))
+                if found.dtype != bool:
+                    signs = [np.signbit(np.nan_to_num(v)) for v in (found, compiled)]
+                    np.testing.assert_array_equal(*signs)

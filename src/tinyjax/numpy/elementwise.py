@@ -10,18 +10,30 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy import asarray, ndarray
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, first_element, is_splat, raw_host
+from tinyjax.core.array import (
+    PYTHON_NUMBERS,
+    Array,
+    ArrayLike,
+    ConcreteArray,
+    first_element,
+    is_splat,
+    met_splats,
+    raw_host,
+)
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Placement, check_placement
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import refuse_to_replay, replayed
-from tinyjax.core.trace import EVAL, current_trace
+from tinyjax.core.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
+from tinyjax.frames import imitate
 from tinyjax.numpy.promotion import (
     array_of,
     arrays,
@@ -34,6 +46,7 @@ from tinyjax.numpy.promotion import (
 )
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.bitcast import bitcast_convert_type
+from tinyjax.primitives.families import Elementwise
 from tinyjax.primitives.shape import full, full_like
 from tinyjax.primitives.stop_gradient import stop_gradient
 
@@ -1289,3 +1302,73 @@ def astype(
     """
     check_placement("astype", device=device)
     return ew.convert_element_type(array_of("astype", x), dtypes.check(dtype))
+
+
+# Operators between floats that are at hand. The way through the functions takes 1.3 us, of which
+# NumPy's own part is 0.2; the way from here to NumPy takes 0.7.
+
+
+def _at_once(usual: _Operator, primitive: Elementwise, *, is_reflected: bool) -> _Operator:
+    """Make an operator that is quick with two arrays of one type, or an array and a number.
+
+    Args:
+        usual: the operator that works for all; it must be the primitive where both operands are
+            floats of one type that is not weak.
+        primitive: the primitive.
+        is_reflected: whether the array is the second operand.
+    """
+    function = primitive.rules.numpy
+    assert function is not None, "NumPy has a function for each operator"
+    types: dict[ShapedArray, ShapedArray] = {}
+
+    def operator(x: Array, other: object) -> Array:
+        aval = x._aval
+        if aval is not None and aval in types and current_trace() is EVAL:
+            kind = type(other)
+            y = met_splats.get((other, kind, aval)) if kind in PYTHON_NUMBERS else other
+            if type(y) is ConcreteArray and y._aval is aval:
+                first, second = (y._host, x._host) if is_reflected else (x._host, y._host)
+                if first is not None and second is not None:
+                    token = set_errors(IGNORE)
+                    try:
+                        out = function(first, second)
+                    finally:
+                        reset_errors(token)
+                    found = types[aval]
+                    return ConcreteArray(out if type(out) is ndarray else asarray(out), found)
+        result = usual(x, other)
+        if (aval is None or aval not in types) and current_trace() is EVAL:
+            _remember(types, x, other, result)
+        return result
+
+    return imitate(operator, usual)
+
+
+def _remember(types: dict[ShapedArray, ShapedArray], x: Array, y: object, result: Array) -> None:
+    """Note the type of a result, where the operands are floats of one type that is not weak."""
+    aval = x.aval
+    fits_x = y.aval is aval if isinstance(y, Array) else type(y) is float
+    if aval.dtype in _FLOATS and not aval.weak_type and fits_x:
+        if len(types) >= _MOST_TYPES:
+            types.clear()
+        types[aval] = result.aval
+
+
+_Operator: TypeAlias = Callable[[Array, Any], Array]
+_FLOATS: Final = (dtypes.float32, dtypes.float64)
+_MOST_TYPES: Final = 1024
+
+for _name, _primitive in {
+    "add": ew.add,
+    "sub": ew.sub,
+    "mul": ew.mul,
+    "truediv": ew.div,
+    "lt": ew.lt,
+    "le": ew.le,
+    "gt": ew.gt,
+    "ge": ew.ge,
+}.items():
+    for _prefix in ("", "r") if hasattr(Array, f"__r{_name}__") else ("",):
+        _full = f"__{_prefix}{_name}__"
+        _usual = getattr(Array, _full)
+        setattr(ConcreteArray, _full, _at_once(_usual, _primitive, is_reflected=bool(_prefix)))
