@@ -168,6 +168,7 @@ DIFFERS: Final = {
     "lax.scatter_apply": "applies the function once to each element, and has derivatives",
     "lax.stage": "leaves an equation in jaxprs",
     "nn.scaled_dot_general": "takes no `configs`",
+    "shard_map": "takes no derivatives inside; all axes of a mesh, and `check_vma=True` only",
     "make_mesh": "its axes are `Auto` by default: shardings are of values, and not of types",
     "sharding.Mesh": "its axes are `Auto`: shardings are of values, and not of types",
     "sharding.AxisType": "has no `Explicit`: shardings are of values, and not of types",

@@ -134,6 +134,7 @@ if TYPE_CHECKING:
     from tinyjax.custom_derivatives import custom_jvp as custom_jvp
     from tinyjax.custom_derivatives import custom_vjp as custom_vjp
     from tinyjax.ref import empty_ref as empty_ref
+    from tinyjax.spmd import shard_map as shard_map
     from tinyjax.toplevel import *
 
 install_namespace(numpy)
@@ -157,6 +158,7 @@ _LATER: Final = {
     "tinyjax.core.sharding": "NamedSharding make_mesh set_mesh",
     "tinyjax.core.refs": "Ref free_ref freeze new_ref",
     "ref": "empty_ref",
+    "spmd": "shard_map",
     "callbacks": "error_if io_callback pure_callback",
     "checkpointing": (
         "checkpoint checkpoint_name checkpoint_policies print_saved_residuals remat saved_residuals"
@@ -287,6 +289,7 @@ __all__ = [
     "saved_residuals",
     "scipy",
     "set_mesh",
+    "shard_map",
     "sharding",
     "softmax_custom_jvp",
     "source",

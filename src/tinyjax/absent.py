@@ -14,14 +14,14 @@ INTERNALS: Final = "it belongs to the inside of JAX; tinyjax.extend is for primi
 #: Why, by name.
 ABSENT: Final[dict[str, str]] = {
     **dict.fromkeys(
-        ("distributed", "make_array_from_process_local_data", "shard_map"),
+        ("distributed", "make_array_from_process_local_data"),
         DEVICES,
     ),
     **dict.fromkeys(
         ("auto_pcast", "remove_size_one_mesh_axis_from_type", "reshard", "smap"), TYPES
     ),
     "memory": "arrays are in the memory of their devices",
-    "pmap": "jit divides its arguments over devices as in_shardings says",
+    "pmap": "jit divides arguments over devices, and shard_map runs a function on each",
     **dict.fromkeys(("ad", "api_util", "interpreters", "lib"), INTERNALS),
     **dict.fromkeys(
         ("make_array_from_callback", "make_array_from_single_device_arrays"),

@@ -17,6 +17,7 @@ from tinyjax.core.lists import split_list
 from tinyjax.core.primitive import Params, Primitive
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
+from tinyjax.core.varying import VARIES, Axes, check_reached, union, varying
 from tinyjax.transforms.jvp import jvp_jaxpr
 
 # cond
@@ -30,6 +31,16 @@ class CondParams(Params):
 
 
 cond_p: Primitive[CondParams] = Primitive("cond", CondParams)
+
+
+@cond_p.def_rule(VARIES)
+def _cond_varies(params: CondParams, given: tuple[Axes, ...]) -> list[Axes]:
+    index, *operands = given
+    found: list[tuple[Axes, ...]] = []
+    for branch in params.branches:
+        check_reached(branch, index, "a branch of cond")
+        found.append(varying(branch, tuple(operands)))
+    return [index | union(axes) for axes in zip(*found, strict=True)]
 
 
 # scan
@@ -60,6 +71,18 @@ class ScanParams(Params):
 
 
 scan_p: Primitive[ScanParams] = Primitive("scan", ScanParams)
+
+
+@scan_p.def_rule(VARIES)
+def _scan_varies(params: ScanParams, given: tuple[Axes, ...]) -> tuple[Axes, ...]:
+    n, m = params.num_consts, params.num_consts + params.num_carry
+    consts, carry, slices = given[:n], given[n:m], given[m:]
+    while True:
+        outs = varying(params.jaxpr, (*consts, *carry, *slices))
+        after = tuple([a | b for a, b in zip(carry, outs, strict=False)])
+        if after == carry:
+            return (*carry, *outs[len(carry) :])
+        carry = after
 
 
 def bind_scan(
@@ -115,6 +138,21 @@ class WhileParams(Params):
 
 
 while_p: Primitive[WhileParams] = Primitive("while", WhileParams)
+
+
+@while_p.def_rule(VARIES)
+def _while_varies(params: WhileParams, given: tuple[Axes, ...]) -> tuple[Axes, ...]:
+    n, m = params.num_condition, params.num_condition + params.num_body
+    of_condition, of_body, state = given[:n], given[n:m], given[m:]
+    while True:
+        (goes_on,) = varying(params.condition, (*of_condition, *state))
+        outs = varying(params.body, (*of_body, *state))
+        after = tuple([a | b | goes_on for a, b in zip(state, outs, strict=True)])
+        if after == state:
+            for program in (params.condition, params.body):
+                check_reached(program, goes_on, "a while_loop")
+            return state
+        state = after
 
 
 def bind_while(

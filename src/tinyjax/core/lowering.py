@@ -66,25 +66,27 @@ def call_jaxpr(b: Lowering, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) 
     """
     if effects(jaxpr).ordered:
         return lower_jaxpr(b, jaxpr, operands)
+    # on devices that have values of their own, collectives are written for their mesh
+    key = jaxpr.digest + repr(b.manual).encode() if b.manual else jaxpr.digest
     function = b.module.called(
-        jaxpr.digest, name, lambda found: _define(b.module, jaxpr, f"private @{found}", b.platform)
+        key,
+        name,
+        lambda found: _define(Lowering(b.module, b.platform, b.manual), jaxpr, f"private @{found}"),
     )
     return b.emit("func.call", operands, tensors(jaxpr.out_avals), {"callee": f"@{function}"})
 
 
 def _define(
-    module: Module,
+    b: Lowering,
     jaxpr: Jaxpr,
     name: str,
-    platform: str,
     attributes: Sequence[str] = (),
     result_attributes: Sequence[str] = (),
 ) -> None:
     """Write a function; each parameter and each result may have attributes."""
-    b = Lowering(module, platform)
     operands = [Value(f"%arg{i}", of) for i, of in enumerate(tensors(jaxpr.in_avals))]
     outs = lower_jaxpr(b, jaxpr, operands)
-    module.define(function_text(b, name, operands, outs, attributes, result_attributes))
+    b.module.define(function_text(b, name, operands, outs, attributes, result_attributes))
 
 
 def write_module(
@@ -102,7 +104,7 @@ def write_module(
     attributes = [
         "" if alias is None else f" {{tf.aliasing_output = {alias} : i32}}" for alias in aliases
     ]
-    _define(module, jaxpr, "public @main", platform, attributes)
+    _define(Lowering(module, platform), jaxpr, "public @main", attributes)
     return module.text(name), tuple(module.host_functions)
 
 
@@ -133,7 +135,7 @@ def write_sharded_module(
         _attributes(_lies(module, sharding, aval.ndim))
         for aval, sharding in zip(jaxpr.out_avals, outs, strict=True)
     ]
-    _define(module, jaxpr, "public @main", platform, attributes, results)
+    _define(Lowering(module, platform), jaxpr, "public @main", attributes, results)
     return module.text(name), tuple(module.host_functions)
 
 

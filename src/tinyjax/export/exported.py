@@ -466,6 +466,11 @@ def _export(lowered: Lowered) -> Exported:
             f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
             "its own. Make that value an argument, or export outside of the transformation."
         )
+    if lowered.compilation.placement is not None:
+        raise ExportError(
+            f"'{lowered.name}' is a program for several devices, which another process may not "
+            "have. Export it without shardings."
+        )
     text, host_functions = xla.lowered(lowered.jaxpr, lowered.name)
     if host_functions:
         raise ExportError(

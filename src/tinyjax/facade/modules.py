@@ -131,7 +131,6 @@ _INTERNAL: Final = "it belongs to the inside of JAX"
 #: What libraries name when they are imported, and tinyjax has not: why. Of a class nothing is an
 #: instance, and to call either is an error that says why.
 PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
-    "jax": {"shard_map": DEVICES},
     "jax._src.checkify": {"JaxException": _INTERNAL},
     "jax._src.state.types": {"AbstractRef": _OWN_TYPES},
     "jax.experimental.hijax": dict.fromkeys(

@@ -1,5 +1,7 @@
 """Collectives: operations across the examples of an enclosing ``vmap``, which names its axis.
 
+Inside ``shard_map`` they go across the devices along an axis of its mesh, and are XLA's.
+
 Each names one axis; the trace that maps over it applies the ``collective`` rule, which turns the
 operation into an ordinary one along the batch axis. Every other trace treats it as elementwise.
 What the examples share after a collective (a sum, say) is computed once, and no longer batched.
@@ -32,6 +34,9 @@ from tinyjax.core.primitive import (
     UndefinedPrimal,
 )
 from tinyjax.core.trace import bind1, enclosing_axes
+from tinyjax.core.varying import VARIES, union
+from tinyjax.core.varying import Axes as AxesThatDiffer
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
 from tinyjax.primitives.broadcast import reduce_sum
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
@@ -54,8 +59,8 @@ from tinyjax.primitives.shape import (
     reshape,
 )
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
+from tinyjax.stablehlo.lowering import Axes, Lowering
+from tinyjax.stablehlo.types import TensorType, Value, Values, integer, tensor
 
 T = TypeVar("T")
 
@@ -72,8 +77,9 @@ class CollectiveParams(Params):
 
 def _raise_unbound(name: str, axis_name: Hashable) -> NoReturn:
     raise UnboundAxisError(
-        f"{name} names the axis {axis_name!r}, but no enclosing vmap has an axis of that name. "
-        f"Give it to the vmap around this function: vmap(..., axis_name={axis_name!r})."
+        f"{name} names the axis {axis_name!r}, but no enclosing vmap has an axis of that name, nor "
+        "has the mesh of a shard_map. Give it to the vmap around this function: "
+        f"vmap(..., axis_name={axis_name!r})."
     )
 
 
@@ -89,8 +95,47 @@ def _names(axis_name: AxisName | Sequence[AxisName]) -> tuple[Hashable, ...]:
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
-def _def_unbound(primitive: Primitive[P]) -> None:
-    """Register evaluation and lowering, which are reached only where no ``vmap`` has the name."""
+#: Writes a collective over the devices along an axis of a mesh; the builder knows its result.
+Write = Callable[[Lowering, "_Line", Value, P], Value]
+
+
+@attrs.frozen
+class _Line:
+    """The devices along one axis of a mesh.
+
+    Attributes:
+        size: how many there are.
+        stride: how far apart, in the order of the mesh.
+        groups: for each place in the rest of the mesh, their places in it.
+    """
+
+    size: int
+    stride: int
+    groups: HostArray
+
+    @staticmethod
+    def of(axes: Axes, name: Hashable) -> _Line:
+        sizes = [n for _, n in axes]
+        place = [axis for axis, _ in axes].index(str(name))
+        devices = np.arange(prod(sizes)).reshape(sizes)
+        lines = np.moveaxis(devices, place, -1).reshape(-1, sizes[place])
+        return _Line(sizes[place], prod(sizes[place + 1 :]), lines)
+
+
+def _def_unbound(
+    primitive: Primitive[P], write: Write[P], shared: bool = False, alone: Write[P] | None = None
+) -> None:
+    """Register evaluation, lowering, and what differs between devices.
+
+    Where no ``vmap`` has the name of the axis, the mesh of a ``shard_map`` may have it.
+
+    Args:
+        primitive: the primitive.
+        write: writes it over several devices.
+        shared: whether all devices along the axis have the same result.
+        alone: writes it where there is one device along the axis; by default its operand in the
+            shape of the result.
+    """
 
     @primitive.def_impl
     def collective_impl(operands: Hosts, params: P) -> Hosts:
@@ -98,7 +143,51 @@ def _def_unbound(primitive: Primitive[P]) -> None:
 
     @primitive.def_lowering
     def collective_lowering(b: Lowering, operands: Values, params: P) -> Values:
-        _raise_unbound(primitive.name, getattr(params, "axis_name", None))
+        name = getattr(params, "axis_name", None)
+        if name not in [axis for axis, _ in b.manual]:
+            _raise_unbound(primitive.name, name)
+        line = _Line.of(b.manual, name)
+        (x,) = operands or (b.scalar(0, dtypes.int32),)
+        if line.size == 1:
+            if alone is None:
+                return [x if x.type is b.results[0] else b.reshape(x, b.results[0].shape)]
+            return [alone(b, line, x, params)]
+        return [write(b, line, x, params)]
+
+    @primitive.def_rule(VARIES)
+    def varies(params: P, given: tuple[AxesThatDiffer, ...]) -> Sequence[AxesThatDiffer]:
+        axis = frozenset((getattr(params, "axis_name", None),))
+        return (union(given) - axis if shared else union(given) | axis,)
+
+
+def _collective(
+    b: Lowering,
+    name: str,
+    line: _Line,
+    x: Value,
+    result: TensorType,
+    combine: str | None = None,
+    **attributes: str,
+) -> Value:
+    """Write a collective of StableHLO over the devices along an axis."""
+    groups = line.groups
+    shape = "x".join(map(str, groups.shape))
+    given = {
+        "channel_handle": b.module.channel(),
+        "replica_groups": f"dense<{groups.tolist()}> : tensor<{shape}xi64>",
+        **attributes,
+    }
+    if name != "stablehlo.all_to_all":
+        given["use_global_device_ids"] = "unit"
+    regions: list[str] = []
+    if combine is not None:
+        of = tensor((), x.dtype)
+        regions = [b.region([of, of], lambda values: [b.op(f"stablehlo.{combine}", *values)])]
+    return b.emit(name, (x,), (result,), given, regions)[0]
+
+
+def _one_more(x: TensorType, axis: int) -> TensorType:
+    return tensor((*x.shape[:axis], 1, *x.shape[axis:]), x.dtype)
 
 
 # psum, pmax, pmin
@@ -107,18 +196,25 @@ Combine = Callable[[Array, tuple[int, ...]], Array]
 
 
 def _reduction(
-    name: str, reduce: Combine, kinds: str, of_equals: Callable[[Array, int], Array]
+    name: str, combine: str, reduce: Combine, kinds: str, of_equals: Callable[[Array, int], Array]
 ) -> Primitive[CollectiveParams]:
     """Declare a reduction over the examples.
 
     Args:
         name: the primitive's name.
+        combine: the operation of StableHLO by which devices combine theirs.
         reduce: over the batch axis.
         kinds: the kinds of dtype it takes.
         of_equals: the result where all examples share one value, from that and their number.
     """
     primitive: Primitive[CollectiveParams] = Primitive(name, CollectiveParams)
-    _def_unbound(primitive)
+
+    def write(b: Lowering, line: _Line, x: Value, params: CollectiveParams) -> Value:
+        if x.dtype == dtypes.bool_:
+            return b.convert(write(b, line, b.convert(x, dtypes.int32), params), dtypes.bool_)
+        return _collective(b, "stablehlo.all_reduce", line, x, x.type, combine)
+
+    _def_unbound(primitive, write, shared=True)
 
     @primitive.def_abstract_eval
     def collective_type(avals: Avals, params: CollectiveParams) -> Avals:
@@ -141,10 +237,14 @@ def _reduction(
 
 
 psum_p: Primitive[CollectiveParams] = _reduction(
-    "psum", reduce_sum, "iufc", lambda x, n: mul(x, full_like(x, n))
+    "psum", "add", reduce_sum, "iufc", lambda x, n: mul(x, full_like(x, n))
 )
-pmax_p: Primitive[CollectiveParams] = _reduction("pmax", reduce_max, "biuf", lambda x, n: x)
-pmin_p: Primitive[CollectiveParams] = _reduction("pmin", reduce_min, "biuf", lambda x, n: x)
+pmax_p: Primitive[CollectiveParams] = _reduction(
+    "pmax", "maximum", reduce_max, "biuf", lambda x, n: x
+)
+pmin_p: Primitive[CollectiveParams] = _reduction(
+    "pmin", "minimum", reduce_min, "biuf", lambda x, n: x
+)
 
 def_linear(psum_p)
 
@@ -263,7 +363,16 @@ def pmin(x: T, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: N
 # axis_index
 
 axis_index_p: Primitive[CollectiveParams] = Primitive("axis_index", CollectiveParams)
-_def_unbound(axis_index_p)
+
+
+def _write_axis_index(b: Lowering, line: _Line, x: Value, params: CollectiveParams) -> Value:
+    number = b.emit("stablehlo.partition_id", (), (tensor((), dtypes.uint32),))[0]
+    place = b.op("stablehlo.divide", number, b.scalar(line.stride, dtypes.uint32))
+    place = b.op("stablehlo.remainder", place, b.scalar(line.size, dtypes.uint32))
+    return b.convert(place, dtypes.int32)
+
+
+_def_unbound(axis_index_p, _write_axis_index)
 
 
 @axis_index_p.def_abstract_eval
@@ -343,7 +452,17 @@ def _one_further(params: GatherAxisParams, size: int) -> GatherAxisParams:
 
 
 all_gather_p: Primitive[GatherAxisParams] = Primitive("all_gather", GatherAxisParams)
-_def_unbound(all_gather_p)
+
+
+def _write_all_gather(b: Lowering, line: _Line, x: Value, params: GatherAxisParams) -> Value:
+    wide = b.reshape(x, _one_more(x.type, params.axis).shape)
+    dimension = integer(params.axis)
+    return _collective(
+        b, "stablehlo.all_gather", line, wide, b.results[0], all_gather_dim=dimension
+    )
+
+
+_def_unbound(all_gather_p, _write_all_gather, shared=True)
 def_linear(all_gather_p)
 def_simple_batch(all_gather_p, _one_further)
 
@@ -365,7 +484,19 @@ def _all_gather_collective(
 
 
 psum_scatter_p: Primitive[GatherAxisParams] = Primitive("psum_scatter", GatherAxisParams)
-_def_unbound(psum_scatter_p)
+
+
+def _write_psum_scatter(b: Lowering, line: _Line, x: Value, params: GatherAxisParams) -> Value:
+    (result,) = b.results
+    dimension = integer(params.axis)
+    wide = _one_more(result, params.axis)
+    found = _collective(
+        b, "stablehlo.reduce_scatter", line, x, wide, "add", scatter_dimension=dimension
+    )
+    return b.reshape(found, result.shape)
+
+
+_def_unbound(psum_scatter_p, _write_psum_scatter)
 def_linear(psum_scatter_p)
 def_simple_batch(psum_scatter_p, _one_further)
 
@@ -505,7 +636,31 @@ class AllToAllParams(Params):
 
 
 all_to_all_p: Primitive[AllToAllParams] = Primitive("all_to_all", AllToAllParams)
-_def_unbound(all_to_all_p)
+
+
+def _write_all_to_all(b: Lowering, line: _Line, x: Value, params: AllToAllParams) -> Value:
+    # StableHLO's axes stay: one that is divided becomes shorter, here of one part, and one that
+    # parts are joined along longer, here from 1. So the new axis is put in before.
+    split, concat, (result,) = params.split_axis, params.concat_axis, b.results
+    place = concat if concat <= split else concat + 1
+    wide = b.reshape(x, _one_more(x.type, place).shape)
+    source = split if place > split else split + 1
+    shape = [*wide.shape]
+    shape[source], shape[place] = 1, params.size
+    found = _collective(
+        b,
+        "stablehlo.all_to_all",
+        line,
+        wide,
+        tensor(tuple(shape), x.dtype),
+        split_dimension=integer(source),
+        concat_dimension=integer(place),
+        split_count=integer(params.size),
+    )
+    return b.reshape(found, result.shape)
+
+
+_def_unbound(all_to_all_p, _write_all_to_all)
 def_linear(all_to_all_p)
 def_simple_batch(
     all_to_all_p,
@@ -603,7 +758,22 @@ class PermuteParams(Params):
 
 
 ppermute_p: Primitive[PermuteParams] = Primitive("ppermute", PermuteParams)
-_def_unbound(ppermute_p)
+
+
+def _write_ppermute(b: Lowering, line: _Line, x: Value, params: PermuteParams) -> Value:
+    pairs = [[int(group[a]), int(group[c])] for group in line.groups for a, c in params.perm]
+    if not pairs:
+        return b.full_like(x, 0)
+    text = f"dense<{pairs}> : tensor<{len(pairs)}x2xi64>"
+    given = {"channel_handle": b.module.channel(), "source_target_pairs": text}
+    return b.emit("stablehlo.collective_permute", (x,), (x.type,), given)[0]
+
+
+_def_unbound(
+    ppermute_p,
+    _write_ppermute,
+    alone=lambda b, line, x, params: x if params.perm else b.full_like(x, 0),
+)
 def_linear(ppermute_p)
 def_simple_batch(ppermute_p)
 

@@ -357,11 +357,13 @@ class Builder:
         self._count += 1
         return Value(f"%{self._count}", of)
 
-    def region(self, parameters: Sequence[TensorType], body: Block) -> str:
-        """Write a region: one block with parameters of the given types."""
+    def region(
+        self, parameters: Sequence[TensorType], body: Block, end: str = "stablehlo.return"
+    ) -> str:
+        """Write a region: one block with parameters of the given types, and how it ends."""
         values = [self.fresh(of) for of in parameters]
         with self._block() as lines:
-            self.emit("stablehlo.return", body(values), ())
+            self.emit(end, body(values), ())
         header = ", ".join(f"{x.name}: {x.type.text}" for x in values)
         block = f"^bb0({header}):\n      " if values else "\n      "
         self._regions.append("{\n    " + block + "\n      ".join(lines) + "\n    }")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from tinyjax.stablehlo.builder import Block, Builder
 from tinyjax.stablehlo.module import HostFunction, Module
 from tinyjax.stablehlo.types import Layout, TensorType, Value, boolean, integer, layout_list, tensor
 
+#: The axes of a mesh of devices, with their sizes.
+Axes: TypeAlias = tuple[tuple[str, int], ...]
+
 
 class Lowering(Builder):
     """A function under construction, and the equation being lowered.
@@ -21,13 +24,16 @@ class Lowering(Builder):
     Attributes:
         module: the module that the function belongs to.
         platform: what the program runs on, such as ``"cpu"``.
+        manual: the axes of a mesh, with their sizes, each of whose devices runs this function on
+            values of its own; none where it is one program of them all.
         results: the types of the current equation's results.
     """
 
-    def __init__(self, module: Module, platform: str) -> None:
+    def __init__(self, module: Module, platform: str, manual: Axes = ()) -> None:
         super().__init__()
         self.module = module
         self.platform = platform
+        self.manual = manual
         self.results: Sequence[TensorType] = ()
         # What the ordered callbacks written so far in this block leave to the next one.
         self._token: Value | None = None
@@ -44,7 +50,9 @@ class Lowering(Builder):
     def token(self, value: Value) -> None:
         self._token = value
 
-    def region(self, parameters: Sequence[TensorType], body: Block) -> str:
+    def region(
+        self, parameters: Sequence[TensorType], body: Block, end: str = "stablehlo.return"
+    ) -> str:
         """Write a region: one block with parameters of the given types.
 
         Raises:
@@ -60,7 +68,7 @@ class Lowering(Builder):
 
         outer, self._token = self._token, None
         try:
-            return super().region(parameters, ordered)
+            return super().region(parameters, ordered, end)
         finally:
             self._token = outer
 
@@ -143,7 +151,7 @@ class Lowering(Builder):
         """
 
         def define(found: str) -> None:
-            b = Lowering(self.module, self.platform)
+            b = Lowering(self.module, self.platform, self.manual)
             parameters = [Value(f"%arg{i}", x.type) for i, x in enumerate(operands)]
             out = write(b, parameters)
             self.module.define(function_text(b, f"private @{found}", parameters, (out,)))

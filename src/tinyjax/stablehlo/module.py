@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Final
 
 from tinyjax.dtypes import HostArray
@@ -24,10 +25,15 @@ class Module:
         self._functions: list[str] = []
         self._names: dict[bytes, str] = {}
         self._meshes: dict[str, str] = {}
+        self._channels = count(1)
 
     def mesh(self, text: str) -> str:
         """Return the name of a mesh of devices, given as Shardy writes it."""
         return self._meshes.setdefault(text, f"mesh_{len(self._meshes)}")
+
+    def channel(self) -> str:
+        """Return what tells one collective of the module from the others."""
+        return f"#stablehlo.channel_handle<handle = {next(self._channels)}, type = 1>"
 
     def define(self, text: str) -> None:
         """Add a function."""

@@ -1,0 +1,92 @@
+"""``shard_map`` on one device: each axis of the mesh is the named axis of a ``vmap``.
+
+So a call on arrays of the host is evaluated by NumPy, without a compiler and whatever devices there
+are; and what XLA computes on several devices has something independent to be held against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import PartitionSpec
+from tinyjax.core.jaxpr import eval_jaxpr
+from tinyjax.core.primitive import Arrays, MappedAxis
+from tinyjax.core.sharding import Mesh
+from tinyjax.primitives.shape import move_batch_axis, reshape, squeeze, transpose
+from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.spmd.declared import ShardMapParams
+from tinyjax.transforms.batching import batch_flat
+
+
+def emulate(args: Arrays, params: ShardMapParams) -> Arrays:
+    """Evaluate a program for each device of a mesh, all on one."""
+    mesh = params.mesh
+    names = [_names(mesh, spec) for spec in params.in_specs]
+    parts = [_divided(x, mesh, spec) for x, spec in zip(args, params.in_specs, strict=True)]
+    outs = _along(0, parts, names, params)
+    return [
+        _joined(out, mesh, spec, aval)
+        for out, spec, aval in zip(outs, params.out_specs, params.jaxpr.out_avals, strict=True)
+    ]
+
+
+def _along(
+    number: int, args: Arrays, names: Sequence[Sequence[str]], params: ShardMapParams
+) -> list[Array]:
+    """Map over the axes of the mesh from one on.
+
+    Args:
+        number: the axis.
+        args: the operands, with an axis in front for each axis of the mesh that divides them.
+        names: what these are called.
+        params: the parameters.
+    """
+    mesh = params.mesh
+    if number == len(mesh.axis_names):
+        return eval_jaxpr(params.jaxpr, args)
+    name, size = mesh.shape_tuple[number]
+    rest = [[other for other in own if other != name] for own in names]
+    axes = [0 if name in own else None for own in names]
+    outs, out_axes = batch_flat(
+        lambda *xs: _along(number + 1, xs, rest, params), MappedAxis(size, name), args, axes
+    )
+    found: list[Array] = []
+    for out, axis, spec in zip(outs, out_axes, params.out_specs, strict=True):
+        if name in spec.names:
+            found.append(move_batch_axis(out, axis, 0, size))
+        else:  # all are the same
+            found.append(
+                out if axis is None else squeeze(slice_in_dim(out, 0, 1, axis=axis), (axis,))
+            )
+    return found
+
+
+def _names(mesh: Mesh, spec: PartitionSpec) -> list[str]:
+    """The axes of the mesh that divide an array, in the order of the mesh."""
+    return [name for name in mesh.axis_names if name in spec.names]
+
+
+def _divided(x: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
+    """Divide an array: an axis in front for each axis of the mesh that it is divided over."""
+    sizes, shape, places = mesh.shape, list[int](), list[str | None]()
+    for axis, n in enumerate(x.shape):
+        own = spec.axes(axis)
+        shape += [*[sizes[name] for name in own], n // mesh.size_of(own)]
+        places += [*own, None]
+    front = [places.index(name) for name in _names(mesh, spec)]
+    rest = [i for i, name in enumerate(places) if name is None]
+    return transpose(reshape(x, tuple(shape)), (*front, *rest))
+
+
+def _joined(x: Array, mesh: Mesh, spec: PartitionSpec, part: ShapedArray) -> Array:
+    """Join the parts of an array again; ``part`` is the type of each."""
+    front = _names(mesh, spec)
+    order: list[int] = []
+    shape: list[int] = []
+    for axis, n in enumerate(part.shape):
+        own = spec.axes(axis)
+        order += [*[front.index(name) for name in own], len(front) + axis]
+        shape.append(n * mesh.size_of(own))
+    return reshape(transpose(x, order), tuple(shape))

@@ -1,0 +1,383 @@
+"""``shard_map``: evaluated by NumPy, compiled for four devices, and jax's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import NamedSharding, P, lax
+from tinyjax.errors import (
+    ArgumentError,
+    DifferentiationError,
+    ExportError,
+    ShardingError,
+    UnboundAxisError,
+)
+
+GRID = tinyjax.make_mesh((2, 2), ("x", "y"))
+LINE = tinyjax.make_mesh((4,), ("x",))
+DATA = np.arange(64, dtype=np.float32).reshape(8, 8) / 7 - 3
+TO_JAX = {
+    GRID: jax.make_mesh((2, 2), ("x", "y"), (jax.sharding.AxisType.Auto,) * 2),
+    LINE: jax.make_mesh((4,), ("x",), (jax.sharding.AxisType.Auto,)),
+}
+
+#: name: what is called with a library's lax and its vmap and a part, and mesh and specifications;
+#: "ours" where jax does not find that devices have the same.
+Body = Callable[[Any, Any], Any]
+BODIES: dict[str, tuple[Callable[[Any], Body], Any, Any, Any, bool]] = {
+    "by itself": (lambda lib: lambda lax, a: a * 2, LINE, P("x"), P("x"), True),
+    "columns": (lambda lib: lambda lax, a: a.T, GRID, P("x", "y"), P("y", "x"), True),
+    "psum": (lambda lib: lambda lax, a: lax.psum(a, "x"), LINE, P("x"), P(), True),
+    "psum of two": (
+        lambda lib: lambda lax, a: lax.psum(a.sum(), ("x", "y")),
+        *(GRID, P("x", "y"), P(), True),
+    ),
+    "psum of copies": (lambda lib: lambda lax, a: lax.psum(a, "y"), GRID, P("x"), P("x"), True),
+    "extrema": (
+        lambda lib: lambda lax, a: (lax.pmax(a, "y"), lax.pmin(a, "y"), lax.pmean(a, "y")),
+        *(GRID, P("x", "y"), P("x"), True),
+    ),
+    "bools": (
+        lambda lib: lambda lax, a: (lax.pmax(a > 3, "x"), lax.psum(a > 3, "x")),
+        *(LINE, P("x"), P(), False),
+    ),
+    "complex": (lambda lib: lambda lax, a: lax.psum(a * 1j, "x"), LINE, P("x"), P(), True),
+    "axis_index": (
+        lambda lib: lambda lax, a: a + 10 * lax.axis_index("x") + lax.axis_index(("y", "x")),
+        *(GRID, P("x", "y"), P("x", "y"), True),
+    ),
+    "axis_size": (
+        lambda lib: lambda lax, a: a / lax.axis_size("x"),
+        *(GRID, P("x"), P("x"), True),
+    ),
+    "all_gather": (
+        lambda lib: lambda lax, a: lax.all_gather(a, "x"),
+        *(LINE, P("x"), P("x"), True),
+    ),
+    "all_gather, tiled": (
+        lambda lib: lambda lax, a: lax.all_gather(a, "x", axis=1, tiled=True),
+        *(LINE, P("x"), P(), False),
+    ),
+    "psum_scatter": (
+        lambda lib: lambda lax, a: lax.psum_scatter(a, "x", scatter_dimension=1, tiled=True),
+        *(LINE, P("x"), P(None, "x"), True),
+    ),
+    "ppermute": (
+        lambda lib: lambda lax, a: lax.ppermute(a, "x", [(0, 1), (1, 2), (3, 3)]),
+        *(LINE, P("x"), P("x"), True),
+    ),
+    "ppermute over two": (
+        lambda lib: lambda lax, a: lax.ppermute(a, ("x", "y"), [(0, 1), (1, 2), (3, 0)]),
+        *(GRID, P(("x", "y")), P(("x", "y")), True),
+    ),
+    "scan": (
+        lambda lib: (
+            lambda lax, a: lax.scan(lambda c, row: (lax.psum(row.sum(), "x") + c, row + c), 0.0, a)
+        ),
+        *(LINE, P("x"), (P(), P("x")), True),
+    ),
+    "while_loop": (
+        lambda lib: (
+            lambda lax, a: lax.while_loop(
+                lambda s: lax.psum(s.sum(), "x") < 500, lambda s: s + lax.pmax(s, "x"), a
+            )
+        ),
+        *(LINE, P("x"), P("x"), True),
+    ),
+    "cond": (
+        lambda lib: (
+            lambda lax, a: lax.cond(
+                lax.psum(a.sum(), "x") > 0,
+                lambda a: lax.psum(a, "x"),
+                lambda a: lax.pmax(a, "x"),
+                a,
+            )
+        ),
+        *(LINE, P("x"), P(), True),
+    ),
+    "vmap inside": (
+        lambda lib: (
+            lambda lax, a: lib.vmap(lambda row: row - lax.pmean(row, ("i", "x")), axis_name="i")(a)
+        ),
+        *(LINE, P("x"), P("x"), False),
+    ),
+    "jit inside": (
+        lambda lib: lambda lax, a: lib.jit(lambda a: lax.psum(a, "x"))(a),
+        *(LINE, P("x"), P(), True),
+    ),
+}
+
+
+def exchange(split: int, concat: int, tiled: bool) -> Callable[[Any], Body]:
+    def body(lax: Any, a: Any) -> Any:
+        parts = a if tiled else a.reshape(4, 4)
+        return lax.all_to_all(parts, "x", split, concat, tiled=tiled)
+
+    return lambda lib: body
+
+
+for split in (0, 1):
+    for concat in (0, 1):
+        name = f"all_to_all {split} {concat}"
+        BODIES[name] = (exchange(split, concat, False), LINE, P("x"), P("x"), True)
+        BODIES[f"{name}, tiled"] = (exchange(split, concat, True), GRID, P("x"), P("x"), True)
+
+
+def in_jax(specs: Any) -> Any:
+    if isinstance(specs, P):
+        return jax.P(*specs)
+    return tuple(map(in_jax, specs))
+
+
+def agree(found: Any, expected: Any, rtol: float = 1e-5) -> None:
+    ours, theirs = tinyjax.tree.leaves(found), tinyjax.tree.leaves(expected)
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies(name: str) -> None:
+    make, mesh, in_specs, out_specs, in_theirs = BODIES[name]
+    body = make(tinyjax)
+    mapped = tinyjax.shard_map(
+        lambda a: body(lax, a), mesh=mesh, in_specs=in_specs, out_specs=out_specs
+    )
+    evaluated = mapped(DATA)
+    compiled = tinyjax.jit(mapped)(DATA)
+    agree(compiled, evaluated)
+    specs = [out_specs] if isinstance(out_specs, P) else out_specs
+    for out, spec in zip(tinyjax.tree.leaves(compiled), [*specs, *specs, *specs], strict=False):
+        assert out.sharding == NamedSharding(mesh, spec)
+    on_devices = mapped(tinyjax.device_put(DATA, NamedSharding(mesh, in_specs)))
+    agree(on_devices, evaluated)
+    if in_theirs:
+        their_body = make(jax)
+        theirs = jax.shard_map(
+            lambda a: their_body(jax.lax, a),
+            mesh=TO_JAX[mesh],
+            in_specs=in_jax(in_specs),
+            out_specs=in_jax(out_specs),
+        )
+        agree(evaluated, jax.jit(theirs)(DATA))
+
+
+# Derivatives, of the function of whole arrays
+
+
+def network(w1: Any, w2: Any, x: Any, y: Any) -> Any:
+    """Rows of data over x, hidden units over y."""
+
+    def layer(h: Any, _: None) -> tuple[Any, Any]:
+        a = jnp.tanh(h @ w1)
+        return lax.psum(a @ w2, "y") + h, jnp.sum(a)
+
+    h, sums = lax.scan(layer, x, None, length=3)
+    extra = lax.cond(
+        lax.axis_index("x") > 0, lambda h: jnp.sum(h**2), lambda h: jnp.sum(jnp.sin(h)), h
+    )
+    total = lax.psum(jnp.sum((h - y) ** 2) + extra, "x") + lax.psum(jnp.sum(sums), ("x", "y"))
+    return total + lax.pmax(jnp.max(h), "x")
+
+
+def plain(w1: Any, w2: Any, x: Any, y: Any) -> Any:
+    total: Any = 0.0
+    largest: list[Any] = []
+    for part, target, last in ((x[:2], y[:2], jnp.sin), (x[2:], y[2:], jnp.square)):
+        h = part
+        for _ in range(3):
+            a = jnp.tanh(h @ w1)
+            h = a @ w2 + h
+            total = total + jnp.sum(a)
+        total = total + jnp.sum((h - target) ** 2) + jnp.sum(last(h))
+        largest.append(jnp.max(h))
+    return total + jnp.max(jnp.stack(largest))
+
+
+SPECS = (P(None, "y"), P("y"), P("x"), P("x"))
+mapped = tinyjax.shard_map(network, mesh=GRID, in_specs=SPECS, out_specs=P())
+rng = np.random.default_rng(0)
+ARGS = [0.4 * rng.normal(size=s).astype(np.float32) for s in ((6, 8), (8, 6), (4, 6), (4, 6))]
+TANGENTS = [rng.normal(size=a.shape).astype(np.float32) for a in ARGS]
+EVERY = (0, 1, 2, 3)
+
+DERIVATIVES: dict[str, Callable[[Any], Callable[..., Any]]] = {
+    "value": lambda f: f,
+    "grad": lambda f: tinyjax.grad(f, EVERY),
+    "jvp": lambda f: lambda *args: tinyjax.jvp(f, args, tuple(TANGENTS))[1],
+    "linearize": lambda f: lambda *args: tinyjax.linearize(f, *args)[1](*TANGENTS),
+    "jvp of grad": lambda f: (
+        lambda *args: tinyjax.jvp(tinyjax.grad(f, EVERY), args, tuple(TANGENTS))[1]
+    ),
+    "grad of jvp": lambda f: tinyjax.grad(
+        lambda *args: tinyjax.jvp(f, args, tuple(TANGENTS))[1], EVERY
+    ),
+    "vmap": lambda f: (
+        lambda w1, *rest: tinyjax.vmap(f, (0, None, None, None))(jnp.stack([w1, 2 * w1]), *rest)
+    ),
+    "vmap of grad": lambda f: (
+        lambda w1, *rest: tinyjax.vmap(tinyjax.grad(f, EVERY), (0, None, None, None))(
+            jnp.stack([w1, 2 * w1]), *rest
+        )
+    ),
+    "grad of vmap": lambda f: tinyjax.grad(
+        lambda w1, *rest: tinyjax.vmap(f, (0, None, None, None))(
+            jnp.stack([w1, 2 * w1]), *rest
+        ).sum(),
+        EVERY,
+    ),
+    "checkpoint": lambda f: tinyjax.grad(tinyjax.checkpoint(f), EVERY),
+}
+
+
+@pytest.mark.parametrize("where", ["host", "compiled", "devices"])
+@pytest.mark.parametrize("name", DERIVATIVES)
+@pytest.mark.sampled(2)
+def test_derivatives_are_those_of_the_whole(name: str, where: str) -> None:
+    transformed = DERIVATIVES[name]
+    expected = transformed(plain)(*map(jnp.asarray, ARGS))
+    call, args = transformed(mapped), [jnp.asarray(a) for a in ARGS]
+    if where == "compiled":
+        call = tinyjax.jit(call)
+    if where == "devices":
+        args = [
+            tinyjax.device_put(a, NamedSharding(GRID, spec))
+            for a, spec in zip(args, SPECS, strict=True)
+        ]
+    agree(call(*args), expected, rtol=2e-4)
+
+
+def test_derivatives_of_results_that_devices_share() -> None:
+    # x + w: the tangent of w is handed on without an operation
+    def f(w: Any, x: Any) -> tuple[Any, Any]:
+        return lax.psum(jnp.sum(x + w), "x"), w
+
+    both = tinyjax.shard_map(f, mesh=LINE, in_specs=(P(), P("x")), out_specs=(P(), P()))
+    for run in (lambda f: f, tinyjax.jit):
+        pulled = run(lambda w, x: tinyjax.vjp(both, w, x)[1]((1.0, 10.0)))(2.0, np.ones(8, "f"))
+        assert [float(ct) for ct in (pulled[0], pulled[1][0])] == [18.0, 1.0]
+
+
+def test_a_vmap_of_the_same_name_is_another_axis() -> None:
+    sums = tinyjax.shard_map(lambda a: lax.psum(a, "x"), mesh=LINE, in_specs=P("x"), out_specs=P())
+    for run in (lambda f: f, tinyjax.jit):
+        found = run(tinyjax.vmap(sums, 1, axis_name="x"))(DATA)
+        np.testing.assert_allclose(
+            np.asarray(found), DATA.T.reshape(8, 4, 2).sum(1), rtol=1e-5, atol=1e-5
+        )
+
+
+def test_one_device() -> None:
+    mesh = tinyjax.make_mesh((1,), ("x",))
+
+    def f(a: Any) -> Any:
+        gathered = lax.all_gather(a, "x", tiled=True) + lax.psum_scatter(a, "x", tiled=True)
+        moved = lax.ppermute(a, "x", [(0, 0)]) + lax.ppermute(a, "x", [])
+        return gathered + moved + lax.all_to_all(a, "x", 0, 1, tiled=True) + lax.axis_index("x")
+
+    mapped = tinyjax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    agree(tinyjax.jit(mapped)(DATA), mapped(DATA))
+    np.testing.assert_allclose(mapped(DATA), 4 * DATA, rtol=1e-6)
+
+
+def test_trees_and_what_is_closed_over() -> None:
+    shift = jnp.arange(8.0)
+
+    @tinyjax.shard_map(
+        mesh=GRID, in_specs=({"a": P("x"), "b": P("y")}, P()), out_specs={"out": (P("x"), P())}
+    )
+    def f(tree: Any, scale: Any) -> Any:
+        return {"out": (tree["a"] * scale + shift, lax.psum(tree["b"], "y"))}
+
+    tree = {"a": DATA, "b": (np.ones(4, "f"), np.ones(2, "f"))}
+    agree(tinyjax.jit(f)(tree, 2.0), f(tree, 2.0))
+    np.testing.assert_allclose(f(tree, 2.0)["out"][0], 2 * DATA + np.arange(8.0), rtol=1e-6)
+    gradient = tinyjax.grad(lambda s: f(tree, s)["out"][0].sum())
+    np.testing.assert_allclose(tinyjax.jit(gradient)(2.0), DATA.sum(), rtol=1e-5)
+    with tinyjax.set_mesh(LINE):
+        doubled = tinyjax.shard_map(lambda a: 2 * a, in_specs=P("x"), out_specs=P("x"))(DATA)
+    np.testing.assert_allclose(doubled, 2 * DATA)
+
+
+BY_X = P("x")
+
+
+def over_x(f: Callable[..., Any], in_specs: Any = BY_X, out_specs: Any = BY_X) -> Any:
+    return tinyjax.shard_map(f, mesh=LINE, in_specs=in_specs, out_specs=out_specs)
+
+
+MISTAKES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
+    (ShardingError, "result of .* may differ", lambda: over_x(jnp.sin, out_specs=P())(DATA)),
+    (
+        ShardingError,
+        r"result\[1\] of .* may differ .* along 'x'",
+        lambda: over_x(lambda a: (1.0, a), out_specs=P())(DATA),
+    ),
+    (
+        ShardingError,
+        "wait for others for ever",
+        lambda: over_x(lambda a: lax.cond(a[0, 0] > 0, lambda a: lax.psum(a, "x"), jnp.sin, a))(
+            DATA
+        ),
+    ),
+    (
+        ShardingError,
+        "a while_loop has a collective",
+        lambda: over_x(
+            lambda a: lax.while_loop(lambda s: s[0, 0] < 9, lambda s: s + lax.psum(s, "x"), a)
+        )(DATA),
+    ),
+    (
+        DifferentiationError,
+        "inside a function given to shard_map",
+        lambda: over_x(tinyjax.grad(lambda a: (a**2).sum()))(DATA),
+    ),
+    (
+        DifferentiationError,
+        "inside a function given to shard_map",
+        lambda: over_x(lambda a: tinyjax.jvp(jnp.sin, (a,), (a,))[1])(DATA),
+    ),
+    (ShardingError, "args of .* no multiple of 4", lambda: over_x(jnp.sin)(np.ones(6))),
+    (ShardingError, "not as many axes", lambda: over_x(jnp.sum)(DATA)),
+    (UnboundAxisError, "'z'", lambda: over_x(lambda a: lax.psum(a, "z"))(DATA)),
+    (
+        ShardingError,
+        "needs a mesh",
+        lambda: tinyjax.shard_map(jnp.sin, in_specs=P(), out_specs=P())(1.0),
+    ),
+    (ShardingError, "inside a function given", lambda: over_x(over_x(jnp.sin))(DATA)),
+    (
+        ShardingError,
+        "leave nothing open",
+        lambda: over_x(jnp.sin, in_specs=P(P.UNCONSTRAINED))(DATA),
+    ),
+    (ArgumentError, "by position only", lambda: over_x(lambda a: a)(a=DATA)),
+    (
+        ArgumentError,
+        "check_vma",
+        lambda: tinyjax.shard_map(jnp.sin, mesh=LINE, in_specs=P(), out_specs=P(), check_vma=False),
+    ),
+    (
+        ShardingError,
+        "axis_names",
+        lambda: tinyjax.shard_map(
+            jnp.sin, mesh=GRID, in_specs=P(), out_specs=P(), axis_names={"x"}
+        )(1.0),
+    ),
+    (
+        ExportError,
+        "several devices",
+        lambda: tinyjax.export.export(tinyjax.jit(over_x(jnp.sin)))(DATA),
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "call"), MISTAKES, ids=range(len(MISTAKES)))
+def test_mistakes(error: type[Exception], message: str, call: Callable[[], Any]) -> None:
+    with pytest.raises(error, match=message):
+        call()
