@@ -126,7 +126,7 @@ def test_calls_of_a_draw_by_rejection() -> None:
     """Its loops are not staged anew each time, which took 4,000 to 17,000 calls."""
     draws = (random.gamma, random.poisson, partial(random.binomial, p=0.3))
     found = [calls(partial(draw, random.key(0), X)) for draw in draws]
-    assert max(found) <= 260, found
+    assert max(found) <= 270, found
 
 
 # Compilations

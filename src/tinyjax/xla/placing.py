@@ -47,7 +47,8 @@ def _wishes(jaxpr: Jaxpr) -> _Wishes | None:
         used: dict[Atom, Sharding] = {}
         made: dict[Atom, Sharding] = {}
         for eqn in jaxpr.eqns:
-            rule = eqn.primitive.rules.extensions.get(SHARDINGS)
+            rules = eqn.primitive.rules
+            rule = rules.extensions.get(SHARDINGS)
             if rule is not None:
                 ins, outs = rule(eqn.params)
                 found.update(dict.fromkeys((*ins, *outs)))
@@ -56,6 +57,8 @@ def _wishes(jaxpr: Jaxpr) -> _Wishes | None:
                         used.setdefault(x, sharding)
                 results = zip(eqn.out_binders, outs, strict=True)
                 made.update((var, sharding) for var, sharding in results if _is_full(sharding))
+            if rules.evaluate is None:  # it runs no programs, as nearly all do not
+                continue
             with LEVEL:
                 below = [_wishes(inner) for inner in subjaxprs(eqn.params)]
             for wishes in below:
