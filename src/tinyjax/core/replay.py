@@ -55,48 +55,6 @@ _PLAIN: Final = frozenset((bool, int, str, type(None)))
 Program = Callable[..., Any]
 
 
-class Programs:
-    """The programs of one function, by what tells its calls apart.
-
-    Attributes:
-        known: those that were made.
-    """
-
-    __slots__ = ("_calls", "known")
-
-    def __init__(self) -> None:
-        self.known: dict[tuple[object, ...], Program] = {}
-        self._calls: dict[tuple[object, ...], int] = {}
-
-    def note(
-        self,
-        key: tuple[object, ...],
-        fun: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        hosts: Sequence[HostArray],
-        result: Any,
-    ) -> None:
-        """Count a call, and make the program of those like it when there were enough.
-
-        Args:
-            key: what tells it from others.
-            fun: the function.
-            args: its arguments.
-            kwargs: those by name.
-            hosts: the data of the arrays in them.
-            result: what it returned.
-        """
-        if len(self._calls) >= _MOST:
-            self._calls.clear()
-            self.known.clear()
-        count = self._calls[key] = self._calls.get(key, 0) + 1
-        if count in CALLS:
-            program = _program(fun, args, kwargs, hosts, result)
-            if program is not None:
-                self.known[key] = program
-
-
 def replayed(fun: F) -> F:
     """Replay repeated eager calls of a function that is composed of primitives.
 
@@ -114,7 +72,8 @@ def replayed(fun: F) -> F:
         >>> [float(spread(jnp.arange(3.0))) for _ in range(20)][-1]
         2.0
     """
-    programs = Programs()
+    programs: dict[tuple[object, ...], Program] = {}
+    calls: dict[tuple[object, ...], int] = {}
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if current_trace() is not EVAL:
@@ -132,14 +91,21 @@ def replayed(fun: F) -> F:
             if not _add(x, key, hosts):
                 return fun(*args, **kwargs)
         found = tuple(key)
-        program = programs.known.get(found)
+        program = programs.get(found)
         if program is not None:
             try:
                 return program(*hosts)
             except Exception:  # let the operations say what is wrong
                 return fun(*args, **kwargs)
+        if len(calls) >= _MOST:
+            calls.clear()
+            programs.clear()
+        count = calls[found] = calls.get(found, 0) + 1
         result = fun(*args, **kwargs)
-        programs.note(found, fun, args, kwargs, hosts, result)
+        if count in CALLS:
+            program = _program(fun, args, kwargs, hosts, result)
+            if program is not None:
+                programs[found] = program
         return result
 
     stands_in: Any = imitate(call, fun)
