@@ -264,11 +264,15 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
         Array((), dtype=key<fry>) overlaying:
         [2467461003 3840466878]
     """
-    own = one_key("fold_in", key, used=False)
     if isinstance(data, int) and not isinstance(data, bool):
-        number: Array = scalar(data, dtypes.uint32)
-    else:
-        number = as_array(data)
+        return _folded(key, scalar(data, dtypes.uint32))
+    return _folded(key, as_array(data))
+
+
+@replayed
+def _folded(key: ArrayLike, number: Array) -> Array:
+    """Make a new key from a key and a number, which is an array so that all are one program."""
+    own = one_key("fold_in", key, used=False)
     if not dtypes.is_integer(number.dtype):
         raise DtypeError(f"fold_in takes an integer, but got {number.aval}.")
     if number.shape:
