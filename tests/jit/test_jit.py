@@ -716,3 +716,23 @@ def test_functions_that_were_called_are_copied_and_pickled() -> None:
         assert float(model.apply(2.0, 1)) == 6
     bound = jit(functools.partial(doubled))
     assert float(pickle.loads(pickle.dumps(bound))(3.0)) == 6
+
+
+RESULTS: dict[str, Callable[[Array], Any]] = {
+    "nested": lambda x: {"b": (x, [x + 1, {"a": x + 2}]), "a": x + 3, "it's": [x]},
+    "empty": lambda x: {"a": (), "b": [], "c": {}, "d": x},
+    "nothing": lambda x: (None, x),
+    "other keys": lambda x: {2: x, 1: (x + 1,)},
+    "one": lambda x: (x,),
+    "many": lambda x: [x + i for i in range(70)],
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_come_in_their_containers(name: str) -> None:
+    fun, x = RESULTS[name], jnp.arange(3.0)
+    compiled = tinyjax.jit(fun)
+    for _ in range(3):  # the first calls are made in another way
+        found, expected = compiled(x), fun(x)
+        assert tinyjax.tree.structure(found) == tinyjax.tree.structure(expected)
+        assert str(found) == str(tinyjax.tree.map(lambda y: y, expected))

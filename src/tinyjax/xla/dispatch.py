@@ -12,7 +12,8 @@ Whatever the short way does not know, it leaves to the usual one.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import repeat
+from functools import lru_cache
+from itertools import count, repeat
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -24,6 +25,7 @@ from tinyjax import tree
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.dtypes import HostArray
+from tinyjax.frames import PACKAGE_DIRECTORY
 from tinyjax.tree import PyTree, PyTreeDef
 from tinyjax.tree.node import KINDS
 from tinyjax.xla.backend import Backend, buffer_of
@@ -91,9 +93,10 @@ _BUILT_IN: Final = frozenset((tuple, list, dict, type(None)))
 
 def _result(avals: Sequence[ShapedArray], out_tree: PyTreeDef) -> Callable[[list[Any]], PyTree]:
     """Return the fastest function that makes a call's result from the program's."""
-    if out_tree is tree.LEAF:
-        (aval,) = avals
-        return lambda buffers: ConcreteArray(None, aval, buffers[0])
+    written = _written(out_tree)
+    if written is not None:
+        made: Callable[[list[Any]], PyTree] = written(ConcreteArray, avals)
+        return made
     register_nodes(out_tree)
     build: Callable[[list[Any]], PyTree] = out_tree.unflatten
     marks = [object() for _ in avals]
@@ -101,6 +104,58 @@ def _result(avals: Sequence[ShapedArray], out_tree: PyTreeDef) -> Callable[[list
     if len(leaves) == len(marks) and all(a is b for a, b in zip(leaves, marks, strict=True)):
         build = structure.unflatten
     return lambda buffers: build(list(map(ConcreteArray, repeat(None), avals, buffers)))
+
+
+@lru_cache(maxsize=1024)
+def _written(out_tree: PyTreeDef) -> Callable[..., Any] | None:
+    """Write a function that makes results of one structure: 0.5 us for four arrays in a dict.
+
+    Returns:
+        Takes the class of arrays and the results' types, and returns that function. None where
+        there are containers other than dicts whose keys are texts, lists and tuples; what makes
+        those is jaxlib's, and takes 0.9 us.
+    """
+    places = count()
+
+    def write(node: PyTreeDef) -> str:
+        if node is tree.LEAF:
+            i = next(places)
+            return f"array(None, t{i}, buffers[{i}])"
+        kind, keys = node.node_data() or (None, ())
+        parts = [write(child) for child in node.children()]
+        if kind is dict and all(type(key) is str for key in keys):
+            return f"{{{', '.join(f'{k!r}: {p}' for k, p in zip(keys, parts, strict=True))}}}"
+        if kind is tuple or kind is list:
+            inside = "".join(f"{part}, " for part in parts)
+            return f"({inside})" if kind is tuple else f"[{inside}]"
+        raise _OtherError
+
+    if out_tree.num_leaves > _MOST_WRITTEN:
+        return None
+    try:
+        shown = write(out_tree)
+    except _OtherError:
+        return None
+    types = "".join(f"t{i}, " for i in range(out_tree.num_leaves))
+    text = (
+        "def results(array, types):\n"
+        f"    [{types}] = types\n"
+        "    def result(buffers):\n"
+        f"        return {shown}\n"
+        "    return result\n"
+    )
+    scope: dict[str, Any] = {}
+    exec(compile(text, f"{PACKAGE_DIRECTORY}<results>", "exec"), scope)
+    found: Callable[..., Any] = scope["results"]
+    return found
+
+
+class _OtherError(Exception):
+    """There is a container that is not written."""
+
+
+#: Python takes long to compile functions that make more.
+_MOST_WRITTEN: Final = 64
 
 
 def launch_arrays(
@@ -120,7 +175,9 @@ def launch_arrays(
     result = _result(program.out_avals, out_tree)
 
     def launch(args: Sequence[Array]) -> Any:
-        buffers: list[Any] = [x._buffer for x in args]
+        buffers: list[Any] = []
+        for x in args:  # a loop runs faster than a comprehension's frame
+            buffers.append(x._buffer)  # noqa: PERF401
         try:
             outs = execute(fixed + buffers if fixed else buffers)
         except TypeError:  # an array has no buffer yet
