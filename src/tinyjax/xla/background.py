@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final
 from tinyjax.xla.compilation import Compilation
 
 if TYPE_CHECKING:
-    from tinyjax.xla.executable import AnyExecutable
+    from tinyjax.xla.executable import Executable
+    from tinyjax.xla.sharded_executable import ShardedExecutable
 
 #: As many programs are compiled at once as there are cores, but one: the caller goes on.
 _MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
@@ -80,7 +81,7 @@ class _Workers:
             thread.join()
 
 
-def _compiled(wanted: Compilation) -> AnyExecutable:
+def _compiled(wanted: Compilation) -> Executable | ShardedExecutable:
     # Loads jaxlib, in the thread that needs it.
     from tinyjax.xla.executable import compiled  # noqa: PLC0415
 
@@ -116,14 +117,14 @@ def is_under_way(wanted: Compilation) -> bool:
     return wanted in _asked
 
 
-def compile_all(wanted: Sequence[Compilation]) -> list[AnyExecutable]:
+def compile_all(wanted: Sequence[Compilation]) -> list[Executable | ShardedExecutable]:
     """Compile programs at once, on all cores.
 
     Raises:
         Exception: what the first that cannot be compiled raises, when the others are done.
     """
     pending = deque(enumerate(wanted))
-    found: dict[int, AnyExecutable] = {}
+    found: dict[int, Executable | ShardedExecutable] = {}
     errors: dict[int, Exception] = {}
 
     def work() -> None:

@@ -168,10 +168,8 @@ class CacheInfo:
     capacity: int = 1024
 
 
-#: A program for the first device, or for those that its placement names.
-AnyExecutable: TypeAlias = "Executable | ShardedExecutable"
-
-_cache: OrderedDict[CompileKey, AnyExecutable] = OrderedDict()
+#: Programs for the first device, and for those that their placement names.
+_cache: OrderedDict[CompileKey, Executable | ShardedExecutable] = OrderedDict()
 _info: Final = CacheInfo()
 _lock = Lock()
 
@@ -187,7 +185,7 @@ def executable_for(wanted: Compilation) -> Executable:
     return found
 
 
-def compiled(wanted: Compilation) -> AnyExecutable:
+def compiled(wanted: Compilation) -> Executable | ShardedExecutable:
     """Return a compiled program, compiling it where the process has not done so.
 
     A program that another thread is compiling is waited for.
@@ -252,7 +250,9 @@ def _key(on: Backend, wanted: Compilation) -> CompileKey:
     return CompileKey(wanted.jaxpr.digest, on.identity, donated, flags, wanted.placement)
 
 
-def compile_program(on: Backend, wanted: Compilation, flags: Flags) -> AnyExecutable:
+def compile_program(
+    on: Backend, wanted: Compilation, flags: Flags
+) -> Executable | ShardedExecutable:
     """Compile a program with these flags, whether or not this was done before."""
     jaxpr, name, donated = wanted.jaxpr, wanted.name, wanted.donated
     if wanted.placement is not None:
