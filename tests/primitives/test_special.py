@@ -80,9 +80,11 @@ def test_narrow_floats_are_rounded_once(name: str) -> None:
             narrow = points.astype(dtype)
             narrow = narrow[narrow != 0]
             expected = reference(narrow.astype(np.float64)).astype(dtype)
-        got = np.asarray(fun(tinyjax.numpy.asarray(narrow)))
-        assert relative_error(got, expected) <= np.finfo(dtype).eps
-        assert (got == expected).mean() > 0.999
+        few = [fun(tinyjax.numpy.asarray(narrow[i : i + 100])) for i in range(0, narrow.size, 100)]
+        # small arrays are evaluated in another way
+        for got in (np.asarray(fun(tinyjax.numpy.asarray(narrow))), np.concatenate(few)):
+            assert relative_error(got, expected) <= np.finfo(dtype).eps
+            assert (got == expected).mean() > 0.999
 
 
 def test_erf_inv_in_float32_is_what_is_compiled() -> None:

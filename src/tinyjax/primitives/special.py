@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
@@ -32,6 +33,8 @@ Coefficients = tuple[float, ...]
 #: So many numbers are computed at a time: what the many passes over them read and write stays in
 #: the cache, which takes a third of the time.
 _BLOCK: Final = 8192
+#: Up to so many numbers a function of the standard library is faster: 3 us for ten, against 50.
+_FEW: Final = 128
 
 
 @lru_cache(maxsize=256)
@@ -51,22 +54,33 @@ def _polynomial(x: HostArray, coefficients: Coefficients) -> HostArray:
     return out
 
 
-def _in_float64(fun: Callable[[HostArray], HostArray]) -> Callable[[HostArray], HostArray]:
+def _in_float64(
+    fun: Callable[[HostArray], HostArray], of_one: Callable[[float], float] | None = None
+) -> Callable[[HostArray], HostArray]:
     """Make a function of one-dimensional float64 arrays into one of floats of any kind.
 
     It is applied to one block after the other, whose temporaries stay in the cache.
+
+    Args:
+        fun: the function.
+        of_one: the same of a Python float, as accurate in double precision; what is rounded to less
+            does not tell one from the other. It may raise ``ValueError`` or ``OverflowError``.
     """
 
     def rounded(x: HostArray) -> HostArray:
         flat = x.reshape(-1)
-        if flat.size <= _BLOCK:
-            small = fun(flat.astype(np.float64, copy=False))
-            return small.astype(x.dtype, copy=False).reshape(x.shape)
-        out = np.empty_like(flat)
-        for start in range(0, flat.size, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            out[block] = fun(flat[block].astype(np.float64, copy=False))
-        return out.reshape(x.shape)
+        if flat.size > _BLOCK:
+            out = np.empty_like(flat)
+            for start in range(0, flat.size, _BLOCK):
+                block = slice(start, start + _BLOCK)
+                out[block] = fun(flat[block].astype(np.float64, copy=False))
+            return out.reshape(x.shape)
+        wide = flat.astype(np.float64, copy=False)
+        if of_one is not None and flat.size <= _FEW and wide is not flat:
+            with suppress(ValueError, OverflowError):
+                found = [of_one(number) for number in wide.tolist()]
+                return np.array(found, x.dtype).reshape(x.shape)
+        return fun(wide).astype(x.dtype).reshape(x.shape)
 
     return rounded
 
@@ -192,7 +206,7 @@ def _erf_single(x: HostArray) -> HostArray:
     return kept * _ratio(kept * kept, _ERF_SINGLE)
 
 
-_erf_in_single, _erf_in_double = _in_float64(_erf_single), _in_float64(_erf)
+_erf_in_single, _erf_in_double = _in_float64(_erf_single, math.erf), _in_float64(_erf)
 
 
 def _erf_impl(x: HostArray) -> HostArray:
@@ -225,7 +239,11 @@ erf: Elementwise = elementwise(
     "erf", _erf_impl, "chlo.erf", "f", lambda t, z, x: mul(t, _gaussian(x))
 )
 erfc: Elementwise = elementwise(
-    "erfc", _in_float64(_erfc), _lower_erfc, "f", lambda t, z, x: neg(mul(t, _gaussian(x)))
+    "erfc",
+    _in_float64(_erfc, math.erfc),
+    _lower_erfc,
+    "f",
+    lambda t, z, x: neg(mul(t, _gaussian(x))),
 )
 
 
@@ -543,7 +561,11 @@ def _no_derivative(name: str, operand: str) -> Callable[..., Array]:
 
 
 lgamma: Elementwise = elementwise(
-    "lgamma", _in_float64(_lgamma), "chlo.lgamma", "f", lambda t, z, x: mul(t, digamma(x))
+    "lgamma",
+    _in_float64(_lgamma, math.lgamma),
+    "chlo.lgamma",
+    "f",
+    lambda t, z, x: mul(t, digamma(x)),
 )
 digamma: Elementwise = elementwise(
     "digamma",
