@@ -92,6 +92,13 @@ def typeguard(session: nox.Session) -> None:
 
 
 @nox.session
+def distributed(session: nox.Session) -> None:
+    """Run all tests of several devices, of which plain runs take a sample: every primitive."""
+    install(session, ".", "test")
+    run(session, *SUITE, "-m", "fuzz or not fuzz", "tests/sharding", *session.posargs)
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Search random programs: ``nox -s fuzz -- 5000`` tries 5000 of them in each test.
 

@@ -224,9 +224,20 @@ def lower_reduce(
     XLA keeps no wider sum on its own, so sums of 16-bit and smaller floats are kept in float32.
     """
     wide = b.convert(x, accumulator(x.dtype))
+    if not _is_known_to_xla(combine, wide.dtype):  # which would refuse to divide it
+        wide = b.undivided(wide, axes)
     initial = b.scalar(identity, wide.dtype)
     (out,) = b.reduce((wide,), (initial,), axes, lambda b, pair: (combine(b, *pair),))
     return b.convert(out, x.dtype)
+
+
+def _is_known_to_xla(combine: Combine, dtype: DType) -> bool:
+    """Whether XLA recognises the reduction, so that devices can reduce parts."""
+    if combine in (Lowering.max, Lowering.min):
+        return not dtypes.is_complex(dtype)
+    if combine in (Lowering.and_, Lowering.or_):
+        return dtype == dtypes.bool_
+    return combine in (Lowering.add, Lowering.mul)
 
 
 def accumulator(dtype: DType) -> DType:

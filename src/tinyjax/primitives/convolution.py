@@ -241,10 +241,18 @@ def _conv_lowering(b: Lowering, operands: Values, params: ConvParams) -> Values:
         f"#stablehlo.conv<{layout(numbers.lhs_spec, 'b', 'f')}x"
         f"{layout(numbers.rhs_spec, 'o', 'i')}->{layout(numbers.out_spec, 'b', 'f')}>"
     )
-    return b.emit(
+    # Divided along the axes of space, of the contracted features or of groups, XLA's convolutions
+    # over several devices give wrong numbers.
+    (x, w), (result,) = operands, b.results
+    batch, batches = numbers.lhs_spec[0], params.batch_groups
+    given = (
+        b.undivided(x, [i for i in range(x.ndim) if i != batch or batches > 1]),
+        b.undivided(w, range(w.ndim)),
+    )
+    (out,) = b.emit(
         "stablehlo.convolution",
-        operands,
-        b.results,
+        given,
+        (result,),
         {
             "dimension_numbers": layouts,
             "window_strides": int_array(params.strides),
@@ -257,6 +265,8 @@ def _conv_lowering(b: Lowering, operands: Values, params: ConvParams) -> Values:
             "precision_config": "[#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]",
         },
     )
+    kept = numbers.out_spec[0]
+    return [b.undivided(out, [i for i in range(out.ndim) if i != kept or batches > 1])]
 
 
 def_derivatives(

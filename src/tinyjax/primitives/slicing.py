@@ -185,9 +185,14 @@ def _pad_type(avals: Avals, params: PadParams) -> Avals:
 @pad_p.def_lowering
 def _pad_lowering(b: Lowering, operands: Values, params: PadParams) -> Values:
     lows, highs, interiors = zip(*params.config, strict=True) if params.config else ((), (), ())
-    return b.emit(
+    # Where XLA divides such an axis over devices, it may end the process.
+    whole = [i for i, sizes in enumerate(params.config) if sizes[2] or min(sizes) < 0]
+    x, value = operands
+    if whole:
+        x = b.undivided(x, whole)
+    (out,) = b.emit(
         "stablehlo.pad",
-        operands,
+        (x, value),
         b.results,
         {
             "edge_padding_low": int_array(lows),
@@ -195,6 +200,7 @@ def _pad_lowering(b: Lowering, operands: Values, params: PadParams) -> Values:
             "interior_padding": int_array(interiors),
         },
     )
+    return [b.undivided(out, whole) if whole else out]
 
 
 def _inside(shape: tuple[int, ...], config: tuple[tuple[int, int, int], ...]) -> Array:

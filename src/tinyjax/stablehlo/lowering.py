@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -130,6 +130,18 @@ class Lowering(Builder):
             return outs
         self.token = outs[0]
         return outs[1:]
+
+    def undivided(self, x: Value, axes: Iterable[int]) -> Value:
+        """Return a value some of whose axes are not divided over devices.
+
+        It is for operations that XLA refuses to divide so, or divides wrongly.
+        """
+        mesh = self.module.a_mesh()
+        if mesh is None or self.manual:
+            return x
+        entries = ", ".join(["{}" if i in axes else "{?}" for i in range(x.ndim)])
+        text = f"#sdy.sharding<@{mesh}, [{entries}]>"
+        return self.op("sdy.sharding_constraint", x, sharding=text)
 
     def outlined(
         self,

@@ -31,6 +31,10 @@ class Module:
         """Return the name of a mesh of devices, given as Shardy writes it."""
         return self._meshes.setdefault(text, f"mesh_{len(self._meshes)}")
 
+    def a_mesh(self) -> str | None:
+        """Return the name of a mesh that the program runs on; None where it has one device."""
+        return next(iter(self._meshes.values()), None)
+
     def channel(self) -> str:
         """Return what tells one collective of the module from the others."""
         return f"#stablehlo.channel_handle<handle = {next(self._channels)}, type = 1>"
