@@ -207,6 +207,13 @@ def test_operations(number: int, spec: P) -> None:
         assert {*compiled.devices()} == {*tinyjax.devices()}
 
 
+def test_arrays_without_elements() -> None:
+    x = tinyjax.device_put(np.ones((0, 4), np.float32), by("x", "y"))
+    for found in (2.0 * x + 1.0, tinyjax.jit(lambda x: 2.0 * x)(x), jnp.concatenate([x, x])):
+        assert np.asarray(found).shape == (0, 4)
+    assert float(x.sum()) == 0.0
+
+
 def test_operations_keep_shardings() -> None:
     x = tinyjax.device_put(DATA, by("x", "y"))
     assert (x + 1).sharding == (x * x).sharding == jnp.sin(x).sharding == by("x", "y")

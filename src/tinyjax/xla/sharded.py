@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from jaxlib.xla_client import batched_device_put
 
-from tinyjax.core.array import Array, ConcreteArray, is_splat
+from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import ON_CPU, Sharding
 from tinyjax.core.jaxpr import Jaxpr, Var
@@ -120,7 +120,7 @@ _MOST_OPERATIONS: Final = 4096
 
 def _evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
     # What is one number everywhere goes to the devices as that number.
-    splats = [is_splat(x) and x.ndim > 0 for x in args]
+    splats = [is_splat(x) and x.ndim > 0 and x.size > 0 for x in args]
     avals = [x.aval for x in args]
     key = (primitive, params, *avals, *splats)
     jaxpr = _operations.get(key)
@@ -130,7 +130,7 @@ def _evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequ
             _operations.clear()
         _operations[key] = jaxpr
     operands = [
-        ConcreteArray(x.concrete("data")[(0,) * x.ndim].reshape(()), aval.with_shape(()))
+        ConcreteArray(np.asarray(first_element(x.concrete("data"))), aval.with_shape(()))
         if splat
         else x
         for x, aval, splat in zip(args, avals, splats, strict=True)
