@@ -59,6 +59,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "a generator": (lambda: jnp.array(given(iter([1]))), r"jnp\.array\(list"),
     "a ragged list": (lambda: jnp.array([[1, 2], [3]]), "equal lengths"),
     "a list for an array": (lambda: jnp.sum(given([x, x])), r"jnp\.asarray"),
+    "a list for an example": (lambda: jnp.zeros_like(given([1])), r"zeros_like: .*jnp\.asarray"),
     "arrays that are no list": (lambda: jnp.concatenate(x, x), r"concatenate\(\[x, y\]\)"),
     "a seed for a key": (lambda: random.normal(given(3)), r"tinyjax\.random\.key\(seed\)"),
     "a shape for a key": (lambda: random.normal(given((3,))), r"takes a key first"),

@@ -390,8 +390,19 @@ def full_like(
         >>> jnp.full_like(jnp.array([1, 2]), 5)
         Array([5, 5], dtype=int32)
     """
-    check_placement("full_like", device=device)
-    x = a if isinstance(a, ShapeDtypeStruct) else array_of("full_like", a)
+    return _like("full_like", a, fill_value, dtype, shape, device)
+
+
+def _like(
+    name: str,
+    a: ArrayLike | ShapeDtypeStruct,
+    fill_value: ArrayLike,
+    dtype: DTypeLike,
+    shape: Shape | None,
+    device: Placement,
+) -> Array:
+    check_placement(name, device=device)
+    x = a if isinstance(a, ShapeDtypeStruct) else array_of(name, a)
     weak = dtype is None and x.weak_type
     wanted = x.dtype if dtype is None else dtypes.check(dtype)
     sizes = x.shape if shape is None else canonical_shape(shape)
@@ -407,7 +418,7 @@ def zeros_like(
     device: Placement = None,
 ) -> Array:
     """Return zeros, of another array's shape and dtype unless given."""
-    return full_like(a, 0, dtype, shape, device=device)
+    return _like("zeros_like", a, 0, dtype, shape, device)
 
 
 def ones_like(
@@ -418,7 +429,7 @@ def ones_like(
     device: Placement = None,
 ) -> Array:
     """Return ones, of another array's shape and dtype unless given."""
-    return full_like(a, 1, dtype, shape, device=device)
+    return _like("ones_like", a, 1, dtype, shape, device)
 
 
 def empty_like(
@@ -429,7 +440,7 @@ def empty_like(
     device: Placement = None,
 ) -> Array:
     """Return zeros, of another array's shape and dtype unless given."""
-    return full_like(prototype, 0, dtype, shape, device=device)
+    return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
 # Ranges
