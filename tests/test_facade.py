@@ -11,10 +11,23 @@ import tinyjax.numpy as jnp
 from tinyjax.core.primitive import registry
 from tinyjax.errors import MissingRuleError
 from tinyjax.extend.core import Primitive as OwnPrimitive
-from tinyjax.facade import ad, batching, mlir
+from tinyjax.facade import ad, batching, internals, mlir
 from tinyjax.facade.core import eval_jaxpr, mapped_aval, unmapped_aval
 from tinyjax.facade.primitives import KeywordParams, Primitive
 from tinyjax.facade.toplevel import make_jaxpr
+
+
+def test_libraries_look_up_how_nodes_are_taken_apart() -> None:
+    from jax._src.tree_util import _registry as theirs
+
+    for value in ([1, 2], (1, 2), {"b": 1, "a": 2}):
+        ours, other = internals._registry[type(value)], theirs[type(value)]
+        (children, metadata), (expected, keys) = ours.to_iter(value), other.to_iter(value)
+        assert [*children] == [*expected]
+        assert ours.from_iter(metadata, children) == other.from_iter(keys, expected) == value
+    assert int not in internals._registry
+    with pytest.raises(KeyError):
+        internals._registry[int]
 
 
 def declare(name: str) -> Primitive:

@@ -291,6 +291,13 @@ def test_grad_with_allow_int() -> None:
     assert float(gradient[1]) == 3.0
 
 
+@pytest.mark.parametrize("transformation", [grad, value_and_grad])
+def test_axes_are_summed_over_by_the_function(transformation: Any) -> None:
+    assert jax.tree.leaves(transformation(lambda x: x**2, reduce_axes=())(3.0))[-1] == 6.0
+    with pytest.raises(ArgumentError, match=r"lax\.psum"):
+        transformation(lambda x: x**2, reduce_axes=("i",))
+
+
 def test_integer_results_have_float0_tangents() -> None:
     value, tangent = jvp(lambda x: (jnp.argmax(x), x > 1), (jnp.arange(3.0),), (jnp.ones(3),))
     assert tangent[0].dtype == tangent[1].dtype == float0

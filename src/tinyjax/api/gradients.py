@@ -15,7 +15,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.calling import FlatFunction, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import ZERO, Tangent
-from tinyjax.errors import DifferentiationError
+from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.shape import full_like, zero_tangent
 from tinyjax.transforms.linearize import linearize_flat
@@ -36,6 +36,7 @@ def value_and_grad(
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
 ) -> ValueAndGradientOfNumber: ...
 @overload
 def value_and_grad(
@@ -44,6 +45,7 @@ def value_and_grad(
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
 ) -> Callable[Concatenate[A, P], tuple[R, A]]: ...
 @overload
 def value_and_grad(
@@ -53,6 +55,7 @@ def value_and_grad(
     has_aux: Literal[True],
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
 ) -> Callable[Concatenate[A, P], tuple[tuple[R, X], A]]: ...
 @overload
 def value_and_grad(
@@ -61,6 +64,7 @@ def value_and_grad(
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
 ) -> Callable[Concatenate[A, B, P], tuple[R, B]]: ...
 @overload
 def value_and_grad(
@@ -69,6 +73,7 @@ def value_and_grad(
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
 ) -> Callable[Concatenate[A, B, P], tuple[R, tuple[A, B]]]: ...
 @overload
 def value_and_grad(
@@ -77,6 +82,7 @@ def value_and_grad(
     has_aux: bool = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
 ) -> Any: ...
 @checked
 def value_and_grad(
@@ -85,6 +91,7 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: tuple[()] = (),
 ) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes both the value and the gradient of a scalar function.
 
@@ -95,6 +102,7 @@ def value_and_grad(
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
         allow_int: whether integer arguments may be differentiated; their gradient is of dtype
             float0.
+        reduce_axes: must be empty: sum over a mapped axis within ``fun``, by ``lax.psum``.
 
     Returns:
         A function of the same signature that returns ``(value, gradient)``, where ``value`` is what
@@ -105,6 +113,7 @@ def value_and_grad(
     Raises:
         DifferentiationError: when called, if the value is not a scalar float, or an argument is not
             float (or complex, with ``holomorphic``).
+        ArgumentError: ``reduce_axes`` is not empty.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -112,6 +121,7 @@ def value_and_grad(
         >>> float(value), gradient
         (5.0, Array([2., 4.], dtype=float32))
     """
+    _check_reduce_axes("value_and_grad", reduce_axes)
     choice = choose("value_and_grad", fun, argnums, holomorphic)
 
     @partial(watched, named=fun)
@@ -130,6 +140,7 @@ def grad(
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
 ) -> GradientOfNumber: ...
 @overload
 def grad(
@@ -138,6 +149,7 @@ def grad(
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
 ) -> Callable[Concatenate[A, P], A]: ...
 @overload
 def grad(
@@ -147,6 +159,7 @@ def grad(
     has_aux: Literal[True],
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
 ) -> Callable[Concatenate[A, P], tuple[A, X]]: ...
 @overload
 def grad(
@@ -155,6 +168,7 @@ def grad(
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
 ) -> Callable[Concatenate[A, B, P], B]: ...
 @overload
 def grad(
@@ -163,6 +177,7 @@ def grad(
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
 ) -> Callable[Concatenate[A, B, P], tuple[A, B]]: ...
 @overload
 def grad(
@@ -171,6 +186,7 @@ def grad(
     has_aux: bool = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
 ) -> Any: ...
 @checked
 def grad(
@@ -179,6 +195,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: tuple[()] = (),
 ) -> Callable[..., Any]:
     """Return a function that computes the gradient of a scalar function.
 
@@ -189,6 +206,7 @@ def grad(
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
         allow_int: whether integer arguments may be differentiated; their gradient is of dtype
             float0.
+        reduce_axes: must be empty: sum over a mapped axis within ``fun``, by ``lax.psum``.
 
     Returns:
         A function of the same signature that returns the gradient: a tree like the argument; with
@@ -197,12 +215,14 @@ def grad(
     Raises:
         DifferentiationError: when called, if the value is not a scalar float, or an argument is not
             float (or complex, with ``holomorphic``).
+        ArgumentError: ``reduce_axes`` is not empty.
 
     Example:
         >>> import tinyjax
         >>> float(tinyjax.grad(lambda x: x**3 if x > 0 else -x)(2.0))
         12.0
     """
+    _check_reduce_axes("grad", reduce_axes)
     choice = choose("grad", fun, argnums, holomorphic)
 
     @partial(watched, named=fun)
@@ -211,6 +231,14 @@ def grad(
         return (gradient, aux) if has_aux else gradient
 
     return computed
+
+
+def _check_reduce_axes(name: str, reduce_axes: Sequence[Any]) -> None:
+    if reduce_axes:
+        raise ArgumentError(
+            f"reduce_axes of {name} must be empty, but it is {reduce_axes!r}. Sum the function's "
+            "result over the axis: lax.psum(result, axis_name)."
+        )
 
 
 def _gradient(

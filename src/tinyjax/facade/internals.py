@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
+
+import attrs
 
 import tinyjax
 from tinyjax.core.primitive import NoParams, Primitive
@@ -55,11 +57,25 @@ def get_abstract_mesh() -> _NoMesh:
     return _NoMesh()
 
 
+@attrs.frozen
+class _Entry:
+    """How nodes of a class are taken apart, to children and metadata, and put together."""
+
+    to_iter: Callable[[Any], tuple[Sequence[Any], Any]]
+    from_iter: Callable[[Any, Iterable[Any]], Any]
+
+
 class _Registry:
     """The classes that are nodes of trees."""
 
     def __contains__(self, node_type: object) -> bool:
         return isinstance(node_type, type) and KINDS.get(node_type) is not None
+
+    def __getitem__(self, node_type: type) -> _Entry:
+        kind = KINDS.get(node_type)
+        if kind is None:
+            raise KeyError(node_type)
+        return _Entry(kind.flatten, lambda metadata, x: kind.unflatten(metadata, tuple(x)))
 
 
 _registry: Final = _Registry()
