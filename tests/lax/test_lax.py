@@ -221,7 +221,7 @@ ELSEWHERE = {
     *(["bessel_i0e", "bessel_i1e", "betainc", "igamma", "igamma_grad_a", "igammac"]),
     "random_gamma_grad",
     # tests/lax/test_names_of_lax.py
-    *(["composite", "fft", "optimization_barrier", "pbroadcast", "ragged_dot"]),
+    *(["composite", "fft", "optimization_barrier", "pbroadcast", "pcast", "ragged_dot"]),
     *(["dce_sink", "ragged_dot_general", "rng_bit_generator", "scaled_dot", "stage"]),
     *(["reduce_precision", "shape_as_value", "with_sharding_constraint"]),
     *(["conv_general_dilated_local", "conv_general_dilated_patches"]),

@@ -272,6 +272,16 @@ def test_a_vmap_of_the_same_name_is_another_axis() -> None:
         )
 
 
+def test_what_differs_need_not_be_said() -> None:
+    def f(a: Any, to: str = "varying") -> Any:
+        return lax.scan(lambda c, row: (c + row, None), lax.pcast(a[0] * 0, "x", to=to), a)[0][None]
+
+    sums = over_x(f)(DATA)
+    np.testing.assert_allclose(sums, DATA.reshape(4, 2, 8).sum(1), rtol=1e-5)
+    with pytest.raises(ArgumentError, match="varying"):
+        over_x(lambda a: f(a, "invariant"))(DATA)
+
+
 def test_one_device() -> None:
     mesh = tinyjax.make_mesh((1,), ("x",))
 

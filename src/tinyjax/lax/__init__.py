@@ -112,6 +112,7 @@ if TYPE_CHECKING:
     from tinyjax.lax.generators import RandomAlgorithm, rng_bit_generator
     from tinyjax.lax.placement import (
         pbroadcast,
+        pcast,
         with_sharding_constraint,
     )
     from tinyjax.lax.platforms import (
@@ -271,7 +272,7 @@ _LATER: Final = {
         "reduce_precision rem round rsqrt select select_n shift_left shift_right_arithmetic "
         "shift_right_logical sign sin sinh sqrt square stage stop_gradient sub tan tanh zeta"
     ),
-    "placement": "pbroadcast with_sharding_constraint",
+    "placement": "pbroadcast pcast with_sharding_constraint",
     "platforms": "composite platform_dependent",
     "products": (
         "DotDimensionNumbers Precision PrecisionLike batch_matmul dot dot_general scaled_dot"
@@ -471,6 +472,7 @@ __all__ = [
     "pad",
     "padtype_to_pads",
     "pbroadcast",
+    "pcast",
     "platform_dependent",
     "pmax",
     "pmean",

@@ -124,6 +124,7 @@ NOT_CALLED: Final[dict[str, str]] = {
         "takes windows, paddings or kinds by name: tests/lax",
     ),
     "lax.pbroadcast": "takes a named axis",
+    "lax.pcast": "takes a named axis",
     "lax.with_sharding_constraint": "takes trees",
     **dict.fromkeys(
         (
