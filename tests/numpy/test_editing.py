@@ -93,3 +93,12 @@ def test_without_a_size_the_error_names_the_function(name: str, operands: int) -
     called = "unique" if name == "union1d" else name
     with pytest.raises(ConcretizationError, match=rf"jnp\.{called} returns \(or give size="):
         tj.jit(getattr(jnp, name))(*[jnp.ones(2)] * operands)
+
+
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+def test_put_out_of_bounds(mode: Any) -> None:
+    x, places = np.arange(6.0).reshape(2, 3), np.array([-8, -2, 3, 7])
+    expected = x.copy()
+    np.put(expected, places, [10.0, 20.0], mode=mode)
+    found = jnp.put(jnp.asarray(x), places, np.array([10.0, 20.0]), mode=mode, inplace=False)
+    np.testing.assert_array_equal(found, expected)

@@ -214,8 +214,9 @@ def put(
         a: any dtype.
         ind: integers.
         v: values, repeated from the first where they run out.
-        mode: for indices out of bounds: ``"clip"`` (the default) changes the nearest element,
-            ``"wrap"`` goes around. Negative indices count from the end.
+        mode: what indices out of bounds mean. By default negative ones count from the end, and
+            those beyond either end are the first or last; with ``"clip"`` negative ones are the
+            first; ``"wrap"`` goes around.
         inplace: must be given as False, since arrays are immutable.
 
     Raises:
@@ -237,6 +238,8 @@ def put(
         return x
     if mode == "wrap":
         where = remainder(where, x.size)
+    elif mode == "clip":
+        where = clip(where, 0, x.size - 1)
     flat = reshape(x, (x.size,)).at[where].set(_tiled(values, where.size), mode="clip")
     return reshape(flat, x.shape)
 

@@ -31,7 +31,7 @@ NOT_CALLED: Final[dict[str, str]] = {
     "scipy.special.sph_harm_y": "takes vectors of one length, and knows the highest degree",
     "scipy.special.hyp2f1": "jax's does not end for infinite parameters: test_special.py",
     **dict.fromkeys(("numpy.gcd", "numpy.lcm"), "jax's do not end at the least of all integers"),
-    "lax.after_all": "takes tokens: tests/test_extending.py",
+    **dict.fromkeys(("lax.after_all", "lax.create_token"), "tokens: tests/test_extending.py"),
     "scipy.linalg.funm": "takes a function: tests/scipy/test_scipy_linalg.py",
     "numpy.load": "reads a file",
     "numpy.save": "writes a file",
