@@ -178,3 +178,90 @@ def test_threads_replay_side_by_side() -> None:
     for thread in threads:
         thread.join()
     assert len({tuple(row) for row in found}) == 1
+
+
+def _mlp(params: dict[str, Array], x: Array) -> Array:
+    hidden = jnp.tanh(x @ params["w"] + params["b"])
+    return jnp.mean((hidden @ params["v"]) ** 2) + 0 * jnp.sum(params["unused"] > 0)
+
+
+GRADIENTS: Final = {
+    "network": _mlp,
+    "chosen by data": lambda p, x: _mlp(p, x) if float(x[0, 0]) > 0 else jnp.sum(p["w"] * x[0, 0]),
+    "scalar residuals": lambda p, x: jnp.sum(p["b"] * x[0, 0]) * jnp.max(x) / jnp.sum(p["v"]),
+    "linear": lambda p, x: jnp.sum(p["b"]) + jnp.sum(p["w"]),
+    "loop": lambda p, x: tinyjax.lax.fori_loop(0, 3, lambda i, c: jnp.sin(c) * x[0, 0], p["b"])[0],
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_a_replayed_gradient_is_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+
+    def draw(*shape: int) -> Array:
+        return jnp.asarray(rng.normal(size=shape).astype(np.float32))
+
+    params = {"w": draw(3, 4), "b": draw(4), "v": draw(4, 2), "unused": draw(2)}
+    inputs = [draw(5, 3) for _ in range(4)]
+    inputs += [inputs[0] * jnp.nan, inputs[0] * 0]
+
+    def outcomes() -> list[list[bytes]]:
+        gradients = [tinyjax.grad(GRADIENTS[name])(params, x) for x in inputs]
+        return [[np.asarray(g).tobytes() for g in tree.leaves(found)] for found in gradients]
+
+    monkeypatch.setattr(replay, "CALLS", ())
+    expected = outcomes()
+    monkeypatch.setattr(replay, "CALLS", (1, 2, 3))
+    for _ in range(3):
+        outcomes()
+    assert outcomes() == expected
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max"])
+def test_a_gradient_at_another_shape_is_another_one(name: str) -> None:
+    def f(x: Array) -> Array:
+        reduced: Array = getattr(jnp, name)(x)
+        return 2 * (reduced + reduced) * reduced + 3 * jnp.sum(x)
+
+    data = [jnp.linspace(1, 2, n) for n in (3, 4, 1)]
+    data += [data[1].reshape(2, 2), data[1].astype("float64"), data[0][:, None]]
+    expected = [np.asarray(tinyjax.grad(f)(x)) for x in data]
+    for _ in range(MANY):
+        for x, one in zip(data, expected, strict=True):
+            found = tinyjax.grad(f)(x)
+            assert found.dtype == one.dtype
+            np.testing.assert_array_equal(np.asarray(found), one)
+
+
+def test_backward_passes_of_the_users_are_not_replayed() -> None:
+    passes: list[float] = []
+
+    @tinyjax.custom_vjp
+    def f(x: Array) -> Array:
+        return jnp.sin(x) * jnp.cos(x)
+
+    def backward(residual: Array, ct: Array) -> tuple[Array]:
+        passes.append(float(residual[0]))
+        return (ct * len(passes),)
+
+    f.defvjp(lambda x: (f(x), x), backward)
+    gradient = tinyjax.grad(lambda x: jnp.sum(jnp.exp(f(jnp.sin(x) * 2)) ** 2))
+    for i in range(2 * MANY):
+        gradient(jnp.array([0.5, 1.5]) + i)
+    assert len(passes) == 2 * MANY
+
+
+def test_a_gradient_is_not_replayed_where_it_is_transformed() -> None:
+    x = jnp.array([0.5, 1.5])
+
+    def f(x: Array) -> Array:
+        return jnp.sum(jnp.sin(x) ** 3)
+
+    second = np.asarray(tinyjax.hessian(f)(x))
+    _after(MANY, tinyjax.grad(f), x)
+    np.testing.assert_array_equal(np.asarray(tinyjax.hessian(f)(x)), second)
+    np.testing.assert_allclose(
+        np.asarray(tinyjax.vmap(tinyjax.grad(f))(x[:, None]))[:, 0],
+        np.asarray(tinyjax.grad(f)(x)),
+        rtol=1e-6,
+    )

@@ -46,13 +46,55 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: some twenty calls. Of two products of matrices that lie elsewhere BLAS may round one otherwise.
 CALLS: Final = (16, 64, 256)
 #: Larger arrays, in bytes, are left to the operations, which free each result as soon as they can.
-LARGEST: Final = 1 << 18
+LARGEST: Final = 1 << 16
 #: So many kinds of calls of one function are remembered.
-_MOST: Final = 1024
+_MOST: Final = 256
 #: Values that are part of a call's key; others are not replayed.
 _PLAIN: Final = frozenset((bool, int, str, type(None)))
 
 Program = Callable[..., Any]
+
+
+class Programs:
+    """The programs of one function, by what tells its calls apart.
+
+    Attributes:
+        known: those that were made.
+    """
+
+    __slots__ = ("_calls", "known")
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[object, ...], Program] = {}
+        self._calls: dict[tuple[object, ...], int] = {}
+
+    def note(
+        self,
+        key: tuple[object, ...],
+        fun: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        hosts: Sequence[HostArray],
+        result: Any,
+    ) -> None:
+        """Count a call, and make the program of those like it when there were enough.
+
+        Args:
+            key: what tells it from others.
+            fun: the function.
+            args: its arguments.
+            kwargs: those by name.
+            hosts: the data of the arrays in them.
+            result: what it returned.
+        """
+        if len(self._calls) >= _MOST:
+            self._calls.clear()
+            self.known.clear()
+        count = self._calls[key] = self._calls.get(key, 0) + 1
+        if count in CALLS:
+            program = _program(fun, args, kwargs, hosts, result)
+            if program is not None:
+                self.known[key] = program
 
 
 def replayed(fun: F) -> F:
@@ -72,8 +114,7 @@ def replayed(fun: F) -> F:
         >>> [float(spread(jnp.arange(3.0))) for _ in range(20)][-1]
         2.0
     """
-    programs: dict[tuple[object, ...], Program] = {}
-    calls: dict[tuple[object, ...], int] = {}
+    programs = Programs()
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if current_trace() is not EVAL:
@@ -91,21 +132,14 @@ def replayed(fun: F) -> F:
             if not _add(x, key, hosts):
                 return fun(*args, **kwargs)
         found = tuple(key)
-        program = programs.get(found)
+        program = programs.known.get(found)
         if program is not None:
             try:
                 return program(*hosts)
             except Exception:  # let the operations say what is wrong
                 return fun(*args, **kwargs)
-        if len(calls) >= _MOST:
-            calls.clear()
-            programs.clear()
-        count = calls[found] = calls.get(found, 0) + 1
         result = fun(*args, **kwargs)
-        if count in CALLS:
-            program = _program(fun, args, kwargs, hosts, result)
-            if program is not None:
-                programs[found] = program
+        programs.note(found, fun, args, kwargs, hosts, result)
         return result
 
     stands_in: Any = imitate(call, fun)

@@ -8,19 +8,30 @@ Cotangents of the same variable are added.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import attrs
 
-from tinyjax.core.array import Array
+from tinyjax.config import settings
+from tinyjax.core.array import Array, ConcreteArray, raw_host
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.dependence import dependents, independent_part
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.lists import marked, partition_list
-from tinyjax.core.primitive import ZERO, Cotangents, Operands, Tangent, Tangents, UndefinedPrimal
+from tinyjax.core.primitive import (
+    ZERO,
+    Cotangents,
+    Operands,
+    Primitive,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
+from tinyjax.core.replay import Programs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
-from tinyjax.core.trace import current_trace, evaluated_source, set_evaluated_source, stand_in
+from tinyjax.core.trace import EVAL, current_trace, evaluated_source, set_evaluated_source, stand_in
+from tinyjax.dtypes import HostArray
 from tinyjax.frames import user_source
 from tinyjax.primitives.rules import add_arrays
 
@@ -96,6 +107,8 @@ def pull_back(
     """
     kind = stand_in(Transposer)
     if kind is Transposer:
+        if current_trace() is EVAL and len(eqns) >= _FEWEST:
+            return _replayed_pull_back(eqns, known, linear_inputs, outs, cotangents)
         return _pull_back(eqns, known, linear_inputs, outs, cotangents)
     with kind(eqns) as transposer:
         return _pull_back(eqns, known, linear_inputs, outs, cotangents, transposer.apply)
@@ -147,6 +160,107 @@ def _pull_back(
     finally:
         set_evaluated_source(line)
     return [totals.pop(var, ZERO) for var in linear_inputs]
+
+
+#: A backward pass of fewer equations takes no longer than it takes to find its program.
+_FEWEST: Final = 3
+_programs: Final = Programs()
+
+
+#: Primitives whose rules are this package's own, and no programs.
+_repeatable: Final[set[Primitive[Any]]] = set()
+
+
+def _is_repeatable(primitive: Primitive[Any]) -> bool:
+    """Say whether what a transpose rule does may be done again without asking the rule."""
+    rules = primitive.rules
+    homes = [getattr(rule, "__module__", None) or "" for rule in (rules.impl, rules.transpose)]
+    found = rules.evaluate is None and homes[1].startswith("tinyjax.primitives.")
+    if found and homes[0].startswith("tinyjax."):
+        _repeatable.add(primitive)
+    return primitive in _repeatable
+
+
+def _replayed_pull_back(
+    eqns: Sequence[JaxprEqn],
+    known: Mapping[Var, Array],
+    linear_inputs: Sequence[Var],
+    outs: Sequence[Atom],
+    cotangents: Sequence[Tangent],
+) -> list[Tangent]:
+    """Pull back values at hand by a program, if it has often been done through such equations.
+
+    What a backward pass does depends on the equations and on the types of the values in them. Those
+    that are computed follow from the equations, so the types of the others are the program's key,
+    of linear inputs, known values and cotangents; the values are its arguments, literals among
+    them. The user's rules, and programs, are not replayed: they may do other things each time.
+    """
+    places: dict[Atom, int] = {x: i for i, x in enumerate(linear_inputs)}
+    given: list[Array] = []
+    key: list[object] = [id(settings()), *[x.aval for x in linear_inputs]]
+    for eqn in eqns:
+        if not (eqn.primitive in _repeatable or _is_repeatable(eqn.primitive)):
+            return _pull_back(eqns, known, linear_inputs, outs, cotangents)
+        key.append(eqn.primitive)
+        key.append(eqn.params)
+        for x in eqn.inputs:
+            if type(x) is Lit:
+                given.append(x.value)
+                key.append(x.aval)
+                continue
+            place = places.get(x)
+            if place is None:
+                place = places[x] = len(places)
+                if x in known:
+                    given.append(known[x])
+                    key.append(x.aval)
+            key.append(place)
+        for x in eqn.out_binders:
+            places[x] = len(places)
+    for x, cotangent in zip(outs, cotangents, strict=True):
+        key.append(places.get(x) if isinstance(x, Var) else None)
+        if cotangent is ZERO:
+            key.append(None)
+        else:
+            key.append(cotangent.aval)
+            given.append(cotangent)
+    hosts: list[HostArray] = []
+    for value in given:
+        if type(value) is not ConcreteArray:
+            return _pull_back(eqns, known, linear_inputs, outs, cotangents)
+        hosts.append(raw_host(value))
+    by_place: dict[int, Array]
+    found = tuple(key)
+    try:
+        program = _programs.known.get(found)
+        if program is not None:
+            by_place = program(*hosts)
+            return [by_place.get(i, ZERO) for i in range(len(linear_inputs))]
+    except Exception:  # parameters without a hash; or let the rules say what is wrong
+        return _pull_back(eqns, known, linear_inputs, outs, cotangents)
+
+    def pull(*values: Array) -> dict[int, Array]:
+        left = iter(values)
+        there: dict[Var, Array] = {}
+        substituted: list[JaxprEqn] = []
+        for eqn in eqns:
+            inputs: list[Var] = []
+            for x in eqn.inputs:
+                var = Var(x.aval) if isinstance(x, Lit) else x
+                if isinstance(x, Lit) or (x in known and x not in there):
+                    there[var] = next(left)
+                inputs.append(var)
+            substituted.append(attrs.evolve(eqn, inputs=tuple(inputs)))
+        cts: list[Tangent] = [ZERO if ct is ZERO else next(left) for ct in cotangents]
+        return _by_place(_pull_back(substituted, there, linear_inputs, outs, cts))
+
+    results = _pull_back(eqns, known, linear_inputs, outs, cotangents)
+    _programs.note(found, pull, given, {}, hosts, _by_place(results))
+    return results
+
+
+def _by_place(tangents: Sequence[Tangent]) -> dict[int, Array]:
+    return {i: t for i, t in enumerate(tangents) if t is not ZERO}
 
 
 def _evaluate_known(
