@@ -120,6 +120,20 @@ def fuzz(session: nox.Session) -> None:
     )
 
 
+@nox.session
+def stress(session: nox.Session) -> None:
+    """Run 2,000 programs in 16 threads, of all tiers, with failures and Ctrl-C.
+
+    ``nox -s stress -- 10000`` runs more. Further arguments go to pytest.
+    """
+    install(session, ".", "test")
+    programs, arguments = "2000", session.posargs
+    if arguments and arguments[0].isdigit():
+        programs, *arguments = arguments
+    environment = {"TINYJAX_STRESS_PROGRAMS": programs}
+    run(session, "pytest", "tests/test_stress.py", *arguments, env=environment)
+
+
 #: Older processors, to be imitated: what OpenBLAS calls each, which of the instructions that it may
 #: choose NumPy keeps, and XLA's newest.
 PROCESSORS: dict[str, tuple[str, set[str], str]] = {

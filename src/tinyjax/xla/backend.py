@@ -7,9 +7,10 @@ which is why only memory that nobody writes to may be sent.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
+from threading import Lock
+from typing import Any, Final
 
 import jaxlib
 import numpy as np
@@ -114,10 +115,30 @@ def physical(aval: ShapedArray) -> ShapedArray:
     return aval if dtype is None else aval.with_dtype(dtype, aval.weak_type)
 
 
-@lru_cache(maxsize=1)
-def backend() -> Backend:
-    """Return the backend, made when first needed (3 ms)."""
-    return Backend(num_devices=len(all_devices()))
+#: The clients of this process: of programs without callbacks, by None, and of those with callbacks,
+#: by how many callbacks they run inside of.
+_made: Final[dict[int | None, Backend]] = {}
+#: XLA ends the process where two threads start it at once.
+_making: Final = Lock()
+os.register_at_fork(
+    before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release
+)
+
+
+def backend(depth: int | None = None) -> Backend:
+    """Return the backend, made when first needed (3 ms).
+
+    Args:
+        depth: of programs with callbacks, how many callbacks they run inside of.
+    """
+    found = _made.get(depth)
+    if found is None:
+        with _making:
+            found = _made.get(depth)
+            if found is None:
+                devices = len(all_devices()) if depth is None else 1
+                found = _made[depth] = Backend(depth is None, devices)
+    return found
 
 
 def buffer_of(array: Array, on: Backend) -> Any:

@@ -10,11 +10,14 @@ from __future__ import annotations
 import atexit
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from threading import Condition, Thread
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
+
+import attrs
 
 from tinyjax.xla.compilation import Compilation
 
@@ -25,14 +28,23 @@ if TYPE_CHECKING:
 #: As many programs are compiled at once as there are cores, but one: the caller goes on.
 _MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
 
-Job = tuple[Context, Callable[[], object]]
+
+@attrs.frozen(eq=False)
+class _Job:
+    """A program to be compiled, and the settings for it."""
+
+    wanted: Compilation
+    context: Context
+
+    def run(self) -> None:
+        self.context.run(_compiled, self.wanted)
 
 
 class _Workers:
     """Threads that wait for jobs, made when there are more jobs than threads to take them."""
 
     changed: Condition
-    jobs: deque[Job]
+    jobs: deque[_Job]
     threads: list[Thread]
     idle: int
     ending: bool
@@ -48,11 +60,11 @@ class _Workers:
         self.idle = 0
         self.ending = False
 
-    def submit(self, job: Callable[[], object]) -> None:
+    def submit(self, job: _Job) -> None:
         with self.changed:
             if self.ending:
                 return
-            self.jobs.append((copy_context(), job))
+            self.jobs.append(job)
             if self.idle < len(self.jobs) and len(self.threads) < _MOST_THREADS:
                 thread = Thread(target=self.work, name="tinyjax compiler", daemon=True)
                 self.threads.append(thread)
@@ -67,9 +79,10 @@ class _Workers:
                 self.idle -= 1
                 if self.ending:
                     return
-                context, job = self.jobs.popleft()
+                job = self.jobs.popleft()
             with suppress(Exception):  # whoever needs the program compiles it, and is told
-                context.run(job)
+                job.run()
+            del job
 
     def end(self) -> None:
         """Drop what has not been begun, and wait for the rest."""
@@ -89,7 +102,8 @@ def _compiled(wanted: Compilation) -> Executable | ShardedExecutable:
 
 
 _workers = _Workers()
-_asked: Final[set[Compilation]] = set()
+#: The jobs that there are: one that is lost to an interrupt is not waited for.
+_asked: Final[WeakValueDictionary[Compilation, _Job]] = WeakValueDictionary()
 
 
 @contextmanager
@@ -98,18 +112,12 @@ def compile_afterwards(wanted: Compilation) -> Iterator[None]:
 
     From the start of the block the program is under way, so that no other thread waits for it.
     """
-    _asked.add(wanted)
-
-    def compile_it() -> None:
-        try:
-            _compiled(wanted)
-        finally:
-            _asked.discard(wanted)
-
+    job = _Job(wanted, copy_context())
+    _asked[wanted] = job
     try:
         yield
     finally:
-        _workers.submit(compile_it)
+        _workers.submit(job)
 
 
 def is_under_way(wanted: Compilation) -> bool:

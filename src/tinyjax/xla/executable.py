@@ -13,8 +13,9 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import count
-from threading import Event, Lock
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from weakref import WeakValueDictionary
 
 import attrs
 from jaxlib._jax import collect_garbage
@@ -30,6 +31,7 @@ from tinyjax.xla.backend import Backend, backend, buffer_of
 from tinyjax.xla.compilation import Compilation, Flags, Placement
 from tinyjax.xla.forks import lacks_threads
 from tinyjax.xla.host_callbacks import HostProgram
+from tinyjax.xla.interruptible import interruptible
 from tinyjax.xla.loading import load_or_compile
 from tinyjax.xla.lowering import lowered
 from tinyjax.xla.options import flags_for
@@ -134,9 +136,6 @@ class Executable:
         """How the settings in force want the program to be run."""
         if not settings().interruptible:
             return self.execute
-        # Most processes have no such setting.
-        from tinyjax.xla.interruptible import interruptible  # noqa: PLC0415
-
         return interruptible(self.execute)
 
 
@@ -174,8 +173,9 @@ _info: Final = CacheInfo()
 _lock = Lock()
 
 
-#: The programs that threads are compiling, and what those who wait for them wait for.
-_under_way: dict[CompileKey, Event] = {}
+#: A lock for each program that threads want, held by the one that compiles it. A lock need not be
+#: taken out again, which an interrupt could prevent.
+_turns: WeakValueDictionary[CompileKey, Lock] = WeakValueDictionary()
 
 
 def executable_for(wanted: Compilation) -> Executable:
@@ -196,26 +196,24 @@ def compiled(wanted: Compilation) -> Executable | ShardedExecutable:
     """
     on = backend()
     key = _key(on, wanted)
-    while True:
+    with _lock:
+        found = _look_up(key)
+        if found is not None:
+            return found
+        turn = _turns.get(key)
+        if turn is None:
+            turn = _turns[key] = Lock()
+    if lacks_threads():
+        raise ForkError(
+            f"'{wanted.name}' cannot be compiled here: this process was forked from one that had "
+            "begun to use XLA, whose threads it does not have. Start processes otherwise "
+            "(multiprocessing.set_start_method('spawn')), or before the first compiled call."
+        )
+    with turn:
         with _lock:
-            found = _cache.get(key)
-            if found is not None:
-                _cache.move_to_end(key)
-                _info.hits += 1
-                return found
-            if lacks_threads():
-                raise ForkError(
-                    f"'{wanted.name}' cannot be compiled here: this process was forked from one "
-                    "that had begun to use XLA, whose threads it does not have. Start processes "
-                    "otherwise (multiprocessing.set_start_method('spawn')), or before the first "
-                    "compiled call."
-                )
-            done = _under_way.get(key)
-            if done is None:
-                _under_way[key] = Event()
-                break
-        done.wait()  # where the other thread has failed, this one will, and raise it here
-    try:
+            found = _look_up(key)  # of a thread that had its turn before
+        if found is not None:
+            return found
         with timed("/jax/core/compile/backend_compile_duration"):
             made = compile_program(on, wanted, key.flags)
         with _lock:
@@ -224,14 +222,20 @@ def compiled(wanted: Compilation) -> Executable | ShardedExecutable:
             while len(_cache) > _info.capacity:
                 _cache.popitem(last=False)
             _info.size = len(_cache)
-    finally:
-        with _lock:
-            _under_way.pop(key).set()
     return made
 
 
+def _look_up(key: CompileKey) -> Executable | ShardedExecutable | None:
+    """Return a program that the process has, and mark it as the last used."""
+    found = _cache.get(key)
+    if found is not None:
+        _cache.move_to_end(key)
+        _info.hits += 1
+    return found
+
+
 def _after_fork() -> None:
-    _under_way.clear()  # by threads that the new process does not have
+    _turns.clear()  # of threads that the new process does not have
     _lock.release()
 
 

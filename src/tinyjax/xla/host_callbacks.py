@@ -17,9 +17,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextvars import ContextVar
-from functools import cache
 from itertools import count
-from threading import Lock
 from typing import Final, NoReturn
 
 import numpy as np
@@ -32,31 +30,26 @@ from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CallbackError
 from tinyjax.stablehlo.module import HostFunction
-from tinyjax.xla.backend import Backend
+from tinyjax.xla.backend import backend
 from tinyjax.xla.compilation import Flags
+from tinyjax.xla.interruptible import aside
 from tinyjax.xla.lapack import prepare_calls
-from tinyjax.xla.options import compile_options
+from tinyjax.xla.options import compile_options, refused_options
 
 # A program ends at one error, but several callbacks may have failed by then.
 _MOST_ERRORS: Final = 256
 _errors: OrderedDict[int, BaseException] = OrderedDict()
 _numbers = count()
 _MARK: Final = re.compile(r"tinyjax callback error #(\d+);")
+_INTERRUPTED: Final = re.compile(r"^KeyboardInterrupt\b", re.MULTILINE)
 
 # Each level of nesting has threads of its own.
 _DEEPEST: Final = 16
 _depth: ContextVar[int] = ContextVar("tinyjax_callback_depth", default=0)
-_lock = Lock()
 
 
 class _FailedError(Exception):
     """What XLA is told of an exception."""
-
-
-@cache
-def _backend_at(depth: int) -> Backend:
-    """The client of programs that run inside ``depth`` callbacks, made when first needed."""
-    return Backend(asynchronous=False)
 
 
 class HostProgram:
@@ -88,16 +81,18 @@ class HostProgram:
             )
         found = self._loaded.get(depth)
         if found is None:
-            with _lock:
-                on = _backend_at(depth)
-                prepare_calls(self._text)
-                module = parse(self._text)
-            found = self._loaded[depth] = on.client.compile_and_load(
-                module,
-                on.devices,
-                compile_options(self._flags),
-                host_callbacks=[_guarded(f, depth + 1) for f in self._functions],
-            )
+            on = backend(depth)
+            prepare_calls(self._text)
+            module = parse(self._text)
+            with refused_options(self._flags):
+                found = self._loaded[depth] = aside(
+                    lambda: on.client.compile_and_load(
+                        module,
+                        on.devices,
+                        compile_options(self._flags),
+                        host_callbacks=[_guarded(f, depth + 1) for f in self._functions],
+                    )
+                )
         return found
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
@@ -107,7 +102,7 @@ class HostProgram:
         errors raised, when the call returns.
         """
         collect_garbage()  # see tinyjax.xla.executable; nothing to the cost of a callback
-        loaded, on = self.loaded(), _backend_at(_depth.get())
+        loaded, on = self.loaded(), backend(_depth.get())
         hosts = [x.concrete("data") for x in args]
         buffers = [
             on.put(host if host.flags.c_contiguous else np.ascontiguousarray(host), x.aval)
@@ -152,6 +147,8 @@ def _guarded(fun: HostFunction, depth: int) -> HostFunction:
 def _raise_original(error: Exception) -> NoReturn:
     found = _MARK.search(str(error))
     original = None if found is None else _errors.pop(int(found[1]), None)
-    if original is None:
-        raise error
-    raise original from None
+    if original is not None:
+        raise original from None
+    if _INTERRUPTED.search(str(error)):  # on the way to the callback, where nothing keeps it
+        raise KeyboardInterrupt from None
+    raise error

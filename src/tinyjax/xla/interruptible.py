@@ -1,15 +1,18 @@
-"""Ctrl-C while a compiled program runs (setting ``interruptible``).
+"""Ctrl-C while XLA runs a program (setting ``interruptible``), or compiles one.
 
 XLA runs a program in the thread that calls it and cannot be stopped, so Python hears no signal
-before the program ends. Here it runs in a thread of its own, and the main thread, where signals
+before the program ends. While it compiles it does hear one, and then frees what it still reads:
+the process crashes. Here either is done in a thread of its own, and the main thread, where signals
 arrive, waits for it in Python. An exception of a signal's handler, such as ``KeyboardInterrupt``,
-is raised at once; what the program still computes is lost.
+is raised at once; what XLA still does is lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Thread, current_thread, main_thread
+from contextvars import copy_context
+from functools import partial
+from threading import Event, Thread, current_thread, main_thread
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
@@ -18,29 +21,37 @@ T = TypeVar("T")
 _SECONDS: Final = 0.2
 
 
+def aside(call: Callable[[], T], daemon: bool = False) -> T:
+    """Call a function in a thread of its own, so that it may be interrupted; takes about 0.1 ms.
+
+    Args:
+        call: the function.
+        daemon: whether the end of the process need not wait for it.
+    """
+    if current_thread() is not main_thread():  # which hears no signals anyway
+        return call()
+    found: list[T] = []
+    errors: list[Exception] = []
+    ended = Event()
+
+    def work() -> None:
+        try:
+            found.append(call())
+        except Exception as error:
+            errors.append(error)
+        finally:
+            ended.set()
+
+    Thread(target=copy_context().run, args=(work,), name="tinyjax", daemon=daemon).start()
+    while not ended.wait(_SECONDS):  # to Python, a thread has ended if joining it is interrupted
+        pass
+    if errors:
+        raise errors[0]
+    return found[0]
+
+
 def interruptible(
     execute: Callable[[list[Any]], list[T]],
 ) -> Callable[[list[Any]], list[T]]:
-    """Return the same function, which may be interrupted; a call takes about 0.1 ms more."""
-
-    def wait_for(buffers: list[Any]) -> list[T]:
-        if current_thread() is not main_thread():  # which hears no signals anyway
-            return execute(buffers)
-        outs: list[T] = []
-        errors: list[Exception] = []
-
-        def work() -> None:
-            try:
-                outs.extend(execute(buffers))
-            except Exception as error:
-                errors.append(error)
-
-        thread = Thread(target=work, name="tinyjax program", daemon=True)
-        thread.start()
-        while thread.is_alive():
-            thread.join(_SECONDS)
-        if errors:
-            raise errors[0]
-        return outs
-
-    return wait_for
+    """Return the same function, which may be interrupted."""
+    return lambda buffers: aside(partial(execute, buffers), daemon=True)

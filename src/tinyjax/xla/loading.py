@@ -7,11 +7,11 @@ from contextlib import suppress
 from jaxlib.xla_client import CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax.config import settings
-from tinyjax.errors import ArgumentError
 from tinyjax.xla.backend import Backend
 from tinyjax.xla.compilation import Flags, Placement
+from tinyjax.xla.interruptible import aside
 from tinyjax.xla.lapack import prepare_calls
-from tinyjax.xla.options import compile_options
+from tinyjax.xla.options import compile_options, refused_options
 
 
 def load_or_compile(
@@ -32,13 +32,9 @@ def load_or_compile(
         ArgumentError: XLA has no such flag, or it does not take the value.
     """
     devices = on.devices if placement is None else on.device_list(placement.ids)
-    try:
-        return _load_or_compile(on, text, compile_options(flags, placement), devices)
-    except RuntimeError as error:
-        said = str(error)
-        if flags and ("compile option" in said or "While setting option" in said):
-            raise ArgumentError(f"compiler_options: {said.partition(': ')[2]}") from None
-        raise
+    options = compile_options(flags, placement)
+    with refused_options(flags):
+        return aside(lambda: _load_or_compile(on, text, options, devices))
 
 
 def _load_or_compile(

@@ -6,8 +6,6 @@ as text.
 
 from __future__ import annotations
 
-from functools import cache
-
 from jaxlib._jax import mlir
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs._jax_mlir_ext import register_dialects
@@ -16,9 +14,11 @@ from jaxlib.mlir.dialects import chlo, stablehlo
 from tinyjax.errors import ExportError
 
 
-@cache
 def context() -> ir.Context:
-    """The context in which modules are parsed, made when first needed."""
+    """Make a context in which a module is parsed (3 ms).
+
+    XLA compiles a module in its context, which no two threads may do at once.
+    """
     registry = ir.DialectRegistry()
     register_dialects(registry)
     made = ir.Context()

@@ -8,7 +8,8 @@ costs a small one more than it gains; and two thirds of what is left is LLVM's o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
@@ -67,6 +68,22 @@ def flags_for(wanted: Compilation) -> Flags:
         case _:
             return wanted.flags
     return tuple(sorted({**dict(chosen), **dict(wanted.flags)}.items()))
+
+
+@contextmanager
+def refused_options(flags: Flags) -> Iterator[None]:
+    """Compile within this block: where XLA refuses one of the flags, it says so as we do.
+
+    Raises:
+        ArgumentError: XLA has no such flag, or it does not take the value.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        said = str(error)
+        if flags and ("compile option" in said or "While setting option" in said):
+            raise ArgumentError(f"compiler_options: {said.partition(': ')[2]}") from None
+        raise
 
 
 def compile_options(flags: Flags, placement: Placement | None = None) -> CompileOptions:
