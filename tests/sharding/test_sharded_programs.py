@@ -138,6 +138,16 @@ def test_inside_a_program_device_put_is_a_constraint() -> None:
     assert g(DATA).sharding == by("x", "y")
 
 
+def test_calls_like_earlier_ones_on_one_device() -> None:
+    # those take a short way, which knows only arrays on the first device
+    for first in (DATA, jnp.asarray(DATA)):
+        flat, nested = tinyjax.jit(lambda x: 2 * x), tinyjax.jit(lambda tree: 2 * tree["x"])
+        for given in (first, put(DATA, P("x")), put(DATA, P("x")), first, put(DATA, P("y"))):
+            for found in (flat(given), nested({"x": given})):
+                np.testing.assert_array_equal(np.asarray(found), 2 * DATA)
+                assert found.committed == (given is not first)
+
+
 def test_closed_over_arrays() -> None:
     w = put(DATA, P("x"))
     g = tinyjax.jit(lambda x: x @ w)

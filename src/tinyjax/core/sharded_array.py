@@ -173,6 +173,6 @@ class ShardedArray(Array):
         return self
 
 
-def any_sharded(args: Sequence[Array]) -> bool:
-    """Say whether one of several arrays is such an array."""
+def any_sharded(args: Sequence[object]) -> bool:
+    """Say whether one of several arguments is such an array."""
     return ShardedArray in map(type, args)

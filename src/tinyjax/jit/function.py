@@ -363,6 +363,8 @@ class JitFunction(Generic[P, R]):
         program = entry.executable
         if program is None or program.host_program is not None or program.donated:
             return
+        if any_sharded(leaves):  # the program at hand is not the one that was run
+            return
         if self._settings is not entry.settings:
             self._forget_plans()
             self._settings = entry.settings
