@@ -199,6 +199,8 @@ INTEGER_CALLS: dict[str, Calls] = {
 # Those with tests of their own: in this file, with the collectives, with gather and scatter.
 ELSEWHERE = {
     "platform_dependent",  # tests/lax/test_more_of_lax.py
+    *("after_all", "create_token"),  # tests/test_extending.py
+    "pcast",  # tests/sharding
     # tests/control_flow/test_control_flow.py
     "associative_scan",
     "cond",
