@@ -615,6 +615,7 @@ BY_FUNCTION: Final[dict[str, Mapping[str, Strategy]]] = {
     "random.PRNGKey": {"seed": seed},
     "random.key": {"seed": seed},
     "random.bernoulli": {"p": probability},
+    "random.geometric": {"p": probability},
     "random.bits": {"dtype": optional(lambda call: call.draw.dtype("u"), 0.6)},
     "random.categorical": {
         "logits": lambda call: call.operand(call.draw.one(((3,), (2, 3))), kinds="f", plain=True),
