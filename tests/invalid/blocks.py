@@ -117,9 +117,6 @@ x = jnp.ones(3)
 x[0] = 1.0
 ---
 x = jnp.ones(3)
-del x[0]
----
-x = jnp.ones(3)
 x += "a"
 ---
 np.asarray(jnp.ones(3))[0] = 1.0

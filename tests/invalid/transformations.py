@@ -1,6 +1,10 @@
 """Transformations, trees, random numbers and networks."""
 
 TRANSFORMATIONS = """
+jax.custom_jvp(lambda x: x)(1.0)
+jax.custom_vjp(lambda x: x)(1.0)
+jax.grad(jax.custom_jvp(lambda x: x))(1.0)
+jax.grad(jax.custom_vjp(lambda x: x))(1.0)
 jax.grad(lambda x: x)(jnp.ones(3))
 jax.grad(lambda x: (x, x))(1.0)
 jax.grad(lambda x: None)(1.0)

@@ -111,6 +111,9 @@ class PartitionSpec:
     def __init__(self, *partitions: object) -> None:
         self.__attrs_init__(tuple([_canonical(entry) for entry in partitions]))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PartitionSpec, self.partitions
+
     def __len__(self) -> int:
         return len(self.partitions)
 

@@ -66,6 +66,13 @@ _MORE_DEVICES: Final = (
 )
 
 
+def mesh_of_ids(ids: Sequence[int], axis_sizes: Sequence[int], axis_names: Sequence[str]) -> Mesh:
+    """Return a mesh of devices by their numbers, row by row."""
+    devices = np.empty(tuple(axis_sizes), object)
+    devices.ravel()[:] = [Device(CPU.platform, i) for i in ids]
+    return Mesh(devices, axis_names)
+
+
 @attrs.frozen(init=False, repr=False)
 class Mesh:
     """Devices in a grid whose axes have names.
@@ -117,6 +124,9 @@ class Mesh:
                     "values, and not of types."
                 )
         self.__attrs_init__(tuple(ids.ravel().tolist()), ids.shape, names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return mesh_of_ids, (self.ids, self.axis_sizes, self.axis_names)
 
     @property
     def devices(self) -> NDArray[Any]:

@@ -348,6 +348,10 @@ class Parameter:
         if attrs.has(type(value)) and "__eq__" in vars(type(value)):
             kind = type(value)
             fields: list[Doc] = []
+            if "__attrs_init__" in vars(kind):  # it is made of other arguments than its fields
+                make, arguments = value.__reduce__()
+                fields += [self.write(item) for item in arguments]
+                return group(f"{flat(self.imported(make, value))}(", fields, ")")
             for field in attrs.fields(kind):
                 item = getattr(value, field.name)
                 if not field.init or _is_default(field.default, item):
