@@ -127,10 +127,9 @@ def _mapped(
         refs = [i for i in places_of_refs(leaves) if axes[i] is not None]
         if refs:
             outs, found = _over_refs(flat, arrays, axes, size, axis_name, chunk_size, leaves, refs)
-        elif chunk_size is None or chunk_size >= size:
-            outs, found = batch_flat(flat, _axis(size, axis_name, of_basis), arrays, axes, fun)
         else:
-            outs, found = _in_chunks(flat, arrays, axes, size, chunk_size, fun)
+            over = _axis(size, axis_name, of_basis)
+            outs, found = _batched(flat, over, arrays, axes, chunk_size, fun)
         if type(out_axes) is int:  # nearly always
             wanted = [out_axes] * len(outs)
         else:
@@ -182,10 +181,8 @@ def _over_refs(
         return [*outs, *parts.left(own)]
 
     with parts.mapped("vmap"):
-        if chunk_size is None or chunk_size >= size:
-            outs, found = batch_flat(run, _axis(size, axis_name, False), arrays, axes, flat.fun)
-        else:
-            outs, found = _in_chunks(run, arrays, axes, size, chunk_size, flat.fun)
+        mapped = _axis(size, axis_name, False)
+        outs, found = _batched(run, mapped, arrays, axes, chunk_size, flat.fun)
     n = len(outs) - len(parts.written)
     parts.keep(
         [
@@ -209,6 +206,20 @@ def _check_chunk_size(chunk_size: int, axis_name: Hashable | None) -> None:
             f"vmap was given chunk_size and the axis_name {axis_name!r}, but a collective over a "
             "named axis needs all examples at once. Leave out one of the two."
         )
+
+
+def _batched(
+    flat: Callable[..., Sequence[Array]],
+    mapped: MappedAxis,
+    arrays: Sequence[Any],
+    axes: Sequence[int | None],
+    chunk_size: int | None,
+    fun: Callable[..., Any],
+) -> tuple[list[Array], list[int | None]]:
+    """``batch_flat``, with no more than ``chunk_size`` examples at a time if that is given."""
+    if chunk_size is None or chunk_size >= mapped.size:
+        return batch_flat(flat, mapped, arrays, axes, fun)
+    return _in_chunks(flat, arrays, axes, mapped.size, chunk_size, fun)
 
 
 def _in_chunks(

@@ -879,7 +879,7 @@ def check_donated(arrays: Sequence[Array]) -> None:
     """
     for array in arrays:
         if array.is_deleted():
-            array.concrete("data")
+            raise_donated(array)
 
 
 #: What is known of arrays with NaNs, by identity, where the setting ``debug_nans`` follows them.

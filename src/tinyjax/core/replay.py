@@ -12,7 +12,7 @@ transformation, or under a debugger, never get here, nor do programs with effect
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from typing import Any, Final, TypeVar
 
@@ -22,8 +22,8 @@ from numpy import asarray, ndarray
 from tinyjax import tree
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray, raw_host
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, effects
+from tinyjax.core.dependence import dce
+from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, effects
 from tinyjax.core.nesting import STAGING_LEVEL
 from tinyjax.core.staging import NOTHING_USED, Staged, StagingTrace
 from tinyjax.core.trace import (
@@ -176,15 +176,6 @@ def _add(x: object, key: list[object], hosts: list[HostArray]) -> bool:
     return True
 
 
-def _replace(x: Any, arrays: Iterator[Array]) -> Any:
-    """Put other arrays, in the order in which ``_add`` takes them, in an argument's place."""
-    if isinstance(x, ConcreteArray):
-        return next(arrays)
-    if isinstance(x, (list, tuple)):
-        return type(x)([_replace(part, arrays) for part in x])
-    return x
-
-
 class _Replay(StagingTrace):
     """Records what evaluation would do: it looks into functions that have rules of their own."""
 
@@ -218,22 +209,15 @@ def _program(
     leaves = tree.leaves(result)
     if not all(type(x) is ConcreteArray for x in leaves):
         return None
-    avals: list[ShapedArray] = []
-
-    def add(x: Any) -> None:
-        if isinstance(x, ConcreteArray):
-            avals.append(x.aval)
-        elif isinstance(x, (list, tuple)):
-            for part in x:
-                add(part)
-
-    add([*args, *kwargs.values()])
+    given, structure = tree.flatten((list(args), list(kwargs.values())))
     trace = _Replay(EVAL, fun)
     try:
         with STAGING_LEVEL, Running(trace):
-            arrays = iter(trace.new_inputs(avals))
-            given = [_replace(x, arrays) for x in args]
-            out = fun(*given, **{name: _replace(x, arrays) for name, x in kwargs.items()})
+            # in the order in which ``_add`` takes the data
+            arrays = iter(trace.new_inputs([x.aval for x in given if isinstance(x, ConcreteArray)]))
+            taken = [next(arrays) if isinstance(x, ConcreteArray) else x for x in given]
+            positional, named = tree.unflatten(structure, taken)
+            out = fun(*positional, **dict(zip(kwargs, named, strict=True)))
             staged = trace.build(tree.leaves(out))
         written = _write(staged, result)
         if written is None:
@@ -293,7 +277,7 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
         return f"c{len(constants)}"
 
     lines: list[str] = []
-    for eqn in _live(jaxpr):
+    for eqn in dce(jaxpr).eqns:
         operands = [value(x) for x in eqn.inputs]
         consts = [x for x in operands if x is not None]
         if len(consts) == len(operands):
@@ -344,17 +328,6 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
     )
     exec(compile(text, f"{PACKAGE_DIRECTORY}<replayed>", "exec"), scope)
     return scope["program"], constants
-
-
-def _live(jaxpr: Jaxpr) -> list[JaxprEqn]:
-    """The equations that results depend on."""
-    used: set[Atom] = set(jaxpr.outs)
-    found: list[JaxprEqn] = []
-    for eqn in reversed(jaxpr.eqns):
-        if not used.isdisjoint(eqn.out_binders):
-            used.update(eqn.inputs)
-            found.append(eqn)
-    return found[::-1]
 
 
 def _evaluation(eqn: JaxprEqn) -> Callable[..., list[HostArray]]:

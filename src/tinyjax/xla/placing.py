@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import attrs
 
 from tinyjax.core.array import Array
-from tinyjax.core.devices import PartitionSpec, Sharding
+from tinyjax.core.devices import Device, PartitionSpec, Sharding, SingleDeviceSharding
 from tinyjax.core.jaxpr import Atom, Jaxpr, subjaxprs
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.programs import SHARDINGS
@@ -114,18 +114,24 @@ def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
                 f"one program names meshes of the devices {_numbers(ids)} and {_numbers(other.ids)}"
                 ", which are the same in another order. Use one order."
             )
-    whole = _undivided(named)
+    whole = undivided(named, ids)
     wanted = given if wishes is None else [g or w for g, w in zip(given, wishes.ins, strict=True)]
     ins = [_stripped(x) if x is not None and x.ids == ids else whole for x in wanted]
     outs = (None,) * len(jaxpr.outs) if wishes is None else wishes.outs
     return Placement(ids, tuple(ins), tuple([None if x is None else _stripped(x) for x in outs]))
 
 
-def _undivided(named: Sequence[Sharding]) -> Sharding:
-    for sharding in named:
-        if isinstance(sharding, NamedSharding) and sharding.ids == named[0].ids:
+def undivided(shardings: Sequence[Sharding], ids: Sequence[int]) -> Sharding:
+    """How an array lies of which some devices have copies, on a mesh that is named if one is.
+
+    Args:
+        shardings: what is named, where ``ids`` may be given.
+        ids: the numbers of the devices.
+    """
+    for sharding in shardings:
+        if isinstance(sharding, NamedSharding) and sharding.ids == ids:
             return NamedSharding(sharding.mesh, PartitionSpec())
-    return named[0]
+    return SingleDeviceSharding(Device(id=ids[0]))
 
 
 def _stripped(sharding: Sharding) -> Sharding:

@@ -28,9 +28,9 @@ from jaxlib.xla_client import (
     array_result_handler,
 )
 
-from tinyjax.core.array import Array, ConcreteArray, raise_donated
+from tinyjax.core.array import Array, ConcreteArray, check_donated
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.devices import ON_CPU, Device, PartitionSpec, Sharding, SingleDeviceSharding
+from tinyjax.core.devices import ON_CPU, PartitionSpec, Sharding
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding
@@ -38,6 +38,7 @@ from tinyjax.xla.backend import Backend, backend, physical
 from tinyjax.xla.compilation import Compilation, Flags, Placement
 from tinyjax.xla.loading import load_or_compile
 from tinyjax.xla.lowering import lowered_for
+from tinyjax.xla.placing import undivided
 
 _MOST_UNDER_WAY: Final = 16
 _under_way: Final[deque[Any]] = deque()
@@ -153,9 +154,7 @@ class ShardedExecutable:
             assert arg.sharding.is_equivalent_to(sharding, arg.ndim), "XLA would not notice"
             buffers.append(arg.shards)
         with _lock:
-            for arg in args:  # here, so that no other thread comes in between
-                if arg.is_deleted():
-                    raise_donated(arg)
+            check_donated(args)  # here, so that no other thread comes in between
             while len(_under_way) >= _MOST_UNDER_WAY:
                 _under_way.popleft().block_until_ready()
             results = self.loaded.execute_sharded(buffers, with_tokens=True)
@@ -181,18 +180,11 @@ def compile_sharded(
     text = lowered_for(placement, wanted.jaxpr, wanted.name, wanted.donated)
     loaded = load_or_compile(on, text, flags, placement)
     outs = _read_back(loaded, wanted.jaxpr, placement)
-    found = tuple([_undivided(placement) if x is None else x for x in outs])
+    found = tuple([undivided(placement.ins, placement.ids) if x is None else x for x in outs])
     decided = attrs.evolve(placement, outs=found)
     if None in outs:
         return compile_sharded(on, wanted, decided, flags)
     return ShardedExecutable(loaded, wanted, decided)
-
-
-def _undivided(placement: Placement) -> Sharding:
-    for sharding in placement.ins:
-        if isinstance(sharding, NamedSharding):
-            return NamedSharding(sharding.mesh, PartitionSpec())
-    return placement.ins[0] if placement.ins else SingleDeviceSharding(Device(id=placement.ids[0]))
 
 
 def _read_back(
@@ -202,7 +194,7 @@ def _read_back(
     if None not in placement.outs:
         return [*placement.outs]
     if len(placement.ids) == 1:
-        return [_undivided(placement) if x is None else x for x in placement.outs]
+        return [undivided(placement.ins, placement.ids) if x is None else x for x in placement.outs]
     given = (*placement.ins, *placement.outs)
     meshes = [*dict.fromkeys([s for s in given if isinstance(s, NamedSharding)])]
     found: list[Sharding | None] = []

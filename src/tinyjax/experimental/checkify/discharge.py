@@ -17,6 +17,7 @@ from tinyjax import dtypes
 from tinyjax.control_flow.common import contains
 from tinyjax.control_flow.declared import bind_scan, bind_while, scan_p, while_p
 from tinyjax.core.array import Array
+from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.lists import split_list
 from tinyjax.core.primitive import Primitive, RuleKey, Tangent
@@ -179,11 +180,11 @@ def _run_custom(
     if effects(program.jaxpr).any:  # which happen once
         return _take(found, count, program.sites, outcome)
     _take([stop_gradient(x) for x in found], count, program.sites, outcome)
-    unchecked = stage(lambda *xs: eval_jaxpr(program.jaxpr, xs)[:count], program.jaxpr.in_avals)
+    unchecked = dce(program.jaxpr, [i < count for i in range(len(found))])
     rule = eqn.params.rule
     if rule.jvp is not None:
         rule = attrs.evolve(rule, jvp=_without_checks(rule.jvp))
-    return bind(custom_call_p, args, attrs.evolve(eqn.params, jaxpr=unchecked.jaxpr, rule=rule))
+    return bind(custom_call_p, args, attrs.evolve(eqn.params, jaxpr=unchecked, rule=rule))
 
 
 def _without_checks(jvp: ClosedJvp) -> ClosedJvp:
