@@ -15,7 +15,7 @@ from typing import Any
 from tinyjax import tree
 from tinyjax.callbacks import debug_callback
 from tinyjax.core.array import Array
-from tinyjax.core.primitive import Effect
+from tinyjax.core.jaxpr import Effect
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import user_frame
 

@@ -14,10 +14,12 @@ from fuzz.library.calls import Library
 from fuzz.library.drawing import Draw
 from fuzz.library.libraries import JAX, TINYJAX
 from fuzz.library.signatures import Function, draw_call, functions
-from tinyjax import random, tree
+from tinyjax import lax, random, tree
 from tinyjax.core import replay
 from tinyjax.core.array import Array
+from tinyjax.core.primitive import registry
 from tinyjax.core.replay import replayed
+from tinyjax.core.tangents import present
 from tinyjax.dtypes import HostArray
 
 
@@ -114,6 +116,32 @@ def test_numbers_that_are_equal_are_told_apart() -> None:
     x = jnp.ones(2)
     for number, expected in ((0.0, 1.0), (-0.0, -1.0), (0, 1.0), (False, 1.0)):
         assert _after(MANY, f, x, number).tolist() == [expected] * 2
+
+
+def test_a_rule_that_takes_the_place_of_another_is_used() -> None:
+    @replayed
+    def f(x: Array) -> Array:
+        return jnp.sum(lax.neg(x))
+
+    def gradient() -> list[float]:
+        found: list[float] = tinyjax.grad(f)(x).tolist()
+        return found
+
+    x, neg_p = jnp.ones(2), registry["neg"]
+    rules = neg_p.rules
+    assert float(_after(MANY, f, x)) == -2.0
+    assert _after(MANY, gradient) == [-1.0, -1.0]
+    by_numpy, transpose = rules.numpy, rules.transpose
+    assert by_numpy is not None
+    try:
+        neg_p.def_impl(lambda operands, params: [-3 * x for x in operands])
+        neg_p.def_transpose(lambda cotangents, *_: [5 * ct for ct in present(cotangents)])
+        assert float(_after(MANY, f, x)) == -6.0
+        assert _after(MANY, gradient) == [5.0, 5.0]
+    finally:
+        neg_p.def_numpy(by_numpy)
+        neg_p.def_transpose(transpose)
+    assert float(_after(MANY, f, x)) == -2.0
 
 
 def test_programs_belong_to_settings() -> None:

@@ -386,6 +386,10 @@ def subjaxprs(params: Any) -> list[Jaxpr]:
     return found
 
 
+class Effect:
+    """A kind of side effect, for signatures: whether a primitive has any, it says itself."""
+
+
 @attrs.frozen
 class Effects:
     """What a program does besides computing its results.

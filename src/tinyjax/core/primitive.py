@@ -255,10 +255,8 @@ class Rules(Generic[P]):
 #: ``core.trace.bind``, which is built on this module and hands itself in.
 binder: Final[list[Callable[[Primitive[Any], Arrays, Any], Arrays]]] = []
 
-
-class Effect:
-    """A kind of side effect, for signatures: what a primitive does, it says itself here."""
-
+#: Called when a rule is registered in another's place: what was made with that is of no use.
+on_replaced: Final[list[Callable[[], None]]] = []
 
 #: So many types are remembered of each primitive.
 _MOST_TYPES: Final = 1024
@@ -480,5 +478,7 @@ class Primitive(Generic[P]):
             )
         if name in self.rules.registered:
             self.rules.revision += 1
+            for forget in on_replaced:
+                forget()
         else:
             self.rules.registered.append(name)

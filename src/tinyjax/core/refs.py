@@ -83,7 +83,38 @@ def writes() -> int:
     return _Writes.count
 
 
-class Ref:
+class _Typed:
+    """What is said of an array that is known by its type."""
+
+    __slots__ = ()
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The type of its contents."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of its axes."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of its elements."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of its axes."""
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        return self.aval.size
+
+
+class Ref(_Typed):
     """An array that is written in place; made by ``new_ref``.
 
     It is read by ``ref[index]``, where ``ref[...]`` is all of it, and written by
@@ -102,21 +133,6 @@ class Ref:
         _alive.add(self)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of its axes."""
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype of its elements."""
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of its axes."""
-        return len(self.aval.shape)
-
-    @property
     def at(self) -> _At:
         """Parts of it to read and write: ``ref.at[index]`` is a ``RefView``."""
         return _At(self)
@@ -125,11 +141,6 @@ class Ref:
     def is_written(self) -> bool:
         """Whether there is something in it that was written."""
         return self._cell.written
-
-    @property
-    def size(self) -> int:
-        """The number of its elements."""
-        return self.aval.size
 
     def __len__(self) -> int:
         if not self.shape:
@@ -235,7 +246,7 @@ class _At:
         return RefView(self._of, index)
 
 
-class RefView:
+class RefView(_Typed):
     """A part of a reference, read and written as a reference is; made by ``ref.at[index]``.
 
     Example:
@@ -258,26 +269,6 @@ class RefView:
     def aval(self) -> ShapedArray:
         """The type of its contents."""
         return self[...].aval
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of its axes."""
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype of its elements."""
-        return self._of.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of its axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of its elements."""
-        return self.aval.size
 
     @property
     def at(self) -> _At:
@@ -316,7 +307,7 @@ class RefView:
 
 
 @attrs.frozen
-class AbstractRef:
+class AbstractRef(_Typed):
     """The type of a reference, which ``typeof`` gives.
 
     Attributes:
@@ -335,24 +326,9 @@ class AbstractRef:
     kind: object = None
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of its axes."""
-        return self.inner_aval.shape
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype of its elements."""
-        return self.inner_aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of its axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of its elements."""
-        return self.inner_aval.size
+    def aval(self) -> ShapedArray:
+        """The type of its contents."""
+        return self.inner_aval
 
     def __str__(self) -> str:
         return f"Ref{{{self.inner_aval}}}"

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from typing import Any, Final, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from numpy import asarray, ndarray
@@ -25,6 +26,7 @@ from tinyjax.core.array import Array, ConcreteArray, raw_host
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, effects
 from tinyjax.core.nesting import STAGING_LEVEL
+from tinyjax.core.primitive import on_replaced
 from tinyjax.core.staging import NOTHING_USED, Staged, StagingTrace
 from tinyjax.core.trace import (
     EVAL,
@@ -62,11 +64,17 @@ class Programs:
         known: those that were made.
     """
 
-    __slots__ = ("_calls", "known")
+    __slots__ = ("__weakref__", "_calls", "known")
 
     def __init__(self) -> None:
         self.known: dict[tuple[object, ...], Program] = {}
         self._calls: dict[tuple[object, ...], int] = {}
+        _all.add(self)
+
+    def forget(self) -> None:
+        """Forget them, and how often they were called for."""
+        self._calls.clear()
+        self.known.clear()
 
     def note(
         self,
@@ -88,13 +96,23 @@ class Programs:
             result: what it returned.
         """
         if len(self._calls) >= _MOST:
-            self._calls.clear()
-            self.known.clear()
+            self.forget()
         count = self._calls[key] = self._calls.get(key, 0) + 1
         if count in CALLS:
             program = _program(fun, args, kwargs, hosts, result)
             if program is not None:
                 self.known[key] = program
+
+
+_all: Final[WeakSet[Programs]] = WeakSet()
+
+
+def _forget_all() -> None:
+    for programs in [*_all]:
+        programs.forget()
+
+
+on_replaced.append(_forget_all)
 
 
 def replayed(fun: F) -> F:

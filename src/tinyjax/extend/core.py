@@ -14,6 +14,7 @@ from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import (
     ClosedJaxpr,
+    Effect,
     Jaxpr,
     JaxprEqn,
     Var,
@@ -23,7 +24,7 @@ from tinyjax.core.jaxpr import (
 )
 from tinyjax.core.jaxpr import Lit as Literal
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitive import Effect, Params, Primitive
+from tinyjax.core.primitive import Params, Primitive
 from tinyjax.core.staging import Recorder, stage
 from tinyjax.core.trace import (
     Trace,

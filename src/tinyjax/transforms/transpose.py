@@ -167,18 +167,20 @@ _FEWEST: Final = 3
 _programs: Final = Programs()
 
 
-#: Primitives whose rules are this package's own, and no programs.
-_repeatable: Final[set[Primitive[Any]]] = set()
+#: The rules, of evaluation and of transposition, that are this package's own.
+_own_rules: Final[set[tuple[object, object]]] = set()
 
 
 def _is_repeatable(primitive: Primitive[Any]) -> bool:
     """Say whether what a transpose rule does may be done again without asking the rule."""
     rules = primitive.rules
+    if (rules.impl, rules.transpose) in _own_rules:
+        return rules.evaluate is None
     homes = [getattr(rule, "__module__", None) or "" for rule in (rules.impl, rules.transpose)]
-    found = rules.evaluate is None and homes[1].startswith("tinyjax.primitives.")
-    if found and homes[0].startswith("tinyjax."):
-        _repeatable.add(primitive)
-    return primitive in _repeatable
+    if homes[0].startswith("tinyjax.") and homes[1].startswith("tinyjax.primitives."):
+        _own_rules.add((rules.impl, rules.transpose))
+        return rules.evaluate is None
+    return False
 
 
 def _replayed_pull_back(
@@ -199,7 +201,7 @@ def _replayed_pull_back(
     given: list[Array] = []
     key: list[object] = [id(settings()), *[x.aval for x in linear_inputs]]
     for eqn in eqns:
-        if not (eqn.primitive in _repeatable or _is_repeatable(eqn.primitive)):
+        if not _is_repeatable(eqn.primitive):
             return _pull_back(eqns, known, linear_inputs, outs, cotangents)
         key.append(eqn.primitive)
         key.append(eqn.params)
