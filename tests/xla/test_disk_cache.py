@@ -522,8 +522,8 @@ def test_a_disk_that_is_full(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             return super().write(memoryview(data)[:101])
 
-    def opened(file: int, mode: str) -> Any:
-        return io.BufferedWriter(Full(file, mode)) if "w" in mode else open(file, mode)
+    def opened(file: Any, mode: str = "r", **rest: Any) -> Any:
+        return io.BufferedWriter(Full(file, mode)) if "w" in mode else open(file, mode, **rest)
 
     monkeypatch.setattr(disk_cache, "open", opened, raising=False)
     check_without("No space left on device")
