@@ -1,7 +1,10 @@
 """Exported programs: used without their source, under transformations, and when damaged."""
 
 import json
+import os
 import pickle
+import random
+import re
 import subprocess
 import sys
 from collections import OrderedDict, defaultdict
@@ -31,6 +34,7 @@ from tinyjax.export import (
     register_pytree_node_serialization,
     trees,
 )
+from tinyjax.scipy import linalg as slinalg
 
 RNG: Final = np.random.default_rng(0)
 W: Final = RNG.normal(size=(3, 2))
@@ -553,7 +557,7 @@ def test_bytes_that_are_something_else() -> None:
             deserialize(other)
 
 
-def resealed(change: Callable[[dict[str, Any]], None], version: int = 1) -> bytes:
+def resealed(change: Callable[[dict[str, Any]], None], version: int = format.VERSION) -> bytes:
     """The program with another header, and a checksum that fits."""
     size = format._FRAME.size
     _, _, length = format._FRAME.unpack_from(DATA)
@@ -566,16 +570,16 @@ def resealed(change: Callable[[dict[str, Any]], None], version: int = 1) -> byte
 
 def test_another_version_of_the_format() -> None:
     deserialize(resealed(lambda header: None))
-    with pytest.raises(ExportError, match="version 2 of the format, and here only version 1"):
-        deserialize(resealed(lambda header: None, version=2))
+    with pytest.raises(ExportError, match="version 3 of the format, and here only version 2"):
+        deserialize(resealed(lambda header: None, version=3))
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda header: header.pop("name"),
-        lambda header: header.update(module=1 << 40),
-        lambda header: header.update(module=10),
+        lambda header: header.update(program=1 << 40),
+        lambda header: header.update(program=10),
         lambda header: header.update(consts=[]),
         lambda header: header.update(in_avals=[]),
         lambda header: header.update(in_avals=[["float65", [2], False]]),
@@ -598,10 +602,143 @@ def test_another_byte_order() -> None:
 
 def test_a_module_that_is_none(capfd: pytest.CaptureFixture[str]) -> None:
     exported = deserialize(DATA)
-    broken = attrs.evolve(exported, mlir_module_serialized=b"no module")
+    broken = attrs.evolve(exported, portable="no module")
     with pytest.raises(ExportError, match="the program in what was exported cannot be read"):
         broken.call(X[0, :2])
     capfd.readouterr()  # MLIR writes its opinion to standard error
+
+
+# Programs from elsewhere
+
+KEY: Final = b"a secret of sixteen bytes or more"
+
+
+def test_a_signature() -> None:
+    exported = export(jit(lambda x: jnp.sum(x**2)))(X[0])
+    signed = exported.serialize(vjp_order=1, key=KEY)
+    there = deserialize(signed, key=KEY)
+    np.testing.assert_allclose(tinyjax.grad(there.call)(X[0]), 2 * X[0])
+    with pytest.raises(ExportError, match="is signed: give the key"):
+        deserialize(signed)
+    with pytest.raises(ExportError, match="not signed with this key, or was changed"):
+        deserialize(signed, key=KEY[1:])
+    with pytest.raises(ExportError, match="not signed, and a key was given"):
+        deserialize(exported.serialize(), key=KEY)
+    for place in range(8, len(signed), 97):
+        changed = signed[:place] + bytes([signed[place] ^ 1]) + signed[place + 1 :]
+        with pytest.raises(ExportError):
+            deserialize(changed, key=KEY)
+
+
+def retyped(exported: Exported, old: str, new: str) -> str:
+    """The message that refuses a program in which something was put in another's place."""
+    assert old in exported.portable
+    with pytest.raises(ExportError, match="refused") as told:
+        attrs.evolve(exported, portable=exported.portable.replace(old, new)).mlir_module()
+    return str(told.value)
+
+
+def test_a_program_of_other_types_than_it_says() -> None:
+    exported = export(jit(jnp.sin))(X[0])
+    message = retyped(exported, "3x!vhlo", "4x!vhlo")
+    assert "of type (tensor<4xf64>) -> tensor<4xf64>, and is said to be" in message
+
+
+def test_a_program_that_reaches_outside() -> None:
+    exported = export(jit(jnp.linalg.cholesky))(np.eye(3))
+    assert "calls 'system'" in retyped(exported, "lapack_dpotrf_ffi", "system")
+    assert "'xla_ffi_python_cpu_callback'" in retyped(
+        exported, "lapack_dpotrf_ffi", "xla_ffi_python_cpu_callback"
+    )
+
+
+def test_brackets_that_are_nested_too_deep() -> None:
+    exported = export(jit(lambda x: x * 2))(X[0])
+    for text in ("[" * 10**6, "(" * 600, "// ]\n[" * 600, "-" * 10**6):
+        with pytest.raises(ExportError, match=r"nested|minus"):
+            attrs.evolve(exported, portable=text).mlir_module()
+
+
+def matrices(*shape: int) -> np.ndarray[Any, Any]:
+    return RNG.normal(size=shape) + (np.eye(shape[-1]) if shape[-1] == shape[-2] else 0)
+
+
+#: Everything that calls LAPACK, and what it is called with.
+LAPACK: Final[dict[str, tuple[Callable[..., Any], tuple[np.ndarray[Any, Any], ...]]]] = {
+    "cholesky": (jnp.linalg.cholesky, (np.eye(3),)),
+    "eig": (jnp.linalg.eig, (matrices(3, 3),)),
+    "eig of complex": (jnp.linalg.eig, (matrices(3, 3) + 0j,)),
+    "eigh": (jnp.linalg.eigh, (matrices(2, 3, 3),)),
+    "eigh of complex": (jnp.linalg.eigh, (matrices(3, 3) + 0j,)),
+    "hessenberg": (slinalg.hessenberg, (matrices(3, 3),)),
+    "householder": (lax.linalg.householder_product, (matrices(4, 3), matrices(1, 2)[0])),
+    "lstsq": (lambda a, b: jnp.linalg.lstsq(a, b)[0], (matrices(4, 3), matrices(4, 2))),
+    "qr": (jnp.linalg.qr, (matrices(2, 4, 3),)),
+    "qr, complete": (lambda a: jnp.linalg.qr(a, mode="complete"), (matrices(4, 3),)),
+    "qr, pivoting": (lambda a: slinalg.qr(a, pivoting=True), (matrices(4, 3),)),
+    "qr of complex": (jnp.linalg.qr, (matrices(3, 4) + 0j,)),
+    "qr_multiply": (slinalg.qr_multiply, (matrices(4, 3), matrices(2, 4))),
+    "qr_multiply, left": (
+        lambda a, c: slinalg.qr_multiply(a, c, "left"),
+        (matrices(4, 3), matrices(3, 2)),
+    ),
+    "schur": (slinalg.schur, (matrices(3, 3),)),
+    "schur of complex": (slinalg.schur, (matrices(3, 3) + 0j,)),
+    "solve": (jnp.linalg.solve, (matrices(3, 3), matrices(3, 2))),
+    "solve_triangular": (slinalg.solve_triangular, (matrices(3, 3), matrices(3, 2))),
+    "svd": (jnp.linalg.svd, (matrices(3, 4),)),
+    "svd, reduced": (lambda a: jnp.linalg.svd(a, full_matrices=False), (matrices(2, 4, 3),)),
+    "svd, values": (lambda a: jnp.linalg.svd(a, compute_uv=False), (matrices(3, 4),)),
+    "tridiagonal": (lax.linalg.tridiagonal, (matrices(3, 3),)),
+    "tridiagonal of complex": (lax.linalg.tridiagonal, (matrices(3, 3) + 0j,)),
+    "tridiagonal_solve": (
+        lax.linalg.tridiagonal_solve,
+        (matrices(1, 3)[0], matrices(1, 3)[0], matrices(1, 3)[0], matrices(3, 2)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAPACK)
+def test_calls_of_lapack_are_of_its_shapes(name: str) -> None:
+    """Any other shape of a result would have LAPACK write beyond it."""
+    fun, args = LAPACK[name]
+    exported = export(jit(fun))(*args)
+    assert "custom_call" in deserialize(exported.serialize()).mlir_module()
+    call = re.compile(r'"vhlo.custom_call_v1".*$', re.MULTILINE)
+    (whole, *_) = call.findall(exported.portable)
+    results = whole.rindex("->")
+    sizes = [*re.finditer(r"\d+(?=x)", whole[results:])]
+    for size in sizes:
+        smaller = whole[: results + size.start()] + "1" + whole[results + size.end() :]
+        broken = exported.portable.replace(whole, smaller)
+        if size[0] != "1":
+            with pytest.raises(ExportError):
+                attrs.evolve(exported, portable=broken).mlir_module()
+
+
+def hostile(count: int, seed: int) -> dict[str, Any]:
+    """Change so many programs, and say what became of them."""
+    command = [sys.executable, str(Path(__file__).with_name("hostile.py")), str(count), str(seed)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+def check_hostile(count: int, seed: int) -> None:
+    found = hostile(count, seed)
+    allowed = {"refused", "the same result", "another result", "no end"}
+    assert not {*found["told"]} - allowed, found["first"]
+    assert found["told"]["refused"] > count / 2
+
+
+def test_programs_that_were_tampered_with() -> None:
+    check_hostile(30, 0)
+
+
+@pytest.mark.fuzz
+@pytest.mark.timeout(0)
+def test_many_programs_that_were_tampered_with() -> None:
+    check_hostile(int(os.environ.get("TINYJAX_FUZZ_EXAMPLES", "1000")), random.randrange(1 << 30))
 
 
 @pytest.mark.parametrize("name", ["symbolic_shape", "symbolic_args_specs", "SymbolicScope"])

@@ -162,7 +162,7 @@ class EffectOrderError(TinyjaxError, NotImplementedError):
 
 
 class JaxRuntimeError(TinyjaxError, RuntimeError):
-    """A program failed while it ran."""
+    """XLA failed to compile a program, or to run it: there is not enough memory, for instance."""
 
 
 class CheckFailedError(JaxRuntimeError, ValueError):

@@ -15,6 +15,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.lowering import tensors
 from tinyjax.core.primitive import (
     Arrays,
     Avals,
@@ -53,22 +54,24 @@ class Program:
 
     Attributes:
         name: the function's name; programs that differ in name only are the same.
-        module: the program in portable form.
+        portable: the program in portable form.
         in_avals: the types of its parameters.
         out_avals: the types of its results.
         num_consts: how many of the parameters are arrays that came with it.
+        text: returns the program in StableHLO.
         vjp: returns the program of its derivative, where there is one.
     """
 
     name: str = attrs.field(eq=False)
-    module: bytes
+    portable: str
     in_avals: tuple[ShapedArray, ...]
     out_avals: tuple[ShapedArray, ...]
     num_consts: int
+    text: Callable[[], str] = attrs.field(eq=False)
     vjp: Callable[[], Exported] | None = attrs.field(eq=False)
 
     def __repr__(self) -> str:
-        return f"<{self.name}, {len(self.module)} bytes>"
+        return f"<{self.name}, {len(self.portable)} bytes>"
 
 
 @attrs.frozen(repr=False)
@@ -101,7 +104,7 @@ def _call_type(avals: Avals, params: CallExportedParams) -> Avals:
 @call_exported_p.def_lowering
 def _call_lowering(b: Lowering, operands: Values, params: CallExportedParams) -> Values:
     program = params.program
-    entry = b.module.embed(program.module, lambda: xla.from_portable(program.module), program.name)
+    entry = b.module.embed(program.portable.encode(), program.text, program.name)
     return b.emit("func.call", operands, b.results, {"callee": f"@{entry}"})
 
 
@@ -261,7 +264,7 @@ class Exported:
         out_avals: the types of the results, in the order of ``out_tree``.
         donated: the arguments whose memory may be reused, by position in ``in_avals``.
         consts: the arrays that the function closed over.
-        mlir_module_serialized: the program in StableHLO's portable form.
+        portable: the program in StableHLO's portable form, as text.
     """
 
     fun_name: str
@@ -271,7 +274,7 @@ class Exported:
     out_avals: tuple[ShapedArray, ...]
     donated: tuple[int, ...]
     consts: tuple[Array, ...]
-    mlir_module_serialized: bytes
+    portable: str
     _make_vjp: Callable[[], Exported] | None
     _made: dict[str, Any] = attrs.field(init=False, factory=dict)
 
@@ -327,8 +330,23 @@ class Exported:
         return 1
 
     def mlir_module(self) -> str:
-        """Return the program as StableHLO's text."""
-        return xla.from_portable(self.mlir_module_serialized)
+        """Return the program as StableHLO's text.
+
+        Raises:
+            ExportError: it is none, or is not of the types that the exported program is said to be.
+        """
+        ins, outs = tensors(self._parameters), tensors(self.out_avals)
+        types = [x.text for x in ins], [x.text for x in outs]
+        return self._once("text", lambda: xla.from_portable(self.portable, *types))
+
+    @property
+    def mlir_module_serialized(self) -> bytes:
+        """The program in StableHLO's portable form, as the bytes that other programs take."""
+        return xla.to_artifact(self.mlir_module())
+
+    @property
+    def _parameters(self) -> tuple[ShapedArray, ...]:
+        return (*(const.aval for const in self.consts), *self.in_avals)
 
     def has_vjp(self) -> bool:
         """Whether the derivative is there: it is unless the program was loaded without."""
@@ -351,12 +369,14 @@ class Exported:
             )
         return self._once("vjp", self._make_vjp)
 
-    def serialize(self, vjp_order: int = 0) -> bytes:
+    def serialize(self, vjp_order: int = 0, *, key: bytes | None = None) -> bytes:
         """Return the program as bytes, for ``deserialize``.
 
         Args:
             vjp_order: how often the program can be differentiated, in reverse mode, where it is
                 loaded: the program of each derivative is put with it.
+            key: a secret, such as ``secrets.token_bytes(32)``, with which the program is signed
+                (HMAC with SHA-256): whoever has it can tell who wrote these bytes.
 
         Raises:
             ExportError: the arguments or results hold nodes of a class that has no name for export,
@@ -370,22 +390,22 @@ class Exported:
             self.out_avals,
             self.donated,
             self.consts,
-            self.mlir_module_serialized,
+            self.portable,
             self.vjp().serialize(vjp_order - 1) if vjp_order > 0 else None,
         )
-        return encode(content)
+        return encode(content, key)
 
     @property
     def _program(self) -> Program:
-        in_avals = (*(const.aval for const in self.consts), *self.in_avals)
         return self._once(
             "program",
             lambda: Program(
                 self.fun_name,
-                self.mlir_module_serialized,
-                in_avals,
+                self.portable,
+                self._parameters,
                 self.out_avals,
                 len(self.consts),
+                self.mlir_module,
                 self.vjp if self.has_vjp() else None,
             ),
         )
@@ -516,24 +536,28 @@ def _export_vjp(lowered: Lowered) -> Exported:
     return _export(jit(pull_back).lower(*structs))
 
 
-def deserialize(data: bytes | bytearray) -> Exported:
+def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exported:
     """Return the exported program that ``Exported.serialize`` wrote.
 
-    What it holds is run when it is called: load only what comes from where you would take a program
-    from.
+    The program is parsed and verified here: it computes results of the types that it says from
+    arguments of such types, and does nothing else. It may still compute something else than you
+    expect, take all memory, or never end, and a fault of the compiler may make more of it. So load
+    what comes from where you would take a program from; a signature tells.
 
     Args:
         data: the bytes.
+        key: the secret that the program must be signed with.
 
     Raises:
         ExportError: they are no exported program, are damaged, or are of a version not known here;
-            or the program takes nodes of a class that has no name for export in this process.
+            or the program was not signed with the key, is not what it says that it is, or takes
+            nodes of a class that has no name for export in this process.
     """
     if not isinstance(data, bytes | bytearray):
         raise ArgumentError(f"deserialize takes bytes, but got a {type(data).__name__}.")
-    content = decode(bytes(data))
+    content = decode(bytes(data), key)
     derivative = content.vjp
-    return Exported(
+    exported = Exported(
         content.name,
         content.in_tree,
         content.out_tree,
@@ -541,9 +565,11 @@ def deserialize(data: bytes | bytearray) -> Exported:
         content.out_avals,
         content.donated,
         content.consts,
-        content.module,
+        content.portable,
         None if derivative is None else lambda: deserialize(derivative),
     )
+    exported.mlir_module()
+    return exported
 
 
 def default_export_platform() -> str:

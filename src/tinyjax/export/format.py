@@ -1,17 +1,22 @@
 """The bytes of an exported program.
 
-A frame that is the same in every version holds a version number and a checksum; within it, a header
-in JSON says what follows: the program in StableHLO's portable form, the arrays that it closes over,
-and, where there is one, the exported program of its derivative, in a frame of its own.
+A frame that is the same in every version holds a version number and a checksum, or a signature;
+within it, a header in JSON says what follows: the program in StableHLO's portable form, the arrays
+that it closes over, and, where there is one, the exported program of its derivative, in a frame of
+its own.
+
+Anyone can make a checksum, so nothing is taken for granted that the bytes say: sizes, types and
+trees are verified here, and the program where it is parsed.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import struct
 import sys
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
@@ -23,8 +28,11 @@ from tinyjax.errors import ExportError
 from tinyjax.export.trees import decode_tree, encode_tree
 from tinyjax.tree import PyTreeDef
 
+T = TypeVar("T")
+
 _MAGIC: Final = b"TINYJAXE"
-VERSION: Final = 1
+_SIGNED_MAGIC: Final = b"TINYJAXS"
+VERSION: Final = 2
 # magic, version, length of the header
 _FRAME: Final = struct.Struct("<8sIQ")
 _CHECKSUM_BYTES: Final = 32
@@ -42,7 +50,7 @@ class Content:
         out_avals: the types of the results.
         donated: the arguments whose memory may be reused, by position among the leaves.
         consts: arrays that come before the arguments.
-        module: the program in portable form.
+        portable: the program in portable form.
         vjp: the exported program of the derivative.
     """
 
@@ -53,17 +61,22 @@ class Content:
     out_avals: tuple[ShapedArray, ...]
     donated: tuple[int, ...]
     consts: tuple[Array, ...]
-    module: bytes
+    portable: str
     vjp: bytes | None
 
 
-def encode(content: Content) -> bytes:
+def encode(content: Content, key: bytes | None) -> bytes:
     """Write an exported program.
+
+    Args:
+        content: what it consists of.
+        key: what it is signed with, if it is.
 
     Raises:
         ExportError: its arguments or results hold what another process would not know.
     """
     hosts = [const.concrete("an exported program") for const in content.consts]
+    program = content.portable.encode()
     header = {
         "name": content.name,
         "in_tree": encode_tree(content.in_tree, "the arguments"),
@@ -73,32 +86,51 @@ def encode(content: Content) -> bytes:
         "donated": list(content.donated),
         "consts": [_encode_aval(const.aval) for const in content.consts],
         "byteorder": sys.byteorder,
-        "module": len(content.module),
+        "program": len(program),
         "vjp": None if content.vjp is None else len(content.vjp),
     }
     told = json.dumps(header).encode()
-    parts = [_FRAME.pack(_MAGIC, VERSION, len(told)), told, content.module]
+    magic = _MAGIC if key is None else _SIGNED_MAGIC
+    parts = [_FRAME.pack(magic, VERSION, len(told)), told, program]
     parts += [host.tobytes() for host in hosts]
     parts.append(content.vjp or b"")
     body = b"".join(parts)
-    return body + sha256(body).digest()
+    return body + _seal(body, key)
 
 
-def decode(data: bytes) -> Content:
+def _seal(body: bytes, key: bytes | None) -> bytes:
+    return sha256(body).digest() if key is None else hmac.digest(key, body, "sha256")
+
+
+def decode(data: bytes, key: bytes | None) -> Content:
     """Read an exported program.
+
+    Args:
+        data: the bytes.
+        key: what it must have been signed with, or None if it need not have been.
 
     Raises:
         ExportError: these bytes are none, or were changed, or are of a version not known here.
     """
-    if data[: len(_MAGIC)] != _MAGIC:
+    magic = data[: len(_MAGIC)]
+    if magic not in (_MAGIC, _SIGNED_MAGIC):
         raise ExportError(
             "these bytes are no exported program. Give what Exported.serialize() returned."
         )
-    body, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
-    if len(body) < _FRAME.size or sha256(body).digest() != checksum:
+    if (magic == _SIGNED_MAGIC) != (key is not None):
+        raise ExportError(
+            "this exported program is not signed, and a key was given to tell that it is. Sign it "
+            "where it is exported: exported.serialize(key=key)."
+            if magic == _MAGIC
+            else "this exported program is signed: give the key, deserialize(data, key=key)."
+        )
+    body, seal = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
+    if len(body) < _FRAME.size or not hmac.compare_digest(_seal(body, key), seal):
         raise ExportError(
             "this exported program is damaged: its checksum does not fit what it holds. Export it "
             "anew, or copy it anew."
+            if key is None
+            else "this exported program was not signed with this key, or was changed since."
         )
     _, version, header_size = _FRAME.unpack_from(body)
     if version != VERSION:
@@ -110,14 +142,14 @@ def decode(data: bytes) -> Content:
         return _decode_body(memoryview(body)[_FRAME.size :], header_size)
     except ExportError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except Exception as error:  # of JSON, of NumPy, of what the user registered for nodes
         raise ExportError(
             f"this exported program does not hold what it should: {type(error).__name__}: {error}."
         ) from error
 
 
 def _decode_body(body: memoryview, header_size: int) -> Content:
-    header: dict[str, Any] = json.loads(bytes(body[:header_size]))
+    header = _of(dict, json.loads(bytes(body[:header_size])))
     if header["byteorder"] != sys.byteorder:
         raise ExportError(
             f"this program was exported on a {header['byteorder']}-endian machine, and this one "
@@ -127,38 +159,54 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
 
     def take(size: int) -> bytes:
         nonlocal place
+        if not 0 <= _of(int, size) <= len(body) - place:
+            raise ValueError(f"{size} bytes are not there")
         place += size
         return bytes(body[place - size : place])
 
-    module = take(header["module"])
+    program = take(header["program"]).decode()
     consts: list[Array] = []
-    for aval in map(_decode_aval, header["consts"]):
+    for aval in _decode_avals(header["consts"]):
         host = np.frombuffer(take(aval.nbytes), aval.dtype).reshape(aval.shape)
         consts.append(ConcreteArray(host, aval))
-    vjp = None if header["vjp"] is None else take(header["vjp"])
     content = Content(
-        header["name"],
-        decode_tree(header["in_tree"]),
-        decode_tree(header["out_tree"]),
-        tuple(map(_decode_aval, header["in_avals"])),
-        tuple(map(_decode_aval, header["out_avals"])),
-        tuple(header["donated"]),
+        _of(str, header["name"]),
+        decode_tree(_of(list, header["in_tree"])),
+        decode_tree(_of(list, header["out_tree"])),
+        _decode_avals(header["in_avals"]),
+        _decode_avals(header["out_avals"]),
+        tuple([_of(int, i) for i in _of(list, header["donated"])]),
         tuple(consts),
-        module,
-        vjp,
+        program,
+        None if header["vjp"] is None else take(header["vjp"]),
     )
     if place != len(body):
         raise ValueError(f"{len(body) - place} bytes are left over")
     trees = (content.in_tree.num_leaves, content.out_tree.num_leaves)
     if trees != (len(content.in_avals), len(content.out_avals)):
         raise ValueError("its trees do not have as many leaves as it has types")
+    if not {*content.donated} <= {*range(len(content.in_avals))}:
+        raise ValueError("it donates what is no argument")
     return content
+
+
+def _of(kind: type[T], x: object) -> T:
+    if type(x) is not kind:
+        raise TypeError(f"{x!r:.100} is no {kind.__name__}")
+    return x
 
 
 def _encode_aval(aval: ShapedArray) -> list[Any]:
     return [dtypes.dtype_name(aval.dtype), list(aval.shape), aval.weak_type]
 
 
-def _decode_aval(given: Any) -> ShapedArray:
-    dtype, shape, weak_type = given
-    return ShapedArray(tuple(shape), dtypes.named(dtype), weak_type)
+def _decode_avals(given: object) -> tuple[ShapedArray, ...]:
+    return tuple(map(_decode_aval, _of(list, given)))
+
+
+def _decode_aval(given: object) -> ShapedArray:
+    dtype, shape, weak_type = _of(list, given)
+    sizes = tuple([_of(int, n) for n in _of(list, shape)])
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"{sizes} is no shape")
+    return ShapedArray(sizes, dtypes.named(_of(str, dtype)), _of(bool, weak_type))

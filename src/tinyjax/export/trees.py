@@ -11,6 +11,7 @@ import json
 from base64 import b64decode, b64encode
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from types import NoneType
 from typing import Any, Final, TypeVar
@@ -28,6 +29,8 @@ A = TypeVar("A")
 _LEAF: Final = "*"
 #: Named tuples that functions of the package return, such as ``EighResult``, need no registration.
 _OWN: Final = "tinyjax."
+#: The rooms that these are in; no other module is imported because of what is read.
+_ROOMS: Final = frozenset(("example_libraries", "implicit", "numpy", "scipy"))
 #: What a ``defaultdict`` may make of a missing key in a process that knows nothing of ours.
 _FACTORIES: Final = {kind.__name__: kind for kind in (bool, complex, dict, float, int, list, set)}
 
@@ -188,8 +191,9 @@ def _encode_node(node: PyTreeDef, what: str) -> tuple[str, Any]:
             )
         return "defaultdict", [name, *(_encode_plain(key, f"a key of {what}") for key in keys)]
     registration = _by_type.get(kind)
-    if registration is None and kind.__module__.startswith(_OWN) and issubclass(kind, tuple):
-        return "result", [kind.__module__.removeprefix(_OWN), kind.__qualname__]
+    home = kind.__module__.removeprefix(_OWN)
+    if registration is None and issubclass(kind, tuple) and home.partition(".")[0] in _ROOMS:
+        return "result", [home, kind.__qualname__]
     if registration is None:
         function = (
             "register_namedtuple_serialization"
@@ -213,6 +217,8 @@ def decode_tree(nodes: Any) -> PyTreeDef:
     done: list[Any] = []
     for kind, size, data in nodes:
         first = len(done) - size
+        if not 0 <= first <= len(done):
+            raise ValueError(f"a node has {size!r} children")
         children = tuple(done[first:])
         del done[first:]
         done.append(_build_node(kind, children, data))
@@ -222,9 +228,9 @@ def decode_tree(nodes: Any) -> PyTreeDef:
 
 def _build_node(kind: str, children: tuple[Any, ...], data: Any) -> Any:
     match kind:
-        case "*":
+        case "*" if not children:
             return 0
-        case "NoneType":
+        case "NoneType" if not children:
             return None
         case "tuple":
             return children
@@ -258,10 +264,10 @@ def _build_node(kind: str, children: tuple[Any, ...], data: Any) -> Any:
 
 
 def _own_result(module: str, name: str) -> type[tuple[Any, ...]]:
-    try:
-        found = getattr(import_module(_OWN + module), name)
-    except (ImportError, AttributeError):
-        found = None
+    found = None
+    if module.partition(".")[0] in _ROOMS:
+        with suppress(ImportError):
+            found = getattr(import_module(_OWN + module), name, None)
     if not (isinstance(found, type) and issubclass(found, tuple)):
         raise ExportError(
             f"what was exported returns a {_OWN}{module}.{name}, which this version of tinyjax "

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.lowering import lowered as lowered
     from tinyjax.xla.lowering import lowered_for as lowered_for
     from tinyjax.xla.modules import from_portable as from_portable
+    from tinyjax.xla.modules import to_artifact as to_artifact
     from tinyjax.xla.modules import to_portable as to_portable
     from tinyjax.xla.options import as_flags as as_flags
     from tinyjax.xla.placing import on_devices as on_devices
@@ -58,7 +59,7 @@ _LATER: Final = {
         "match_donations"
     ),
     "lowering": "lowered lowered_for",
-    "modules": "from_portable to_portable",
+    "modules": "from_portable to_artifact to_portable",
     "options": "as_flags",
     "placing": "on_devices placement_of",
     "sharded": "call_sharded put",

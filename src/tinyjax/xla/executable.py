@@ -34,7 +34,7 @@ from tinyjax.xla.host_callbacks import HostProgram
 from tinyjax.xla.interruptible import interruptible
 from tinyjax.xla.loading import load_or_compile
 from tinyjax.xla.lowering import lowered
-from tinyjax.xla.options import flags_for
+from tinyjax.xla.options import flags_for, raise_as_ours
 
 if TYPE_CHECKING:
     from tinyjax.xla.sharded_executable import ShardedExecutable
@@ -110,6 +110,7 @@ class Executable:
 
         Raises:
             DonatedArrayError: one was donated to an earlier call.
+            JaxRuntimeError: there is not enough memory, or XLA fails otherwise.
         """
         if self.host_program is not None:
             return self.host_program(args)
@@ -120,9 +121,9 @@ class Executable:
             buffers.append(buffer_of(arg, on) if buffer is None else buffer)
         try:
             outs = self.executing()(buffers)
-        except (RuntimeError, TypeError, ValueError):
+        except (RuntimeError, TypeError, ValueError) as error:
             check_donated(args)
-            raise
+            raise_as_ours(error)
         for i in self.donated:
             buffer = args[i]._buffer
             if buffer is not None and buffer.is_deleted():

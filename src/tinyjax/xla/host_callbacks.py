@@ -34,7 +34,7 @@ from tinyjax.xla.backend import backend
 from tinyjax.xla.compilation import Flags
 from tinyjax.xla.interruptible import aside
 from tinyjax.xla.lapack import prepare_calls
-from tinyjax.xla.options import compile_options, refused_options
+from tinyjax.xla.options import compile_options, compiling
 
 # A program ends at one error, but several callbacks may have failed by then.
 _MOST_ERRORS: Final = 256
@@ -84,7 +84,7 @@ class HostProgram:
             on = backend(depth)
             prepare_calls(self._text)
             module = parse(self._text)
-            with refused_options(self._flags):
+            with compiling(self._flags):
                 found = self._loaded[depth] = aside(
                     lambda: on.client.compile_and_load(
                         module,

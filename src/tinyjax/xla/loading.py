@@ -11,7 +11,7 @@ from tinyjax.xla.backend import Backend
 from tinyjax.xla.compilation import Flags, Placement
 from tinyjax.xla.interruptible import aside
 from tinyjax.xla.lapack import prepare_calls
-from tinyjax.xla.options import compile_options, refused_options
+from tinyjax.xla.options import compile_options, compiling
 
 
 def load_or_compile(
@@ -33,7 +33,7 @@ def load_or_compile(
     """
     devices = on.devices if placement is None else on.device_list(placement.ids)
     options = compile_options(flags, placement)
-    with refused_options(flags):
+    with compiling(flags):
         return aside(lambda: _load_or_compile(on, text, options, devices))
 
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NoReturn
 
 import numpy as np
+from jaxlib._jax import JaxRuntimeError as XlaError
 from jaxlib.xla_client import CompileOptions, DeviceAssignment
 
 from tinyjax.config import settings
 from tinyjax.core.costs import cost_of
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, JaxRuntimeError
 from tinyjax.xla.compilation import Compilation, Flag, Flags, Placement
 
 #: Programs that evaluate functions such as ``exp`` of so many elements keep the fusions of MLIR.
@@ -71,11 +72,12 @@ def flags_for(wanted: Compilation) -> Flags:
 
 
 @contextmanager
-def refused_options(flags: Flags) -> Iterator[None]:
-    """Compile within this block: where XLA refuses one of the flags, it says so as we do.
+def compiling(flags: Flags) -> Iterator[None]:
+    """Compile within this block: what XLA says against it is raised as our errors are.
 
     Raises:
         ArgumentError: XLA has no such flag, or it does not take the value.
+        JaxRuntimeError: it fails otherwise.
     """
     try:
         yield
@@ -83,7 +85,14 @@ def refused_options(flags: Flags) -> Iterator[None]:
         said = str(error)
         if flags and ("compile option" in said or "While setting option" in said):
             raise ArgumentError(f"compiler_options: {said.partition(': ')[2]}") from None
-        raise
+        raise_as_ours(error)
+
+
+def raise_as_ours(error: Exception) -> NoReturn:
+    """Raise an error of XLA as one of the class that users know, and others as they are."""
+    if isinstance(error, XlaError):
+        raise JaxRuntimeError(str(error)) from error
+    raise error
 
 
 def compile_options(flags: Flags, placement: Placement | None = None) -> CompileOptions:

@@ -1,0 +1,219 @@
+"""Verifying programs that come from elsewhere, before anything is made of them.
+
+MLIR's parser for text answers whatever it is given with an error or a module, and the module's
+operations and types are verified; but for brackets nested so deep that it runs out of stack. Beyond
+that, a program is to be a function from the types that it says it takes to those that it says it
+returns, without operations that reach outside of it. Calls of LAPACK get memory from XLA for the
+shapes that the program says, and write what LAPACK writes, so these must be LAPACK's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from jaxlib.mlir import ir
+
+from tinyjax.errors import ExportError
+
+#: So deep may brackets be nested. (Loops and conditions add two each; MLIR can do ten times that.)
+DEEPEST: Final = 500
+
+_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|->|[\[({<]|[\])}>]|-{3,}')
+_TENSOR: Final = re.compile(r"tensor<((?:\d+x)*)[^<>?]*(?:<[^<>?]*>)?>")
+_OPTION: Final = re.compile(r"(\w+) = (\w+)")
+_TARGET: Final = re.compile(r"lapack_([sdcz])(\w+)_ffi")
+
+#: What reaches other devices, other programs or the host.
+_OUTSIDE: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        *("all_gather", "all_reduce", "all_to_all", "async_done", "async_start"),
+        *("collective_broadcast", "collective_permute", "cross-replica-sum"),
+        *("infeed", "outfeed", "partition_id", "recv", "reduce_scatter", "replica_id", "send"),
+    )
+)
+_DIALECTS: Final = ("stablehlo.", "func.", "builtin.")
+
+#: The letters that an option of a routine may be.
+_LETTERS: Final[Mapping[str, str]] = {
+    "compute_left": "NV",
+    "compute_right": "NV",
+    "diag": "NU",
+    "mode": "ANSV",
+    "side": "LR",
+    "sort": "N",
+    "trans_x": "CNT",
+    "uplo": "LU",
+}
+#: The shapes that a routine takes and returns, as in ``einsum``: of one matrix, vector or number
+#: of each stack. ``k`` is the smaller of ``m`` and ``n``, and ``p`` is ``n - 1``. Where an option
+#: decides, its value is the key.
+_SHAPES: Final[Mapping[str, Mapping[str, str]]] = {
+    "gees": {"sd": "nn->nn,nn,n,n,,", "cz": "nn->nn,nn,n,,"},
+    "geev": {"sd": "nn->n,n,nn,nn,", "cz": "nn->n,nn,nn,"},
+    "gehrd": {"": "nn->nn,p,"},
+    "geqp3": {"": "mn,n->mn,n,k"},
+    "geqrf": {"": "mn->mn,k"},
+    "gesdd": {"AN": "mn->mn,k,mm,nn,", "S": "mn->mn,k,mk,kn,"},
+    "getrf": {"": "mn->mn,k,"},
+    "gtsv": {"": "n,n,n,nj->n,n,n,nj,"},
+    "heevd": {"": "nn->nn,n,"},
+    "hetrd": {"": "nn->nn,n,p,p,"},
+    "orgqr": {"": "mj,r->mj"},
+    "ormqr": {"true": "mr,r,mj->mj", "false": "mr,r,jm->jm"},
+    "potrf": {"": "nn->nn,"},
+    "syevd": {"": "nn->nn,n,"},
+    "sytrd": {"": "nn->nn,n,p,p,"},
+    "trsm": {"L": "nn,nj->nj", "R": "nn,jn->jn"},
+    "ungqr": {"": "mj,r->mj"},
+    "unmqr": {"true": "mr,r,mj->mj", "false": "mr,r,jm->jm"},
+}
+#: What the second key is compared with, where that is an option.
+_DECIDES: Final[Mapping[str, str]] = {
+    "gesdd": "mode",
+    "ormqr": "left",
+    "trsm": "side",
+    "unmqr": "left",
+}
+
+
+def check_depth(text: str) -> None:
+    """Raise where a parser might run out of stack.
+
+    Raises:
+        ExportError: brackets are nested too deep.
+    """
+    depth = 0
+    for found in _TOKENS.finditer(text):
+        match found[0][0]:
+            case "[" | "(" | "{" | "<":
+                depth += 1
+            case "]" | ")" | "}" | ">":
+                depth = max(depth - 1, 0)
+            case "-" if len(found[0]) > 2:
+                raise _refused("it has a row of minus signs")
+        if depth > DEEPEST:
+            raise _refused(f"its brackets are nested more than {DEEPEST} deep")
+
+
+def check_module(module: ir.Module, in_types: Sequence[str], out_types: Sequence[str]) -> None:
+    """Raise unless a module is a program of such types, and nothing else.
+
+    Args:
+        module: in StableHLO.
+        in_types: the types of its parameters, as MLIR writes them.
+        out_types: those of its results.
+
+    Raises:
+        ExportError: it is not.
+    """
+    found: list[ExportError] = []
+
+    def check(op: ir.Operation) -> ir.WalkResult:
+        try:
+            _check_operation(op)
+        except ExportError as error:
+            found.append(error)
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(check)
+    if found:
+        raise found[0]
+    functions = [op.operation for op in module.body.operations]
+    types = [
+        str(op.attributes["function_type"])
+        for op in functions
+        if op.name == "func.func" and str(op.attributes["sym_name"]) == '"main"'
+    ]
+    results = ", ".join(out_types)
+    if len(out_types) != 1:
+        results = f"({results})"
+    declared = f"({', '.join(in_types)}) -> {results}"
+    if types != [declared]:
+        raise _refused(f"it is of type {' '.join(types)}, and is said to be of type {declared}")
+
+
+def _refused(why: str) -> ExportError:
+    return ExportError(
+        f"the program in what was exported is refused: {why}. Export it anew, and load only what "
+        "comes from where you would take a program from."
+    )
+
+
+def _check_operation(op: ir.Operation) -> None:
+    name = op.name
+    if name in _OUTSIDE or not name.startswith(_DIALECTS):
+        raise _refused(f"it holds the operation {name}")
+    if name == "stablehlo.custom_call":
+        _check_call(op)
+
+
+def _check_call(op: ir.Operation) -> None:
+    target = str(op.attributes["call_target_name"])[1:-1]
+    routine = _TARGET.fullmatch(target)
+    if routine is None or routine[2] not in _SHAPES:
+        raise _refused(f"it calls {target!r}")
+    try:
+        given = dict(_OPTION.findall(str(op.attributes["backend_config"])))
+    except KeyError:
+        given = {}
+    options = {k: _letter(v) if k in _LETTERS else v for k, v in given.items()}
+    if any(v not in {*_LETTERS[k]} for k, v in options.items() if k in _LETTERS):
+        raise _refused(f"it calls {target!r} with the options {options}")
+    operands = [_shape(op.operands[i]) for i in range(len(op.operands))]
+    results = [_shape(op.results[i]) for i in range(len(op.results))]
+    cases = _SHAPES[routine[2]]
+    decides = options.get(_DECIDES[routine[2]], "-") if routine[2] in _DECIDES else routine[1]
+    shapes = next((text for key, text in cases.items() if not key or decides in key), "")
+    sizes = _match(shapes, operands, results)
+    low_high = options.get("low", "1"), options.get("high", str(sizes.get("n")))
+    if not sizes or low_high != ("1", str(sizes.get("n"))):
+        raise _refused(f"it calls {target!r} with the shapes {operands} for {results}")
+
+
+def _letter(code: str) -> str:
+    return chr(int(code)) if code.isascii() and code.isdigit() and len(code) < 4 else ""
+
+
+def _shape(x: ir.Value[ir.Type]) -> tuple[int, ...]:
+    found = _TENSOR.fullmatch(str(x.type))
+    if found is None:
+        raise _refused(f"it holds a value of type {x.type}")
+    return tuple([int(n) for n in found[1].split("x") if n])
+
+
+def _match(
+    shapes: str, operands: Sequence[tuple[int, ...]], results: Sequence[tuple[int, ...]]
+) -> dict[str, int]:
+    """Return the sizes that letters stand for; none where the shapes are others.
+
+    Args:
+        shapes: those of one matrix, vector or number of each stack.
+        operands: the shapes of the stacks.
+        results: likewise.
+    """
+    left, _, right = shapes.partition("->")
+    letters, given = [*left.split(","), *right.split(",")], [*operands, *results]
+    if len(letters) != len(given) or len(left.split(",")) != len(operands):
+        return {}
+    sizes: dict[str, int] = {}
+    batch = operands[0][: len(operands[0]) - len(letters[0])]
+    for names, shape in zip(letters, given, strict=True):
+        if len(shape) != len(batch) + len(names) or shape[: len(batch)] != batch:
+            return {}
+        for name, size in zip(names, shape[len(batch) :], strict=True):
+            if sizes.setdefault(name, size) != size:
+                return {}
+        if letters.index(names) == 0:  # all that the others follow from
+            n = sizes.get("n", 0)
+            sizes.setdefault("k", min(sizes.get("m", 0), n))
+            sizes.setdefault("p", max(n - 1, 0))
+    m, j, r = (sizes.get(name) for name in "mjr")
+    if r is not None and m is not None and r > m:
+        return {}
+    if shapes == "mj,r->mj" and (j is None or r is None or m is None or not r <= j <= m):
+        return {}
+    return sizes
