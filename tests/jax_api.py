@@ -25,6 +25,7 @@ MODULES: Final = (
     "custom_batching",
     "custom_derivatives",
     "debug",
+    "distributed",
     "dlpack",
     "dtypes",
     "errors",

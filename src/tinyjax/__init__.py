@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from tinyjax import custom_batching as custom_batching
     from tinyjax import custom_derivatives as custom_derivatives
     from tinyjax import debug as debug
+    from tinyjax import distributed as distributed
     from tinyjax import dlpack as dlpack
     from tinyjax import example_libraries as example_libraries
     from tinyjax import experimental as experimental
@@ -107,6 +108,13 @@ if TYPE_CHECKING:
     from tinyjax import tree_util as tree_util
     from tinyjax import typing as typing
     from tinyjax import version as version
+    from tinyjax.api.shards import make_array_from_callback as make_array_from_callback
+    from tinyjax.api.shards import (
+        make_array_from_process_local_data as make_array_from_process_local_data,
+    )
+    from tinyjax.api.shards import (
+        make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+    )
     from tinyjax.autodiff import jacobian as jacobian
     from tinyjax.callbacks import error_if as error_if
     from tinyjax.callbacks import io_callback as io_callback
@@ -152,6 +160,10 @@ config.follow(_evaluate_as_set)
 
 # What many programs do not use is loaded when first asked for: half of the time of the import.
 _LATER: Final = {
+    "tinyjax.api.shards": (
+        "make_array_from_callback make_array_from_process_local_data "
+        "make_array_from_single_device_arrays"
+    ),
     "autodiff": "jacobian",
     "tinyjax.core.array": "Shard",
     "tinyjax.core.devices": "Device P",
@@ -219,6 +231,7 @@ __all__ = [
     "device_put",
     "devices",
     "disable_jit",
+    "distributed",
     "dlpack",
     "dtypes",
     "effects_barrier",
@@ -262,6 +275,9 @@ __all__ = [
     "local_device_count",
     "local_devices",
     "log_compiles",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
     "make_jaxpr",
     "make_mesh",
     "make_user_context",

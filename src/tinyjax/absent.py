@@ -7,26 +7,18 @@ from __future__ import annotations
 
 from typing import Final
 
-DEVICES: Final = "programs run in one process, on the CPU's devices"
+DEVICES: Final = "programs run on the CPU's devices"
 TYPES: Final = "shardings are of values, and not of types"
 INTERNALS: Final = "it belongs to the inside of JAX; tinyjax.extend is for primitives of one's own"
 
 #: Why, by name.
 ABSENT: Final[dict[str, str]] = {
     **dict.fromkeys(
-        ("distributed", "make_array_from_process_local_data"),
-        DEVICES,
-    ),
-    **dict.fromkeys(
         ("auto_pcast", "remove_size_one_mesh_axis_from_type", "reshard", "smap"), TYPES
     ),
     "memory": "arrays are in the memory of their devices",
     "pmap": "jit divides arguments over devices, and shard_map runs a function on each",
     **dict.fromkeys(("ad", "api_util", "interpreters", "lib"), INTERNALS),
-    **dict.fromkeys(
-        ("make_array_from_callback", "make_array_from_single_device_arrays"),
-        "device_put divides arrays",
-    ),
     "ds": "it is for kernels of Pallas",
     "ffi": "foreign functions are called by pure_callback",
     "profiler": "profilers of Python see eager programs; XLA's is not connected",

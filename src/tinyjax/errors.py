@@ -52,6 +52,18 @@ class ShardingError(ArgumentError):
     """An array cannot lie on devices in the way asked for."""
 
 
+class NotAddressableError(TinyjaxError, RuntimeError):
+    """An array was asked for data that lies in other processes."""
+
+
+class DistributedError(TinyjaxError, RuntimeError):
+    """Processes were not brought together, or what they hold differs."""
+
+
+class ProcessesDifferError(DistributedError, AssertionError):
+    """Processes hold different values of what is to be the same in all."""
+
+
 class DtypeError(TinyjaxError, TypeError, ValueError):
     """An operand's dtype is not one the operation is defined on."""
 

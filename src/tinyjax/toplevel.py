@@ -16,7 +16,15 @@ from tinyjax.api import vjp
 from tinyjax.api.arguments import check_argnums
 from tinyjax.core.array import Array, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.devices import CPU, ON_CPU, Device, Sharding, all_devices
+from tinyjax.core.devices import (
+    PLATFORM,
+    Device,
+    Sharding,
+    all_devices,
+    first_device,
+    group,
+    on_first,
+)
 from tinyjax.core.folding import ensure_compile_time_eval
 from tinyjax.core.refs import AbstractRef, Ref
 from tinyjax.core.sharded_array import ShardedArray
@@ -54,7 +62,9 @@ __all__ = [
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """Return all devices: as many as the setting ``num_cpu_devices`` divides the CPU into.
+    """Return the devices of all processes.
+
+    Each has as many as the setting ``num_cpu_devices`` divides its CPU into.
 
     Args:
         backend: the platform; "cpu", or None for the default one.
@@ -67,7 +77,7 @@ def devices(backend: str | None = None) -> list[Device]:
         >>> tinyjax.devices()[0]
         CpuDevice(id=0)
     """
-    if backend not in (None, CPU.platform):
+    if backend not in (None, PLATFORM):
         raise ArgumentError(f"there are no devices of the platform {backend!r}: only 'cpu'.")
     return [*all_devices()]
 
@@ -75,8 +85,24 @@ def devices(backend: str | None = None) -> list[Device]:
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """Return the devices of this process: all."""
-    return devices(backend)
+    """Return the devices of one process.
+
+    Args:
+        process_index: the number of the process; by default this one.
+        backend: the platform; "cpu", or None for the default one.
+        host_id: the number of the process, by an old name.
+
+    Raises:
+        ArgumentError: there is no such process or platform.
+    """
+    number = group().process_index if host_id is None else host_id
+    number = number if process_index is None else process_index
+    every = devices(backend)
+    if not 0 <= number < group().size:
+        raise ArgumentError(
+            f"local_devices: there is no process {number}: the processes are {process_indices()}."
+        )
+    return [device for device in every if device.process_index == number]
 
 
 def device_count(backend: str | None = None) -> int:
@@ -86,7 +112,7 @@ def device_count(backend: str | None = None) -> int:
 
 def local_device_count(backend: str | None = None) -> int:
     """Return the number of devices of this process."""
-    return len(devices(backend))
+    return len(local_devices(backend=backend))
 
 
 def host_count(backend: str | None = None) -> int:
@@ -117,23 +143,23 @@ def copy_to_host_async(x: T) -> T:
 
 
 def process_index(backend: str | None = None) -> int:
-    """Return the number of this process; there is one."""
-    return 0
+    """Return the number of this process: 0, unless it is one of several."""
+    return group().process_index
 
 
 def process_count(backend: str | None = None) -> int:
     """Return the number of processes."""
-    return 1
+    return group().size
 
 
 def process_indices(backend: str | None = None) -> list[int]:
     """Return the numbers of all processes."""
-    return [0]
+    return [*range(group().size)]
 
 
 def default_backend() -> str:
     """Return the platform on which programs run by default: "cpu"."""
-    return CPU.platform
+    return PLATFORM
 
 
 @contextmanager
@@ -143,10 +169,10 @@ def default_device(device: Device | Sharding | str | None) -> Iterator[None]:
     Raises:
         ArgumentError: it is another device.
     """
-    if device not in (None, CPU, ON_CPU, CPU.platform):
+    if device not in (None, first_device(), on_first(), PLATFORM):
         raise ArgumentError(
-            f"the default device is the first, {CPU!r}, but got {device!r}. Put what a program "
-            "starts from there: tinyjax.device_put(x, device)."
+            f"the default device is the first, {first_device()!r}, but got {device!r}. Put what a "
+            "program starts from there: tinyjax.device_put(x, device)."
         )
     yield
 
@@ -277,8 +303,8 @@ def print_environment_info(return_string: bool = False) -> str | None:
         [
             *versions,
             f"python: {sys.version}".replace("\n", " "),
-            f"device info: {CPU.device_kind}-{device_count()}, {device_count()} local devices",
-            "process_count: 1",
+            f"device info: {PLATFORM}-{device_count()}, {local_device_count()} local devices",
+            f"process_count: {process_count()}",
             f"platform: {platform.uname()}",
             *settings,
         ]

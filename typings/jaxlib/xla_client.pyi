@@ -39,10 +39,10 @@ class CustomCallTargetTraits(enum.IntFlag):
 
 def make_cpu_client(
     asynchronous: bool = ...,
-    distributed_client: None = ...,
+    distributed_client: _jax.DistributedRuntimeClient | None = ...,
     node_id: int = ...,
     num_nodes: int = ...,
-    collectives: None = ...,
+    collectives: _jax.CpuCollectives | None = ...,
     num_devices: int | None = ...,
     get_local_topology_timeout_minutes: int | None = ...,
     get_global_topology_timeout_minutes: int | None = ...,

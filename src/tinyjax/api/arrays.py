@@ -6,7 +6,7 @@ from typing import Any, TypeVar, overload
 
 from tinyjax import tree, xla
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, mover
-from tinyjax.core.devices import ON_CPU, is_place
+from tinyjax.core.devices import is_place, on_first
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import HostArray
 
@@ -30,7 +30,8 @@ def device_put(
         x: a tree of arrays, NumPy arrays or numbers; NumPy data is copied.
         device: a device, a sharding, or a ``PartitionSpec`` of the mesh in force (``set_mesh``); or
             a tree of these, each of which speaks for all that is below it. None leaves arrays where
-            they are, and puts data of the host on the first device.
+            they are, and puts data of the host on the first device. Over several processes, all of
+            them call this with the same data.
         donate: of no effect: arrays that are moved are still there.
         may_alias: likewise.
 
@@ -39,6 +40,7 @@ def device_put(
 
     Raises:
         ShardingError: there is no such device, or an axis of an array cannot be divided so.
+        ProcessesDifferError: processes have other data for one array.
 
     Example:
         >>> import numpy as np, tinyjax
@@ -58,12 +60,14 @@ def device_put(
 def _put(leaf: Any, where: object) -> Array:
     array = as_array(leaf)
     if where is None:
-        return xla.put(array, ON_CPU) if isinstance(array, ConcreteArray) else array
+        return xla.put(array, on_first()) if isinstance(array, ConcreteArray) else array
     # Programs on one device need no meshes.
     from tinyjax.core.sharding import checked  # noqa: PLC0415
 
     sharding = checked(where, array.shape, "device_put", "the array")
     if isinstance(array, ConcreteArray | ShardedArray):
+        if isinstance(array, ConcreteArray) and not sharding.is_fully_addressable:
+            xla.check_same(array, sharding)
         return xla.put(array, sharding)
     # Nor do they need this.
     from tinyjax.jit.constraint import constrain  # noqa: PLC0415

@@ -34,12 +34,12 @@ import numpy as np
 from tinyjax.config import settings
 from tinyjax.core.avals import ShapedArray, interned
 from tinyjax.core.devices import (
-    CPU,
-    ON_CPU,
     Device,
     Part,
     Placement,
     Sharding,
+    first_device,
+    on_first,
 )
 from tinyjax.core.dlpack import called, known
 from tinyjax.core.integers import described, integer, one_or_more, shortened
@@ -233,12 +233,12 @@ class Array:
     @property
     def device(self) -> Device:
         """Where the array is."""
-        return CPU
+        return first_device()
 
     @property
     def sharding(self) -> Sharding:
         """How the array lies on devices: whole on the first, unless it was put elsewhere."""
-        return ON_CPU
+        return on_first()
 
     @property
     def committed(self) -> bool:
@@ -253,7 +253,7 @@ class Array:
     @property
     def addressable_shards(self) -> list[Shard]:
         """The part of the array on each device of this process."""
-        return [Shard(CPU, (slice(None),) * self.ndim, 0, self)]
+        return [Shard(first_device(), (slice(None),) * self.ndim, 0, self)]
 
     @property
     def global_shards(self) -> list[Shard]:
@@ -266,7 +266,7 @@ class Array:
 
     def devices(self) -> set[Device]:
         """The devices that hold the array."""
-        return {CPU}
+        return {first_device()}
 
     @property
     def at(self) -> IndexUpdater:

@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax.core.devices import ON_CPU, Sharding
+from tinyjax.core.devices import Sharding, on_first
 from tinyjax.core.integers import integers
 from tinyjax.dtypes import DType, DTypeLike, allowed, dtype_name, float0, is_inexact, parse
 from tinyjax.errors import ArgumentError
@@ -74,7 +74,7 @@ class ShapedArray:
     @property
     def sharding(self) -> Sharding:
         """How values of this type lie that are put nowhere else: whole, on the first device."""
-        return ON_CPU
+        return on_first()
 
     def strip_weak(self) -> ShapedArray:
         """The same type without weakness."""

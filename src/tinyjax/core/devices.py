@@ -6,13 +6,19 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias, overload
 
 import attrs
 
 from tinyjax import config
 from tinyjax.errors import ArgumentError, ShardingError
+
+#: The platform of all devices.
+PLATFORM: Final = "cpu"
+
+#: XLA numbers the devices of each process from a multiple of this.
+PER_PROCESS: Final = 2048
 
 
 @attrs.frozen
@@ -24,13 +30,13 @@ class Device:
         id: its number among all devices.
     """
 
-    platform: str = "cpu"
+    platform: str = PLATFORM
     id: int = 0
 
     @property
     def process_index(self) -> int:
         """The number of the process that it belongs to."""
-        return 0
+        return self.id // PER_PROCESS
 
     @property
     def device_kind(self) -> str:
@@ -44,24 +50,71 @@ class Device:
         return f"{self.platform.capitalize()}Device(id={self.id})"
 
 
-#: The first device, on which everything is that is put nowhere else.
-CPU: Final = Device()
+@attrs.frozen
+class Group:
+    """Processes that compute together (``tinyjax.distributed``).
+
+    Attributes:
+        process_index: the number of this one.
+        device_counts: how many devices each has; None as long as this process may join others.
+    """
+
+    process_index: int = 0
+    device_counts: tuple[int, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of processes."""
+        return 1 if self.device_counts is None else len(self.device_counts)
+
+
+_group: Final[list[Group]] = [Group()]
 
 _OF_XLA: Final = re.compile(r"--xla_force_host_platform_device_count=(\d+)")
 
 
-@cache
-def all_devices() -> tuple[Device, ...]:
-    """Return the devices of this process.
+def group() -> Group:
+    """Return the processes that compute together: this one alone, if it has not joined others."""
+    return _group[0]
 
-    How many the processor is divided into, the setting ``num_cpu_devices`` says, which is read here
-    for good; where it is -1, what JAX's programs write into ``XLA_FLAGS`` says so.
+
+def join(found: Group) -> None:
+    """Make this process one of several, before it has asked for devices."""
+    assert not devices_are_known(), "what was asked for would be wrong now"
+    _group[0] = found
+    _first[0] = SingleDeviceSharding(Device(id=found.process_index * PER_PROCESS))
+
+
+def devices_are_known() -> bool:
+    """Say whether this process has asked for devices, so that others cannot be added."""
+    return all_devices.cache_info().currsize > 0
+
+
+def own_device_count() -> int:
+    """Return how many devices the processor is divided into.
+
+    The setting ``num_cpu_devices`` says so, which is read here for good; where it is -1, what JAX's
+    programs write into ``XLA_FLAGS`` does.
     """
-    number = config.settle("num_cpu_devices")
+    number: int = config.settle("num_cpu_devices")
     if number < 0:
         said = _OF_XLA.findall(os.environ.get("XLA_FLAGS", ""))
         number = int(said[-1]) if said else 1
-    return (CPU, *[Device(CPU.platform, i) for i in range(1, number)])
+    return max(number, 1)
+
+
+@cache
+def all_devices() -> tuple[Device, ...]:
+    """Return the devices of all processes."""
+    counts = group().device_counts or (own_device_count(),)
+    starts = range(0, PER_PROCESS * len(counts), PER_PROCESS)
+    numbers = [start + i for start, n in zip(starts, counts, strict=True) for i in range(n)]
+    return tuple([Device(id=i) for i in numbers])
+
+
+def first_device() -> Device:
+    """Return the first device of this process: all is there that is put nowhere else."""
+    return _first[0].device
 
 
 class _Unconstrained(Enum):
@@ -179,6 +232,12 @@ UNDIVIDED: Final = _Undivided()
 Part: TypeAlias = tuple[slice, ...]
 
 
+@lru_cache(maxsize=4096)
+def places_of(process: int, ids: tuple[int, ...]) -> Sequence[int]:
+    """Return the places of one process's devices among several, in their order."""
+    return tuple([place for place, i in enumerate(ids) if i // PER_PROCESS == process])
+
+
 class Sharding:
     """How an array lies on devices.
 
@@ -217,12 +276,17 @@ class Sharding:
     @property
     def device_set(self) -> set[Device]:
         """The devices."""
-        return {Device(CPU.platform, i) for i in self.ids}
+        return {Device(id=i) for i in self.ids}
 
     @property
     def addressable_devices(self) -> set[Device]:
-        """Those of this process: all."""
-        return self.device_set
+        """Those of this process."""
+        return {Device(id=self.ids[place]) for place in self.addressable_places}
+
+    @property
+    def addressable_places(self) -> Sequence[int]:
+        """The places of this process's devices among all, in their order."""
+        return places_of(group().process_index, self.ids)
 
     @property
     def num_devices(self) -> int:
@@ -230,8 +294,8 @@ class Sharding:
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether all devices are of this process: they are."""
-        return True
+        """Whether all devices are of this process."""
+        return len(self.addressable_places) == len(self.ids)
 
     @property
     def memory_kind(self) -> str:
@@ -252,12 +316,13 @@ class Sharding:
         Raises:
             ShardingError: an array of this shape cannot lie so.
         """
-        devices = [Device(CPU.platform, i) for i in self.ids]
+        devices = [Device(id=i) for i in self.ids]
         return dict(zip(devices, self.parts(global_shape), strict=True))
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Part]:
-        """The same of the devices of this process: of all."""
-        return self.devices_indices_map(global_shape)
+        """The same of the devices of this process alone."""
+        parts = self.parts(global_shape)
+        return {Device(id=self.ids[i]): parts[i] for i in self.addressable_places}
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether arrays of so many axes lie alike by both: the same parts on the same devices."""
@@ -294,7 +359,7 @@ class SingleDeviceSharding(Sharding):
         SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
     """
 
-    device: Device = CPU
+    device: Device = attrs.field(factory=first_device)
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -326,8 +391,12 @@ class SingleDeviceSharding(Sharding):
         return f"SingleDeviceSharding(device={self.device!r}, memory_kind=device)"
 
 
-#: How every array lies that is put nowhere else.
-ON_CPU: Final = SingleDeviceSharding()
+_first: Final[list[SingleDeviceSharding]] = [SingleDeviceSharding(Device())]
+
+
+def on_first() -> SingleDeviceSharding:
+    """Return how every array lies that is put nowhere else: on the first device of this process."""
+    return _first[0]
 
 
 #: Where an array is wanted; None for where it is.
@@ -355,7 +424,7 @@ def check_placement(function: str, **given: object) -> None:
         ArgumentError: one of them asks for another.
     """
     for name, where in given.items():
-        if where not in (None, CPU, ON_CPU):
+        if where is not None and where not in (first_device(), on_first()):
             raise ArgumentError(
                 f"{function} makes its result on the first device, but {name} is {where!r}. Move "
                 f"it: tinyjax.device_put(result, {name})."

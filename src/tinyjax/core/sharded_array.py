@@ -7,17 +7,17 @@ for such.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
 from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer, Shard, fetched, raise_donated
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.devices import CPU, Device, Sharding, SingleDeviceSharding
+from tinyjax.core.devices import Device, Sharding, SingleDeviceSharding, first_device
 from tinyjax.core.integers import integer
 from tinyjax.core.primitive import Primitive
 from tinyjax.dtypes import DTypeLike, HostArray
-from tinyjax.errors import IndexingError
+from tinyjax.errors import IndexingError, NotAddressableError
 
 
 class ShardedBuffer(DeviceBuffer, Protocol):
@@ -77,35 +77,44 @@ class ShardedArray(Array):
         return self._sharding.is_fully_replicated
 
     @property
+    def is_fully_addressable(self) -> bool:
+        return self._sharding.is_fully_addressable
+
+    @property
     def addressable_shards(self) -> list[Shard]:
         counts: dict[str, int] = {}
-        found: list[Shard] = []
+        copies: list[int] = []
         parts = self._sharding.parts(self.shape)
-        for number, (i, part) in enumerate(zip(self._sharding.ids, parts, strict=True)):
+        for part in parts:
             copy = counts[str(part)] = counts.get(str(part), -1) + 1
-            data = self._part(number)
-            found.append(Shard(Device(CPU.platform, i), part, copy, data))
-        return found
+            copies.append(copy)
+        return [
+            Shard(Device(id=self._sharding.ids[place]), parts[place], copies[place], self._part(i))
+            for i, place in enumerate(self._sharding.addressable_places)
+        ]
 
     @property
     def global_shards(self) -> list[Shard]:
+        if not self.is_fully_addressable:
+            self._raise_elsewhere()
         return self.addressable_shards
 
     def addressable_data(self, index: int) -> Array:
         number = integer(index, "index")
-        if not 0 <= number < self._sharding.num_devices:
+        count = len(self._sharding.addressable_places)
+        if not 0 <= number < count:
             raise IndexingError(
-                f"the array lies on {self._sharding.num_devices} devices, but the part on number "
+                f"the array lies on {count} devices of this process, but the part on number "
                 f"{number} was asked for."
             )
         return self._part(number)
 
     def _part(self, number: int) -> Array:
-        """The part on one of the devices, by its place among them."""
-        device = Device(CPU.platform, self._sharding.ids[number])
+        """The part on one of this process's devices, by its place among them."""
+        device = Device(id=self._sharding.ids[self._sharding.addressable_places[number]])
         aval = self.aval.with_shape(self._sharding.shard_shape(self.shape))
         buffer = self.shards._arrays[number]
-        if device == CPU:
+        if device == first_device():
             return ConcreteArray(None, aval, buffer)
         return ShardedArray(aval, SingleDeviceSharding(device), buffer)
 
@@ -126,6 +135,8 @@ class ShardedArray(Array):
         parts = self._sharding.parts(self.shape)
         if self.is_fully_replicated:
             return fetched(buffers[0], self.dtype)
+        if not self.is_fully_addressable:
+            self._raise_elsewhere()
         host = np.empty(self.shape, self.dtype)
         done: set[str] = set()
         for part, buffer in zip(parts, buffers, strict=True):
@@ -133,6 +144,20 @@ class ShardedArray(Array):
                 done.add(str(part))
                 host[part] = fetched(buffer, self.dtype)
         return host
+
+    def _raise_elsewhere(self) -> NoReturn:
+        raise NotAddressableError(
+            f"parts of this array, {self.aval} on {self._sharding}, lie in other processes. In all "
+            "processes, compute what is small or replicate it, tinyjax.device_put(x, "
+            "NamedSharding(mesh, P())), or gather it on the hosts, "
+            "multihost_utils.process_allgather(x, tiled=True). x.addressable_shards are the parts "
+            "in this process."
+        )
+
+    @property
+    def _is_readable(self) -> bool:
+        """Whether this process has all of the data."""
+        return self.is_fully_replicated or self.is_fully_addressable
 
     def concrete(self, wanted: str) -> HostArray:
         return self.gathered.concrete(wanted)
@@ -147,10 +172,13 @@ class ShardedArray(Array):
         return self.gathered.__dlpack_device__()
 
     def __repr__(self) -> str:
-        return repr(self.gathered)
+        return repr(self.gathered) if self._is_readable else self._described()
 
     def __str__(self) -> str:
-        return str(self.gathered)
+        return str(self.gathered) if self._is_readable else self._described()
+
+    def _described(self) -> str:
+        return f"Array(shape={self.shape}, dtype={self.dtype.name})"
 
     def __format__(self, spec: str) -> str:
         return format(self.gathered, spec)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from tinyjax import config
 from tinyjax.core.devices import (
-    CPU,
     Device,
     Part,
     PartitionSpec,
@@ -25,6 +24,8 @@ from tinyjax.core.devices import (
     SingleDeviceSharding,
     all_devices,
     as_sharding,
+    group,
+    places_of,
 )
 from tinyjax.core.integers import integers
 from tinyjax.errors import ShardingError
@@ -69,7 +70,7 @@ _MORE_DEVICES: Final = (
 def mesh_of_ids(ids: Sequence[int], axis_sizes: Sequence[int], axis_names: Sequence[str]) -> Mesh:
     """Return a mesh of devices by their numbers, row by row."""
     devices = np.empty(tuple(axis_sizes), object)
-    devices.ravel()[:] = [Device(CPU.platform, i) for i in ids]
+    devices.ravel()[:] = [Device(id=i) for i in ids]
     return Mesh(devices, axis_names)
 
 
@@ -132,7 +133,7 @@ class Mesh:
     def devices(self) -> NDArray[Any]:
         """The devices, as an array of the mesh's shape."""
         found = np.empty(self.axis_sizes, object)
-        found.ravel()[:] = [Device(CPU.platform, i) for i in self.ids]
+        found.ravel()[:] = [Device(id=i) for i in self.ids]
         return found
 
     @property
@@ -142,8 +143,12 @@ class Mesh:
 
     @property
     def local_devices(self) -> list[Device]:
-        """Those of this process: all."""
-        return [Device(CPU.platform, i) for i in self.ids]
+        """Those of this process."""
+        return [Device(id=self.ids[place]) for place in self._local_places]
+
+    @property
+    def _local_places(self) -> Sequence[int]:
+        return places_of(group().process_index, self.ids)
 
     @property
     def size(self) -> int:
@@ -172,13 +177,27 @@ class Mesh:
 
     @property
     def is_multi_process(self) -> bool:
-        """Whether some devices belong to other processes: there are none."""
-        return False
+        """Whether some devices belong to other processes."""
+        return len(self._local_places) != len(self.ids)
 
     @property
     def local_mesh(self) -> Mesh:
-        """The part of this process: all."""
-        return self
+        """The part of this process.
+
+        Raises:
+            ShardingError: its devices are no block of the grid.
+        """
+        if not self.is_multi_process:
+            return self
+        places = np.unravel_index([*self._local_places], self.axis_sizes)
+        block = tuple([slice(min(p), max(p) + 1) for p in places]) if self._local_places else ()
+        devices = self.devices[block]
+        if devices.size != len(self._local_places):
+            raise ShardingError(
+                f"the devices of process {group().process_index} are no block of {self}. Arrange "
+                "them so that those of a process are neighbours, as tinyjax.devices() has them."
+            )
+        return Mesh(devices, self.axis_names)
 
     def size_of(self, names: Sequence[str]) -> int:
         """The product of the sizes of some axes."""

@@ -1,12 +1,26 @@
-"""What programs for several processes call, in the one process that there is."""
+"""What programs of several processes tell each other; in one process, that is nothing.
+
+All processes make these calls, in the same order among their programs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, TypeVar
 
-from tinyjax import tree
-from tinyjax.core.array import as_array
-from tinyjax.errors import ArgumentError
+import numpy as np
+
+from tinyjax import tree, xla
+from tinyjax.api.shards import (
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+)
+from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.core.devices import PartitionSpec, group, is_place
+from tinyjax.core.sharding import Mesh, NamedSharding
+from tinyjax.dtypes import PHYSICAL, HostArray, of_physical
+from tinyjax.errors import ArgumentError, NotAddressableError, ProcessesDifferError, ShardingError
 from tinyjax.primitives.shape import expand_dims
 
 T = TypeVar("T")
@@ -14,34 +28,69 @@ T = TypeVar("T")
 __all__ = [
     "assert_equal",
     "broadcast_one_to_all",
+    "global_array_to_host_local_array",
+    "host_local_array_to_global_array",
     "process_allgather",
     "reached_preemption_sync_point",
     "sync_global_devices",
 ]
 
 
+def _array_of(found: HostArray, like: Array, shape: tuple[int, ...]) -> Array:
+    """An array of bytes that came from another process, or from several."""
+    kind = PHYSICAL.get(like.dtype, like.dtype)
+    host = np.frombuffer(found.tobytes(), kind).reshape(shape)
+    host = of_physical(host, like.dtype) if like.dtype in PHYSICAL else host
+    return ConcreteArray(host, like.aval.with_shape(shape))
+
+
+def _everyone() -> list[int]:
+    return [*range(group().size)]
+
+
 def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
-    """Return what the first process has: the arrays given.
+    """Return what one process has, in all of them.
 
     Args:
-        in_tree: arrays in any containers.
-        is_source: whether this process is the first, which it is.
+        in_tree: arrays in any containers, of the same shapes and dtypes in all processes.
+        is_source: whether this process is the one; by default the first is.
 
     Raises:
-        ArgumentError: ``is_source`` is false, so that no process is the first.
+        ArgumentError: not one process says that it is.
     """
-    if is_source is False:
-        raise ArgumentError("broadcast_one_to_all: there is one process, so it is the source.")
-    result: T = tree.map(as_array, in_tree)
+    if group().size == 1:
+        if is_source is False:
+            raise ArgumentError("broadcast_one_to_all: there is one process, so it is the source.")
+        one: T = tree.map(as_array, in_tree)
+        return one
+    source = group().process_index == 0 if is_source is None else is_source
+    sources = xla.exchanged(np.array([source], np.uint8), _everyone())[:, 0]
+    if sources.sum() != 1:
+        raise ArgumentError(
+            "broadcast_one_to_all: one process is the source, but is_source is true in the "
+            f"processes {np.flatnonzero(sources).tolist()}."
+        )
+
+    def broadcast(leaf: Any) -> Array:
+        array = as_array(leaf)
+        found = xla.exchanged(xla.bytes_of(array), _everyone())[int(sources.argmax())]
+        return _array_of(found, array, array.shape)
+
+    result: T = tree.map(broadcast, in_tree)
     return result
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """Return what all processes have: the arrays given.
+    """Return what all processes have, in each of them.
 
     Args:
-        in_tree: arrays in any containers.
-        tiled: whether arrays are joined along their first axis; else they are stacked.
+        in_tree: arrays in any containers, of the same shapes and dtypes in all processes; or arrays
+            over several processes, which are gathered.
+        tiled: whether arrays are joined along their first axis; else, and if they have none, they
+            are stacked. Those over several processes are gathered with ``tiled=True`` alone.
+
+    Raises:
+        NotAddressableError: an array is over several processes, and ``tiled`` is false.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -49,17 +98,154 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
         >>> multihost_utils.process_allgather(jnp.arange(3)).shape
         (1, 3)
     """
-    return tree.map(lambda x: as_array(x) if tiled else expand_dims(as_array(x), (0,)), in_tree)
+
+    def allgather(leaf: Any) -> Array:
+        array = as_array(leaf)
+        if not array.is_fully_addressable:
+            return _gathered(array, tiled)
+        if group().size == 1:
+            return array if tiled else expand_dims(array, (0,))
+        found = xla.exchanged(xla.bytes_of(array), _everyone())
+        each = array.shape
+        joined = tiled and array.ndim > 0
+        shape = (len(found) * each[0], *each[1:]) if joined else (len(found), *each)
+        return _array_of(found, array, shape)
+
+    return tree.map(allgather, in_tree)
+
+
+def _gathered(array: Array, tiled: bool) -> Array:
+    if not tiled:
+        raise NotAddressableError(
+            "process_allgather: an array over several processes is gathered with tiled=True: it is "
+            "one array, and not one for each process."
+        )
+    sharding = array.sharding
+    if not isinstance(sharding, NamedSharding):
+        return array
+    whole = xla.put(array, sharding.update(spec=PartitionSpec()))
+    return ConcreteArray(whole.concrete("its data"), whole.aval)
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Check that all processes have equal arrays, as the one process has."""
+    """Check that all processes have equal arrays.
+
+    Args:
+        in_tree: arrays in any containers; of those over several processes, each has its part.
+        fail_message: begins the message where they have not.
+
+    Raises:
+        ProcessesDifferError: they differ; it names the leaf and the processes.
+    """
+    if group().size == 1:
+        return
+    found, treedef = tree.flatten_with_path(in_tree)
+    begin = f"{fail_message}: " if fail_message else ""
+    digests = [xla.digest_of(as_array(leaf)) for _, leaf in found]
+    first = sha256(str(treedef).encode()).digest() + sha256(b"".join(digests)).digest()
+    trees, contents = np.split(_exchanged(first), 2, axis=1)
+    others = _unlike_first(trees)
+    if others:
+        raise ProcessesDifferError(
+            f"{begin}assert_equal: in processes {others}, the tree has another structure than in "
+            f"process 0. In process {group().process_index} it is {treedef}."
+        )
+    if not _unlike_first(contents):
+        return
+    rows = _exchanged(b"".join(digests)).reshape(group().size, len(found), -1)
+    for number, (path, leaf) in enumerate(found):
+        others = _unlike_first(rows[:, number])
+        if others:
+            raise ProcessesDifferError(
+                f"{begin}assert_equal: in processes {others}, in_tree{tree.keystr(path)} is another"
+                f" than in process 0. In process {group().process_index} it is {leaf!r}."
+            )
+
+
+def _exchanged(data: bytes) -> HostArray:
+    return xla.exchanged(np.frombuffer(data, np.uint8), _everyone())
+
+
+def _unlike_first(rows: HostArray) -> list[int]:
+    return [i for i, row in enumerate(rows) if (row != rows[0]).any()]
 
 
 def sync_global_devices(name: str) -> None:
-    """Wait for all processes, of which there is one."""
+    """Wait until all processes are here.
+
+    Args:
+        name: the name of the place, the same in all.
+
+    Raises:
+        ProcessesDifferError: some processes are at a place of another name.
+    """
+    assert_equal(np.frombuffer(name.encode(), np.uint8), f"sync_global_devices({name!r})")
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
     """Say whether all processes are to save their state at a step: there is no one to ask."""
     return False
+
+
+def host_local_array_to_global_array(local_inputs: T, global_mesh: Mesh, pspecs: Any) -> T:
+    """Return arrays over all processes of a mesh, of which each process has a part.
+
+    Args:
+        local_inputs: arrays in any containers, each divided over the part of the mesh that belongs
+            to this process.
+        global_mesh: the mesh; the devices of each process are a block of it.
+        pspecs: the specification of each array, a tree that may end above the leaves.
+
+    Raises:
+        ShardingError: a specification is missing, or an array cannot lie so.
+    """
+    return _each(local_inputs, global_mesh, pspecs, _to_global)
+
+
+def global_array_to_host_local_array(global_inputs: T, global_mesh: Mesh, pspecs: Any) -> T:
+    """Return the part of this process of arrays over all processes of a mesh.
+
+    Args:
+        global_inputs: arrays in any containers.
+        global_mesh: the mesh; the devices of each process are a block of it.
+        pspecs: the specification of each array, a tree that may end above the leaves.
+
+    Returns:
+        Arrays on the part of the mesh that belongs to this process.
+
+    Raises:
+        ShardingError: a specification is missing, or an array cannot lie so.
+    """
+    return _each(global_inputs, global_mesh, pspecs, _to_local)
+
+
+def _each(inputs: T, mesh: Mesh, pspecs: Any, move: Callable[[Array, NamedSharding], Array]) -> T:
+    leaves, treedef = tree.flatten(inputs)
+    specs = tree.flatten_prefix(pspecs, treedef, is_place, "pspecs")
+    for spec in specs:
+        if not isinstance(spec, PartitionSpec):
+            raise ShardingError(f"pspecs has a PartitionSpec for each array, but got {spec!r}.")
+    moved = [move(as_array(x), NamedSharding(mesh, s)) for x, s in zip(leaves, specs, strict=True)]
+    result: T = tree.unflatten(treedef, moved)
+    return result
+
+
+def _to_global(x: Array, sharding: NamedSharding) -> Array:
+    if not x.is_fully_addressable:
+        return x
+    here = NamedSharding(sharding.mesh.local_mesh, sharding.spec)
+    here.check(x.shape, "the array of host_local_array_to_global_array")
+    shape = [n // here.factor(i) * sharding.factor(i) for i, n in enumerate(x.shape)]
+    local = [here.factor(i) == sharding.factor(i) for i in range(x.ndim)]
+    wanted = [n if whole else size for n, whole, size in zip(x.shape, local, shape, strict=True)]
+    return make_array_from_process_local_data(sharding, x, tuple(wanted))
+
+
+def _to_local(x: Array, sharding: NamedSharding) -> Array:
+    if not sharding.mesh.is_multi_process:
+        return x
+    here = NamedSharding(sharding.mesh.local_mesh, sharding.spec)
+    moved = xla.put(x, sharding)
+    shape = [n // sharding.factor(i) * here.factor(i) for i, n in enumerate(x.shape)]
+    parts = [shard.data for shard in moved.addressable_shards]
+    return make_array_from_single_device_arrays(shape, here, parts)

@@ -37,6 +37,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.debug": ("debug",),
     "jax.dlpack": ("dlpack",),
     "jax.dtypes": ("dtypes",),
+    "jax.distributed": ("distributed",),
     "jax.errors": ("errors",),
     "jax.example_libraries": ("example_libraries",),
     "jax.example_libraries.optimizers": ("example_libraries.optimizers",),

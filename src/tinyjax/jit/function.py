@@ -30,7 +30,15 @@ from tinyjax.core.calling import (
     watched,
 )
 from tinyjax.core.checking import checked
-from tinyjax.core.devices import CPU, ON_CPU, Device, Sharding, check_placement, is_place
+from tinyjax.core.devices import (
+    PLATFORM,
+    Device,
+    Sharding,
+    check_placement,
+    first_device,
+    is_place,
+    on_first,
+)
 from tinyjax.core.events import timed
 from tinyjax.core.key_reuse import carry_over, pass_on
 from tinyjax.core.refs import Ref, Watch, can_be_used, discharge, freeze, in_use, keep
@@ -700,7 +708,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             )
 
         return decorate
-    check_placement("jit", backend=None if backend == CPU.platform else backend)
+    check_placement("jit", backend=None if backend == PLATFORM else backend)
     if device is not None and (in_shardings is not None or out_shardings is not None):
         raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")
     ins, outs = _places(in_shardings, device), _places(out_shardings, device)
@@ -720,7 +728,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
 
 def _sharding_of(leaf: object) -> Sharding | None:
     """How an argument lies; None for one that goes where it is wanted."""
-    if not isinstance(leaf, ShardedArray | ShapeDtypeStruct) or leaf.sharding == ON_CPU:
+    if not isinstance(leaf, ShardedArray | ShapeDtypeStruct) or leaf.sharding == on_first():
         return None
     return leaf.sharding
 
@@ -736,7 +744,10 @@ def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
 def _places(shardings: Any, device: Device | Sharding | None) -> Any:
     """Where arguments or results lie; None where nothing else is said than the first device."""
     wanted = device if shardings is None else shardings
+    if wanted is None:
+        return None
     if isinstance(wanted, list):  # as in JAX, for the tuple of arguments
         wanted = tuple(wanted)
     places = tree.leaves(wanted, is_place)
-    return None if all(where in (None, CPU, ON_CPU) for where in places) else wanted
+    first = (None, first_device(), on_first())
+    return None if all(where in first for where in places) else wanted

@@ -8,7 +8,14 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray, as_array
-from tinyjax.core.devices import CPU, ON_CPU, Device, Placement, all_devices, check_placement
+from tinyjax.core.devices import (
+    Device,
+    Placement,
+    all_devices,
+    check_placement,
+    first_device,
+    on_first,
+)
 from tinyjax.core.dlpack import imported
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, DtypeError
@@ -64,7 +71,7 @@ class NamespaceInfo:
 
     def default_device(self) -> Device:
         """Return the first device."""
-        return CPU
+        return first_device()
 
     def devices(self) -> list[Device]:
         """Return all devices."""
@@ -107,7 +114,7 @@ class NamespaceInfo:
 
 def _check_device(device: Placement) -> None:
     """Check that there is such a device: all have the same dtypes."""
-    if device not in (None, ON_CPU, *all_devices()):
+    if device not in (None, on_first(), *all_devices()):
         raise ArgumentError(f"there is no device {device!r}: they are {list(all_devices())}.")
 
 

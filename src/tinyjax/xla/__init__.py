@@ -15,6 +15,7 @@ from tinyjax.lazy import loader
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 if TYPE_CHECKING:
+    from tinyjax.xla.backend import has_started as has_started
     from tinyjax.xla.background import compile_all as compile_all
     from tinyjax.xla.compilation import Compilation as Compilation
     from tinyjax.xla.compilation import Flags as Flags
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from tinyjax.xla.dispatch import launch_arrays as launch_arrays
     from tinyjax.xla.dispatch import launch_mixed as launch_mixed
     from tinyjax.xla.dispatch import register_nodes as register_nodes
+    from tinyjax.xla.exchange import bytes_of as bytes_of
+    from tinyjax.xla.exchange import check_same as check_same
+    from tinyjax.xla.exchange import digest_of as digest_of
+    from tinyjax.xla.exchange import exchanged as exchanged
     from tinyjax.xla.executable import CacheInfo as CacheInfo
     from tinyjax.xla.executable import Executable as Executable
     from tinyjax.xla.executable import cache_clear as cache_clear
@@ -42,7 +47,14 @@ if TYPE_CHECKING:
     from tinyjax.xla.options import as_flags as as_flags
     from tinyjax.xla.placing import on_devices as on_devices
     from tinyjax.xla.placing import placement_of as placement_of
+    from tinyjax.xla.processes import Connection as Connection
+    from tinyjax.xla.processes import Limits as Limits
+    from tinyjax.xla.processes import connect as connect
+    from tinyjax.xla.processes import serve as serve
+    from tinyjax.xla.processes import version as version
     from tinyjax.xla.sharded import call_sharded as call_sharded
+    from tinyjax.xla.sharded import of_arrays as of_arrays
+    from tinyjax.xla.sharded import of_parts as of_parts
     from tinyjax.xla.sharded import put as put
     from tinyjax.xla.sharded_executable import ShardedExecutable as ShardedExecutable
     from tinyjax.xla.tiers import decide as decide
@@ -50,10 +62,12 @@ if TYPE_CHECKING:
     from tinyjax.xla.tiers import run as run
 
 _LATER: Final = {
+    "backend": "has_started",
     "background": "compile_all",
     "compilation": "Compilation Flags",
     "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info",
     "dispatch": "Launch call_key launch_arrays launch_mixed register_nodes",
+    "exchange": "bytes_of check_same digest_of exchanged",
     "executable": (
         "CacheInfo Executable cache_clear cache_info compiled executable_for is_compiled "
         "match_donations"
@@ -62,7 +76,8 @@ _LATER: Final = {
     "modules": "from_portable to_artifact to_portable",
     "options": "as_flags",
     "placing": "on_devices placement_of",
-    "sharded": "call_sharded put",
+    "processes": "Connection Limits connect serve version",
+    "sharded": "call_sharded of_arrays of_parts put",
     "sharded_executable": "ShardedExecutable",
     "tiers": "decide forget run",
 }

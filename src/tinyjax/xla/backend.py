@@ -64,18 +64,16 @@ class Backend:
 
     Attributes:
         client: XLA's client.
-        device: the first device.
+        device: the first device of this process.
         devices: the same as a list, as compiling wants it.
         placement: the sharding of buffers on it.
     """
 
-    def __init__(self, asynchronous: bool = True, num_devices: int = 1) -> None:
-        self.client: Client = xla_client.make_cpu_client(
-            asynchronous=asynchronous, num_devices=num_devices
-        )
+    def __init__(self, client: Client) -> None:
+        self.client: Client = client
         note_client(self.client)
         self._by_id: dict[int, Device] = {device.id: device for device in self.client.devices()}
-        self.device: Device = self._by_id[0]
+        self.device: Device = self.client.local_devices()[0]
         self.devices: DeviceList = DeviceList((self.device,))
         self.placement: _Placement = _Placement(self.device)
         self._lists: dict[tuple[int, ...], DeviceList] = {}
@@ -137,8 +135,21 @@ def backend(depth: int | None = None) -> Backend:
             found = _made.get(depth)
             if found is None:
                 devices = len(all_devices()) if depth is None else 1
-                found = _made[depth] = Backend(depth is None, devices)
+                client = xla_client.make_cpu_client(asynchronous=depth is None, num_devices=devices)
+                found = _made[depth] = Backend(client)
     return found
+
+
+def has_started() -> bool:
+    """Say whether this process has made its devices, so that it cannot join others."""
+    return None in _made
+
+
+def install(made: Backend) -> None:
+    """Take a client that was made together with other processes for this process's."""
+    with _making:
+        assert not has_started(), "programs run on it"
+        _made[None] = made
 
 
 def buffer_of(array: Array, on: Backend) -> Any:

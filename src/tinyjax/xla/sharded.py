@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-from jaxlib.xla_client import batched_device_put
+from jaxlib.xla_client import array_result_handler, batched_device_put
 
 from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.devices import ON_CPU, Sharding
+from tinyjax.core.devices import Sharding, on_first
 from tinyjax.core.jaxpr import Jaxpr, Var
 from tinyjax.core.primitive import P, Primitive
 from tinyjax.core.sharded_array import ShardedArray, evaluator
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind, raise_not_concrete
-from tinyjax.dtypes import PHYSICAL, to_physical
+from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
+from tinyjax.errors import ShardingError
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.xla.backend import backend, buffer_of, physical
 from tinyjax.xla.compilation import Compilation, Placement
@@ -40,7 +41,7 @@ def put(x: Array, sharding: Sharding) -> Array:
     if not isinstance(x, ConcreteArray | ShardedArray):
         raise_not_concrete(x)
     sharding.check(x.shape)
-    if sharding == ON_CPU:
+    if sharding == on_first():
         found = x if isinstance(x, ConcreteArray) else ConcreteArray(x.gathered.host, x.aval)
         buffer_of(found, backend())
         return found
@@ -58,24 +59,53 @@ def _moved(x: Array, sharding: Sharding) -> ShardedArray:
         x = x.gathered
     if not isinstance(x, ConcreteArray):
         raise_not_concrete(x)
-    if sharding == ON_CPU:
+    if sharding == on_first():
         return ShardedArray(x.aval, sharding, buffer_of(x, backend()))
     host = x.host if x.aval.dtype not in PHYSICAL else to_physical(x.host)
     made: dict[str, Any] = {}
     parts: list[Any] = []
-    for part in sharding.parts(x.shape):
+    wanted = sharding.parts(x.shape)
+    for place in sharding.addressable_places:
+        part = wanted[place]
         found = made.get(str(part))
         if found is None:
             found = made[str(part)] = np.asarray(host[part], order="C")
         parts.append(found)
+    return of_parts(x.aval, sharding, parts)
+
+
+def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) -> ShardedArray:
+    """Make an array of what this process's devices are to hold.
+
+    Args:
+        aval: the type of the array.
+        sharding: how it lies.
+        parts: the data for each device of this process, which nobody writes to, as XLA holds it.
+
+    Raises:
+        ShardingError: none of the devices is of this process.
+    """
+    every = backend().device_list(sharding.ids)
+    devices = [every[place] for place in sharding.addressable_places]
+    if not devices:
+        raise ShardingError(
+            f"all devices of {sharding!r} are of other processes. Every process that takes part "
+            "has a device in the mesh, as tinyjax.make_mesh arranges all."
+        )
     shards = batched_device_put(
-        physical(x.aval),
-        placed(sharding, x.ndim),
-        parts,
-        [*backend().device_list(sharding.ids)],
-        enable_x64=True,
+        physical(aval), placed(sharding, aval.ndim), [*parts], devices, enable_x64=True
     )
-    return ShardedArray(x.aval, sharding, shards)
+    return ShardedArray(aval, sharding, shards)
+
+
+def of_arrays(aval: ShapedArray, sharding: Sharding, arrays: Sequence[Array]) -> ShardedArray:
+    """Make an array of arrays that lie on this process's devices, in their order, and are kept."""
+    on = backend()
+    buffers: list[Any] = [
+        x.shards if isinstance(x, ShardedArray) else buffer_of(x, on) for x in arrays
+    ]
+    join = array_result_handler(physical(aval), placed(sharding, aval.ndim), True, True)
+    return ShardedArray(aval, sharding, join(buffers))
 
 
 def _resharded(x: ShardedArray, sharding: Sharding) -> ShardedArray:

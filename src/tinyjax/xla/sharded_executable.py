@@ -30,7 +30,7 @@ from jaxlib.xla_client import (
 
 from tinyjax.core.array import Array, ConcreteArray, check_donated
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.devices import ON_CPU, PartitionSpec, Sharding
+from tinyjax.core.devices import PartitionSpec, Sharding, on_first
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding
@@ -160,10 +160,11 @@ class ShardedExecutable:
             results = self.loaded.execute_sharded(buffers, with_tokens=True)
             _under_way.append(results.consume_token())
             outs = results.consume_with_handlers(self._handlers)
+        first = on_first()
         given = zip(self.out_avals, self.outs, outs, strict=True)
         return [
             ConcreteArray(None, aval, out)
-            if sharding == ON_CPU
+            if sharding == first
             else ShardedArray(aval, sharding, out)
             for aval, sharding, out in given
         ]

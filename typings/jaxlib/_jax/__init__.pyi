@@ -91,12 +91,47 @@ class Client:
         host_callbacks: Sequence[Callable[..., object]] = ...,
     ) -> LoadedExecutable: ...
 
+# Several processes
+
+class DistributedRuntimeService:
+    def shutdown(self) -> None: ...
+
+class DistributedRuntimeClient:
+    def connect(self) -> None: ...
+    def shutdown(self) -> None: ...
+
+class CpuCollectives: ...
+
+def get_distributed_runtime_service(
+    address: str,
+    num_nodes: int,
+    heartbeat_timeout: int | None = ...,
+    cluster_register_timeout: int | None = ...,
+    shutdown_timeout: int | None = ...,
+    recoverable: bool | None = ...,
+) -> DistributedRuntimeService: ...
+def get_distributed_runtime_client(
+    address: str,
+    node_id: int,
+    rpc_timeout: int | None = ...,
+    init_timeout: int | None = ...,
+    shutdown_timeout: int | None = ...,
+    heartbeat_timeout: int | None = ...,
+    missed_heartbeat_callback: Callable[..., object] | None = ...,
+    shutdown_on_destruction: bool | None = ...,
+    use_compression: bool | None = ...,
+) -> DistributedRuntimeClient: ...
+def make_gloo_tcp_collectives(
+    distributed_client: DistributedRuntimeClient,
+    hostname: str | None = ...,
+    interface: str | None = ...,
+) -> CpuCollectives: ...
 def get_tfrt_cpu_client(
     asynchronous: bool = ...,
-    distributed_client: None = ...,
+    distributed_client: DistributedRuntimeClient | None = ...,
     node_id: int = ...,
     num_nodes: int = ...,
-    collectives: None = ...,
+    collectives: CpuCollectives | None = ...,
     num_devices: int | None = ...,
     get_local_topology_timeout_minutes: int | None = ...,
     get_global_topology_timeout_minutes: int | None = ...,

@@ -1,0 +1,290 @@
+"""Arrays over several devices, made of what each process has for its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from tinyjax import tree, xla
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import Device, Sharding, is_place, places_of
+from tinyjax.core.integers import integers
+from tinyjax.core.sharded_array import ShardedArray
+from tinyjax.core.sharding import NamedSharding, checked, resolve
+from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical
+from tinyjax.errors import ArgumentError, ShardingError
+
+T = TypeVar("T")
+
+__all__ = [
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
+]
+
+
+def make_array_from_callback(
+    shape: Sequence[int],
+    sharding: Sharding,
+    data_callback: Callable[[tuple[slice, ...]], Any],
+    dtype: DTypeLike = None,
+) -> Array:
+    """Return an array over several devices whose parts a function gives.
+
+    Each process calls the function for what lies on its own devices, once for each part.
+
+    Args:
+        shape: the shape of the whole.
+        sharding: how it lies.
+        data_callback: is given which part is wanted, as slices, and returns it.
+        dtype: the dtype; by default that of the first part.
+
+    Raises:
+        ShardingError: an array of this shape cannot lie so, or a part has another shape.
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> from tinyjax import NamedSharding, P
+        >>> rows = NamedSharding(tinyjax.make_mesh((1,), ("x",)), P("x"))
+        >>> data = np.arange(6).reshape(3, 2)
+        >>> tinyjax.make_array_from_callback((3, 2), rows, lambda index: data[index]).sharding.spec
+        P('x',)
+    """
+    name = "make_array_from_callback"
+    sizes = integers(shape, f"shape of {name}")
+    found = checked(sharding, sizes, name, "the array")
+    wanted = None if dtype is None else np.dtype(dtype)
+    given: dict[str, ConcreteArray] = {}
+    parts: list[ConcreteArray] = []
+    for part in found.addressable_devices_indices_map(sizes).values():
+        if str(part) not in given:
+            data = _on_host(data_callback(part), name)
+            wanted = data.dtype if wanted is None else wanted
+            given[str(part)] = _on_host(data.astype(wanted), name)
+        parts.append(given[str(part)])
+    if wanted is None:
+        raise _nothing_here(name, found)
+    _check_parts(name, found, sizes, parts)
+    aval = ShapedArray(sizes, wanted)
+    return xla.of_parts(aval, found, [_contiguous(x.host, ...) for x in parts])
+
+
+def make_array_from_single_device_arrays(
+    shape: Sequence[int],
+    sharding: Sharding,
+    arrays: Sequence[Array],
+    *,
+    dtype: DTypeLike = None,
+) -> Array:
+    """Return an array over several devices, made of arrays that lie on one of them each.
+
+    Nothing is copied.
+
+    Args:
+        shape: the shape of the whole.
+        sharding: how it lies.
+        arrays: for each device of this process the part that lies there, in any order.
+        dtype: the dtype; by default that of the arrays.
+
+    Raises:
+        ShardingError: an array of this shape cannot lie so, or a device of this process has no
+            array, or one of another shape or dtype.
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> from tinyjax import NamedSharding, P
+        >>> rows = NamedSharding(tinyjax.make_mesh((1,), ("x",)), P("x"))
+        >>> part = tinyjax.device_put(np.ones(3), tinyjax.local_devices()[0])
+        >>> tinyjax.make_array_from_single_device_arrays((3,), rows, [part]).sharding.spec
+        P('x',)
+    """
+    name = "make_array_from_single_device_arrays"
+    sizes = integers(shape, f"shape of {name}")
+    found = checked(sharding, sizes, name, "the array")
+    by_device: dict[Device, Array] = {}
+    for array in arrays:
+        if not isinstance(array, ConcreteArray | ShardedArray) or len(array.devices()) != 1:
+            raise ShardingError(
+                f"{name} takes arrays that lie on one device each, but got {array!r}."
+            )
+        by_device[array.devices().pop()] = array
+    wanted = [Device(id=found.ids[place]) for place in found.addressable_places]
+    if {*by_device} != {*wanted} or len(arrays) != len(wanted):
+        raise ShardingError(
+            f"{name} takes one array for each device of this process that {found!r} has, {wanted}, "
+            f"but got {len(arrays)} arrays on {[*by_device]}."
+        )
+    if not wanted:
+        raise _nothing_here(name, found)
+    parts = [by_device[device] for device in wanted]
+    _check_parts(name, found, sizes, parts)
+    kind = parts[0].dtype if dtype is None else np.dtype(dtype)
+    for part in parts:
+        if part.dtype != kind:
+            raise ShardingError(
+                f"{name}: arrays of {kind.name} were expected, but got {part.aval}."
+            )
+    return xla.of_arrays(ShapedArray(sizes, kind), found, parts)
+
+
+@overload
+def make_array_from_process_local_data(
+    sharding: Any, local_data: ArrayLike, global_shape: Any = ...
+) -> Array: ...
+@overload
+def make_array_from_process_local_data(
+    sharding: Any, local_data: T, global_shape: Any = ...
+) -> T: ...
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Any = None
+) -> Any:
+    """Return arrays over several devices, of which each process has a part.
+
+    So a batch is made of what each process has read. Along an axis that is divided over the
+    processes, data is that of this process's devices, one after the other; along the others it is
+    whole, and the same in all processes.
+
+    Args:
+        sharding: how each array lies, a tree that may end above the leaves of ``local_data``.
+        local_data: arrays in any containers.
+        global_shape: the shapes of the whole arrays, a tree likewise; by default they are found. An
+            axis as long as that of ``local_data`` is whole in each process.
+
+    Returns:
+        The same tree of arrays over several devices.
+
+    Raises:
+        ShardingError: the data does not have the shape of this process's part, or an array cannot
+            lie so.
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> from tinyjax import NamedSharding, P
+        >>> rows = NamedSharding(tinyjax.make_mesh((1,), ("x",)), P("x"))
+        >>> tinyjax.make_array_from_process_local_data(rows, np.ones((3, 2))).shape
+        (3, 2)
+    """
+    leaves, treedef = tree.flatten(local_data)
+    places = tree.flatten_prefix(sharding, treedef, is_place, "sharding")
+    shapes = tree.flatten_prefix(global_shape, treedef, _is_shape, "global_shape")
+    made = [_of_local(*each) for each in zip(places, leaves, shapes, strict=True)]
+    return tree.unflatten(treedef, made)
+
+
+def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
+    name = "make_array_from_process_local_data"
+    local = _on_host(leaf, name)
+    sharding = resolve(where, name)
+    wanted = (None,) * local.ndim if shape is None else integers(shape, f"global_shape of {name}")
+    if len(wanted) != local.ndim:
+        raise ShardingError(
+            f"{name}: the array has the shape {local.shape}, and global_shape {shape} another "
+            "number of axes."
+        )
+    axes = [_Axis(sharding, axis, local.ndim) for axis in range(local.ndim)]
+    sizes = [axis.size(n, of, name) for axis, n, of in zip(axes, local.shape, wanted, strict=True)]
+    sharding.check(sizes, f"the array of {name}")
+    host = local.host
+    parts = [
+        _contiguous(host, tuple([a.own(s, n) for a, s, n in zip(axes, part, sizes, strict=True)]))
+        for part in sharding.addressable_devices_indices_map(sizes).values()
+    ]
+    return xla.of_parts(ShapedArray(tuple(sizes), local.dtype), sharding, parts)
+
+
+class _Axis:
+    """How one axis of an array is divided over processes."""
+
+    def __init__(self, sharding: Sharding, axis: int, ndim: int) -> None:
+        self._axis = axis
+        # an array with one element in each part says by its slices which parts there are
+        counts = [
+            sharding.factor(i) if isinstance(sharding, NamedSharding) else 1 for i in range(ndim)
+        ]
+        self._count = counts[axis]
+        numbers = [part[axis].start or 0 for part in sharding.parts(counts)]
+        self._by_process = {
+            process: sorted({numbers[i] for i in places_of(process, sharding.ids)})
+            for process in {Device(id=i).process_index for i in sharding.ids}
+        }
+        self._own = sorted({numbers[i] for i in sharding.addressable_places})
+        self._whole = False
+
+    @property
+    def _is_uniform(self) -> bool:
+        """Whether processes have as many parts, which are the same or others."""
+        every = [{*numbers} for numbers in self._by_process.values()]
+        own = {*self._own}
+        return all(len(x) == len(own) and (x == own or not x & own) for x in every)
+
+    def size(self, local: int, wanted: int | None, name: str) -> int:
+        """The length of the axis where this process has so much of it.
+
+        Args:
+            local: the length of this process's data.
+            wanted: the length of the whole, where it is given.
+            name: the function, for messages.
+
+        Raises:
+            ShardingError: this process has not as much as that.
+        """
+        found = local * self._count // max(len(self._own), 1)
+        if wanted == local or (wanted is None and len(self._own) == self._count):
+            self._whole = True
+            return local
+        if self._is_uniform and wanted in (None, found):
+            return found
+        raise ShardingError(
+            f"{name}: along axis {self._axis} this process has {len(self._own)} of {self._count} "
+            f"parts, and data of the length {local}"
+            + ("." if wanted is None else f", but global_shape says {wanted}.")
+            + ("" if self._is_uniform else " Parts of processes overlap: give global_shape.")
+        )
+
+    def own(self, part: slice, size: int) -> slice:
+        """The same part of this process's data."""
+        if self._whole or part.start is None:
+            return part
+        length = size // self._count
+        place = self._own.index(part.start // length) if length else 0
+        return slice(place * length, (place + 1) * length)
+
+
+def _is_shape(x: object) -> bool:
+    return x is None or (
+        isinstance(x, tuple | list) and all(isinstance(n, int | np.integer) for n in x)
+    )
+
+
+def _on_host(data: object, name: str) -> ConcreteArray:
+    found = as_array(data)
+    if isinstance(found, ShardedArray):
+        found = found.gathered
+    if not isinstance(found, ConcreteArray):
+        raise ArgumentError(f"{name} takes data, but got the traced value {found}.")
+    return found
+
+
+def _contiguous(host: HostArray, part: Any) -> HostArray:
+    """A part of data as XLA holds it, which nobody writes to."""
+    found = host[part]
+    return np.asarray(to_physical(found) if found.dtype in PHYSICAL else found, order="C")
+
+
+def _check_parts(
+    name: str, sharding: Sharding, shape: Sequence[int], parts: Sequence[Array]
+) -> None:
+    wanted = sharding.shard_shape(shape)
+    for part in parts:
+        if part.shape != wanted:
+            raise ShardingError(
+                f"{name}: the parts of an array of the shape {tuple(shape)} have the shape "
+                f"{wanted}, but one has {part.shape}."
+            )
+
+
+def _nothing_here(name: str, sharding: Sharding) -> ShardingError:
+    return ShardingError(f"{name}: no device of {sharding!r} is of this process.")

@@ -1,0 +1,259 @@
+"""Several processes: what they compute is what one computes, and each failure ends with a message.
+
+Plain runs take one program and one failure, ``nox -s distributed`` the others. Every process has a
+limit of its own, so that nothing waits for ever.
+"""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jax._src.clusters import ompi_cluster, slurm_cluster
+from process_programs import PROGRAMS
+
+import tinyjax
+from tinyjax.distributed.clusters import detected
+from tinyjax.distributed.gathering import Hello, approach, begin, gather, listener
+from tinyjax.errors import ArgumentError, DistributedError
+
+HERE = Path(__file__).parent
+#: In seconds; most take three on a machine that does nothing else.
+LIMIT = 200
+
+every = pytest.mark.fuzz
+
+
+def launched(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tinyjax.distributed.launch", *map(str, arguments)]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=LIMIT)
+
+
+# What they compute
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("processes", "devices", "program"),
+    [
+        (2, 2, "collectives"),
+        *[
+            pytest.param(*shape, name, marks=every)
+            for shape in ((2, 2), (4, 1))
+            for name in PROGRAMS
+            if (shape, name) != ((2, 2), "collectives")
+        ],
+    ],
+)
+def test_programs(processes: int, devices: int, program: str, tmp_path: Path) -> None:
+    done = launched(
+        *("-n", processes, f"--devices-per-process={devices}"),
+        *(HERE / "process_programs.py", program, tmp_path / "found"),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = tinyjax.tree.leaves(PROGRAMS[program](tinyjax.make_mesh((2, 2), ("x", "y"))))
+    for number in range(processes):
+        found = np.load(tmp_path / f"found.{number}.npz")
+        assert len(found.files) == len(expected)
+        for x, y in zip(found.values(), expected, strict=True):
+            np.testing.assert_allclose(x, np.asarray(y, np.float32), rtol=2e-5, atol=2e-5)
+
+
+# Failures
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("what", "victim", "status", "said"),
+    [
+        ("kill", 1, 128 + signal.SIGKILL, r"\[0\] .*process 1 of 2 has ended without"),
+        pytest.param(
+            "kill", 0, None, r"process 0 of 2 has ended|leader task|Connection", marks=every
+        ),
+        pytest.param("fail", 0, 1, r"\[1\] .*process 0 of 2 .*ValueError: a mistake", marks=every),
+        pytest.param("fail", 1, 1, r"\[0\] .*process 1 of 2 .*ValueError: a mistake", marks=every),
+        pytest.param("leave", 1, 1, r"process 1 was done, but others not within 10 s", marks=every),
+        pytest.param("leave", 0, 1, r"process 0 was done, but processes \[1\] not", marks=every),
+        pytest.param("shutdown", 1, 1, r"process 1 was done, but others not within", marks=every),
+    ],
+)
+def test_one_that_fails(what: str, victim: int, status: int | None, said: str) -> None:
+    done = launched("-n", 2, HERE / "process_failures.py", what, victim)
+    assert done.returncode == status if status else done.returncode != 0
+    assert {*done.stdout.splitlines()} <= {"[0] ready", "[1] ready"}
+    assert re.search(said, done.stderr) is not None, done.stderr
+
+
+@contextmanager
+def free_address() -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    yield f"127.0.0.1:{port}"
+
+
+def meet(address: str, *hellos: tuple[int, int], seconds: float = 1.5) -> list[Any]:
+    """What comes of processes that meet, given their numbers and how many they think they are."""
+
+    def come(process: int, size: int) -> Any:
+        mine = Hello(process, size, process + 1, "these versions")
+        try:
+            if process:
+                found = approach(address, mine, seconds)
+            else:
+                found = gather(listener(address), mine, seconds)
+                begin(found)
+        except DistributedError as error:
+            return str(error)
+        for line in found.lines.values():
+            line.close()
+        return found.devices
+
+    with ThreadPoolExecutor(len(hellos)) as pool:
+        return [each.result() for each in [pool.submit(come, *hello) for hello in hellos]]
+
+
+def test_meeting() -> None:
+    with free_address() as address:
+        assert meet(address, (2, 3), (0, 3), (1, 3), seconds=60) == [[1, 2, 3]] * 3
+        # and again, at the same port
+        assert meet(address, (0, 2), (1, 2), seconds=60) == [[1, 2]] * 2
+
+
+@pytest.mark.parametrize(
+    ("hellos", "said"),
+    [
+        (((0, 3), (1, 3)), "of 3 processes number 2 did not come within 1.5 s"),
+        (((0, 2),), "of 2 processes number 1 did not come"),
+        (((1, 2),), "process 1 did not find process 0 at 127.0.0.1:.*refused.*coordinator_address"),
+        (((0, 3), (1, 3), (1, 3)), "two processes were started with process_id=1"),
+        (((0, 2), (2, 3)), "process 2 was started with num_processes=3, but process 0 with 2"),
+        (((0, 2), (0, 2)), "process 0 cannot listen at .*in use.*choose another port"),
+    ],
+)
+def test_processes_that_do_not_meet(hellos: tuple[tuple[int, int], ...], said: str) -> None:
+    with free_address() as address:
+        found = [x for x in meet(address, *hellos) if isinstance(x, str)]
+    assert found
+    # where one says what is wrong, all say so who were there
+    assert any(re.search(said, x) for x in found), found
+
+
+def test_who_is_turned_away() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, ThreadPoolExecutor(2) as pool:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        mine = Hello(1, 2, 1, "")
+        late = pool.submit(approach, address, mine, 5.0)
+        connection, _ = other.accept()
+        connection.sendall(b"HTTP/2 of another program\n")
+        connection.close()
+        with pytest.raises(DistributedError, match=r"turned away.*begun without this process"):
+            late.result()
+        with pytest.raises(DistributedError, match=r"cannot listen.*another group uses the port"):
+            listener(address)
+
+
+def test_strangers_do_not_matter() -> None:
+    with free_address() as address, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(meet, address, (0, 2), seconds=60)
+        host, port = address.split(":")
+        for said in (b"GET / HTTP/1.1\n", b"{}\n", b"[1]\n", b""):
+            while first.running():
+                try:
+                    with socket.create_connection((host, int(port))) as stranger:
+                        stranger.sendall(said)
+                    break
+                except ConnectionRefusedError:  # not yet
+                    continue
+        found = approach(address, Hello(1, 2, 1, "these versions"), 60)
+        found.lines[0].close()
+        assert first.result() == [found.devices] == [[1, 1]]
+
+
+# What is given, and what the environment says
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "no num_processes.*launch, Slurm or Open MPI"),
+        ({"num_processes": 2}, "no process_id"),
+        ({"num_processes": 2, "process_id": 1}, "no coordinator_address"),
+        ({"num_processes": 2, "process_id": 2}, "process_id=2 and num_processes=2"),
+        ({"num_processes": 2, "process_id": 0, "coordinator_address": "here"}, "host and a port"),
+        ({"num_processes": "two", "process_id": 0}, "num_processes of distributed.initialize"),
+        ({"cluster_detection_method": "other"}, "'other'"),
+        ({"cluster_detection_method": "slurm"}, "has not its variables"),
+    ],
+)
+def test_arguments(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        tinyjax.distributed.initialize(**given)
+
+
+def test_it_is_the_first_call() -> None:
+    tinyjax.devices()
+    with pytest.raises(DistributedError, match=r"before tinyjax\.devices\(\)"):
+        tinyjax.distributed.initialize(num_processes=1, process_id=0)
+    assert not tinyjax.distributed.is_initialized()
+    tinyjax.distributed.shutdown()
+    alone = (tinyjax.process_index(), tinyjax.process_count(), tinyjax.process_indices())
+    assert alone == (0, 1, [0])
+    assert tinyjax.local_devices() == tinyjax.local_devices(0) == tinyjax.devices()
+    with pytest.raises(ArgumentError, match="no process 1"):
+        tinyjax.local_devices(1)
+
+
+SLURM = {"SLURM_NTASKS": "8", "SLURM_PROCID": "3", "SLURM_LOCALID": "1"}
+OMPI = {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "0"}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "environment"),
+    [
+        *[
+            (
+                slurm_cluster.SlurmCluster,
+                {**SLURM, "SLURM_JOB_ID": job, "SLURM_STEP_NODELIST": nodes},
+            )
+            for job, nodes in (
+                ("77", "node001"),
+                ("4096", "node001,host2"),
+                ("123456", "node[001-0015],host2"),
+                ("9", "node[001,007-015],host2"),
+            )
+        ],
+        *[
+            (ompi_cluster.OmpiCluster, {**OMPI, "OMPI_MCA_orte_hnp_uri": uri})
+            for uri in (
+                "1531576320.0;tcp://10.96.0.1,10.148.0.1,10.108.0.1:34911",
+                "1314521088.0;tcp6://[fe80::b9b:ac5d:9cf0:b858,2620:10d:c083:150e::3000:2]:43370",
+            )
+        ],
+    ],
+)
+@pytest.mark.parametrize("port", [None, "1234"])
+def test_clusters(
+    theirs: Any,
+    environment: dict[str, str],
+    port: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    found = detected({**environment, **({} if port is None else {"JAX_COORDINATOR_PORT": port})})
+    assert theirs.is_env_present()
+    assert found is not None
+    assert found.coordinator_address == theirs.get_coordinator_address(None, port)
+    assert found.num_processes == theirs.get_process_count()
+    assert found.process_id == theirs.get_process_id()
+    assert detected(environment, "deactivate") is None
+    assert detected({}) is None
