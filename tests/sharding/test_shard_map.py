@@ -60,8 +60,8 @@ BODIES: dict[str, tuple[Callable[[Any], Body], Any, Any, Any, bool]] = {
         *(LINE, P("x"), P("x"), True),
     ),
     "all_gather, tiled": (
-        lambda lib: lambda lax, a: lax.all_gather(a, "x", axis=1, tiled=True),
-        *(LINE, P("x"), P(), False),
+        lambda lib: lambda lax, a: lax.all_gather(a, "x", axis=1, tiled=True, to="invarying"),
+        *(LINE, P("x"), P(), True),
     ),
     "psum_scatter": (
         lambda lib: lambda lax, a: lax.psum_scatter(a, "x", scatter_dimension=1, tiled=True),
@@ -272,6 +272,14 @@ def test_a_vmap_of_the_same_name_is_another_axis() -> None:
         )
 
 
+@tinyjax.custom_vjp
+def cubes(w: Any, a: Any) -> Any:
+    return w + a**3
+
+
+cubes.defvjp(lambda w, a: (cubes(w, a), a), lambda a, ct: (ct.sum(0), 3 * a**2 * ct))
+
+
 def test_what_differs_need_not_be_said() -> None:
     def f(a: Any, to: str = "varying") -> Any:
         return lax.scan(lambda c, row: (c + row, None), lax.pcast(a[0] * 0, "x", to=to), a)[0][None]
@@ -343,14 +351,24 @@ MISTAKES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         )(DATA),
     ),
     (
-        DifferentiationError,
-        "inside a function given to shard_map",
-        lambda: over_x(tinyjax.grad(lambda a: (a**2).sum()))(DATA),
+        ShardingError,
+        "result of .* may differ",
+        lambda: over_x(lambda a: lax.all_gather(a, "x", tiled=True), out_specs=P())(DATA),
     ),
     (
         DifferentiationError,
-        "inside a function given to shard_map",
-        lambda: over_x(lambda a: tinyjax.jvp(jnp.sin, (a,), (a,))[1])(DATA),
+        r"cotangent of type float32\[2,8\]{V:x} was given for a result of type float32\[2,8\]",
+        lambda: over_x(lambda a: tinyjax.vjp(jnp.sin, lax.psum(a, "x"))[1](a)[0])(DATA),
+    ),
+    (
+        DifferentiationError,
+        r"bwd rule, of .*cube.* for an operand .* Let it add theirs: lax.psum\(ct, 'x'\)",
+        lambda: over_x(lambda a: tinyjax.grad(lambda w: cubes(w, a).sum())(jnp.ones(8)))(DATA),
+    ),
+    (
+        ArgumentError,
+        "to='varying' or",
+        lambda: over_x(lambda a: lax.all_gather(a, "x", to="x"))(DATA),
     ),
     (ShardingError, "args of .* no multiple of 4", lambda: over_x(jnp.sin)(np.ones(6))),
     (ShardingError, "not as many axes", lambda: over_x(jnp.sum)(DATA)),

@@ -1,10 +1,14 @@
 """Where values lie on devices: what is computed is the same wherever that is."""
 
+from collections.abc import Callable
+from typing import Any
+
 import tinyjax
 from specs import ArraySpec, Case, Spec
-from tinyjax import NamedSharding, P
+from tinyjax import NamedSharding, P, lax
 from tinyjax.core.array import Array
 from tinyjax.jit.constraint import constrain, sharding_constraint_p
+from tinyjax.primitives.collective import all_gather_invariant_p, pvary_p
 from tinyjax.spmd import shard_map_p
 
 #: Of one axis of the array, whichever comes first.
@@ -20,7 +24,37 @@ def times_sum(x: Array) -> Array:
     return x * part
 
 
+def on_devices(f: Callable[[Any], Any]) -> Any:
+    return tinyjax.shard_map(f, mesh=SHARDING.mesh, in_specs=P("x"), out_specs=P("x"))
+
+
+#: A program that has this primitive for each device is what they are bound in.
+WITHIN = {
+    "jaxpr": "it is within the program of a shard_map",
+    "dtypes": "as above",
+}
+
 SPECS: list[Spec] = [
+    Spec(
+        "pvary",
+        pvary_p,
+        on_devices(lambda x: x * lax.pcast(lax.psum(x, "x"), "x", to="varying")),
+        [Case(ArraySpec((4,))), Case(ArraySpec((4, 3)))],
+        numpy=lambda x: x * x.sum(0, keepdims=True, dtype=x.dtype),
+        dtypes=["float64"],
+        grad=2,
+        skip=WITHIN,
+    ),
+    Spec(
+        "all_gather_invariant",
+        all_gather_invariant_p,
+        on_devices(lambda x: x * lax.all_gather(x, "x", tiled=True, to="invarying").sum(0)),
+        [Case(ArraySpec((4,))), Case(ArraySpec((4, 3)))],
+        numpy=lambda x: x * x.sum(0, keepdims=True, dtype=x.dtype),
+        dtypes=["float64"],
+        grad=2,
+        skip=WITHIN,
+    ),
     Spec(
         "shard_map",
         shard_map_p,

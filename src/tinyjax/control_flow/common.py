@@ -384,7 +384,7 @@ def _promoted(before: ShapedArray, after: ShapedArray) -> ShapedArray:
     if not before.weak_type or before.shape != after.shape or before == after:
         return before
     dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in (before, after)])
-    return ShapedArray(before.shape, dtype, weak)
+    return before.with_dtype(dtype, weak)
 
 
 def check_checkpoints(name: str, checkpoints: int) -> None:

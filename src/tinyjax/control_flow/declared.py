@@ -12,13 +12,15 @@ import attrs
 
 from tinyjax.control_flow.common import fixed_point, stabilise
 from tinyjax.core.array import Array
+from tinyjax.core.avals import Axes
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lists import split_list
-from tinyjax.core.primitive import Params, Primitive
+from tinyjax.core.primitive import FITS, Params, Primitive
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
-from tinyjax.core.varying import VARIES, Axes, check_reached, union, varying
+from tinyjax.core.varying import axes_of, check_reached, joined
 from tinyjax.transforms.jvp import jvp_jaxpr
+from tinyjax.transforms.varying import fitted, refit
 
 # cond
 
@@ -33,14 +35,21 @@ class CondParams(Params):
 cond_p: Primitive[CondParams] = Primitive("cond", CondParams)
 
 
-@cond_p.def_rule(VARIES)
-def _cond_varies(params: CondParams, given: tuple[Axes, ...]) -> list[Axes]:
-    index, *operands = given
-    found: list[tuple[Axes, ...]] = []
+@cond_p.def_rule(FITS)
+def _fit_cond(params: CondParams, given: Sequence[Axes]) -> tuple[Sequence[Axes], CondParams]:
+    index, *wanted = given
+    # What varies as the index does before the choice need not be added up, in reverse mode, behind
+    # it: not all devices come there.
+    operands = tuple([axes | index for axes in wanted])
     for branch in params.branches:
+        operands = joined(operands, axes_of(branch.in_avals))
+    branches = [refit(branch, operands) for branch in params.branches]
+    outs = tuple([index] * len(branches[0].outs))
+    for branch in branches:
         check_reached(branch, index, "a branch of cond")
-        found.append(varying(branch, tuple(operands)))
-    return [index | union(axes) for axes in zip(*found, strict=True)]
+        outs = joined(outs, axes_of(branch.out_avals))
+    changed = CondParams(tuple([refit(branch, operands, outs) for branch in branches]))
+    return (index, *operands), changed
 
 
 # scan
@@ -73,16 +82,18 @@ class ScanParams(Params):
 scan_p: Primitive[ScanParams] = Primitive("scan", ScanParams)
 
 
-@scan_p.def_rule(VARIES)
-def _scan_varies(params: ScanParams, given: tuple[Axes, ...]) -> tuple[Axes, ...]:
+@scan_p.def_rule(FITS)
+def _fit_scan(params: ScanParams, given: Sequence[Axes]) -> tuple[Sequence[Axes], ScanParams]:
     n, m = params.num_consts, params.num_consts + params.num_carry
-    consts, carry, slices = given[:n], given[n:m], given[m:]
+    wanted, body = fitted(params.jaxpr, given)
     while True:
-        outs = varying(params.jaxpr, (*consts, *carry, *slices))
-        after = tuple([a | b for a, b in zip(carry, outs, strict=False)])
+        carry = wanted[n:m]
+        after = joined(carry, axes_of(body.out_avals)[: m - n])
         if after == carry:
-            return (*carry, *outs[len(carry) :])
-        carry = after
+            break
+        wanted = (*wanted[:n], *after, *wanted[m:])
+        body = refit(body, wanted)
+    return wanted, attrs.evolve(params, jaxpr=refit(body, wanted, carry))
 
 
 def bind_scan(
@@ -140,19 +151,27 @@ class WhileParams(Params):
 while_p: Primitive[WhileParams] = Primitive("while", WhileParams)
 
 
-@while_p.def_rule(VARIES)
-def _while_varies(params: WhileParams, given: tuple[Axes, ...]) -> tuple[Axes, ...]:
-    n, m = params.num_condition, params.num_condition + params.num_body
-    of_condition, of_body, state = given[:n], given[n:m], given[m:]
+@while_p.def_rule(FITS)
+def _fit_while(params: WhileParams, given: Sequence[Axes]) -> tuple[Sequence[Axes], WhileParams]:
+    n, m = params.num_condition, params.num_body
+    fixed, other, state = split_list(given, n, m)
+    condition, body = params.condition, params.body
+    wanted = joined(axes_of(body.in_avals), [*other, *state])
     while True:
-        (goes_on,) = varying(params.condition, (*of_condition, *state))
-        outs = varying(params.body, (*of_body, *state))
-        after = tuple([a | b | goes_on for a, b in zip(state, outs, strict=True)])
-        if after == state:
-            for program in (params.condition, params.body):
-                check_reached(program, goes_on, "a while_loop")
-            return state
-        state = after
+        of_condition, condition = fitted(condition, [*fixed, *wanted[m:]])
+        (goes_on,) = axes_of(condition.out_avals)
+        body = refit(body, wanted)
+        # as for the operands of cond
+        after = tuple([axes | goes_on for axes in wanted])
+        after = (*after[:m], *joined(joined(after[m:], of_condition[n:]), axes_of(body.out_avals)))
+        if after == wanted:
+            break
+        wanted = after
+    for program in (condition, body):
+        check_reached(program, goes_on, "a while_loop")
+    body = refit(body, wanted, wanted[m:])
+    changed = attrs.evolve(params, condition=condition, body=body)
+    return (*of_condition[:n], *wanted), changed
 
 
 def bind_while(

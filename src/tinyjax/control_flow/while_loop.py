@@ -101,7 +101,7 @@ def _while_type(avals: Avals, params: WhileParams) -> Avals:
         same_types([*fixed, *state], condition.in_avals)
         and same_types([*other, *state], body.in_avals)
         and body.in_avals[len(other) :] == body.out_avals
-        and condition.out_avals == (ShapedArray((), dtypes.bool_),)
+        and same_types(condition.out_avals, [ShapedArray((), dtypes.bool_)])
     ):
         raise ArgumentError(
             f"a loop with condition {condition.type} and body {body.type} was applied to "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from itertools import repeat
 from math import prod
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 import numpy as np
@@ -18,7 +18,11 @@ from tinyjax.core.integers import integers
 from tinyjax.dtypes import DType, DTypeLike, allowed, dtype_name, float0, is_inexact, parse
 from tinyjax.errors import ArgumentError
 
-_Key = tuple[tuple[int, ...], DType, bool]
+#: Axes of a mesh along which devices may have different values.
+Axes: TypeAlias = frozenset[Hashable]
+NOWHERE: Final[Axes] = frozenset()
+
+_Key = tuple[tuple[int, ...], DType, bool] | tuple[tuple[int, ...], DType, bool, Axes]
 #: The types that there are.
 interned: Final[dict[_Key, ShapedArray]] = {}
 _MOST_UNUSED: Final = 1 << 16
@@ -31,6 +35,9 @@ class ShapedArray:
 
     Equal types are one object: construction looks them up. So types are compared and hashed by
     identity, which happens at every operation and is three times as fast as by value.
+
+    Inside a function given to ``shard_map`` a type may also say between which devices values of it
+    vary. Such types are a class of their own, so that others are none the slower for it.
     """
 
     shape: tuple[int, ...]
@@ -76,6 +83,15 @@ class ShapedArray:
         """How values of this type lie that are put nowhere else: whole, on the first device."""
         return on_first()
 
+    @property
+    def varying(self) -> Axes:
+        """The axes of the mesh along which it may vary; none outside of ``shard_map``."""
+        return NOWHERE
+
+    def with_varying(self, axes: Axes) -> ShapedArray:
+        """The type of values that vary along just these axes of the mesh."""
+        return VaryingArray(self.shape, self.dtype, self.weak_type, axes) if axes else self
+
     def strip_weak(self) -> ShapedArray:
         """The same type without weakness."""
         return ShapedArray(self.shape, self.dtype) if self.weak_type else self
@@ -110,7 +126,7 @@ class ShapedArray:
             return str(self)
         return re.sub(r"^(u?int|b?float|complex)", _shorten, str(self))
 
-    def __reduce__(self) -> tuple[type[ShapedArray], tuple[tuple[int, ...], DType, bool]]:
+    def __reduce__(self) -> tuple[type[ShapedArray], tuple[object, ...]]:
         return (ShapedArray, (self.shape, self.dtype, self.weak_type))
 
     def __str__(self) -> str:
@@ -119,6 +135,57 @@ class ShapedArray:
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray(shape={self.shape}, dtype={dtype_name(self.dtype)}{weak})"
+
+
+class VaryingArray(ShapedArray):
+    """The type of a value that may vary between devices; ``with_varying`` makes it."""
+
+    __slots__ = ("_varying",)
+
+    _varying: Axes
+
+    def __new__(
+        cls, shape: tuple[int, ...], dtype: DType, weak_type: bool, axes: Axes
+    ) -> VaryingArray:
+        key = (shape, dtype, weak_type, axes)
+        found = interned.get(key)
+        if isinstance(found, VaryingArray):
+            return found
+        self = object.__new__(cls)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "weak_type", weak_type)
+        object.__setattr__(self, "_varying", axes)
+        interned.setdefault(key, self)
+        return cls(shape, dtype, weak_type, axes)
+
+    @property
+    def varying(self) -> Axes:
+        return self._varying
+
+    def with_varying(self, axes: Axes) -> ShapedArray:
+        return ShapedArray(self.shape, self.dtype, self.weak_type).with_varying(axes)
+
+    def strip_weak(self) -> ShapedArray:
+        return super().strip_weak().with_varying(self._varying)
+
+    def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
+        return super().with_shape(shape).with_varying(self._varying)
+
+    def with_dtype(self, dtype: DType, weak_type: bool = False) -> ShapedArray:
+        return super().with_dtype(dtype, weak_type).with_varying(self._varying)
+
+    def tangent(self) -> ShapedArray:
+        return super().tangent().with_varying(self._varying)
+
+    def __reduce__(self) -> tuple[type[ShapedArray], tuple[object, ...]]:
+        return (VaryingArray, (self.shape, self.dtype, self.weak_type, self._varying))
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}{{V:{','.join(sorted(map(str, self._varying)))}}}"
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, varying={set(self._varying)})"
 
 
 def _shorten(name: re.Match[str]) -> str:
@@ -149,9 +216,9 @@ def rows(avals: Iterable[ShapedArray]) -> list[ShapedArray]:
 
 
 def same_types(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
-    """Whether two lists of types are equal but for weakness."""
+    """Whether two lists of types are equal but for weakness, and for what varies."""
     # types are compared by identity, and are mostly the same
-    return list(a) == list(b) or [x.strip_weak() for x in a] == [x.strip_weak() for x in b]
+    return list(a) == list(b) or [(x.shape, x.dtype) for x in a] == [(x.shape, x.dtype) for x in b]
 
 
 def _shape(dims: Sequence[int]) -> tuple[int, ...]:

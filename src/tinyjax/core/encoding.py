@@ -44,7 +44,8 @@ def encode_aval(aval: ShapedArray) -> bytes:
     """Encode a type."""
     found = _aval_encodings.get(aval)
     if found is None:
-        text = f"{dtype_name(aval.dtype)}{list(aval.shape)}{'w' if aval.weak_type else ''}".encode()
+        name = f"{dtype_name(aval.dtype)}{list(aval.shape)}{'w' if aval.weak_type else ''}"
+        text = f"{name}{sorted(map(str, aval.varying)) if aval.varying else ''}".encode()
         found = _aval_encodings[aval] = b"A%d:%s" % (len(text), text)
     return found
 

@@ -360,7 +360,7 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> JaxprType:
                 f"'{eqn.primitive}' "
                 f"takes {eqn.primitive.params.__name__}."
             )
-        expected = list(eqn.primitive.rules.abstract_eval(in_types, eqn.params))
+        expected = list(eqn.primitive.result_types(in_types, eqn.params))
         given = eqn.out_avals
         if expected != given:
             raise JaxprTypeError(

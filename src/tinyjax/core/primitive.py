@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, Generic, Literal, NoReturn, TypeAlias, 
 import attrs
 
 from tinyjax.core.array import Array, as_array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import NOWHERE, Axes, ShapedArray
 from tinyjax.dtypes import HostArray, HostResult
 from tinyjax.errors import ArgumentError, MissingRuleError
 from tinyjax.stablehlo.lowering import Lowering
@@ -57,6 +57,7 @@ class MappedAxis:
     Attributes:
         size: its size.
         name: its name for collectives.
+        of_devices: whether it is an axis of a mesh, inside the function given to ``shard_map``.
         of_basis: whether it goes over the directions of a Jacobian, not over examples of the user.
         taking_part: which examples do; None where all do, or it makes no difference.
     """
@@ -64,6 +65,7 @@ class MappedAxis:
     size: int
     name: Hashable | None = None
     of_basis: bool = False
+    of_devices: bool = attrs.field(default=False, kw_only=True)
     taking_part: Participation | None = attrs.field(default=None, eq=False)
 
 
@@ -203,6 +205,17 @@ class RuleKey(Generic[R]):
 #: How a primitive that is a program is evaluated one equation at a time, which is how the setting
 #: ``debug_nans`` finds what compiled programs do (``tinyjax.nans``).
 STEPWISE: Final[RuleKey[Callable[[Sequence[Any], Any], Sequence[Any]]]] = RuleKey("stepwise")
+
+
+#: Of a primitive that moves data between devices, or says that they have different values: from the
+#: axes along which its operand varies, those that it has to vary along, and those that the result
+#: does. Without this rule and the next, operands vary along the same axes, and so do results.
+VARIES: Final[RuleKey[Callable[[Any, Axes], tuple[Axes, Axes]]]] = RuleKey("varies")
+
+#: Of a primitive that says by itself, in its ``abstract_eval`` rule, along which axes results vary:
+#: from those along which its operands do, those that each has to vary along; and the parameters,
+#: whose programs are those for such operands.
+FITS: Final[RuleKey[Callable[[Any, Sequence[Axes]], tuple[Sequence[Axes], Any]]]] = RuleKey("fits")
 
 
 @attrs.define(eq=False, init=False, repr=False)
@@ -470,6 +483,17 @@ class Primitive(Generic[P]):
         with suppress(TypeError):  # parameters that have no hash
             types[params, *avals] = outs
         return outs
+
+    def result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:
+        """Return the types of the results for operands that may vary between devices."""
+        rules = self.rules
+        axes = NOWHERE.union(*[aval.varying for aval in avals])
+        if VARIES in rules.extensions:
+            _, axes = self.rule(VARIES)(params, axes)
+        elif not axes or FITS in rules.extensions:
+            return rules.abstract_eval(avals, params)
+        outs = rules.abstract_eval([aval.with_varying(NOWHERE) for aval in avals], params)
+        return [out.with_varying(axes) for out in outs]
 
     def _register(self, name: str, rule: object) -> None:
         if not callable(rule):

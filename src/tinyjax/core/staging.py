@@ -32,6 +32,7 @@ from tinyjax.core.trace import (
     leak_check,
     raise_leaked,
     raise_not_concrete,
+    stand_in,
 )
 from tinyjax.errors import RefError
 from tinyjax.frames import Location, Source, user_frame
@@ -324,7 +325,7 @@ def stage(
     Returns:
         The jaxpr, whose first parameters stand for the arrays that ``fun`` closed over, and those.
     """
-    trace = StagingTrace(current_trace(), user_fun)
+    trace = stand_in(StagingTrace)(current_trace(), user_fun)
     with STAGING_LEVEL, Running(trace):
         args = trace.new_inputs(avals)
         outs = fun(*args)

@@ -594,8 +594,21 @@ def attach_debugger(debugger: Debugger) -> None:
     _attached[:] = [debugger]
 
 
+#: Inside a function given to ``shard_map``, the classes that are used there, by those that they
+#: stand in for.
+on_devices: Final[ContextVar[Mapping[type[Any], type[Any]] | None]] = ContextVar(
+    "tinyjax_on_devices", default=None
+)
+
+
 def stand_in(kind: type[R]) -> type[R]:
-    """Return the class to use in place of this one, which is itself unless debugging is on."""
+    """Return the class to use in place of this one.
+
+    It is another one inside functions given to ``shard_map``, and while debugging is on.
+    """
+    own = on_devices.get()
+    if own is not None:
+        return own.get(kind, kind)
     if not settings().debugging:
         return kind
     return _attached[0].stand_ins.get(kind, kind)

@@ -22,6 +22,7 @@ from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.lists import marked
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
+    FITS,
     STEPWISE,
     ZERO,
     Arrays,
@@ -55,7 +56,7 @@ from tinyjax.primitives.rules import instantiate_all
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_flat
-from tinyjax.transforms.calls import transpose_of_call
+from tinyjax.transforms.calls import fit_call, transpose_of_call
 from tinyjax.transforms.jvp import jvp_flat
 from tinyjax.transforms.linearize import linear_trace, linearize_flat
 
@@ -327,6 +328,9 @@ custom_call_p.def_abstract_eval(lambda avals, params: params.jaxpr.out_avals)
 
 
 custom_call_p.def_rule(INLINED)(lambda params: params.jaxpr)
+
+
+custom_call_p.def_rule(FITS)(fit_call)
 
 
 @custom_call_p.def_lowering

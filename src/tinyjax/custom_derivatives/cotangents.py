@@ -7,6 +7,7 @@ import attrs
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import (
+    FITS,
     ZERO,
     Arrays,
     Avals,
@@ -66,6 +67,10 @@ def _forward_mode(name: str) -> DifferentiationError:
 @custom_vjp_tangent_p.def_evaluate
 def _tangent_evaluate(args: Arrays, params: PullBackParams) -> Arrays:
     raise _forward_mode(params.name)
+
+
+# The transpose is the user's: of each operand it gives the cotangent as it is, summed or not.
+custom_vjp_tangent_p.def_rule(FITS)(lambda params, given: (given, params))
 
 
 @custom_vjp_tangent_p.def_abstract_eval

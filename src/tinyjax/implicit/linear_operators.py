@@ -15,13 +15,14 @@ import attrs
 from tinyjax import tree
 from tinyjax.control_flow.common import stage_function
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import Axes, ShapedArray
 from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path, split_aux
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lists import split_list
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
+    FITS,
     STEPWISE,
     ZERO,
     Arrays,
@@ -41,9 +42,11 @@ from tinyjax.core.primitive import (
 from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.tangents import defined, of_undefined, present, with_zeros
 from tinyjax.core.trace import Running, bind
+from tinyjax.core.varying import axes_of, joined, union
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
 from tinyjax.implicit.vectors import strong
+from tinyjax.primitives.collective import pvary
 from tinyjax.primitives.elementwise import convert_element_type, neg
 from tinyjax.primitives.rules import add_arrays, instantiate, instantiate_all, not_linear
 from tinyjax.primitives.shape import move_batch_axis
@@ -54,6 +57,7 @@ from tinyjax.transforms.calls import inline
 from tinyjax.transforms.jvp import jvp_flat
 from tinyjax.transforms.linearize import linear_trace, linearize_flat
 from tinyjax.transforms.transpose import transpose_jaxpr
+from tinyjax.transforms.varying import refit
 from tinyjax.tree import PyTreeDef
 
 
@@ -93,6 +97,26 @@ def _solve_evaluate(args: Arrays, params: LinearSolveParams) -> Arrays:
 @custom_linear_solve_p.def_abstract_eval
 def _solve_type(avals: Avals, params: LinearSolveParams) -> Avals:
     return params.solve.out_avals
+
+
+@custom_linear_solve_p.def_rule(FITS)
+def _fit_solve(
+    params: LinearSolveParams, given: Sequence[Axes]
+) -> tuple[Sequence[Axes], LinearSolveParams]:
+    n, k, back = params.num_consts, params.size, params.transpose_solve
+    wanted = joined(axes_of(params.solve.in_avals), given)
+    while True:  # until vectors vary along all axes along which the matrix makes them
+        axes = union(wanted[n:])
+        wanted = (*wanted[:n], *[axes] * k)
+        matvec, solve = [refit(p, wanted, [axes] * k) for p in (params.matvec, params.solve)]
+        transposed = None if back is None else refit(back, wanted, [axes] * k)
+        outs = [*matvec.out_avals, *solve.out_avals[:k]]
+        if transposed is not None:
+            outs += transposed.out_avals[:k]
+        after = union(axes_of(outs))
+        if after == axes:
+            return wanted, LinearSolveParams(matvec, solve, transposed, n)
+        wanted = (*wanted[:n], *[after] * k)
 
 
 @custom_linear_solve_p.def_lowering
@@ -293,8 +317,14 @@ def custom_linear_solve(
     leaves, b_tree = tree.flatten(b)
     in_tree = tree.structure(((b,), {}))
     right = [strong(x) for x in as_arrays(leaves, matvec, in_tree)]
-    avals = [x.aval for x in right]
-    operator, out_tree = _record(matvec, in_tree, avals)
+    while True:
+        avals = [x.aval for x in right]
+        operator, out_tree = _record(matvec, in_tree, avals)
+        axes = union(axes_of([*avals, *operator.jaxpr.out_avals]))
+        if all(axes == aval.varying for aval in avals):
+            break
+        # of a matrix of which each device has its own, the solution is each device's own too
+        right = [pvary(x, axes) for x in right]
     _check(matvec, "matvec", out_tree, operator.jaxpr.out_avals, b_tree, avals)
     num_own = len(operator.consts)
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from tinyjax import tree
+from tinyjax.core.array import as_array
 from tinyjax.core.integers import integer
 from tinyjax.errors import ArgumentError, IndexingError
 from tinyjax.jit.constraint import with_sharding_constraint
-from tinyjax.primitives.collective import AxisName, all_gather, axis_size
+from tinyjax.primitives.collective import AxisName, all_gather, axes_of_devices, axis_size, pvary
 
 __all__ = ["pbroadcast", "pcast", "with_sharding_constraint"]
 
@@ -44,14 +45,15 @@ def pbroadcast(x: T, axis_name: AxisName | Sequence[AxisName], source: int) -> T
 
 
 def pcast(x: T, axis_name: AxisName | Sequence[AxisName], *, to: str) -> T:
-    """Return arrays as they are: what differs between devices need not be said.
+    """Return arrays as values of which each device has its own, though they are still equal.
 
-    Inside ``shard_map`` JAX wants to be told of a value that is the same on all devices, such as
-    the start of a loop's carry, that it will differ.
+    Inside ``shard_map`` a derivative with respect to a value that all devices share is the sum of
+    their contributions; with respect to what ``pcast`` returns, it is a device's own contribution.
+    Loops and operations that need it cast by themselves, and what varies already stays as it is.
 
     Args:
         x: arrays in any containers.
-        axis_name: the name of the axis, or several.
+        axis_name: the name of the axis, or several. An axis of ``vmap`` needs no cast.
         to: "varying".
 
     Raises:
@@ -62,17 +64,20 @@ def pcast(x: T, axis_name: AxisName | Sequence[AxisName], *, to: str) -> T:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import P, lax
         >>> mesh = tinyjax.make_mesh((1,), ("i",))
-        >>> @tinyjax.shard_map(mesh=mesh, in_specs=P("i"), out_specs=P())
-        ... def total(rows):
-        ...     start = lax.pcast(jnp.zeros(2), "i", to="varying")
-        ...     return lax.psum(lax.scan(lambda sum, row: (sum + row, None), start, rows)[0], "i")
-        >>> total(jnp.ones((3, 2)))
-        Array([3., 3.], dtype=float32)
+        >>> loss = lambda w, x: jnp.sum(w * x)
+        >>> @tinyjax.shard_map(mesh=mesh, in_specs=(P(), P("i")), out_specs=P())
+        ... def mean_gradient(w, x):
+        ...     own = tinyjax.grad(loss)(lax.pcast(w, "i", to="varying"), x)
+        ...     return lax.pmean(own, "i")
+        >>> mean_gradient(jnp.ones(3), jnp.arange(3.0))
+        Array([0., 1., 2.], dtype=float32)
     """
     axis_size(axis_name)
     if to != "varying":
         raise ArgumentError(
             f"pcast takes to='varying', but got {to!r}. Devices have the same after lax.psum, "
-            "lax.pmax or lax.all_gather."
+            "lax.pmax or lax.all_gather(..., to='invarying')."
         )
-    return x
+    axes = axes_of_devices(axis_name)
+    varying: T = tree.map(lambda leaf: pvary(as_array(leaf), axes), x)
+    return varying

@@ -7,7 +7,10 @@ operation into an ordinary one along the batch axis. Every other trace treats it
 What the examples share after a collective (a sum, say) is computed once, and no longer batched.
 
 A derivative inside the ``vmap`` is that of the sum of all the examples' outputs, so ``psum``
-transposes to ``psum``.
+transposes to ``psum``. Inside ``shard_map`` types say which values vary between devices, and a
+derivative is that of one device's output, or of the one that all have: the sum that ``psum`` gives
+is one value, so ``psum`` transposes to ``pvary``, by which all devices get it, and ``pvary`` to
+``psum``.
 """
 
 from __future__ import annotations
@@ -21,8 +24,10 @@ import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, as_array, canonical_axis
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import NOWHERE, ShapedArray
+from tinyjax.core.avals import Axes as VaryingAxes
 from tinyjax.core.primitive import (
+    VARIES,
     Arrays,
     Avals,
     BatchAxes,
@@ -34,8 +39,6 @@ from tinyjax.core.primitive import (
     UndefinedPrimal,
 )
 from tinyjax.core.trace import bind1, enclosing_axes
-from tinyjax.core.varying import VARIES, union
-from tinyjax.core.varying import Axes as AxesThatDiffer
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
 from tinyjax.primitives.broadcast import reduce_sum
@@ -90,6 +93,12 @@ def _size(name: str, axis_name: Hashable) -> int:
     _raise_unbound(name, axis_name)
 
 
+def _is_of_devices(axis_name: Hashable) -> bool:
+    """Whether the innermost axis of this name is one of the mesh of a ``shard_map``."""
+    found = [axis.of_devices for axis in enclosing_axes() if axis.name == axis_name]
+    return bool(found) and found[0]
+
+
 def _names(axis_name: AxisName | Sequence[AxisName]) -> tuple[Hashable, ...]:
     """The axes meant: a tuple or list names several, of which the first varies slowest."""
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
@@ -125,14 +134,14 @@ class _Line:
 def _def_unbound(
     primitive: Primitive[P], write: Write[P], shared: bool = False, alone: Write[P] | None = None
 ) -> None:
-    """Register evaluation, lowering, and what differs between devices.
+    """Register evaluation, lowering, and what varies between devices.
 
     Where no ``vmap`` has the name of the axis, the mesh of a ``shard_map`` may have it.
 
     Args:
         primitive: the primitive.
         write: writes it over several devices.
-        shared: whether all devices along the axis have the same result.
+        shared: whether the result is one value, which all devices along the axis have.
         alone: writes it where there is one device along the axis; by default its operand in the
             shape of the result.
     """
@@ -155,9 +164,10 @@ def _def_unbound(
         return [write(b, line, x, params)]
 
     @primitive.def_rule(VARIES)
-    def varies(params: P, given: tuple[AxesThatDiffer, ...]) -> Sequence[AxesThatDiffer]:
-        axis = frozenset((getattr(params, "axis_name", None),))
-        return (union(given) - axis if shared else union(given) | axis,)
+    def varies(params: P, given: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
+        name = getattr(params, "axis_name", None)
+        axis = frozenset((name,)) if _is_of_devices(name) else NOWHERE
+        return given | axis, given - axis if shared else given | axis
 
 
 def _collective(
@@ -249,7 +259,13 @@ pmin_p: Primitive[CollectiveParams] = _reduction(
 def_linear(psum_p)
 
 
-def_transposes(psum_p, lambda ct, x, params: bind1(psum_p, (ct,), params))
+def _psum_transpose(ct: Array, x: UndefinedPrimal, params: CollectiveParams) -> Array:
+    name = params.axis_name
+    of_devices = name in x.aval.varying and _is_of_devices(name)
+    return bind1(pvary_p if of_devices else psum_p, (ct,), params)
+
+
+def_transposes(psum_p, _psum_transpose)
 
 
 def _def_extremum_jvp(primitive: Primitive[CollectiveParams]) -> None:
@@ -264,6 +280,47 @@ def _def_extremum_jvp(primitive: Primitive[CollectiveParams]) -> None:
 
 _def_extremum_jvp(pmax_p)
 _def_extremum_jvp(pmin_p)
+
+
+# pvary
+
+#: The operand, as a value of which devices may have different ones from here on.
+pvary_p: Primitive[CollectiveParams] = Primitive("pvary", CollectiveParams)
+
+
+pvary_p.def_impl(lambda operands, params: operands)
+
+
+pvary_p.def_abstract_eval(lambda avals, params: avals)
+
+
+@pvary_p.def_rule(VARIES)
+def _pvary_varies(params: CollectiveParams, given: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
+    return given, given | {params.axis_name}
+
+
+pvary_p.def_lowering(lambda b, operands, params: operands)
+
+
+def_linear(pvary_p)
+
+
+def_transposes(pvary_p, lambda ct, x, params: bind1(psum_p, (ct,), params))
+
+
+def_simple_batch(pvary_p)
+
+
+def pvary(x: Array, axes: VaryingAxes) -> Array:
+    """Return an array as one that varies between devices along these axes, too."""
+    for name in sorted(axes - x.aval.varying, key=str):
+        x = bind1(pvary_p, (x,), CollectiveParams(name))
+    return x
+
+
+def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> VaryingAxes:
+    """Return those of some axes that are axes of a mesh."""
+    return frozenset(filter(_is_of_devices, _names(axis_name)))
 
 
 def _check_groups(name: str, groups: object) -> None:
@@ -451,9 +508,6 @@ def _one_further(params: GatherAxisParams, size: int) -> GatherAxisParams:
     return attrs.evolve(params, axis=params.axis + 1)
 
 
-all_gather_p: Primitive[GatherAxisParams] = Primitive("all_gather", GatherAxisParams)
-
-
 def _write_all_gather(b: Lowering, line: _Line, x: Value, params: GatherAxisParams) -> Value:
     wide = b.reshape(x, _one_more(x.type, params.axis).shape)
     dimension = integer(params.axis)
@@ -462,25 +516,41 @@ def _write_all_gather(b: Lowering, line: _Line, x: Value, params: GatherAxisPara
     )
 
 
-_def_unbound(all_gather_p, _write_all_gather, shared=True)
-def_linear(all_gather_p)
-def_simple_batch(all_gather_p, _one_further)
+def _gathering(name: str, shared: bool) -> Primitive[GatherAxisParams]:
+    """Declare a collective by which every example gets the values of all."""
+    primitive: Primitive[GatherAxisParams] = Primitive(name, GatherAxisParams)
+    _def_unbound(primitive, _write_all_gather, shared)
+    def_linear(primitive)
+    def_simple_batch(primitive, _one_further)
+
+    @primitive.def_abstract_eval
+    def gathered_type(avals: Avals, params: GatherAxisParams) -> Avals:
+        (x,) = avals
+        return (x.with_shape((*x.shape[: params.axis], params.size, *x.shape[params.axis :])),)
+
+    @primitive.def_collective
+    def gather(
+        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: GatherAxisParams
+    ) -> BatchResult:
+        return (move_batch_axis(values[0], axes[0], params.axis, mapped.size),), (None,)
+
+    return primitive
 
 
-@all_gather_p.def_abstract_eval
-def _all_gather_type(avals: Avals, params: GatherAxisParams) -> Avals:
-    (x,) = avals
-    return (x.with_shape((*x.shape[: params.axis], params.size, *x.shape[params.axis :])),)
-
-
+all_gather_p: Primitive[GatherAxisParams] = _gathering("all_gather", False)
 def_transposes(all_gather_p, lambda ct, x, params: bind1(psum_scatter_p, (ct,), params))
 
 
-@all_gather_p.def_collective
-def _all_gather_collective(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: GatherAxisParams
-) -> BatchResult:
-    return (move_batch_axis(values[0], axes[0], params.axis, mapped.size),), (None,)
+#: What it gives is one value, which all devices have: a derivative is that of this one value.
+all_gather_invariant_p: Primitive[GatherAxisParams] = _gathering("all_gather_invariant", True)
+
+
+def _own_place(ct: Array, x: UndefinedPrimal, params: GatherAxisParams) -> Array:
+    place = bind1(axis_index_p, (), CollectiveParams(params.axis_name))
+    return dynamic_index_in_dim(ct, place, params.axis, keepdims=False)
+
+
+def_transposes(all_gather_invariant_p, _own_place)
 
 
 psum_scatter_p: Primitive[GatherAxisParams] = Primitive("psum_scatter", GatherAxisParams)
@@ -534,6 +604,7 @@ def all_gather(
     axis_index_groups: None = None,
     axis: int = 0,
     tiled: bool = False,
+    to: str = "varying",
 ) -> T:
     """Return all the examples' values in every example.
 
@@ -543,10 +614,14 @@ def all_gather(
         axis_index_groups: must be None.
         axis: where the examples' axis stands in the results.
         tiled: whether to join the values along an axis there is, rather than stack them.
+        to: inside ``shard_map``, "invarying" says that the result is one value, which all devices
+            have, and "varying" that each has its own, though they are equal. In the first case a
+            derivative is that of the one value; in the second it adds what the devices do with it.
 
     Raises:
         UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
         AxisError: there is no such axis.
+        ArgumentError: ``to`` is another word.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -556,6 +631,8 @@ def all_gather(
                [1, 2]], dtype=int32)
     """
     _check_groups("all_gather", axis_index_groups)
+    if to not in ("varying", "invarying"):
+        raise ArgumentError(f"all_gather takes to='varying' or 'invarying', but got {to!r}.")
     names = _names(axis_name)
     count = prod(_size("all_gather", name) for name in names)
 
@@ -565,7 +642,8 @@ def all_gather(
         place = canonical_axis(axis, array.ndim + (not tiled), "all_gather: axis")
         for name in reversed(names):
             params = GatherAxisParams(name, _size("all_gather", name), place)
-            array = bind1(all_gather_p, (array,), params)
+            one_value = to == "invarying" and _is_of_devices(name)
+            array = bind1(all_gather_invariant_p if one_value else all_gather_p, (array,), params)
         middle = (count * shape[place],) if tiled else (count,)
         return reshape(array, (*shape[:place], *middle, *shape[place + tiled :]))
 

@@ -11,11 +11,13 @@ from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.devices import PartitionSpec, is_place
 from tinyjax.core.sharding import Mesh, NamedSharding, get_mesh
 from tinyjax.core.staging import Staged, stage
-from tinyjax.core.varying import NOWHERE, in_body, varying
+from tinyjax.core.trace import on_devices
+from tinyjax.core.varying import named
 from tinyjax.errors import ArgumentError, ShardingError
 from tinyjax.frames import describe_function, imitate
 from tinyjax.spmd.declared import local_type
-from tinyjax.spmd.program import bind_shard_map, on_axes
+from tinyjax.spmd.program import bind_shard_map
+from tinyjax.transforms.varying import on_axes
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
@@ -71,14 +73,14 @@ def shard_map(
         check_vma: must be True: it is always checked that results are the same where they have to.
 
     Returns:
-        A function of whole arguments to whole results. It can be transformed; the function ``f``
-        itself cannot take derivatives.
+        A function of whole arguments to whole results. It can be transformed, and ``f`` may take
+        derivatives itself: with respect to what all devices have, the sum of their parts.
 
     Raises:
         ShardingError: no mesh is in force; or when called, if an argument cannot be divided, a
             result is not the same on all devices although ``out_specs`` says so, or devices would
             wait in a collective for others that never come there.
-        DifferentiationError: when called, if ``f`` takes a derivative.
+        DifferentiationError: when called, if a cotangent varies of what all devices have.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -138,7 +140,7 @@ def _mesh(mesh: Mesh | None, axis_names: Collection[str]) -> Mesh:
             f"{', '.join(axis_names)}. Name an axis in no specification, and devices along it "
             "compute the same."
         )
-    if in_body.get():
+    if on_devices.get() is not None:
         raise ShardingError("shard_map is called inside a function given to shard_map.")
     return found
 
@@ -155,14 +157,10 @@ def _call(
         NamedSharding(mesh, spec).check(x.shape, what)
     flat = FlatFunction(fun, in_tree)
     parts = [local_type(x.aval, mesh, spec) for x, spec in zip(arrays, specs, strict=True)]
-    token = in_body.set(True)
-    try:
-        with on_axes(mesh):
-            staged = stage(flat, parts, fun)
-    finally:
-        in_body.reset(token)
+    with on_axes(mesh.shape_tuple):
+        staged = stage(flat, parts, fun)
     joined = _specs(out_specs, flat.out_tree, mesh, "out_specs")
-    _check_results(fun, staged, specs, joined, flat.out_tree)
+    _check_results(fun, staged, joined, flat.out_tree)
     outs: Sequence[Array] = bind_shard_map(staged, arrays, mesh, specs, joined)
     return tree.unflatten(flat.out_tree, outs)
 
@@ -182,32 +180,26 @@ def _specs(given: Any, treedef: PyTreeDef, mesh: Mesh, name: str) -> list[Partit
 def _check_results(
     fun: Callable[..., Any],
     staged: Staged,
-    in_specs: Sequence[PartitionSpec],
     out_specs: Sequence[PartitionSpec],
     out_tree: PyTreeDef,
 ) -> None:
-    """Check that what devices are to have the same of does not differ between them.
+    """Check that what devices are to have the same of does not vary between them.
 
     Raises:
         ShardingError: it may.
     """
-    consts = [NOWHERE] * len(staged.consts)
-    ins = (*consts, *[frozenset(spec.names) for spec in in_specs])
     paths = tree.leaves_with_path(tree.unflatten(out_tree, range(out_tree.num_leaves)))
-    found = varying(staged.jaxpr, ins)
-    for (path, _), differs, spec, aval in zip(
-        paths, found, out_specs, staged.jaxpr.out_avals, strict=True
-    ):
+    for (path, _), spec, aval in zip(paths, out_specs, staged.jaxpr.out_avals, strict=True):
         what = tree.path_str("result", path)
         if len(spec) > aval.ndim:
             raise ShardingError(
                 f"out_specs of shard_map has {spec} for {what} of {describe_function(fun)}, which "
                 f"is {aval}: there are not as many axes."
             )
-        wrong = [repr(name) for name in sorted(differs - {*spec.names}, key=str)]
+        wrong = aval.varying - {*spec.names}
         if wrong:
             raise ShardingError(
                 f"{what} of {describe_function(fun)} may differ between the devices along "
-                f"{' and '.join(wrong)}, but its out_specs, {spec}, says that they have the same. "
+                f"{named(wrong)}, but its out_specs, {spec}, says that they have the same. "
                 "Combine theirs, by lax.psum or lax.pmean, or name the axis in out_specs."
             )

@@ -6,7 +6,7 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import NOWHERE, ShapedArray
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.primitive import Params, Primitive
@@ -40,15 +40,17 @@ shard_map_p: Primitive[ShardMapParams] = Primitive("shard_map", ShardMapParams)
 
 
 def local_type(aval: ShapedArray, mesh: Mesh, spec: PartitionSpec) -> ShapedArray:
-    """The type of a device's part of an array.
+    """The type of a device's part of an array, which varies along the axes that divide it.
 
     Raises:
         ShardingError: the array cannot be divided so.
     """
-    return aval.with_shape(NamedSharding(mesh, spec).shard_shape(aval.shape))
+    shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
+    return aval.with_shape(shape).with_varying(frozenset(spec.names))
 
 
 def global_type(aval: ShapedArray, mesh: Mesh, spec: PartitionSpec) -> ShapedArray:
     """The type of an array of which devices have parts of a type."""
     sharding = NamedSharding(mesh, spec)
-    return aval.with_shape(tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)]))
+    shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])
+    return aval.with_shape(shape).with_varying(NOWHERE)

@@ -18,6 +18,7 @@ from tinyjax.primitives.shape import move_batch_axis, reshape, squeeze, transpos
 from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.spmd.declared import ShardMapParams
 from tinyjax.transforms.batching import batch_flat
+from tinyjax.transforms.varying import erased
 
 
 def emulate(args: Arrays, params: ShardMapParams) -> Arrays:
@@ -45,7 +46,7 @@ def _along(
     """
     mesh = params.mesh
     if number == len(mesh.axis_names):
-        return eval_jaxpr(params.jaxpr, args)
+        return eval_jaxpr(erased(params.jaxpr), args)
     name, size = mesh.shape_tuple[number]
     rest = [[other for other in own if other != name] for own in names]
     axes = [0 if name in own else None for own in names]

@@ -2,27 +2,23 @@
 
 The program is staged for one device's part of the arguments. As a function of the whole arguments
 it is: divide them, or hand out copies; run the program on all devices; join the results, or take
-one of copies. Each of these steps is linear where the program is, so derivatives are those of the
-program, on all devices at once, and of dividing and joining:
+one of copies. The types in the program say what varies between devices: an argument that is
+divided, and a result that is joined, along those axes. So derivatives are those of the program,
+and divided and joined likewise. Where devices have copies of an argument, the program itself adds
+their cotangents; where they give copies of a result, each gets its whole cotangent.
 
-- where devices get copies of an argument, its cotangent is the sum of theirs;
-- where they give copies of a result, each gets its share of the cotangent, as though the result
-  were their mean, which it is.
-
-Within the program the transpose of ``psum`` is then ``psum``, as it is under ``vmap``.
+What is run, by NumPy or by XLA, is the program without these types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
 import attrs
 
 from tinyjax import xla
 from tinyjax.core.array import Array
-from tinyjax.core.avals import same_types
+from tinyjax.core.avals import Axes, same_types
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked
@@ -38,7 +34,6 @@ from tinyjax.core.primitive import (
     LinearizeResult,
     MappedAxis,
     Operands,
-    Primitive,
     Tangents,
 )
 from tinyjax.core.programs import SHARDINGS
@@ -46,11 +41,10 @@ from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.sharding import Mesh, NamedSharding
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
-from tinyjax.core.trace import Running, Trace, bind, current_trace
+from tinyjax.core.trace import bind
+from tinyjax.core.varying import axes_of
 from tinyjax.errors import ArgumentError
-from tinyjax.primitives.collective import psum
-from tinyjax.primitives.elementwise import div
-from tinyjax.primitives.shape import full_like, reshape
+from tinyjax.primitives.shape import reshape
 from tinyjax.spmd.declared import (
     COPIES,
     ShardMapParams,
@@ -66,36 +60,7 @@ from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.linearize import linearize_jaxpr
 from tinyjax.transforms.transpose import transpose_jaxpr
-
-P = TypeVar("P")
-
-
-class _AxisTrace(Trace):
-    """Names an axis of the mesh, and hands everything on."""
-
-    __slots__ = ("_mapped",)
-
-    transformation = "shard_map"
-
-    def __init__(self, parent: Trace, mapped: MappedAxis) -> None:
-        super().__init__(parent)
-        self._mapped = mapped
-
-    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        return self.parent.process(primitive, args, params)
-
-    def mapped_axis(self) -> MappedAxis | None:
-        return self._mapped
-
-
-@contextmanager
-def on_axes(mesh: Mesh) -> Iterator[None]:
-    """Let collectives name the axes of a mesh, within a block."""
-    trace = current_trace()
-    for name, size in mesh.shape_tuple:
-        trace = _AxisTrace(trace, MappedAxis(size, name))
-    with Running(trace):
-        yield
+from tinyjax.transforms.varying import erased, on_axes, refit
 
 
 def bind_shard_map(
@@ -107,8 +72,15 @@ def bind_shard_map(
 ) -> Sequence[Array]:
     """Bind a program of parts; of what it closes over each device has a copy."""
     specs = (*[COPIES] * len(staged.consts), *in_specs)
-    params = ShardMapParams(staged.jaxpr, mesh, specs, tuple(out_specs))
+    with on_axes(mesh.shape_tuple):
+        jaxpr = refit(staged.jaxpr, _axes(specs), _axes(out_specs))
+    params = ShardMapParams(jaxpr, mesh, specs, tuple(out_specs))
     return bind(shard_map_p, (*staged.consts, *args), params)
+
+
+def _axes(specs: Iterable[PartitionSpec]) -> list[Axes]:
+    """The axes of the mesh along which parts vary."""
+    return [frozenset(spec.names) for spec in specs]
 
 
 @shard_map_p.def_abstract_eval
@@ -149,7 +121,7 @@ def _shardings(params: ShardMapParams) -> tuple[list[NamedSharding], list[NamedS
 
 @shard_map_p.def_lowering
 def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
-    mesh, jaxpr = params.mesh, params.jaxpr
+    mesh, jaxpr = params.mesh, erased(params.jaxpr)
     outer, b.manual = b.manual, mesh.shape_tuple
     try:
         if len(mesh.ids) == 1:
@@ -179,7 +151,7 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
 @shard_map_p.def_jvp
 def _jvp(primals: Arrays, tangents: Tangents, params: ShardMapParams) -> JvpResult:
     nonzero, mesh = nonzeros(tangents), params.mesh
-    with on_axes(mesh):
+    with on_axes(mesh.shape_tuple):
         staged, nonzero_out = jvp_jaxpr(params.jaxpr, nonzero)
     in_specs, out_specs = params.in_specs, params.out_specs
     outs = bind_shard_map(
@@ -198,15 +170,19 @@ class _Linearized:
     """A program of parts in two halves.
 
     Attributes:
-        primal: returns the results and then residuals, each with an axis in front for the devices.
-        tangent: takes residuals, those that ``primal`` returns with that axis, and tangents.
+        primal: returns the results and then residuals. One that varies has an axis in front, which
+            is divided over the axes along which it does.
+        tangent: takes residuals, those that vary and that ``primal`` returns with that axis, and
+            tangents.
         forwarded: for each residual, the parameter that it is, or None where it is computed.
+        computed: along which axes those residuals vary that ``primal`` returns.
         nonzero_out: which results have a tangent.
     """
 
     primal: Staged
     tangent: Staged
     forwarded: tuple[int | None, ...]
+    computed: tuple[Axes, ...]
     nonzero_out: tuple[bool, ...]
 
 
@@ -214,25 +190,35 @@ def _linearized(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> _Linearized:
     def make() -> _Linearized:
         halves = linearize_jaxpr(jaxpr, nonzero)
         primal, n, k = halves.primal, len(jaxpr.outs), len(halves.forwarded)
+        computed = axes_of(primal.jaxpr.out_avals)[n:]
+        places = iter(computed)
+        divided = [i is None and bool(next(places)) for i in halves.forwarded]
 
         def with_axis(*outs: Array) -> list[Array]:
-            return [*outs[:n], *[reshape(x, (1, *x.shape)) for x in outs[n:]]]
+            return [
+                *outs[:n],
+                *[
+                    reshape(x, (1, *x.shape)) if axes else x
+                    for x, axes in zip(outs[n:], computed, strict=True)
+                ],
+            ]
 
         def tangent(*args: Array) -> list[Array]:
             residuals = [
-                reshape(x, x.shape[1:]) if i is None else x
-                for x, i in zip(args[:k], halves.forwarded, strict=True)
+                reshape(x, x.shape[1:]) if mark else x
+                for x, mark in zip(args, divided, strict=False)
             ]
             return eval_jaxpr(halves.tangent, [*residuals, *args[k:]])
 
         avals = list(halves.tangent.in_avals)
-        for place, i in enumerate(halves.forwarded):
-            if i is None:
-                avals[place] = avals[place].with_shape((1, *avals[place].shape))
+        for place, mark in enumerate(divided):
+            if mark:
+                avals[place] = avals[place].stacked(1)
         return _Linearized(
             Staged(extend(primal.jaxpr, with_axis), primal.consts),
             stage(tangent, avals),
             halves.forwarded,
+            computed,
             halves.nonzero_out,
         )
 
@@ -242,17 +228,17 @@ def _linearized(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> _Linearized:
 @shard_map_p.def_linearize
 def _linearize(primals: Arrays, nonzero: Sequence[bool], params: ShardMapParams) -> LinearizeResult:
     mesh, in_specs, out_specs = params.mesh, params.in_specs, params.out_specs
-    with on_axes(mesh):
+    with on_axes(mesh.shape_tuple):
         halves = _linearized(params.jaxpr, tuple(nonzero))
-    on_all = PartitionSpec(mesh.axis_names)
     n = len(out_specs)
-    computed = len(halves.primal.jaxpr.outs) - n
-    outs = bind_shard_map(
-        halves.primal, primals, mesh, in_specs, (*out_specs, *[on_all] * computed)
-    )
-    rest = iter(outs[n:])
+    computed = [
+        PartitionSpec(tuple([name for name in mesh.axis_names if name in axes])) if axes else COPIES
+        for axes in halves.computed
+    ]
+    outs = bind_shard_map(halves.primal, primals, mesh, in_specs, (*out_specs, *computed))
+    rest, rest_specs = iter(outs[n:]), iter(computed)
     residuals = [next(rest) if i is None else primals[i] for i in halves.forwarded]
-    specs = [on_all if i is None else in_specs[i] for i in halves.forwarded]
+    specs = [next(rest_specs) if i is None else in_specs[i] for i in halves.forwarded]
 
     def tangent_map(tangents: Arrays) -> Arrays:
         return bind_shard_map(
@@ -270,45 +256,16 @@ def _linearize(primals: Arrays, nonzero: Sequence[bool], params: ShardMapParams)
 def _transpose(cotangents: Tangents, operands: Operands, params: ShardMapParams) -> Cotangents:
     mesh, linear, nonzero = params.mesh, are_undefined(operands), nonzeros(cotangents)
     known = [not unknown for unknown in linear]
-    in_specs = marked(params.in_specs, known)
-    ct_specs = marked(params.out_specs, nonzero)
-    with on_axes(mesh):
+    with on_axes(mesh.shape_tuple):
         transposed = transpose_jaxpr(params.jaxpr, linear, nonzero)
-        program, consts = transposed.staged.jaxpr, transposed.staged.consts
-        wanted = marked(marked(params.in_specs, linear), transposed.nonzero_out)
-        n = len(consts) + len(in_specs)
-
-        def run(*args: Array) -> list[Array]:
-            shares = [_share(ct, mesh, spec) for ct, spec in zip(args[n:], ct_specs, strict=True)]
-            outs = eval_jaxpr(program, [*args[:n], *shares])
-            return [_total(ct, mesh, spec) for ct, spec in zip(outs, wanted, strict=True)]
-
-        staged = stage(run, program.in_avals)
     found = bind_shard_map(
-        staged,
-        [*consts, *defined(operands), *present(cotangents)],
+        transposed.staged,
+        [*defined(operands), *present(cotangents)],
         mesh,
-        (*[COPIES] * len(consts), *in_specs, *ct_specs),
-        wanted,
+        (*marked(params.in_specs, known), *marked(params.out_specs, nonzero)),
+        marked(marked(params.in_specs, linear), transposed.nonzero_out),
     )
     return fill_list(linear, with_zeros(transposed.nonzero_out, found), None)
-
-
-def _others(mesh: Mesh, spec: PartitionSpec) -> tuple[str, ...]:
-    """The axes along which devices have copies."""
-    return tuple([name for name in mesh.axis_names if name not in spec.names])
-
-
-def _share(ct: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
-    """A device's share of the cotangent of a result of which devices have copies."""
-    copies = mesh.size_of(_others(mesh, spec))
-    return ct if copies == 1 else div(ct, full_like(ct, copies))
-
-
-def _total(ct: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
-    """The cotangent of an argument of which devices have copies: the sum of theirs."""
-    others = _others(mesh, spec)
-    return psum(ct, others) if others else ct
 
 
 @shard_map_p.def_batch
@@ -318,7 +275,7 @@ def _batch(
     mesh = params.mesh
     if mapped.name in mesh.axis_names:  # by that name the program means an axis of the mesh
         mapped = attrs.evolve(mapped, name=None)
-    with on_axes(mesh):
+    with on_axes(mesh.shape_tuple):
         staged, out_axes = batch_jaxpr(params.jaxpr, mapped, tuple(axes))
 
     def inserted(specs: Specs, axes: BatchAxes) -> list[PartitionSpec]:

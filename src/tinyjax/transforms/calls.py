@@ -7,15 +7,16 @@ transpose is called in the same way; its transpose is the same map with the two 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import attrs
 
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, same_types
+from tinyjax.core.avals import Axes, ShapedArray, same_types
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lists import fill_list
 from tinyjax.core.primitive import (
+    FITS,
     STEPWISE,
     Arrays,
     Avals,
@@ -40,12 +41,14 @@ from tinyjax.core.tangents import (
     with_zeros,
 )
 from tinyjax.core.trace import bind
+from tinyjax.core.varying import axes_of, joined
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives.rules import instantiate_all, not_linear
 from tinyjax.primitives.shape import move_batch_axis
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.transpose import transpose_jaxpr
+from tinyjax.transforms.varying import fitted, refit
 
 
 class CallParams(Protocol):
@@ -77,6 +80,12 @@ def check_call(called: str, jaxpr: Jaxpr, avals: Avals) -> Sequence[ShapedArray]
             f"{called} of type {jaxpr.type} was applied to ({', '.join(map(str, avals))})."
         )
     return jaxpr.out_avals
+
+
+def fit_call(params: Any, given: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
+    """Fit the one program in the parameters to operands that vary between devices."""
+    wanted, jaxpr = fitted(params.jaxpr, given)
+    return wanted, params if jaxpr is params.jaxpr else attrs.evolve(params, jaxpr=jaxpr)
 
 
 def jvp_of_call(
@@ -117,6 +126,7 @@ def def_call(
 
     primitive.def_rule(STEPWISE)(lambda args, params: eval_jaxpr(params.jaxpr, args))
     primitive.def_rule(CALLED)(rebuild)
+    primitive.def_rule(FITS)(fit_call)
     primitive.def_abstract_eval(lambda avals, params: check_call(called, params.jaxpr, avals))
 
     @primitive.def_jvp
@@ -179,6 +189,20 @@ def def_linear_map(primitive: Primitive[LinearMapParams], called: str, residuals
         residuals: what they call its residuals.
     """
     primitive.def_abstract_eval(lambda avals, params: check_call(called, params.forward, avals))
+
+    @primitive.def_rule(FITS)
+    def fit_map(
+        params: LinearMapParams, given: Sequence[Axes]
+    ) -> tuple[Sequence[Axes], LinearMapParams]:
+        n, forward, backward = params.num_residuals, params.forward, params.backward
+        wanted = joined(axes_of(forward.in_avals), given)
+        while True:  # until the operands vary along the axes along which their cotangents do
+            forward = refit(forward, wanted)
+            backward = refit(backward, [*wanted[:n], *axes_of(forward.out_avals)])
+            after = joined(wanted[n:], axes_of(backward.out_avals))
+            if after == wanted[n:]:
+                return wanted, LinearMapParams(forward, backward, n)
+            wanted = (*wanted[:n], *after)
 
     @primitive.def_transpose
     def map_transpose(

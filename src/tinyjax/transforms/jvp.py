@@ -31,7 +31,6 @@ from tinyjax.core.trace import (
     stand_in,
     use_trace,
 )
-from tinyjax.core.varying import refuse_derivative
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ConcretizationError
 from tinyjax.primitives.rules import add_tangents
@@ -255,7 +254,6 @@ def jvp_flat(
     Returns:
         The results and their tangents, each of which may be ``ZERO``.
     """
-    refuse_derivative("jvp")
     trace = stand_in(JVPTrace)(current_trace(), user_fun)
     with Running(trace):
         outs = fun(

@@ -62,6 +62,10 @@ class Transposer:
     def __exit__(self, *exception: object) -> None:
         pass
 
+    def seed(self, outs: Sequence[Atom], cotangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        """Take the cotangents of the results."""
+        return cotangents
+
     def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         """Apply the transpose rule of one of the equations."""
         return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
@@ -111,7 +115,8 @@ def pull_back(
             return _replayed_pull_back(eqns, known, linear_inputs, outs, cotangents)
         return _pull_back(eqns, known, linear_inputs, outs, cotangents)
     with kind(eqns) as transposer:
-        return _pull_back(eqns, known, linear_inputs, outs, cotangents, transposer.apply)
+        seeds = transposer.seed(outs, cotangents)
+        return _pull_back(eqns, known, linear_inputs, outs, seeds, transposer.apply)
 
 
 def _pull_back(

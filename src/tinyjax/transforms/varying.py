@@ -1,0 +1,306 @@
+"""Programs that each device of a mesh runs on its own, and derivatives taken in them.
+
+Within the function given to ``shard_map`` the types of values say along which axes of the mesh
+they vary. Where an operation takes values of which some vary along an axis and others do not, the
+others are made to, by ``pvary``: devices that had one value then have one each. So a derivative in
+the one value is the sum of all devices' parts, since ``pvary`` transposes to ``psum``; and the
+other way round, what ``psum`` gives is one value, whose cotangent ``pvary`` hands to the devices.
+
+Recorders see to this as they write equations down, and nothing else does: the classes here stand in
+for those of the same names outside (``core.trace.stand_in``). To run a program, what its types say
+is taken off again (``erased``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from tinyjax.core.array import Array, ConcreteArray, is_splat
+from tinyjax.core.avals import NOWHERE, Axes
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
+from tinyjax.core.primitive import (
+    FITS,
+    VARIES,
+    ZERO,
+    Cotangents,
+    MappedAxis,
+    Operands,
+    Primitive,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+    field_names,
+)
+from tinyjax.core.staging import Recorder, StagingTrace, StagingTracer, stage
+from tinyjax.core.trace import Running, Trace, current_trace, on_devices, use_trace
+from tinyjax.core.varying import axes_of, joined, named, union
+from tinyjax.errors import DifferentiationError
+from tinyjax.frames import Source
+from tinyjax.primitives.collective import pvary, pvary_p
+from tinyjax.transforms.batching import BatchTrace, BatchTracer
+from tinyjax.transforms.jvp import JVPTrace
+from tinyjax.transforms.linearize import LinearizeTrace, LinearTrace
+from tinyjax.transforms.transpose import Transposer
+
+P = TypeVar("P")
+
+# Programs for operands that vary
+
+
+def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr:
+    """Return the same program for parameters that vary along other axes.
+
+    Args:
+        jaxpr: the program.
+        ins: the axes along which its parameters vary.
+        outs: axes along which its results must vary at least; all of them, or the first ones.
+    """
+    wanted, least = tuple(ins), (*outs, *[NOWHERE] * (len(jaxpr.outs) - len(outs)))
+    if wanted == axes_of(jaxpr.in_avals) and all(
+        axes <= aval.varying for axes, aval in zip(least, jaxpr.out_avals, strict=True)
+    ):
+        return jaxpr
+
+    def make() -> Jaxpr:
+        avals = [a.with_varying(axes) for a, axes in zip(jaxpr.in_avals, wanted, strict=True)]
+
+        def run(*args: Array) -> list[Array]:
+            found = eval_jaxpr(jaxpr, args)
+            return [_lift(x, axes) for x, axes in zip(found, least, strict=True)]
+
+        staged = stage(run, avals)
+        assert not staged.consts, "a program is closed"
+        program = staged.jaxpr
+        # numbers are written with the types that they must have
+        typed = tuple([_typed(x, axes) for x, axes in zip(program.outs, least, strict=True)])
+        return Jaxpr(program.in_binders, program.eqns, typed)
+
+    return jaxpr.derive(("refit", wanted, least), make)
+
+
+def _lift(x: Array, axes: Axes) -> Array:
+    """Let a value vary along axes. A number stays as it is, to be written with its type."""
+    return x if is_splat(x) else pvary(x, axes)
+
+
+def _typed(x: Atom, axes: Axes) -> Atom:
+    if isinstance(x, Var) or axes <= x.aval.varying:
+        return x
+    return Lit(x.value, x.aval.with_varying(x.aval.varying | axes))
+
+
+def fitted(jaxpr: Jaxpr, given: Sequence[Axes]) -> tuple[tuple[Axes, ...], Jaxpr]:
+    """Return a program for operands, and the axes along which they must vary for it."""
+    wanted = joined(axes_of(jaxpr.in_avals), given)
+    return wanted, refit(jaxpr, wanted)
+
+
+def _fit(primitive: Primitive[P], given: Sequence[Axes], params: P) -> tuple[Sequence[Axes], P]:
+    """Return the axes along which operands must vary, and the parameters for such operands."""
+    extensions = primitive.rules.extensions
+    if FITS in extensions:
+        wanted, fit = primitive.rule(FITS)(params, given)
+        return wanted, fit
+    together = union(given)
+    if VARIES in extensions:
+        together, _ = primitive.rule(VARIES)(params, together)
+    elif subjaxprs(params):
+        together |= union([union(axes_of(jaxpr.in_avals)) for jaxpr in subjaxprs(params)])
+        params = _with_programs(params, lambda j: refit(j, [together] * len(j.in_binders)))
+    return [together] * len(given), params
+
+
+def _with_programs(params: Any, change: Callable[[Jaxpr], Jaxpr]) -> Any:
+    """The parameters with other programs."""
+    changes: dict[str, Any] = {}
+    for name in field_names(type(params)):
+        value = getattr(params, name)
+        if isinstance(value, Jaxpr):
+            changes[name] = change(value)
+        elif isinstance(value, tuple):
+            changes[name] = tuple([change(x) if isinstance(x, Jaxpr) else x for x in value])
+    return attrs.evolve(params, **changes)
+
+
+def erased(jaxpr: Jaxpr) -> Jaxpr:
+    """Return the same program with types that do not say what varies, and without ``pvary``."""
+
+    def make() -> Jaxpr:
+        env: dict[Var, Atom] = {}
+
+        def define(var: Var) -> Var:
+            plain = Var(var.aval.with_varying(NOWHERE)) if var.aval.varying else var
+            env[var] = plain
+            return plain
+
+        def read(x: Atom) -> Atom:
+            if isinstance(x, Var):
+                return env.get(x, x)
+            if not (x.aval.varying or x.value.aval.varying):
+                return x
+            aval = x.aval.with_varying(NOWHERE)
+            return Lit(ConcreteArray(x.value.host, aval), aval)
+
+        binders = tuple(map(define, jaxpr.in_binders))
+        eqns: list[JaxprEqn] = []
+        for eqn in jaxpr.eqns:
+            inputs = tuple(map(read, eqn.inputs))
+            if eqn.primitive is pvary_p:
+                env[eqn.out_binders[0]] = inputs[0]
+                continue
+            params = _with_programs(eqn.params, erased) if subjaxprs(eqn.params) else eqn.params
+            outs = tuple(map(define, eqn.out_binders))
+            eqns.append(JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source))
+        return Jaxpr(binders, tuple(eqns), tuple(map(read, jaxpr.outs)))
+
+    return jaxpr.derive("erased", make)
+
+
+# Traces within the function given to shard_map
+
+
+class _VaryingRecorder(Recorder):
+    """A recorder that makes operands vary along the same axes."""
+
+    __slots__ = ()
+
+    def record(
+        self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
+    ) -> Sequence[Array]:
+        if primitive is pvary_p and getattr(params, "axis_name", None) in args[0].aval.varying:
+            return args  # from a program for values that did not vary
+        wanted, params = _fit(primitive, [x.aval.varying for x in args], params)
+        with use_trace(self):
+            operands = [_lift(x, axes) for x, axes in zip(args, wanted, strict=True)]
+        inputs = tuple([_typed(self.atom(x), y) for x, y in zip(operands, wanted, strict=True)])
+        avals = primitive.result_types([x.aval for x in inputs], params)
+        binders = tuple(map(Var, avals))
+        self.eqns.append(JaxprEqn(primitive, inputs, params, binders, source))
+        return [StagingTracer(self, var, var.aval) for var in binders]
+
+
+class _VaryingStagingTrace(_VaryingRecorder, StagingTrace):
+    __slots__ = ()
+
+
+class _VaryingLinearTrace(_VaryingRecorder, LinearTrace):
+    __slots__ = ()
+
+
+class _VaryingJVPTrace(JVPTrace):
+    """A ``JVPTrace`` whose rules get programs that fit their operands.
+
+    Results' tangents vary along the axes along which results do. Where a value is handed on, so is
+    its tangent, even if what is added to the value varies.
+    """
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        if subjaxprs(params):
+            wanted, params = _fit(primitive, [x.aval.varying for x in args], params)
+            with use_trace(self):
+                args = [_lift(x, axes) for x, axes in zip(args, wanted, strict=True)]
+        return super().process(primitive, args, params)
+
+    def split(self, value: Array) -> tuple[Array, Tangent]:
+        primal, tangent = super().split(value)
+        if tangent is not ZERO:
+            with use_trace(self.parent):
+                tangent = _lift(tangent, primal.aval.varying)
+        return primal, tangent
+
+
+class _VaryingLinearizeTrace(_VaryingJVPTrace, LinearizeTrace):
+    __slots__ = ()
+
+
+class _VaryingBatchTrace(BatchTrace):
+    """A ``BatchTrace`` whose results vary between devices as the values of all examples do."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        return [
+            BatchTracer(self, out.value, out.axis, out.aval.with_varying(out.value.aval.varying))
+            if isinstance(out, BatchTracer) and out._trace is self
+            else out
+            for out in super().process(primitive, args, params)
+        ]
+
+
+class _VaryingTransposer(Transposer):
+    """A ``Transposer`` that checks that cotangents do not vary where values do not."""
+
+    def seed(self, outs: Sequence[Atom], cotangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        for x, ct in zip(outs, cotangents, strict=True):
+            if ct is not ZERO and not ct.aval.varying <= x.aval.varying:
+                raise DifferentiationError(
+                    f"a cotangent of type {ct.aval} was given for a result of type {x.aval}, of "
+                    "which all devices have the same. Combine theirs, by lax.psum or lax.pmean."
+                )
+        return cotangents
+
+    def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
+        found = super().apply(eqn, cotangents, operands)
+        for x, ct in zip(operands, found, strict=True):
+            if isinstance(x, UndefinedPrimal) and ct is not None and ct is not ZERO:
+                more = ct.aval.varying - x.aval.varying
+                if more:
+                    name = getattr(eqn.params, "name", eqn.primitive.name)
+                    raise DifferentiationError(
+                        f"the transpose, or bwd rule, of {name} gives a cotangent of type "
+                        f"{ct.aval} for an operand of type {x.aval}, of which all devices have the "
+                        f"same. Let it add theirs: lax.psum(ct, {named(more)})."
+                    )
+        return found
+
+
+_STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
+    StagingTrace: _VaryingStagingTrace,
+    LinearTrace: _VaryingLinearTrace,
+    JVPTrace: _VaryingJVPTrace,
+    LinearizeTrace: _VaryingLinearizeTrace,
+    BatchTrace: _VaryingBatchTrace,
+    Transposer: _VaryingTransposer,
+}
+
+
+class _AxisTrace(Trace):
+    """Names an axis of the mesh, and hands everything on."""
+
+    __slots__ = ("_mapped",)
+
+    transformation = "shard_map"
+
+    def __init__(self, parent: Trace, mapped: MappedAxis) -> None:
+        super().__init__(parent)
+        self._mapped = mapped
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        return self.parent.process(primitive, args, params)
+
+    def mapped_axis(self) -> MappedAxis | None:
+        return self._mapped
+
+
+@contextmanager
+def on_axes(sizes: Sequence[tuple[str, int]]) -> Iterator[None]:
+    """Stage, within a block, what each device of a mesh runs; collectives may name its axes.
+
+    Args:
+        sizes: the axes of the mesh, with their sizes.
+    """
+    trace = current_trace()
+    for name, size in sizes:
+        trace = _AxisTrace(trace, MappedAxis(size, name, of_devices=True))
+    token = on_devices.set(_STAND_INS)
+    try:
+        with Running(trace):
+            yield
+    finally:
+        on_devices.reset(token)
