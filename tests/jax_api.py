@@ -173,6 +173,10 @@ DIFFERS: Final = {
     "lax.pcast": "takes `to='varying'` only, of what varies already, too",
     "lax.all_gather": "takes no `to='reduced'`",
     "make_mesh": "its axes are `Auto` by default: shardings are of values, and not of types",
+    "debug.inspect_array_sharding": "takes arrays with data, not those that are traced",
+    "debug.visualize_array_sharding": "prints plain text",
+    "debug.visualize_sharding": "prints plain text",
+    "sharding.AbstractMesh": "for programs that are compiled and not run: there is none in force",
     "sharding.Mesh": "its axes are `Auto`: shardings are of values, and not of types",
     "sharding.AxisType": "has no `Explicit`: shardings are of values, and not of types",
 }
@@ -190,7 +194,6 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"lax\.rng_uniform(_p)?", "XLA's own generator has no seed"),
     (r"lax\.(reduce|reduce_window|select_and.*|approx_top_k)_p", NARROWER),
     (r"(lax|random)\..*_p", COMPOSED),
-    (r"debug\..*", DEVICES),
     (r"export\..*", SIZES),
     (r"sharding\..*", TYPES),
     (r"lax\.(precv|psend|ragged_all_to_all)", DEVICES),

@@ -8,18 +8,30 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from string import Formatter
 from typing import Any
 
 from tinyjax import tree
 from tinyjax.callbacks import debug_callback
-from tinyjax.core.array import Array
+from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Effect
-from tinyjax.errors import ArgumentError, TinyjaxError
+from tinyjax.core.sharded_array import ShardedArray
+from tinyjax.errors import ArgumentError, ShardingError, TinyjaxError
 from tinyjax.frames import user_frame
 
-__all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "log", "print"]
+__all__ = [
+    "DebugEffect",
+    "OrderedDebugEffect",
+    "breakpoint",
+    "callback",
+    "inspect_array_sharding",
+    "log",
+    "print",
+    "visualize_array_sharding",
+    "visualize_sharding",
+]
 
 
 class DebugEffect(Effect):
@@ -206,3 +218,112 @@ def _holds_array(value: object) -> bool:
         return any(isinstance(leaf, Array) for leaf in tree.leaves(value))
     except TinyjaxError:  # a container that cannot be taken apart
         return False
+
+
+# Where arrays lie
+
+
+def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
+    """Call a function with how each of several arrays lies on devices.
+
+    Args:
+        value: arrays with data, in any containers.
+        callback: takes a sharding.
+
+    Raises:
+        ShardingError: an array is traced: XLA chooses where it lies when the program is compiled.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> found = []
+        >>> tinyjax.debug.inspect_array_sharding(jnp.ones(3), callback=found.append)
+        >>> found
+        [SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)]
+    """
+    for leaf in tree.leaves(value):
+        callback(_sharding_of(as_array(leaf), "inspect_array_sharding"))
+
+
+def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
+    """Print which device holds which part of an array, as a picture.
+
+    Args:
+        arr: an array with data, of one axis or two.
+        kwargs: as for ``visualize_sharding``.
+
+    Raises:
+        ShardingError: the array is traced, or has no axes or more than two.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> tinyjax.debug.visualize_array_sharding(jnp.ones((4, 4)))
+        ┌─────────┐
+        │  CPU 0  │
+        └─────────┘
+    """
+    visualize_sharding(arr.shape, _sharding_of(arr, "visualize_array_sharding"), **kwargs)
+
+
+def visualize_sharding(
+    shape: Sequence[int],
+    sharding: Sharding,
+    *,
+    use_color: bool = False,
+    scale: float = 1.0,
+    min_width: int = 9,
+    max_width: int = 80,
+    color_map: object = None,
+) -> None:
+    """Print which device holds which part of an array, as a picture.
+
+    Args:
+        shape: the shape of the array, which has one axis or two.
+        sharding: how the array lies.
+        use_color: of no effect, as are ``scale`` and ``color_map``.
+        scale: see ``use_color``.
+        min_width: how wide a part of the picture is at least, in letters.
+        max_width: how wide the picture is at most; longer lists of devices are cut off.
+        color_map: see ``use_color``.
+
+    Raises:
+        ShardingError: the array has no axes or more than two, or cannot lie so.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import NamedSharding, P
+        >>> rows = NamedSharding(tinyjax.make_mesh((2,), ("rows",)), P("rows"))
+        >>> tinyjax.debug.visualize_sharding((4, 4), rows)
+        ┌─────────┐
+        │  CPU 0  │
+        ├─────────┤
+        │  CPU 1  │
+        └─────────┘
+    """
+    if len(shape) not in (1, 2):
+        raise ShardingError(
+            f"visualize_sharding shows arrays of one axis or two, but the shape is {tuple(shape)}. "
+            "sharding.devices_indices_map(shape) tells the same of any array."
+        )
+    held: dict[tuple[int, ...], list[int]] = {}
+    for number, part in zip(sharding.ids, sharding.parts(shape), strict=True):
+        held.setdefault(tuple([s.start or 0 for s in part]), []).append(number)
+    places = sorted(held)
+    count = len({place[-1] for place in places})
+    names = [f"CPU {','.join(map(str, sorted(held[place])))}" for place in places]
+    widest = max(1, (max_width - 1) // count - 1)
+    width = min(widest, max(min_width, *[len(name) + 2 for name in names]))
+    rows = [names[i : i + count] for i in range(0, len(names), count)]
+    bar = "─" * width
+    lines = [f"├{'┼'.join([bar] * count)}┤"] * (2 * len(rows) + 1)
+    lines[0], lines[-1] = f"┌{'┬'.join([bar] * count)}┐", f"└{'┴'.join([bar] * count)}┘"
+    lines[1::2] = [f"│{'│'.join([name[:width].center(width) for name in row])}│" for row in rows]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _sharding_of(x: Array, function: str) -> Sharding:
+    if isinstance(x, ConcreteArray | ShardedArray):
+        return x.sharding
+    raise ShardingError(
+        f"{function} was called within a program that is traced, where XLA has not chosen yet how "
+        "values lie. Return the value and look at its sharding."
+    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tinyjax.core.devices import PartitionSpec, Sharding, SingleDeviceSharding
-from tinyjax.core.sharding import AxisType, Mesh, NamedSharding, get_mesh, set_mesh
+from tinyjax.core.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, get_mesh, set_mesh
 
 __all__ = [
+    "AbstractMesh",
     "AxisType",
     "Mesh",
     "NamedSharding",

@@ -13,9 +13,10 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import Array, NamedSharding, P
-from tinyjax.errors import ArgumentError, DonatedArrayError, IndexingError
-from tinyjax.sharding import SingleDeviceSharding
+from tinyjax import Array, NamedSharding, P, random
+from tinyjax.errors import ArgumentError, DonatedArrayError, IndexingError, ShardingError
+from tinyjax.experimental.mesh_utils import create_device_mesh
+from tinyjax.sharding import AbstractMesh, SingleDeviceSharding
 
 MESH = tinyjax.make_mesh((2, 2), ("x", "y"))
 JAX_MESH = jax.make_mesh((2, 2), ("x", "y"), (jax.sharding.AxisType.Auto,) * 2)
@@ -256,3 +257,91 @@ def test_callbacks_are_refused() -> None:
     with pytest.raises(ArgumentError, match="calls Python functions"):
         f(x)
     np.testing.assert_allclose(tinyjax.pure_callback(np.sin, x, x), np.sin(np.ones(4)), rtol=1e-6)
+
+
+KEY = random.key(0)
+#: functions that say where their result lies
+MADE: dict[str, Callable[..., Array]] = {
+    "zeros": lambda **where: jnp.zeros((4, 4), device=where["at"]),
+    "array": lambda **where: jnp.array(DATA, device=where["at"]),
+    "full_like": lambda **where: jnp.full_like(DATA, 3, device=where["at"]),
+    "arange": lambda **where: jnp.arange(8, device=where["at"]),
+    "linspace": lambda **where: jnp.linspace(0, 1, 8, retstep=True, device=where["at"])[0],
+    "eye": lambda **where: jnp.eye(4, device=where["at"]),
+    "astype": lambda **where: jnp.astype(DATA, jnp.int32, device=where["at"]),
+    "from_dlpack": lambda **where: jnp.from_dlpack(DATA.copy(), device=where["at"]),
+    "fftfreq": lambda **where: jnp.fft.fftfreq(8, device=where["at"]),
+    "normal": lambda **where: random.normal(KEY, (4, 4), out_sharding=where["at"]),
+    "randint": lambda **where: random.randint(KEY, (4,), 0, 9, out_sharding=where["at"]),
+    "gamma": lambda **where: random.gamma(KEY, 2.0, (4,), out_sharding=where["at"]),
+    "permutation": lambda **where: random.permutation(KEY, DATA, out_sharding=where["at"]),
+    "einsum": lambda **where: jnp.einsum("ij,kj->ik", DATA, DATA, out_sharding=where["at"]),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_results_are_made_where_they_are_wanted(name: str) -> None:
+    make, rows = MADE[name], by("x")
+    whole = make(at=None)
+    for where in (rows, P("x"), tinyjax.devices()[2]):
+        with tinyjax.set_mesh(MESH):
+            found = make(at=where)
+            staged = tinyjax.jit(lambda where=where: make(at=where))()
+        for x in (found, staged):
+            assert x.sharding.is_equivalent_to(rows if where == P("x") else _as(where), x.ndim)
+            np.testing.assert_allclose(np.asarray(x), np.asarray(whole), rtol=1e-6)
+    assert make(at=tinyjax.devices()[0]).sharding == make(at=None).sharding
+
+
+def _as(where: Any) -> Any:
+    return where if isinstance(where, NamedSharding) else SingleDeviceSharding(where)
+
+
+def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
+    x = tinyjax.device_put(DATA, by("x"))
+    tinyjax.debug.visualize_array_sharding(x)
+    tinyjax.debug.visualize_array_sharding(x.T, min_width=3, max_width=20)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        *("┌─────────┐", "│ CPU 0,1 │", "├─────────┤", "│ CPU 2,3 │", "└─────────┘"),
+        *("┌────────┬────────┐", "│CPU 0,1 │CPU 2,3 │", "└────────┴────────┘"),
+    ]
+    with pytest.raises(ShardingError, match="one axis or two"):
+        tinyjax.debug.visualize_sharding((2, 2, 2), by())
+    with pytest.raises(ShardingError, match="is traced"):
+        tinyjax.jit(tinyjax.debug.visualize_array_sharding)(x)
+
+
+def test_meshes_without_devices() -> None:
+    mesh = AbstractMesh((64, 2), ("x", "y"))
+    assert (mesh.size, dict(mesh.shape), mesh.abstract_mesh) == (128, {"x": 64, "y": 2}, mesh)
+    assert MESH.abstract_mesh == AbstractMesh((2, 2), ("x", "y"))
+    rows = NamedSharding(mesh, P("x"))
+    assert rows.shard_shape((128, 3)) == (2, 3)
+    assert not NamedSharding(MESH.abstract_mesh, P("x")).is_equivalent_to(by("x"), 1)
+    shape = tinyjax.ShapeDtypeStruct((128, 4), jnp.float32, sharding=rows)
+    f = tinyjax.jit(lambda x: x.T @ x)
+    compiled = f.lower(shape).compile()
+    assert compiled.memory_analysis().argument_size_in_bytes == 2 * 4 * 4
+    assert "all-reduce" in compiled.as_text()
+    assert compiled.input_shardings == ((rows,), {})
+    assert compiled.output_shardings.is_fully_replicated
+    with pytest.raises(ShardingError, match="no devices to run it"):
+        compiled(np.ones((128, 4), np.float32))
+    with pytest.raises(ShardingError, match="names no devices"):
+        tinyjax.device_put(np.ones((128, 4)), rows)
+    with pytest.raises(ShardingError, match="with devices and an AbstractMesh"):
+        tinyjax.jit(f, out_shardings=by()).lower(shape)
+    huge = NamedSharding(AbstractMesh((4096,), "x"), P("x"))
+    with pytest.raises(ShardingError, match="for 2048 devices at most"):
+        tinyjax.jit(jnp.sin, in_shardings=huge).lower(np.ones(4096)).compile()
+    for sizes, names in [((2,), ("x", "y")), ((2, 2), ("x", "x")), ((0,), "x")]:
+        with pytest.raises(ShardingError, match="a positive size and a name"):
+            AbstractMesh(sizes, names)
+
+
+def test_grids_of_devices() -> None:
+    assert create_device_mesh((2, 2)).shape == (2, 2)
+    assert [d.id for d in create_device_mesh((2,), tinyjax.devices()[2:])] == [2, 3]
+    with pytest.raises(ShardingError, match="takes 3 devices, but there are 4"):
+        create_device_mesh((3,))

@@ -12,7 +12,8 @@ from tinyjax.primitives.collective import all_gather_invariant_p, pvary_p
 from tinyjax.spmd import shard_map_p
 
 #: Of one axis of the array, whichever comes first.
-SHARDING = NamedSharding(tinyjax.make_mesh((tinyjax.device_count(),), ("x",)), P("x"))
+MESH = tinyjax.make_mesh((tinyjax.device_count(),), ("x",))
+SHARDING = NamedSharding(MESH, P("x"))
 
 
 def constrained(x: Array) -> Array:
@@ -25,7 +26,7 @@ def times_sum(x: Array) -> Array:
 
 
 def on_devices(f: Callable[[Any], Any]) -> Any:
-    return tinyjax.shard_map(f, mesh=SHARDING.mesh, in_specs=P("x"), out_specs=P("x"))
+    return tinyjax.shard_map(f, mesh=MESH, in_specs=P("x"), out_specs=P("x"))
 
 
 #: A program that has this primitive for each device is what they are bound in.
@@ -58,7 +59,7 @@ SPECS: list[Spec] = [
     Spec(
         "shard_map",
         shard_map_p,
-        tinyjax.shard_map(times_sum, mesh=SHARDING.mesh, in_specs=P("x"), out_specs=P("x")),
+        tinyjax.shard_map(times_sum, mesh=MESH, in_specs=P("x"), out_specs=P("x")),
         [Case(ArraySpec((4,))), Case(ArraySpec((4, 3)))],
         numpy=lambda x: x * x.sum(0, keepdims=True, dtype=x.dtype),
         dtypes=["float32", "float64", "complex128"],

@@ -57,14 +57,14 @@ def device_put(
     return tree.unflatten(treedef, moved)
 
 
-def _put(leaf: Any, where: object) -> Array:
+def _put(leaf: Any, where: object, function: str = "device_put") -> Array:
     array = as_array(leaf)
     if where is None:
         return xla.put(array, on_first()) if isinstance(array, ConcreteArray) else array
     # Programs on one device need no meshes.
     from tinyjax.core.sharding import checked  # noqa: PLC0415
 
-    sharding = checked(where, array.shape, "device_put", "the array")
+    sharding = checked(where, array.shape, function, "the array")
     if isinstance(array, ConcreteArray | ShardedArray):
         if isinstance(array, ConcreteArray) and not sharding.is_fully_addressable:
             xla.check_same(array, sharding)

@@ -25,6 +25,7 @@ from typing import (
     TypeAlias,
     TypedDict,
     TypeGuard,
+    TypeVar,
     Unpack,
 )
 
@@ -70,6 +71,9 @@ from tinyjax.errors import (
     IndexingError,
     NumberRangeError,
 )
+from tinyjax.frames import imitate
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 Axis: TypeAlias = int | Sequence[int] | None
 Order: TypeAlias = Literal["C", "F"]
@@ -669,7 +673,7 @@ class Array:
         Raises:
             ShardingError: it cannot be there.
         """
-        return mover[0](self, device)
+        return put(self, device, "to_device")
 
     def copy_to_host_async(self) -> None:
         """Begin to copy the data to the host: on the CPU there is nothing to copy."""
@@ -1129,8 +1133,35 @@ def fetched(buffer: DeviceBuffer, dtype: DType) -> HostArray:
         return buffer._single_device_array_to_np_array_did_copy()[0]
 
 
-#: Puts an array on a device, or where a sharding says: handed in by ``tinyjax.api``.
-mover: Final[list[Callable[[Array, Device | Sharding], Array]]] = []
+#: Puts an array on a device, or where a sharding says, for a function that messages name: handed in
+#: by ``tinyjax.api``.
+mover: Final[list[Callable[[Array, Placement, str], Array]]] = []
+
+
+def put(x: Array, where: Placement, function: str) -> Array:
+    """Return an array where an argument ``device`` or ``out_sharding`` of a function says.
+
+    What is on the first device, as everything is that is put nowhere else, stays as it is.
+    """
+    if where is None or (where in (first_device(), on_first()) and x.sharding == on_first()):
+        return x
+    return mover[0](x, where, function)
+
+
+def placed(fun: F) -> F:
+    """Decorate a function so that its result lies where its ``device`` or ``out_sharding`` says.
+
+    The function itself leaves these arguments alone, which are given by name.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found = fun(*args, **kwargs)
+        where = kwargs.get("device", kwargs.get("out_sharding")) if kwargs else None
+        return found if where is None else put(found, where, fun.__name__)
+
+    stands_in: Any = imitate(call, fun)
+    placing: F = stands_in
+    return placing
 
 
 def _sealed(host: HostArray) -> HostArray:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, overload
 import attrs
 
 from tinyjax import config
-from tinyjax.errors import ArgumentError, ShardingError
+from tinyjax.errors import ShardingError
 
 #: The platform of all devices.
 PLATFORM: Final = "cpu"
@@ -298,6 +298,11 @@ class Sharding:
         return len(self.addressable_places) == len(self.ids)
 
     @property
+    def is_abstract(self) -> bool:
+        """Whether the mesh has no devices, so that programs are compiled for it but not run."""
+        return False
+
+    @property
     def memory_kind(self) -> str:
         return "device"
 
@@ -376,7 +381,7 @@ class SingleDeviceSharding(Sharding):
         return True
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        return self.ids == other.ids
+        return self.ids == other.ids and not other.is_abstract
 
     @property
     def spec(self) -> PartitionSpec:
@@ -400,7 +405,7 @@ def on_first() -> SingleDeviceSharding:
 
 
 #: Where an array is wanted; None for where it is.
-Placement: TypeAlias = Device | Sharding | None
+Placement: TypeAlias = Device | Sharding | PartitionSpec | None
 
 
 def is_place(x: object) -> bool:
@@ -411,21 +416,3 @@ def is_place(x: object) -> bool:
 def as_sharding(where: Device | Sharding) -> Sharding:
     """Return how an array lies that was put on a device, or by a sharding."""
     return SingleDeviceSharding(where) if isinstance(where, Device) else where
-
-
-def check_placement(function: str, **given: object) -> None:
-    """Check that arguments of a function ask for its result on the first device.
-
-    Args:
-        function: the function's name, for the message.
-        **given: arguments by name; None stands for that device.
-
-    Raises:
-        ArgumentError: one of them asks for another.
-    """
-    for name, where in given.items():
-        if where is not None and where not in (first_device(), on_first()):
-            raise ArgumentError(
-                f"{function} makes its result on the first device, but {name} is {where!r}. Move "
-                f"it: tinyjax.device_put(result, {name})."
-            )

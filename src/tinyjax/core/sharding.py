@@ -74,8 +74,66 @@ def mesh_of_ids(ids: Sequence[int], axis_sizes: Sequence[int], axis_names: Seque
     return Mesh(devices, axis_names)
 
 
+def _check_types(axis_types: Sequence[AxisType] | AxisType | None) -> None:
+    types = axis_types if isinstance(axis_types, tuple | list) else [axis_types]
+    for one in types:
+        if one not in (None, AxisType.Auto):
+            raise ShardingError(
+                f"the axes of a mesh are AxisType.Auto, but one is {one!r}: shardings are of "
+                "values, and not of types."
+            )
+
+
+class _Grid:
+    """What meshes have in common, with devices and without: a grid whose axes have names."""
+
+    __slots__ = ()
+
+    axis_sizes: tuple[int, ...]
+    axis_names: tuple[str, ...]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The numbers of the devices, row by row."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        """The number of devices."""
+        return prod(self.axis_sizes) if self.axis_names else 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether this is no mesh: what ``get_mesh`` gives where none is set."""
+        return not self.axis_names
+
+    @property
+    def shape(self) -> OrderedDict[str, int]:
+        """The sizes of the axes, by their names."""
+        return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[str, int], ...]:
+        """The names of the axes and their sizes."""
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def axis_types(self) -> tuple[AxisType, ...]:
+        """How values along each axis lie: as XLA chooses."""
+        return (AxisType.Auto,) * len(self.axis_names)
+
+    def size_of(self, names: Sequence[str]) -> int:
+        """The product of the sizes of some axes."""
+        shape = self.shape
+        return prod([shape[name] for name in names])
+
+    def __str__(self) -> str:
+        shape = ", ".join([f"{name!r}: {n}" for name, n in self.shape_tuple])
+        return f"{type(self).__name__}({shape}, axis_types={self.axis_types})"
+
+
 @attrs.frozen(init=False, repr=False)
-class Mesh:
+class Mesh(_Grid):
     """Devices in a grid whose axes have names.
 
     Attributes:
@@ -117,13 +175,7 @@ class Mesh:
                 f"a mesh has a name of its own for each axis, but its devices have the shape "
                 f"{ids.shape} and the names are {names}."
             )
-        types = axis_types if isinstance(axis_types, tuple | list) else [axis_types]
-        for one in types:
-            if one not in (None, AxisType.Auto):
-                raise ShardingError(
-                    f"the axes of a mesh are AxisType.Auto, but one is {one!r}: shardings are of "
-                    "values, and not of types."
-                )
+        _check_types(axis_types)
         self.__attrs_init__(tuple(ids.ravel().tolist()), ids.shape, names)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -151,31 +203,6 @@ class Mesh:
         return places_of(group().process_index, self.ids)
 
     @property
-    def size(self) -> int:
-        """The number of devices."""
-        return len(self.ids) if self.axis_names else 0
-
-    @property
-    def empty(self) -> bool:
-        """Whether this is no mesh: what ``get_mesh`` gives where none is set."""
-        return not self.axis_names
-
-    @property
-    def shape(self) -> OrderedDict[str, int]:
-        """The sizes of the axes, by their names."""
-        return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
-
-    @property
-    def shape_tuple(self) -> tuple[tuple[str, int], ...]:
-        """The names of the axes and their sizes."""
-        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
-
-    @property
-    def axis_types(self) -> tuple[AxisType, ...]:
-        """How values along each axis lie: as XLA chooses."""
-        return (AxisType.Auto,) * len(self.axis_names)
-
-    @property
     def is_multi_process(self) -> bool:
         """Whether some devices belong to other processes."""
         return len(self._local_places) != len(self.ids)
@@ -199,20 +226,16 @@ class Mesh:
             )
         return Mesh(devices, self.axis_names)
 
-    def size_of(self, names: Sequence[str]) -> int:
-        """The product of the sizes of some axes."""
-        shape = self.shape
-        return prod([shape[name] for name in names])
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The same grid without devices."""
+        return AbstractMesh(self.axis_sizes, self.axis_names)
 
     def __repr__(self) -> str:
         return (
             f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
             f"axis_types={self.axis_types})"
         )
-
-    def __str__(self) -> str:
-        shape = ", ".join([f"{name!r}: {n}" for name, n in self.shape_tuple])
-        return f"Mesh({shape}, axis_types={self.axis_types})"
 
     def __enter__(self) -> Mesh:
         scope = _in_force(self)
@@ -226,12 +249,73 @@ class Mesh:
         scope.__exit__(*exception)
 
 
+@attrs.frozen(init=False)
+class AbstractMesh(_Grid):
+    """The grid of a mesh without its devices, of which there need not be so many.
+
+    Programs can be lowered and compiled for such a mesh, but not run: ``compile()`` tells what they
+    would take.
+
+    Attributes:
+        axis_sizes: the shape of the grid.
+        axis_names: the names of its axes.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import NamedSharding, P
+        >>> mesh = tinyjax.sharding.AbstractMesh((64, 4), ("data", "model"))
+        >>> rows = NamedSharding(mesh, P("data"))
+        >>> x = tinyjax.ShapeDtypeStruct((4096, 8), jnp.float32, sharding=rows)
+        >>> tinyjax.jit(jnp.sum).lower(x).compile().memory_analysis().argument_size_in_bytes
+        2048
+    """
+
+    axis_sizes: tuple[int, ...]
+    axis_names: tuple[str, ...]
+
+    def __init__(
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: str | Sequence[str],
+        axis_types: Sequence[AxisType] | AxisType | None = None,
+    ) -> None:
+        """Make a grid.
+
+        Args:
+            axis_sizes: the sizes of its axes.
+            axis_names: their names; one may stand alone.
+            axis_types: ``AxisType.Auto`` for each, which is the default.
+
+        Raises:
+            ShardingError: the names are not as many as the sizes, or not distinct; a size is not
+                positive; or an axis is of another type.
+        """
+        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        sizes = integers(axis_sizes, "the axis_sizes of AbstractMesh")
+        if len(sizes) != len(names) or len({*names}) != len(names) or any(n < 1 for n in sizes):
+            raise ShardingError(
+                "a mesh has a positive size and a name of its own for each axis, but the sizes are "
+                f"{sizes} and the names are {names}."
+            )
+        _check_types(axis_types)
+        self.__attrs_init__(sizes, names)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(range(self.size))
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The mesh itself."""
+        return self
+
+
 @attrs.frozen(repr=False)
 class NamedSharding(Sharding):
     """The axes of an array are divided over the axes of a mesh.
 
     Attributes:
-        mesh: the mesh.
+        mesh: the mesh; or one without devices, for programs that are compiled but not run.
         spec: over which of its axes each axis of the array is divided. Along the others, devices
             hold copies.
 
@@ -245,7 +329,9 @@ class NamedSharding(Sharding):
         NamedSharding(mesh=Mesh('data': 1, axis_types=(Auto,)), spec=P('data',), memory_kind=device)
     """
 
-    mesh: Mesh = attrs.field(validator=attrs.validators.instance_of(Mesh))
+    mesh: Mesh | AbstractMesh = attrs.field(
+        validator=attrs.validators.instance_of((Mesh, AbstractMesh))
+    )
     spec: PartitionSpec = attrs.field(validator=attrs.validators.instance_of(PartitionSpec))
 
     def __attrs_post_init__(self) -> None:
@@ -265,6 +351,10 @@ class NamedSharding(Sharding):
     @property
     def ids(self) -> tuple[int, ...]:
         return self.mesh.ids
+
+    @property
+    def is_abstract(self) -> bool:
+        return isinstance(self.mesh, AbstractMesh)
 
     def factor(self, axis: int) -> int:
         """How many parts an axis of the array is divided into."""
@@ -293,6 +383,8 @@ class NamedSharding(Sharding):
         return all(self.factor(axis) == 1 for axis in range(len(self.spec)))
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        if self.is_abstract != other.is_abstract:
+            return False
         if isinstance(other, SingleDeviceSharding):
             return self.ids == other.ids
         if not isinstance(other, NamedSharding):

@@ -219,21 +219,23 @@ def global_array_to_host_local_array(global_inputs: T, global_mesh: Mesh, pspecs
     return _each(global_inputs, global_mesh, pspecs, _to_local)
 
 
-def _each(inputs: T, mesh: Mesh, pspecs: Any, move: Callable[[Array, NamedSharding], Array]) -> T:
+def _each(
+    inputs: T, mesh: Mesh, pspecs: Any, move: Callable[[Array, Mesh, PartitionSpec], Array]
+) -> T:
     leaves, treedef = tree.flatten(inputs)
     specs = tree.flatten_prefix(pspecs, treedef, is_place, "pspecs")
     for spec in specs:
         if not isinstance(spec, PartitionSpec):
             raise ShardingError(f"pspecs has a PartitionSpec for each array, but got {spec!r}.")
-    moved = [move(as_array(x), NamedSharding(mesh, s)) for x, s in zip(leaves, specs, strict=True)]
+    moved = [move(as_array(x), mesh, s) for x, s in zip(leaves, specs, strict=True)]
     result: T = tree.unflatten(treedef, moved)
     return result
 
 
-def _to_global(x: Array, sharding: NamedSharding) -> Array:
+def _to_global(x: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
     if not x.is_fully_addressable:
         return x
-    here = NamedSharding(sharding.mesh.local_mesh, sharding.spec)
+    sharding, here = NamedSharding(mesh, spec), NamedSharding(mesh.local_mesh, spec)
     here.check(x.shape, "the array of host_local_array_to_global_array")
     shape = [n // here.factor(i) * sharding.factor(i) for i, n in enumerate(x.shape)]
     local = [here.factor(i) == sharding.factor(i) for i in range(x.ndim)]
@@ -241,10 +243,10 @@ def _to_global(x: Array, sharding: NamedSharding) -> Array:
     return make_array_from_process_local_data(sharding, x, tuple(wanted))
 
 
-def _to_local(x: Array, sharding: NamedSharding) -> Array:
-    if not sharding.mesh.is_multi_process:
+def _to_local(x: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
+    if not mesh.is_multi_process:
         return x
-    here = NamedSharding(sharding.mesh.local_mesh, sharding.spec)
+    sharding, here = NamedSharding(mesh, spec), NamedSharding(mesh.local_mesh, spec)
     moved = xla.put(x, sharding)
     shape = [n // sharding.factor(i) * here.factor(i) for i, n in enumerate(x.shape)]
     parts = [shard.data for shard in moved.addressable_shards]

@@ -34,7 +34,6 @@ from tinyjax.core.devices import (
     PLATFORM,
     Device,
     Sharding,
-    check_placement,
     first_device,
     is_place,
     on_first,
@@ -708,7 +707,10 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             )
 
         return decorate
-    check_placement("jit", backend=None if backend == PLATFORM else backend)
+    if backend not in (None, PLATFORM):
+        raise ArgumentError(
+            f"jit compiles for the backend 'cpu' alone, but backend is {backend!r}."
+        )
     if device is not None and (in_shardings is not None or out_shardings is not None):
         raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")
     ins, outs = _places(in_shardings, device), _places(out_shardings, device)

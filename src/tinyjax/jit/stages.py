@@ -12,6 +12,7 @@ from tinyjax import tree, xla
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays, watched
+from tinyjax.core.devices import on_first
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, close, effects, eval_jaxpr
 from tinyjax.core.trace import base_trace, check_concrete
 from tinyjax.dtypes import DType
@@ -225,6 +226,12 @@ class Compiled(_Stage):
     def lowered(self) -> Lowered:
         return self._lowered
 
+    @property
+    def _placement(self) -> xla.Placement | None:
+        """Where the program runs, with what XLA has chosen; None for the first device."""
+        found = self._executable
+        return None if isinstance(found, xla.Executable) else found.placement
+
     @watched
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on arguments of the types it was compiled for, without static arguments.
@@ -241,13 +248,31 @@ class Compiled(_Stage):
         )
         operands = (*lowered.consts, *arrays)
         if lowered.compilation.placement is not None:
-            assert isinstance(self._executable, xla.ShardedExecutable), "it has a placement"
             return tree.unflatten(lowered.out_tree, xla.call_sharded(self._executable, operands))
+        assert isinstance(self._executable, xla.Executable), "it has no placement"
         if lowered.donated or effects(lowered.jaxpr).any:
             return tree.unflatten(lowered.out_tree, self._executable(operands))
         evaluate = partial(eval_jaxpr, lowered.jaxpr)
         outs = base_trace().run_program(self._executable, evaluate, operands)
         return tree.unflatten(lowered.out_tree, outs)
+
+    @property
+    def input_shardings(self) -> Any:
+        """How the arguments lie that the program takes, in their structure."""
+        placement = self._placement
+        lowered = self.lowered
+        first = len(lowered.consts)
+        given = (
+            (on_first(),) * len(lowered.arguments) if placement is None else placement.ins[first:]
+        )
+        return tree.unflatten(self.in_tree, given)
+
+    @property
+    def output_shardings(self) -> Any:
+        """How the results lie, in their structure: where it was not said, as XLA has chosen."""
+        placement = self._placement
+        outs = (on_first(),) * self.out_tree.num_leaves if placement is None else placement.outs
+        return tree.unflatten(self.out_tree, outs)
 
     def runtime_executable(self) -> Any:
         """XLA's own executable."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.devices import Sharding, check_placement
+from tinyjax.core.array import Array, ArrayLike, as_array, put
+from tinyjax.core.devices import Placement
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.creation import canonical_shape
@@ -35,7 +35,7 @@ def rng_bit_generator(
     dtype: DTypeLike = dtypes.uint32,
     algorithm: RandomAlgorithm | int = RandomAlgorithm.RNG_DEFAULT,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> tuple[Array, Array]:
     """Draw unsigned integers of random bits, by Philox-4x32.
 
@@ -47,7 +47,7 @@ def rng_bit_generator(
         shape: the shape of the draw.
         dtype: an unsigned integer type.
         algorithm: the default one or ``RNG_PHILOX``, which are the same.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the bits are to lie.
 
     Returns:
         The state afterwards, and the integers.
@@ -64,7 +64,6 @@ def rng_bit_generator(
         >>> after, bits
         (Array([0, 1, 3, 3], dtype=uint32), Array([ 895509795, 3230209149], dtype=uint32))
     """
-    check_placement("rng_bit_generator", out_sharding=out_sharding)
     if algorithm not in (RandomAlgorithm.RNG_DEFAULT, RandomAlgorithm.RNG_PHILOX):
         raise ArgumentError(
             "rng_bit_generator draws by RNG_PHILOX, which is also RNG_DEFAULT, but got "
@@ -72,9 +71,11 @@ def rng_bit_generator(
         )
     state, sizes, found = as_array(key), canonical_shape(shape), dtypes.check(dtype)
     if state.dtype != dtypes.uint64:
-        return philox.rng_bit_generator(state, sizes, found)
+        after, bits = philox.rng_bit_generator(state, sizes, found)
+        return after, put(bits, out_sharding, "rng_bit_generator")
     if state.shape != (2,):
         raise ShapeError(f"rng_bit_generator has a state of four words, but got {state.aval}.")
     words = reshape(bitcast_convert_type(state, dtypes.uint32), (4,))
     after, bits = philox.rng_bit_generator(words, sizes, found)
-    return bitcast_convert_type(reshape(after, (2, 2)), dtypes.uint64), bits
+    after = bitcast_convert_type(reshape(after, (2, 2)), dtypes.uint64)
+    return after, put(bits, out_sharding, "rng_bit_generator")

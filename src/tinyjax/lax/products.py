@@ -7,8 +7,8 @@ from enum import Enum
 from typing import TypeAlias
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
-from tinyjax.core.devices import Sharding, check_placement
+from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, placed
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import listed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike
@@ -47,6 +47,7 @@ DotDimensionNumbers = tuple[
 ]
 
 
+@placed
 def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -54,7 +55,7 @@ def dot_general(
     precision: object = None,
     preferred_element_type: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Contract and batch two arrays over any axes.
 
@@ -66,7 +67,7 @@ def dot_general(
             rhs_batch))``.
         precision: not used: products are computed in the full precision of their dtype.
         preferred_element_type: the dtype of the result; that of the operands by default.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Returns:
         An array with the aligned axes, then ``lhs``'s others, then ``rhs``'s.
@@ -82,7 +83,6 @@ def dot_general(
         >>> lax.dot_general(x, y, (((2,), (2,)), ((0,), (0,)))).shape
         (5, 2, 4)
     """
-    check_placement("dot_general", out_sharding=out_sharding)
     x, y = one_dtype("dot_general", (as_array(lhs), as_array(rhs)))
     try:
         (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.devices import Sharding, check_placement
+from tinyjax.core.array import Array, ArrayLike, as_array, placed
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integers
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -104,6 +104,7 @@ def ragged_dot(
     return _product(x, y, sizes, numbers, preferred_element_type)
 
 
+@placed
 def ragged_dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -112,7 +113,7 @@ def ragged_dot_general(
     precision: object = None,
     preferred_element_type: DTypeLike = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Contract and batch two arrays over any axes, one of which is divided into groups.
 
@@ -126,7 +127,7 @@ def ragged_dot_general(
         precision: not used: products are computed in the full precision of their dtype.
         preferred_element_type: the dtype of the result; that of the operands by default.
         group_offset: must be None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Returns:
         What ``dot_general`` gives, where each group of ``lhs`` is multiplied with its own element
@@ -146,7 +147,6 @@ def ragged_dot_general(
         >>> lax.ragged_dot_general(x, y, jnp.array([1, 3]), numbers)
         Array([0., 6.], dtype=float32)
     """
-    check_placement("ragged_dot_general", out_sharding=out_sharding)
     x, y = one_dtype("ragged_dot_general", (as_array(lhs), as_array(rhs)))
     sizes, numbers = as_array(group_sizes), ragged_dot_dimension_numbers
     if not isinstance(numbers, RaggedDotDimensionNumbers):

@@ -18,8 +18,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, canonical_axis
-from tinyjax.core.devices import Sharding, check_placement
+from tinyjax.core.array import Array, ArrayLike, canonical_axis, placed
+from tinyjax.core.devices import Placement
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, AxisError, ShapeError
@@ -433,6 +433,7 @@ def _symbols(n: int) -> str:
 
 
 @replayed
+@placed
 def einsum(
     subscripts: Any,
     /,
@@ -441,7 +442,7 @@ def einsum(
     optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
     precision: object = None,
     preferred_element_type: DTypeLike = None,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return the sum of products that subscripts describe, in Einstein's notation.
 
@@ -460,7 +461,7 @@ def einsum(
             are replaced by their product at the end of the list.
         precision: has no effect.
         preferred_element_type: the dtype of the result.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Returns:
         An array with the axes that the output names.
@@ -481,7 +482,6 @@ def einsum(
     """
     if out is not None:
         raise ArgumentError("einsum cannot write to out: arrays are immutable. Leave it out.")
-    check_placement("einsum", out_sharding=out_sharding)
     if not isinstance(subscripts, str):
         subscripts, operands = _interleaved((subscripts, *operands))
     if not operands:

@@ -21,11 +21,13 @@ from tinyjax.core.array import (
     followed,
     given_number,
     is_array_like,
+    placed,
+    put,
     scalar,
     too_wide,
 )
 from tinyjax.core.avals import ShapeDtypeStruct
-from tinyjax.core.devices import Placement, check_placement
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, HostArray
@@ -138,6 +140,8 @@ def array(
     copy: bool = True,
     order: None = None,
     ndmin: int = 0,
+    *,
+    device: Placement = None,
 ) -> Array:
     """Make an array of numbers, arrays, or nested lists of them.
 
@@ -149,6 +153,8 @@ def array(
         copy: has no effect; arrays are immutable.
         order: only None; the layout in memory is not part of an array.
         ndmin: the least number of axes; missing ones are put in front.
+        device: where the array is wanted: a device, a sharding, or a ``PartitionSpec`` of the mesh
+            in force.
 
     Raises:
         ShapeError: lists in one place differ in length.
@@ -169,7 +175,7 @@ def array(
         made = ew.convert_element_type(made, wanted)
     if made.ndim < ndmin:
         made = reshape(made, (1,) * (ndmin - made.ndim) + made.shape)
-    return made
+    return made if device is None else put(made, device, "array")
 
 
 def asarray(
@@ -181,8 +187,7 @@ def asarray(
     device: Placement = None,
 ) -> Array:
     """Return ``a`` as an array: see ``array``."""
-    check_placement("asarray", device=device)
-    return array(a, dtype)
+    return put(array(a, dtype), device, "asarray")
 
 
 def copy(a: ArrayLike, order: None = None) -> Array:
@@ -313,9 +318,8 @@ def full(
         Array([[7., 7.],
                [7., 7.]], dtype=float32)
     """
-    check_placement("full", device=device)
     sizes = canonical_shape(shape)
-    return broadcast_to(array(fill_value, dtype), sizes)
+    return put(broadcast_to(array(fill_value, dtype), sizes), device, "full")
 
 
 def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
@@ -354,14 +358,12 @@ def zeros(shape: Shape, dtype: DTypeLike = None, *, device: Placement = None) ->
         Array([[0., 0., 0.],
                [0., 0., 0.]], dtype=float32)
     """
-    check_placement("zeros", device=device)
-    return filled(canonical_shape(shape), 0, _float_unless(dtype))
+    return put(filled(canonical_shape(shape), 0, _float_unless(dtype)), device, "zeros")
 
 
 def ones(shape: Shape, dtype: DTypeLike = None, *, device: Placement = None) -> Array:
     """Return ones, of the default float type unless a dtype is given."""
-    check_placement("ones", device=device)
-    return filled(canonical_shape(shape), 1, _float_unless(dtype))
+    return put(filled(canonical_shape(shape), 1, _float_unless(dtype)), device, "ones")
 
 
 def empty(shape: Shape, dtype: DTypeLike = None, *, device: Placement = None) -> Array:
@@ -401,13 +403,13 @@ def _like(
     shape: Shape | None,
     device: Placement,
 ) -> Array:
-    check_placement(name, device=device)
     x = a if isinstance(a, ShapeDtypeStruct) else array_of(name, a)
     weak = dtype is None and x.weak_type
     wanted = x.dtype if dtype is None else dtypes.check(dtype)
     sizes = x.shape if shape is None else canonical_shape(shape)
     value = _make(fill_value, wanted)
-    return broadcast_to(ew.convert_element_type(value, wanted, weak), sizes)
+    made = broadcast_to(ew.convert_element_type(value, wanted, weak), sizes)
+    return put(made, device, name)
 
 
 def zeros_like(
@@ -447,6 +449,7 @@ def empty_like(
 
 
 @replayed
+@placed
 def arange(
     start: ArrayLike,
     stop: ArrayLike | None = None,
@@ -475,7 +478,6 @@ def arange(
         >>> jnp.arange(0.0, 1.0, 0.25)
         Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
-    check_placement("arange", device=device)
     if dtype is None:
         given = arrays("arange", start, *[x for x in (stop, step) if x is not None])
         wanted = dtypes.promote([(x.dtype, x.weak_type) for x in given])[0]
@@ -579,7 +581,6 @@ def linspace(
         >>> jnp.linspace(0, 1, 5)
         Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    check_placement("linspace", device=device)
     count = integer(num, "num")
     if count < 0:
         raise ArgumentError(f"linspace needs num to be at least 0, but got {num}.")
@@ -604,6 +605,7 @@ def linspace(
         order = [*range(1, points.ndim)]
         order.insert(place, 0)
         points = transpose(points, tuple(order))
+    points = put(points, device, "linspace")
     if not retstep:
         return points
     if parts <= 0:
@@ -781,6 +783,7 @@ def _offset_mask(shape: tuple[int, int], k: int, compare: Callable[[Array, Array
 
 
 @replayed
+@placed
 def eye(
     N: int,
     M: int | None = None,
@@ -804,7 +807,6 @@ def eye(
         Array([[1., 0.],
                [0., 1.]], dtype=float32)
     """
-    check_placement("eye", device=device)
     (rows, columns) = canonical_shape((N, N if M is None else M))
     mask = _offset_mask((rows, columns), integer(k, "k"), ew.eq)
     return ew.convert_element_type(mask, _float_unless(dtype))

@@ -24,10 +24,11 @@ from tinyjax.core.array import (
     first_element,
     is_splat,
     met_splats,
+    put,
     raw_host,
 )
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.devices import Placement, check_placement
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import refuse_to_replay, replayed
 from tinyjax.core.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors
@@ -1300,8 +1301,9 @@ def astype(
         >>> jnp.astype(jnp.array([1.7, -1.7]), jnp.int8)
         Array([ 1, -1], dtype=int8)
     """
-    check_placement("astype", device=device)
-    return ew.convert_element_type(array_of("astype", x), dtypes.check(dtype))
+    return put(
+        ew.convert_element_type(array_of("astype", x), dtypes.check(dtype)), device, "astype"
+    )
 
 
 # Operators between floats that are at hand. The way through the functions takes 1.3 us, of which

@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
-from tinyjax.core.devices import Placement, check_placement
+from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis, placed
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike
@@ -300,6 +300,7 @@ def _frequencies(make: Callable[[int, float], object], n: int, d: float, dtype: 
 
 
 @replayed
+@placed
 def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placement = None) -> Array:
     """Return the frequencies of the results of ``fft``.
 
@@ -314,14 +315,13 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placemen
         >>> print(jnp.fft.fftfreq(4))
         [ 0.    0.25 -0.5  -0.25]
     """
-    check_placement("fftfreq", device=device)
     return _frequencies(np.fft.fftfreq, n, d, dtype)
 
 
 @replayed
+@placed
 def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placement = None) -> Array:
     """Return the frequencies of the results of ``rfft``, as ``fftfreq``."""
-    check_placement("rfftfreq", device=device)
     return _frequencies(np.fft.rfftfreq, n, d, dtype)
 
 

@@ -7,12 +7,11 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.core.array import Array, ConcreteArray, as_array, put
 from tinyjax.core.devices import (
     Device,
     Placement,
     all_devices,
-    check_placement,
     first_device,
     on_first,
 )
@@ -130,7 +129,7 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
 
     Args:
         x: an object with the methods ``__dlpack__`` and ``__dlpack_device__``.
-        device: the device wanted: the first.
+        device: where the array is wanted; elsewhere than on the first device it is a copy.
         copy: whether to copy the data; by default it is not copied.
 
     Raises:
@@ -142,9 +141,8 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
         >>> jnp.from_dlpack(np.arange(3))
         Array([0, 1, 2], dtype=int64)
     """
-    check_placement("from_dlpack", device=device)
     if isinstance(x, Array) and not copy:
-        return x
+        return put(x, device, "from_dlpack")
     if not hasattr(x, "__dlpack__"):
         raise ArgumentError(
             f"from_dlpack needs an object with the method __dlpack__, but got {type(x).__name__}."
@@ -152,4 +150,4 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
     host = imported(x)
     if host.dtype not in dtypes.ALL:
         raise DtypeError(f"the data has the dtype {host.dtype}, which arrays cannot have.")
-    return as_array(host) if copy else ConcreteArray(host)
+    return put(as_array(host) if copy else ConcreteArray(host), device, "from_dlpack")

@@ -15,10 +15,10 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike, as_array, placed
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.costs import FLOPS
-from tinyjax.core.devices import Sharding, check_placement
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import int_pairs, integers, listed
 from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.primitive import (
@@ -523,6 +523,7 @@ def padtype_to_pads(
     return found
 
 
+@placed
 def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -536,7 +537,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
     precision: object = None,
     preferred_element_type: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Convolve an array with a kernel.
 
@@ -554,7 +555,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
             its own.
         precision: not used: products are computed in the full precision of their dtype.
         preferred_element_type: the dtype of the result; that of the operands by default.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Returns:
         An array with batch, output features and spatial axes.
@@ -572,7 +573,6 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
         Array([[[[4., 4.],
                  [4., 4.]]]], dtype=float32)
     """
-    check_placement("conv_general_dilated", out_sharding=out_sharding)
     x, w = as_array(lhs), as_array(rhs)
     numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
     space = max(x.ndim - 2, 0)

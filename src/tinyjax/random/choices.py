@@ -7,8 +7,8 @@ from typing import Final
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
-from tinyjax.core.devices import Sharding, check_placement
+from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, placed
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import default_int
@@ -35,13 +35,14 @@ _WORD: Final = 0xFFFFFFFF
 
 
 @replayed
+@placed
 def permutation(
     key: ArrayLike,
     x: int | ArrayLike,
     axis: int = 0,
     independent: bool = False,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return an array with its elements in random order, or a random order of ``range(x)``.
 
@@ -51,7 +52,7 @@ def permutation(
         axis: along which ``x`` is shuffled.
         independent: whether each line along the axis is shuffled in its own way, rather than all
             in the same.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``x`` is a scalar that is not an integer.
@@ -62,7 +63,6 @@ def permutation(
         >>> tinyjax.random.permutation(tinyjax.random.key(0), 6)
         Array([0, 1, 5, 4, 3, 2], dtype=int32)
     """
-    check_placement("permutation", out_sharding=out_sharding)
     own = one_key("permutation", key)
     array = as_array(x)
     axis = canonical_axis(axis, array.ndim or 1)
@@ -176,6 +176,7 @@ def _choose(
 
 
 @replayed
+@placed
 def categorical(
     key: ArrayLike,
     logits: ArrayLike,
@@ -184,7 +185,7 @@ def categorical(
     replace: bool = True,
     mode: GumbelMode | None = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw categories with probabilities ``softmax(logits)``.
 
@@ -196,7 +197,7 @@ def categorical(
             further draws in front; no further draws if None.
         replace: whether the further draws can give the same category again.
         mode: of the Gumbel numbers by which is drawn.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Returns:
         Indices along the axis, of the default int.
@@ -213,7 +214,6 @@ def categorical(
         >>> tinyjax.random.categorical(tinyjax.random.key(0), logits, shape=(5,))
         Array([1, 1, 1, 1, 0], dtype=int32)
     """
-    check_placement("categorical", out_sharding=out_sharding)
     one_key("categorical", key, used=False)
     scores = as_array(logits)
     dtype = float_dtype("categorical", scores.dtype)

@@ -8,8 +8,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.devices import Sharding, check_placement
+from tinyjax.core.array import Array, ArrayLike, placed
+from tinyjax.core.devices import Placement
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_float
 from tinyjax.errors import ArgumentError
@@ -33,12 +33,13 @@ from tinyjax.random.uniforms import rademacher_of, uniform, uniform_of
 
 
 @replayed
+@placed
 def normal(
     key: ArrayLike,
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the standard normal distribution, by the inverse of its distribution function.
 
@@ -47,7 +48,7 @@ def normal(
         shape: the shape of the result.
         dtype: a float or complex type; the default float if None. Real and imaginary part of a
             complex number have variance 1/2 each.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -59,7 +60,6 @@ def normal(
         >>> abs(float(x.mean())) < 0.03, abs(float(x.std()) - 1) < 0.03
         (True, True)
     """
-    check_placement("normal", out_sharding=out_sharding)
     own, sizes = one_key("normal", key), sizes_of("normal", shape)
     found = default_float() if dtype is None else dtypes.check(dtype)
     if not dtypes.is_complex(found):
@@ -78,6 +78,7 @@ def normal_of(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
 
 
 @replayed
+@placed
 def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
@@ -85,7 +86,7 @@ def truncated_normal(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the standard normal distribution, conditioned on lying in (lower, upper).
 
@@ -95,7 +96,7 @@ def truncated_normal(
         upper: broadcasts to ``shape``.
         shape: the shape of the result; what the bounds broadcast to if None.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -108,7 +109,6 @@ def truncated_normal(
         >>> bool((x > -1).all()), bool((x < 2).all())
         (True, True)
     """
-    check_placement("truncated_normal", out_sharding=out_sharding)
     own = one_key("truncated_normal", key)
     found = float_dtype("truncated_normal", dtype)
     low, high = converted(lower, found), converted(upper, found)
@@ -127,12 +127,13 @@ def truncated_normal(
 
 
 @replayed
+@placed
 def exponential(
     key: ArrayLike,
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the exponential distribution of density ``exp(-x)`` for ``x >= 0``.
 
@@ -140,7 +141,7 @@ def exponential(
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -151,20 +152,20 @@ def exponential(
         >>> bool((tinyjax.random.exponential(tinyjax.random.key(0), (100,)) >= 0).all())
         True
     """
-    check_placement("exponential", out_sharding=out_sharding)
     # the logarithm is taken of numbers in (0, 1]
     drawn = uniform(key, shape, float_dtype("exponential", dtype))
     return ew.neg(ew.log1p(ew.neg(drawn)))
 
 
 @replayed
+@placed
 def gumbel(
     key: ArrayLike,
     shape: Shape = (),
     dtype: DTypeLike = None,
     mode: GumbelMode | None = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Gumbel distribution of density ``exp(-(x + exp(-x)))``.
 
@@ -174,7 +175,7 @@ def gumbel(
         dtype: a float type; the default float if None.
         mode: ``"low"``, which None means, or ``"high"``, which draws twice as many bits: float32
             then reaches about 32 instead of 16.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, ``shape`` is not a shape, or there is no such mode.
@@ -185,7 +186,6 @@ def gumbel(
         >>> tinyjax.random.gumbel(tinyjax.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    check_placement("gumbel", out_sharding=out_sharding)
     own, sizes = one_key("gumbel", key), sizes_of("gumbel", shape)
     found = float_dtype("gumbel", dtype)
     info = jnp.finfo(found)
@@ -207,12 +207,13 @@ def gumbel(
 
 
 @replayed
+@placed
 def laplace(
     key: ArrayLike,
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Laplace distribution of density ``exp(-|x|) / 2``.
 
@@ -220,7 +221,7 @@ def laplace(
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -231,7 +232,6 @@ def laplace(
         >>> tinyjax.random.laplace(tinyjax.random.key(0), (3,)).dtype
         dtype('float32')
     """
-    check_placement("laplace", out_sharding=out_sharding)
     found = float_dtype("laplace", dtype)
     low = -1.0 + float(jnp.finfo(found).epsneg)
     drawn = uniform(key, shape, found, low, 1.0)
@@ -239,12 +239,13 @@ def laplace(
 
 
 @replayed
+@placed
 def logistic(
     key: ArrayLike,
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the logistic distribution, whose distribution function is ``1 / (1 + exp(-x))``.
 
@@ -252,7 +253,7 @@ def logistic(
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -263,7 +264,6 @@ def logistic(
         >>> tinyjax.random.logistic(tinyjax.random.key(0), (3,)).shape
         (3,)
     """
-    check_placement("logistic", out_sharding=out_sharding)
     found = float_dtype("logistic", dtype)
     tiny = float(jnp.finfo(found).smallest_normal)
     drawn = uniform(key, shape, found, tiny, 1.0)
@@ -271,12 +271,13 @@ def logistic(
 
 
 @replayed
+@placed
 def cauchy(
     key: ArrayLike,
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Cauchy distribution of density ``1 / (pi (1 + x^2))``.
 
@@ -284,7 +285,7 @@ def cauchy(
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -295,7 +296,6 @@ def cauchy(
         >>> tinyjax.random.cauchy(tinyjax.random.key(0), (3,)).shape
         (3,)
     """
-    check_placement("cauchy", out_sharding=out_sharding)
     found = float_dtype("cauchy", dtype)
     drawn = uniform(key, shape, found, float(jnp.finfo(found).eps), 1.0)
     centred = ew.sub(drawn, full_like(drawn, 0.5))
@@ -303,13 +303,14 @@ def cauchy(
 
 
 @replayed
+@placed
 def lognormal(
     key: ArrayLike,
     sigma: ArrayLike = 1.0,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw ``exp(sigma x)`` for standard normal ``x``.
 
@@ -318,7 +319,7 @@ def lognormal(
         sigma: broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``sigma`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -330,19 +331,19 @@ def lognormal(
         >>> bool((tinyjax.random.lognormal(tinyjax.random.key(0), 0.5, (9,)) > 0).all())
         True
     """
-    check_placement("lognormal", out_sharding=out_sharding)
     (width,), sizes, found = parameters_of("lognormal", shape, dtype, sigma)
     return ew.exp(ew.mul(normal(key, sizes, found), width))
 
 
 @replayed
+@placed
 def pareto(
     key: ArrayLike,
     b: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Pareto distribution of density ``b x^-(b + 1)`` for ``x >= 1``.
 
@@ -351,7 +352,7 @@ def pareto(
         b: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``b`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -363,19 +364,19 @@ def pareto(
         >>> bool((tinyjax.random.pareto(tinyjax.random.key(0), 2.0, (9,)) >= 1).all())
         True
     """
-    check_placement("pareto", out_sharding=out_sharding)
     (exponent,), sizes, found = parameters_of("pareto", shape, dtype, b)
     return ew.exp(ew.div(exponential(key, sizes, found), exponent))
 
 
 @replayed
+@placed
 def rayleigh(
     key: ArrayLike,
     scale: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Rayleigh distribution of density ``x exp(-(x/scale)^2 / 2) / scale^2``.
 
@@ -384,7 +385,7 @@ def rayleigh(
         scale: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``scale`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -396,7 +397,6 @@ def rayleigh(
         >>> bool((tinyjax.random.rayleigh(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
-    check_placement("rayleigh", out_sharding=out_sharding)
     (width,), sizes, found = parameters_of("rayleigh", shape, dtype, scale)
     drawn = ew.log(uniform(key, sizes, found))
     return ew.mul(width, ew.sqrt(ew.mul(drawn, full_like(drawn, -2.0))))
@@ -435,12 +435,13 @@ def weibull_min(
 
 
 @replayed
+@placed
 def maxwell(
     key: ArrayLike,
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Maxwell distribution of density ``sqrt(2/pi) x^2 exp(-x^2 / 2)`` for ``x > 0``.
 
@@ -450,7 +451,7 @@ def maxwell(
         key: a key.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -461,7 +462,6 @@ def maxwell(
         >>> bool((tinyjax.random.maxwell(tinyjax.random.key(0), (9,)) > 0).all())
         True
     """
-    check_placement("maxwell", out_sharding=out_sharding)
     own, sizes = one_key("maxwell", key), sizes_of("maxwell", shape)
     return _maxwell(own, sizes, float_dtype("maxwell", dtype))
 
@@ -510,6 +510,7 @@ def double_sided_maxwell(
 
 
 @replayed
+@placed
 def triangular(
     key: ArrayLike,
     left: ArrayLike,
@@ -518,7 +519,7 @@ def triangular(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the triangular distribution, whose density rises up to ``mode`` and falls again.
 
@@ -529,7 +530,7 @@ def triangular(
         right: the greatest number; broadcasts to ``shape``.
         shape: the shape of the result; what the parameters broadcast to if None.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -542,7 +543,6 @@ def triangular(
         >>> bool((x >= 0).all()), bool((x <= 3).all())
         (True, True)
     """
-    check_placement("triangular", out_sharding=out_sharding)
     own = one_key("triangular", key)
     (low, top, high), sizes, found = parameters_of("triangular", shape, dtype, left, mode, right)
     drawn = uniform_of("triangular", own, sizes, found)
@@ -552,13 +552,14 @@ def triangular(
 
 
 @replayed
+@placed
 def wald(
     key: ArrayLike,
     mean: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Wald distribution, the inverse Gaussian one of scale 1.
 
@@ -570,7 +571,7 @@ def wald(
         mean: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``mean`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -582,7 +583,6 @@ def wald(
         >>> bool((tinyjax.random.wald(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
-    check_placement("wald", out_sharding=out_sharding)
     own = one_key("wald", key)
     (centre,), sizes, found = parameters_of("wald", shape, dtype, mean)
     first, second = own.children()

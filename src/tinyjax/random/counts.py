@@ -10,8 +10,8 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.control_flow import scan, while_loop
-from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.devices import Sharding, check_placement
+from tinyjax.core.array import Array, ArrayLike, as_array, placed
+from tinyjax.core.devices import Placement
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -67,13 +67,14 @@ def _sizes(name: str, shape: Shape | None, *parameters: tuple[int, ...]) -> tupl
 
 
 @replayed
+@placed
 def geometric(
     key: ArrayLike,
     p: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw how many trials it takes until the first success.
 
@@ -82,7 +83,7 @@ def geometric(
         p: the probability of success in a trial; broadcasts to ``shape``.
         shape: the shape of the result; that of ``p`` if None.
         dtype: an integer type; the default int if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -94,7 +95,6 @@ def geometric(
         >>> bool((tinyjax.random.geometric(tinyjax.random.key(0), 0.2, (9,)) >= 1).all())
         True
     """
-    check_placement("geometric", out_sharding=out_sharding)
     own, found = one_key("geometric", key), _integer_dtype("geometric", dtype)
     (probability,) = promote_inexact(as_array(p))
     sizes = _sizes("geometric", shape, probability.shape)
@@ -105,13 +105,14 @@ def geometric(
 
 
 @replayed
+@placed
 def poisson(
     key: ArrayLike,
     lam: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw how many events there are in an interval, of which ``lam`` are expected.
 
@@ -124,7 +125,7 @@ def poisson(
         lam: not negative; broadcasts to ``shape``. It is used in float32.
         shape: the shape of the result; that of ``lam`` if None.
         dtype: an integer type; the default int if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Returns:
         Counts; -1 where ``lam`` is NaN.
@@ -140,7 +141,6 @@ def poisson(
         >>> abs(float(x.mean()) - 30) < 1
         True
     """
-    check_placement("poisson", out_sharding=out_sharding)
     own, found = one_key("poisson", key), _integer_dtype("poisson", dtype)
     if own.generator.name != "threefry2x32":
         raise ArgumentError(

@@ -13,8 +13,8 @@ import tinyjax.numpy as jnp
 from tinyjax.api import vmap
 from tinyjax.control_flow import while_loop
 from tinyjax.control_flow.loops import map_
-from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.devices import Sharding, check_placement
+from tinyjax.core.array import Array, ArrayLike, as_array, placed
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
 from tinyjax.custom_derivatives import custom_jvp
@@ -121,13 +121,14 @@ def _gamma(own: Key, a: Array, is_log: bool = False) -> Array:
 
 
 @replayed
+@placed
 def gamma(
     key: ArrayLike,
     a: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw positive numbers, of density proportional to ``x^(a - 1) exp(-x)``.
 
@@ -136,7 +137,7 @@ def gamma(
         a: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``a`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -149,20 +150,20 @@ def gamma(
         >>> abs(float(x.mean()) - 3) < 0.2
         True
     """
-    check_placement("gamma", out_sharding=out_sharding)
     own = one_key("gamma", key)
     (shape_parameter,), _, _ = parameters_of("gamma", shape, dtype, a)
     return _gamma(own, shape_parameter)
 
 
 @replayed
+@placed
 def loggamma(
     key: ArrayLike,
     a: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw the logarithm of a number of the gamma distribution.
 
@@ -173,7 +174,7 @@ def loggamma(
         a: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``a`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -185,13 +186,13 @@ def loggamma(
         >>> bool(jnp.isfinite(tinyjax.random.loggamma(tinyjax.random.key(0), 1e-3, (9,))).all())
         True
     """
-    check_placement("loggamma", out_sharding=out_sharding)
     own = one_key("loggamma", key)
     (shape_parameter,), _, _ = parameters_of("loggamma", shape, dtype, a)
     return _gamma(own, shape_parameter, is_log=True)
 
 
 @replayed
+@placed
 def beta(
     key: ArrayLike,
     a: ArrayLike,
@@ -199,7 +200,7 @@ def beta(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the beta distribution, of density proportional to ``x^(a - 1) (1 - x)^(b - 1)``.
 
@@ -209,7 +210,7 @@ def beta(
         b: positive; broadcasts to ``shape``.
         shape: the shape of the result; what the parameters broadcast to if None.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -222,7 +223,6 @@ def beta(
         >>> bool((x > 0).all()), bool((x < 1).all())
         (True, True)
     """
-    check_placement("beta", out_sharding=out_sharding)
     own = one_key("beta", key)
     parameters, _, _ = parameters_of("beta", shape, dtype, a, b)
     x, y = (
@@ -235,13 +235,14 @@ def beta(
 
 
 @replayed
+@placed
 def dirichlet(
     key: ArrayLike,
     alpha: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Dirichlet distribution: positive numbers that sum to 1.
 
@@ -252,7 +253,7 @@ def dirichlet(
         alpha: positive, of shape (..., n); differentiable.
         shape: the shape of the result without its last axis; that of ``alpha`` without it if None.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Returns:
         An array of shape (*shape, n).
@@ -268,7 +269,6 @@ def dirichlet(
         >>> x.shape, bool((abs(x.sum(-1) - 1) < 1e-6).all())
         ((4, 3), True)
     """
-    check_placement("dirichlet", out_sharding=out_sharding)
     own, found = one_key("dirichlet", key), float_dtype("dirichlet", dtype)
     weights = converted(alpha, found)
     if not weights.shape:
@@ -282,13 +282,14 @@ def dirichlet(
 
 
 @replayed
+@placed
 def chisquare(
     key: ArrayLike,
     df: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the chi-square distribution: that of a sum of ``df`` squares of normal numbers.
 
@@ -297,7 +298,7 @@ def chisquare(
         df: degrees of freedom, positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``df`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -309,7 +310,6 @@ def chisquare(
         >>> bool((tinyjax.random.chisquare(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
-    check_placement("chisquare", out_sharding=out_sharding)
     own = one_key("chisquare", key)
     (freedom,), _, _ = parameters_of("chisquare", shape, dtype, df)
     return _chisquare(own, freedom)
@@ -320,6 +320,7 @@ def _chisquare(own: Key, freedom: Array) -> Array:
 
 
 @replayed
+@placed
 def f(
     key: ArrayLike,
     dfnum: ArrayLike,
@@ -327,7 +328,7 @@ def f(
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from Fisher's F distribution: that of a quotient of mean squares of normal numbers.
 
@@ -338,7 +339,7 @@ def f(
         dfden: the denominator's degrees of freedom, positive; broadcasts to ``shape``.
         shape: the shape of the result; what the parameters broadcast to if None.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -350,7 +351,6 @@ def f(
         >>> bool((tinyjax.random.f(tinyjax.random.key(0), 3.0, 5.0, (9,)) > 0).all())
         True
     """
-    check_placement("f", out_sharding=out_sharding)
     own = one_key("f", key)
     (above, below), _, _ = parameters_of("f", shape, dtype, dfnum, dfden)
     for_below, for_above = own.children()
@@ -358,13 +358,14 @@ def f(
 
 
 @replayed
+@placed
 def t(
     key: ArrayLike,
     df: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from Student's t distribution.
 
@@ -373,7 +374,7 @@ def t(
         df: degrees of freedom, positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``df`` if None.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -385,7 +386,6 @@ def t(
         >>> tinyjax.random.t(tinyjax.random.key(0), 4.0, (3,)).shape
         (3,)
     """
-    check_placement("t", out_sharding=out_sharding)
     own = one_key("t", key)
     (freedom,), sizes, found = parameters_of("t", shape, dtype, df)
     for_normal, for_gamma = own.children()
@@ -394,13 +394,14 @@ def t(
 
 
 @replayed
+@placed
 def generalized_normal(
     key: ArrayLike,
     p: ArrayLike,
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the generalised normal distribution, of density proportional to ``exp(-|x|^p)``.
 
@@ -409,7 +410,7 @@ def generalized_normal(
         p: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -421,7 +422,6 @@ def generalized_normal(
         >>> tinyjax.random.generalized_normal(tinyjax.random.key(0), 4.0, (3,)).shape
         (3,)
     """
-    check_placement("generalized_normal", out_sharding=out_sharding)
     own = one_key("generalized_normal", key)
     (power,), sizes, found = parameters_of("generalized_normal", shape, dtype, p)
     return _generalized_normal(own, power, sizes, found)
@@ -435,6 +435,7 @@ def _generalized_normal(own: Key, power: Array, shape: tuple[int, ...], dtype: D
 
 
 @replayed
+@placed
 def ball(
     key: ArrayLike,
     d: int,
@@ -442,7 +443,7 @@ def ball(
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw vectors uniformly from the unit ball of a p-norm.
 
@@ -455,7 +456,7 @@ def ball(
         p: of the norm, a positive scalar; differentiable.
         shape: the shape of the result without its last axis.
         dtype: a float type; the default float if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Returns:
         An array of shape (*shape, d).
@@ -471,7 +472,6 @@ def ball(
         >>> bool(((x**2).sum(-1) <= 1).all())
         True
     """
-    check_placement("ball", out_sharding=out_sharding)
     own, found = one_key("ball", key), float_dtype("ball", dtype)
     sizes = sizes_of("ball", shape)
     power = converted(p, found)

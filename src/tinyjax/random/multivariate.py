@@ -6,8 +6,8 @@ from typing import Literal
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.devices import Sharding, check_placement
+from tinyjax.core.array import Array, ArrayLike, as_array, placed
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, default_float
@@ -18,6 +18,7 @@ from tinyjax.random.continuous import normal
 
 
 @replayed
+@placed
 def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
@@ -26,7 +27,7 @@ def multivariate_normal(
     dtype: DTypeLike = None,
     method: Literal["cholesky", "eigh", "svd"] = "cholesky",
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw vectors from normal distributions with given means and covariances.
 
@@ -38,7 +39,7 @@ def multivariate_normal(
             ``cov`` broadcast to if None.
         dtype: a float type; that of the parameters if None.
         method: how ``cov`` is factored: ``"eigh"`` and ``"svd"`` take singular matrices as well.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Returns:
         An array of shape (*shape, n).
@@ -54,7 +55,6 @@ def multivariate_normal(
         >>> tinyjax.random.multivariate_normal(tinyjax.random.key(0), np.zeros(2), cov, (5,)).shape
         (5, 2)
     """
-    check_placement("multivariate_normal", out_sharding=out_sharding)
     one_key("multivariate_normal", key, used=False)
     centre, covariance = promote_inexact(as_array(mean), as_array(cov))
     found = float_dtype("multivariate_normal", centre.dtype if dtype is None else dtype)
@@ -89,6 +89,7 @@ def multivariate_normal(
 
 
 @replayed
+@placed
 def orthogonal(
     key: ArrayLike,
     n: int,
@@ -96,7 +97,7 @@ def orthogonal(
     dtype: DTypeLike = None,
     m: int | None = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw orthogonal matrices, or unitary ones, uniformly (by the Haar measure).
 
@@ -110,7 +111,7 @@ def orthogonal(
         dtype: a float or complex type; the default float if None.
         m: the number of columns; ``n`` if None. Where the numbers differ, the shorter of rows and
             columns are orthonormal.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Returns:
         An array of shape (*shape, n, m).
@@ -125,7 +126,6 @@ def orthogonal(
         >>> bool(abs(q @ q.T - tinyjax.numpy.eye(3)).max() < 1e-5)
         True
     """
-    check_placement("orthogonal", out_sharding=out_sharding)
     rows = integer(n, "the number of rows of orthogonal")
     columns = rows if m is None else integer(m, "the number of columns of orthogonal")
     found = default_float() if dtype is None else dtypes.check(dtype)

@@ -9,8 +9,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.devices import Sharding, check_placement
+from tinyjax.core.array import Array, ArrayLike, as_array, placed
+from tinyjax.core.devices import Placement
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
 from tinyjax.errors import ArgumentError, DtypeError
@@ -31,12 +31,13 @@ from tinyjax.random.generators import Key
 
 
 @replayed
+@placed
 def bits(
     key: ArrayLike,
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw unsigned integers, all of their bits random.
 
@@ -44,7 +45,7 @@ def bits(
         key: a key.
         shape: the shape of the result.
         dtype: an unsigned integer type; by default as wide as the default int.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -55,7 +56,6 @@ def bits(
         >>> tinyjax.random.bits(tinyjax.random.key(0), (3,), "uint8")
         Array([167, 146,  40], dtype=uint8)
     """
-    check_placement("bits", out_sharding=out_sharding)
     own = one_key("bits", key)
     found = np.dtype(f"uint{default_int().itemsize * 8}") if dtype is None else dtypes.check(dtype)
     if found not in dtypes.UNSIGNED:
@@ -64,6 +64,7 @@ def bits(
 
 
 @replayed
+@placed
 def uniform(
     key: ArrayLike,
     shape: Shape = (),
@@ -71,7 +72,7 @@ def uniform(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw floats that are uniform in [minval, maxval).
 
@@ -81,7 +82,7 @@ def uniform(
         dtype: a float type; the default float if None.
         minval: broadcasts to ``shape``; differentiable, as is ``maxval``.
         maxval: broadcasts to ``shape``.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -94,7 +95,6 @@ def uniform(
         >>> bool((x >= -1).all()), bool((x < 1).all())
         (True, True)
     """
-    check_placement("uniform", out_sharding=out_sharding)
     own = one_key("uniform", key)
     found, sizes = float_dtype("uniform", dtype), sizes_of("uniform", shape)
     return uniform_of("uniform", own, sizes, found, minval, maxval)
@@ -136,6 +136,7 @@ def uniform_of(
 
 
 @replayed
+@placed
 def randint(
     key: ArrayLike,
     shape: Shape,
@@ -143,7 +144,7 @@ def randint(
     maxval: ArrayLike,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw integers that are uniform in [minval, maxval).
 
@@ -157,7 +158,7 @@ def randint(
         minval: integers that broadcast to ``shape``; those out of the type's range mean its ends.
         maxval: the same; one more than the type's greatest number makes that one possible.
         dtype: an integer type; the default int if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -169,7 +170,6 @@ def randint(
         >>> tinyjax.random.randint(tinyjax.random.key(0), (5,), 0, 10)
         Array([9, 0, 2, 3, 1], dtype=int32)
     """
-    check_placement("randint", out_sharding=out_sharding)
     own, sizes = one_key("randint", key), sizes_of("randint", shape)
     wanted = default_int() if dtype is None else dtypes.check(dtype)
     if not dtypes.is_integer(wanted):
@@ -230,13 +230,14 @@ def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array
 
 
 @replayed
+@placed
 def bernoulli(
     key: ArrayLike,
     p: ArrayLike = 0.5,
     shape: Shape | None = None,
     mode: Literal["low", "high"] = "low",
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw bools that are True with probability ``p``.
 
@@ -245,7 +246,7 @@ def bernoulli(
         p: floats that broadcast to ``shape``.
         shape: the shape of the result; that of ``p`` if None.
         mode: ``"high"`` draws twice as many bits, which matters for very small ``p``.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, ``shape`` is not a shape, or there is no such mode.
@@ -257,7 +258,6 @@ def bernoulli(
         >>> tinyjax.random.bernoulli(tinyjax.random.key(0), 0.3, (4,))
         Array([False, False, False, False], dtype=bool)
     """
-    check_placement("bernoulli", out_sharding=out_sharding)
     own = one_key("bernoulli", key)
     probability = as_array(p)
     if mode not in ("low", "high"):
@@ -277,12 +277,13 @@ def bernoulli(
 
 
 @replayed
+@placed
 def rademacher(
     key: ArrayLike,
     shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: Sharding | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw -1 and 1 with equal probability.
 
@@ -290,7 +291,7 @@ def rademacher(
         key: a key.
         shape: the shape of the result.
         dtype: any type of numbers; the default int if None.
-        out_sharding: None: the result is made on the first device.
+        out_sharding: where the result is to lie.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -300,7 +301,6 @@ def rademacher(
         >>> tinyjax.random.rademacher(tinyjax.random.key(0), (4,))
         Array([-1, -1,  1,  1], dtype=int32)
     """
-    check_placement("rademacher", out_sharding=out_sharding)
     own, sizes = one_key("rademacher", key), sizes_of("rademacher", shape)
     return rademacher_of(own, sizes, default_int() if dtype is None else dtypes.check(dtype))
 

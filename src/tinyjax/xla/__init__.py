@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.background import compile_all as compile_all
     from tinyjax.xla.compilation import Compilation as Compilation
     from tinyjax.xla.compilation import Flags as Flags
+    from tinyjax.xla.compilation import Placement as Placement
     from tinyjax.xla.disk_cache import DiskCacheInfo as DiskCacheInfo
     from tinyjax.xla.disk_cache import disk_cache_clear as disk_cache_clear
     from tinyjax.xla.disk_cache import disk_cache_info as disk_cache_info
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from tinyjax.xla.sharded import of_arrays as of_arrays
     from tinyjax.xla.sharded import of_parts as of_parts
     from tinyjax.xla.sharded import put as put
-    from tinyjax.xla.sharded_executable import ShardedExecutable as ShardedExecutable
     from tinyjax.xla.tiers import decide as decide
     from tinyjax.xla.tiers import forget as forget
     from tinyjax.xla.tiers import run as run
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 _LATER: Final = {
     "backend": "has_started",
     "background": "compile_all",
-    "compilation": "Compilation Flags",
+    "compilation": "Compilation Flags Placement",
     "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info",
     "dispatch": "Launch call_key launch_arrays launch_mixed register_nodes",
     "exchange": "bytes_of check_same digest_of exchanged",
@@ -78,7 +78,6 @@ _LATER: Final = {
     "placing": "on_devices placement_of",
     "processes": "Connection Limits connect serve version",
     "sharded": "call_sharded of_arrays of_parts put",
-    "sharded_executable": "ShardedExecutable",
     "tiers": "decide forget run",
 }
 

@@ -23,6 +23,7 @@ from tinyjax.xla.compilation import Compilation
 
 if TYPE_CHECKING:
     from tinyjax.xla.executable import Executable
+    from tinyjax.xla.planned import PlannedExecutable
     from tinyjax.xla.sharded_executable import ShardedExecutable
 
 #: As many programs are compiled at once as there are cores, but one: the caller goes on.
@@ -94,7 +95,7 @@ class _Workers:
             thread.join()
 
 
-def _compiled(wanted: Compilation) -> Executable | ShardedExecutable:
+def _compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
     # Loads jaxlib, in the thread that needs it.
     from tinyjax.xla.executable import compiled  # noqa: PLC0415
 
@@ -125,14 +126,16 @@ def is_under_way(wanted: Compilation) -> bool:
     return wanted in _asked
 
 
-def compile_all(wanted: Sequence[Compilation]) -> list[Executable | ShardedExecutable]:
+def compile_all(
+    wanted: Sequence[Compilation],
+) -> list[Executable | ShardedExecutable | PlannedExecutable]:
     """Compile programs at once, on all cores.
 
     Raises:
         Exception: what the first that cannot be compiled raises, when the others are done.
     """
     pending = deque(enumerate(wanted))
-    found: dict[int, Executable | ShardedExecutable] = {}
+    found: dict[int, Executable | ShardedExecutable | PlannedExecutable] = {}
     errors: dict[int, Exception] = {}
 
     def work() -> None:

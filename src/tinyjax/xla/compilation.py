@@ -22,11 +22,13 @@ class Placement:
         ids: the numbers of the devices, in the order of the mesh.
         ins: how each parameter lies.
         outs: how each result is to lie; None leaves that to XLA.
+        is_abstract: whether the mesh has no devices, so that the program is not run.
     """
 
     ids: tuple[int, ...]
     ins: tuple[Sharding, ...]
     outs: tuple[Sharding | None, ...]
+    is_abstract: bool = False
 
 
 @attrs.frozen

@@ -37,6 +37,7 @@ from tinyjax.xla.lowering import lowered
 from tinyjax.xla.options import flags_for, raise_as_ours
 
 if TYPE_CHECKING:
+    from tinyjax.xla.planned import PlannedExecutable
     from tinyjax.xla.sharded_executable import ShardedExecutable
 
 #: Runs a compiled program on buffers; the results may still be under way when it returns.
@@ -169,7 +170,7 @@ class CacheInfo:
 
 
 #: Programs for the first device, and for those that their placement names.
-_cache: OrderedDict[CompileKey, Executable | ShardedExecutable] = OrderedDict()
+_cache: OrderedDict[CompileKey, Executable | ShardedExecutable | PlannedExecutable] = OrderedDict()
 _info: Final = CacheInfo()
 _lock = Lock()
 
@@ -186,7 +187,7 @@ def executable_for(wanted: Compilation) -> Executable:
     return found
 
 
-def compiled(wanted: Compilation) -> Executable | ShardedExecutable:
+def compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
     """Return a compiled program, compiling it where the process has not done so.
 
     A program that another thread is compiling is waited for.
@@ -226,7 +227,7 @@ def compiled(wanted: Compilation) -> Executable | ShardedExecutable:
     return made
 
 
-def _look_up(key: CompileKey) -> Executable | ShardedExecutable | None:
+def _look_up(key: CompileKey) -> Executable | ShardedExecutable | PlannedExecutable | None:
     """Return a program that the process has, and mark it as the last used."""
     found = _cache.get(key)
     if found is not None:
@@ -257,10 +258,14 @@ def _key(on: Backend, wanted: Compilation) -> CompileKey:
 
 def compile_program(
     on: Backend, wanted: Compilation, flags: Flags
-) -> Executable | ShardedExecutable:
+) -> Executable | ShardedExecutable | PlannedExecutable:
     """Compile a program with these flags, whether or not this was done before."""
     jaxpr, name, donated = wanted.jaxpr, wanted.name, wanted.donated
     if wanted.placement is not None:
+        if wanted.placement.is_abstract:  # fewer still run on none
+            from tinyjax.xla.planned import compile_planned  # noqa: PLC0415
+
+            return compile_planned(wanted, wanted.placement, flags)
         # Few programs run on several devices.
         from tinyjax.xla.sharded_executable import compile_sharded  # noqa: PLC0415
 

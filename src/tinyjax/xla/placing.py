@@ -103,7 +103,13 @@ def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
     if not named:
         return None
     ids = named[0].ids
+    abstract = named[0].is_abstract
     for other in named:
+        if other.is_abstract != abstract:
+            raise ShardingError(
+                "one program names a mesh with devices and an AbstractMesh, which has none. Use "
+                "the AbstractMesh for all, or for none."
+            )
         if {*other.ids} != {*ids}:
             raise ShardingError(
                 f"one program takes arrays on the devices {_numbers(ids)} and on "
@@ -118,7 +124,8 @@ def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
     wanted = given if wishes is None else [g or w for g, w in zip(given, wishes.ins, strict=True)]
     ins = [_stripped(x) if x is not None and x.ids == ids else whole for x in wanted]
     outs = (None,) * len(jaxpr.outs) if wishes is None else wishes.outs
-    return Placement(ids, tuple(ins), tuple([None if x is None else _stripped(x) for x in outs]))
+    decided = tuple([None if x is None else _stripped(x) for x in outs])
+    return Placement(ids, tuple(ins), decided, abstract)
 
 
 def undivided(shardings: Sequence[Sharding], ids: Sequence[int]) -> Sharding:

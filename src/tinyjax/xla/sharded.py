@@ -25,8 +25,9 @@ from tinyjax.errors import ShardingError
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.xla.backend import backend, buffer_of, physical
 from tinyjax.xla.compilation import Compilation, Placement
-from tinyjax.xla.executable import compiled
+from tinyjax.xla.executable import Executable, compiled
 from tinyjax.xla.placing import on_devices, placement_of
+from tinyjax.xla.planned import PlannedExecutable
 from tinyjax.xla.sharded_executable import ShardedExecutable, placed
 
 # Arrays
@@ -41,6 +42,11 @@ def put(x: Array, sharding: Sharding) -> Array:
     if not isinstance(x, ConcreteArray | ShardedArray):
         raise_not_concrete(x)
     sharding.check(x.shape)
+    if sharding.is_abstract:
+        raise ShardingError(
+            f"{sharding!r} names no devices, so that no array lies so. AbstractMesh is for "
+            "programs that are lowered and compiled, but not run."
+        )
     if sharding == on_first():
         found = x if isinstance(x, ConcreteArray) else ConcreteArray(x.gathered.host, x.aval)
         buffer_of(found, backend())
@@ -131,13 +137,19 @@ def run_sharded(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
     Raises:
         DonatedArrayError: one was donated to an earlier call.
     """
-    executable = compiled(wanted)
-    assert isinstance(executable, ShardedExecutable), "it has a placement"
-    return call_sharded(executable, args)
+    return call_sharded(compiled(wanted), args)
 
 
-def call_sharded(executable: ShardedExecutable, args: Sequence[Array]) -> list[Array]:
+def call_sharded(
+    executable: Executable | ShardedExecutable | PlannedExecutable, args: Sequence[Array]
+) -> list[Array]:
     """Run a compiled program that has a placement, as ``run_sharded`` does."""
+    if isinstance(executable, PlannedExecutable):
+        raise ShardingError(
+            f"'{executable.name}' is for an AbstractMesh, which has no devices to run it. Make "
+            "the mesh by tinyjax.make_mesh."
+        )
+    assert isinstance(executable, ShardedExecutable), "it has a placement"
     ins = executable.placement.ins
     return executable([_moved(x, sharding) for x, sharding in zip(args, ins, strict=True)])
 

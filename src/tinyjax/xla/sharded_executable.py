@@ -178,14 +178,22 @@ def compile_sharded(
     What XLA chooses of its results is given the names of a mesh's axes. Where they do not express
     it, or an axis is not divisible, the program is compiled again with that result undivided.
     """
+    loaded, decided = compile_placed(on, wanted, placement, flags)
+    return ShardedExecutable(loaded, wanted, decided)
+
+
+def compile_placed(
+    on: Backend, wanted: Compilation, placement: Placement, flags: Flags
+) -> tuple[LoadedExecutable, Placement]:
+    """Compile a program, and return how its results lie, too."""
     text = lowered_for(placement, wanted.jaxpr, wanted.name, wanted.donated)
     loaded = load_or_compile(on, text, flags, placement)
     outs = _read_back(loaded, wanted.jaxpr, placement)
     found = tuple([undivided(placement.ins, placement.ids) if x is None else x for x in outs])
     decided = attrs.evolve(placement, outs=found)
     if None in outs:
-        return compile_sharded(on, wanted, decided, flags)
-    return ShardedExecutable(loaded, wanted, decided)
+        return compile_placed(on, wanted, decided, flags)
+    return loaded, decided
 
 
 def _read_back(

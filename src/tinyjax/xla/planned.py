@@ -1,0 +1,75 @@
+"""Programs compiled for meshes without devices: what they would take, and no more.
+
+XLA compiles for the devices of a client. So a client with as many devices as the mesh is made for
+the compilation, and dropped after it, for each of its devices has a thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+from jaxlib import xla_client
+
+from tinyjax.errors import ShardingError
+from tinyjax.xla.backend import Backend
+from tinyjax.xla.compilation import Compilation, Flags, Placement
+from tinyjax.xla.sharded_executable import compile_placed
+
+#: Devices with higher numbers belong to other processes, to XLA's client for the CPU.
+_MOST_DEVICES: Final = 2048
+
+
+@attrs.frozen
+class Plan:
+    """What XLA tells of a compiled program."""
+
+    _hlo: str
+    _costs: dict[str, Any]
+    _memory: Any
+
+    def get_hlo_text(self) -> str:
+        return self._hlo
+
+    def cost_analysis(self) -> dict[str, Any]:
+        return self._costs
+
+    def get_compiled_memory_stats(self) -> Any:
+        return self._memory
+
+
+@attrs.frozen
+class PlannedExecutable:
+    """A compiled program that has no devices to run.
+
+    Attributes:
+        name: of its function.
+        loaded: what XLA tells of it.
+        placement: how parameters and results would lie.
+    """
+
+    name: str
+    loaded: Plan
+    placement: Placement
+
+    #: Such programs call no Python functions.
+    host_program = None
+
+
+def compile_planned(wanted: Compilation, placement: Placement, flags: Flags) -> PlannedExecutable:
+    """Compile a program for a mesh without devices.
+
+    Raises:
+        ShardingError: the mesh is larger than what XLA compiles for.
+    """
+    count = len(placement.ids)
+    if count > _MOST_DEVICES:
+        raise ShardingError(
+            f"XLA compiles programs on the CPU for {_MOST_DEVICES} devices at most, but the "
+            f"AbstractMesh has {count}. Make its axes smaller, and scale what it tells."
+        )
+    on = Backend(xla_client.make_cpu_client(asynchronous=True, num_devices=count))
+    loaded, decided = compile_placed(on, wanted, placement, flags)
+    costs = dict(loaded.cost_analysis())
+    plan = Plan(loaded.get_hlo_text(), costs, loaded.get_compiled_memory_stats())
+    return PlannedExecutable(wanted.name, plan, decided)

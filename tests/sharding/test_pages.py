@@ -1,0 +1,12 @@
+"""What JAX's documentation does with several devices, under jax and under tinyjax."""
+
+import pytest
+from tutorials import check_alike, devices, programs_of
+
+PROGRAMS = programs_of(devices)
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_does_what_the_documentation_does(name: str) -> None:
+    check_alike(PROGRAMS[name])
