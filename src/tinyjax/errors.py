@@ -252,6 +252,10 @@ class ForkError(TinyjaxError, RuntimeError):
     """A program is to be compiled in a process that was forked from one that runs XLA."""
 
 
+class CheckpointError(TinyjaxError, ValueError):
+    """A checkpoint cannot be read or written: it is missing, damaged, or of other arrays."""
+
+
 class ExportError(TinyjaxError, ValueError):
     """A program cannot be exported, or what was exported cannot be read."""
 

@@ -1,0 +1,10 @@
+"""Checkpoints: trees of arrays in files, saved from any mesh and restored to any other.
+
+Each process writes the shards that its devices hold, each shard once, and reads the parts that its
+devices are to hold. It takes the package safetensors, and reading executes no code.
+"""
+
+from tinyjax.experimental.checkpoints.restoring import restore
+from tinyjax.experimental.checkpoints.saving import Saving, save, save_async
+
+__all__ = ["Saving", "restore", "save", "save_async"]

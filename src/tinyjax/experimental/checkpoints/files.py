@@ -1,0 +1,341 @@
+"""The files of a checkpoint.
+
+==========================  ======================================================================
+``manifest.json``           which version is the checkpoint, of how many processes, and the types
+                            of all arrays; replaced as the last step of saving, at once
+``data-VERSION/``           a version
+``.../0.safetensors``       the shards that process 0 wrote
+``.../0.json``              which part of which array each of them is
+==========================  ======================================================================
+
+Shards have their own dtype where the format safetensors has it; other dtypes are stored as bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, TypeAlias
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.devices import Part
+from tinyjax.dtypes import DType, HostArray
+from tinyjax.errors import CheckpointError, TinyjaxError
+
+MANIFEST: Final = "manifest.json"
+_FORMAT: Final = 1
+_DATA: Final = re.compile(r"data-([0-9a-f]{16})")
+
+#: The dtypes of the format safetensors that NumPy reads.
+_STORED: Final = frozenset(
+    map(
+        np.dtype,
+        (
+            *(dtypes.bool_, *dtypes.INTEGERS, dtypes.bfloat16),
+            *(dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64),
+        ),
+    )
+)
+
+#: Where a part of an array begins, and its shape.
+Start: TypeAlias = tuple[int, ...]
+Shape: TypeAlias = tuple[int, ...]
+
+
+@attrs.frozen
+class Shard:
+    """A part of an array in a file.
+
+    Attributes:
+        name: its name in the file.
+        start: where in the array it begins.
+        shape: its shape.
+    """
+
+    name: str
+    start: Start
+    shape: Shape
+
+
+@attrs.frozen
+class Manifest:
+    """What a checkpoint holds.
+
+    Attributes:
+        version: which folder has the data.
+        processes: how many processes wrote it.
+        types: the type of each array, by its path in the tree.
+    """
+
+    version: str
+    processes: int
+    types: Mapping[str, ShapeDtypeStruct]
+
+
+def safetensors() -> ModuleType:
+    """Return the package's module for NumPy.
+
+    Raises:
+        CheckpointError: it is not installed.
+    """
+    try:
+        import safetensors  # noqa: PLC0415 (nothing else takes it)
+        import safetensors.numpy  # noqa: PLC0415
+    except ImportError as error:
+        raise CheckpointError(
+            "checkpoints are files of the package safetensors: pip install safetensors."
+        ) from error
+    found: ModuleType = safetensors
+    return found
+
+
+def new_version() -> str:
+    """Return the name of a version that there has not been."""
+    return secrets.token_hex(8)
+
+
+def data_folder(folder: Path, version: str) -> Path:
+    """The folder of a version."""
+    return folder / f"data-{version}"
+
+
+def remove_others(folder: Path, version: str) -> None:
+    """Remove all versions but one: older ones, and those that were never finished."""
+    for other in folder.iterdir():
+        match = _DATA.fullmatch(other.name)
+        if match and match[1] != version:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+# Manifests
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Make a version the checkpoint: at once, so that after a crash the last one is there."""
+    arrays = {
+        path: {"shape": list(x.shape), "dtype": dtypes.dtype_name(x.dtype)}
+        for path, x in manifest.types.items()
+    }
+    record = {
+        "format": _FORMAT,
+        "version": manifest.version,
+        "processes": manifest.processes,
+        "arrays": arrays,
+    }
+    replace_json(folder / MANIFEST, record)
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """Return what a checkpoint holds; None where there is none.
+
+    Raises:
+        CheckpointError: the manifest is damaged, or of another version.
+    """
+    file = folder / MANIFEST
+    if not file.exists():
+        return None
+    record = _read_json(file)
+    if record.get("format") != _FORMAT:
+        raise CheckpointError(
+            f"{file} is of the format {record.get('format')!r}, but this version reads {_FORMAT}."
+        )
+    try:
+        types = {
+            str(path): ShapeDtypeStruct(_sizes(x["shape"]), _dtype(x["dtype"]))
+            for path, x in record["arrays"].items()
+        }
+        return Manifest(_version(record["version"]), _count(record["processes"]), types)
+    except (KeyError, TypeError, ValueError, AttributeError, TinyjaxError) as error:
+        raise _damaged(file, error) from error
+
+
+def replace_json(file: Path, record: object) -> None:
+    """Write a file, which is then there as a whole or not at all."""
+    unfinished = file.with_name(f"{file.name}.part")
+    with unfinished.open("w", encoding="utf-8") as f:
+        json.dump(record, f)
+        f.flush()
+        os.fsync(f.fileno())
+    unfinished.replace(file)
+    flush_folder(file.parent)
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _damaged(file, error) from error
+    if not isinstance(found, dict):
+        raise _damaged(file, TypeError(f"it holds a {type(found).__name__}"))
+    return found
+
+
+def _dtype(name: object) -> DType:
+    if not isinstance(name, str):
+        raise TypeError(f"{name!r} is no dtype")
+    of_keys = (dtype for dtype in dtypes.KEYS if dtypes.dtype_name(dtype) == name)
+    return next(of_keys, None) or dtypes.parse(name)
+
+
+def _version(value: object) -> str:
+    if not isinstance(value, str) or not _DATA.fullmatch(f"data-{value}"):
+        raise TypeError(f"{value!r} is no version")
+    return value
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise TypeError(f"{value!r} is no count")
+    return value
+
+
+def _sizes(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(type(n) is int and n >= 0 for n in value):
+        raise TypeError(f"{value!r} is no shape")
+    return tuple(value)
+
+
+def _damaged(file: Path, error: Exception) -> CheckpointError:
+    return CheckpointError(f"{file} is damaged: {type(error).__name__}: {error}.")
+
+
+# Shards
+
+
+def write_shards(
+    folder: Path, process: int, shards: Sequence[tuple[str, Start, HostArray]]
+) -> None:
+    """Write the shards of a process, and then which they are.
+
+    Args:
+        folder: of the version.
+        process: the number of the process.
+        shards: the path of each one's array, where in it the shard begins, and its data.
+    """
+    package = safetensors()
+    file = folder / f"{process}.safetensors"
+    stored = {str(i): _stored(data) for i, (_, _, data) in enumerate(shards)}
+    package.numpy.save_file(stored, file)
+    with file.open("rb+") as f:
+        os.fsync(f.fileno())
+    index = [
+        {"array": path, "start": list(start), "shape": list(data.shape)}
+        for path, start, data in shards
+    ]
+    replace_json(folder / f"{process}.json", {"shards": index})
+
+
+def has_shards(folder: Path, process: int) -> bool:
+    """Say whether a process has written all of its shards."""
+    return (folder / f"{process}.json").exists()
+
+
+def flush_folder(folder: Path) -> None:
+    """Write to the disk which files are in a folder, where the system can be asked for that."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _stored(data: HostArray) -> HostArray:
+    whole = np.asarray(data, order="C")
+    if whole.dtype in _STORED:
+        return whole
+    return np.frombuffer(whole.tobytes(), np.uint8).reshape(*whole.shape, whole.dtype.itemsize)
+
+
+class Reader:
+    """The shards that one process wrote.
+
+    Attributes:
+        file: where they are.
+        shards: those of each array, by its path.
+    """
+
+    def __init__(self, folder: Path, process: int) -> None:
+        """Open the file.
+
+        Raises:
+            CheckpointError: it is missing or damaged.
+        """
+        self.file: Path = folder / f"{process}.safetensors"
+        index = folder / f"{process}.json"
+        record = _read_json(index)
+        self.shards: dict[str, list[Shard]] = {}
+        try:
+            for i, x in enumerate(record["shards"]):
+                shard = Shard(str(i), _sizes(x["start"]), _sizes(x["shape"]))
+                self.shards.setdefault(str(x["array"]), []).append(shard)
+        except (KeyError, TypeError) as error:
+            raise _damaged(index, error) from error
+        package = safetensors()
+        self._errors: tuple[type[Exception], ...] = (
+            *(OSError, ValueError, TypeError, IndexError),
+            package.SafetensorError,
+        )
+        try:
+            self._tensors: Any = package.safe_open(self.file, "np")
+        except self._errors as error:
+            raise _damaged(self.file, error) from error
+
+    def read_into(self, out: HostArray, path: str, part: Part) -> int:
+        """Read what there is of a part of an array.
+
+        Args:
+            out: the part, which is written to.
+            path: the array's.
+            part: slices with bounds.
+
+        Returns:
+            How many elements there were.
+
+        Raises:
+            CheckpointError: the file is damaged.
+        """
+        found = 0
+        for shard in self.shards.get(path, ()):
+            if len(shard.start) != len(part) or len(shard.shape) != len(part):
+                raise _damaged(self.file, TypeError(f"a shard of {path} has other axes"))
+            here: list[slice] = []
+            there: list[slice] = []
+            for wanted, start, n in zip(part, shard.start, shard.shape, strict=True):
+                low, high = max(wanted.start, start), min(wanted.stop, start + n)
+                here.append(slice(low - wanted.start, high - wanted.start))
+                there.append(slice(low - start, high - start))
+            if any(s.stop <= s.start for s in there):
+                continue
+            out[tuple(here)] = self._read(shard, out.dtype, tuple(there))
+            found += int(np.prod([s.stop - s.start for s in there], dtype=np.int64))
+        return found
+
+    def _read(self, shard: Shard, dtype: DType, part: Part) -> HostArray:
+        as_bytes = dtype not in _STORED
+        shape = (*shard.shape, dtype.itemsize) if as_bytes else shard.shape
+        try:
+            if not shape:
+                data: HostArray = self._tensors.get_tensor(shard.name)
+            else:
+                tensor = self._tensors.get_slice(shard.name)
+                if tuple(tensor.get_shape()) != shape:
+                    raise TypeError(f"a shard has the shape {tensor.get_shape()}, not {shape}")
+                data = tensor[part]
+        except self._errors as error:
+            raise _damaged(self.file, error) from error
+        if data.dtype != (np.uint8 if as_bytes else dtype):
+            raise _damaged(self.file, TypeError(f"a shard is of the dtype {data.dtype}"))
+        if not as_bytes:
+            return data
+        return np.frombuffer(data.tobytes(), dtype).reshape(data.shape[:-1])

@@ -1,0 +1,137 @@
+"""Reading checkpoints: to the mesh that they were saved from, or to another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from tinyjax import dtypes, tree, xla
+from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.devices import ON_CPU, Part, Sharding, is_place
+from tinyjax.core.sharding import checked
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import CheckpointError
+from tinyjax.experimental.checkpoints.files import Manifest, Reader, data_folder, read_manifest
+
+T = TypeVar("T")
+
+
+@overload
+def restore(folder: str | os.PathLike[str], like: None = None) -> dict[str, Array]: ...
+@overload
+def restore(folder: str | os.PathLike[str], like: T) -> T: ...
+def restore(folder: str | os.PathLike[str], like: Any = None) -> Any:
+    """Read a checkpoint; each device gets its part, from whatever shards it is in.
+
+    Args:
+        folder: what ``save`` wrote.
+        like: a tree of the same structure, which says for each array where it is to lie: by a
+            ``ShapeDtypeStruct`` with a sharding, by an array that lies so, or by the sharding
+            alone. Without a sharding, an array is made on the first device. The arrays must be of
+            the shapes and dtypes that were saved.
+
+    Returns:
+        A tree of arrays like ``like``. Without that, a dict of arrays on the first device by their
+        paths in the tree, as ``tinyjax.tree.keystr`` writes them.
+
+    Raises:
+        CheckpointError: there is no checkpoint; it is damaged; or it has other arrays.
+        ShardingError: an array cannot lie as wanted.
+
+    Example:
+        >>> import tempfile, tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import NamedSharding, P
+        >>> from tinyjax.experimental import checkpoints
+        >>> rows = NamedSharding(tinyjax.make_mesh((2,), ("rows",)), P("rows"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     checkpoints.save(folder, {"w": jnp.arange(4)})
+        ...     checkpoints.restore(folder, like={"w": rows})["w"].addressable_shards[1].data
+        Array([2, 3], dtype=int32)
+    """
+    place = Path(folder)
+    manifest = read_manifest(place)
+    if manifest is None:
+        raise CheckpointError(f"there is no checkpoint in {place}.")
+    data = data_folder(place, manifest.version)
+    readers = [Reader(data, process) for process in range(manifest.processes)]
+    if like is None:
+        return {path: _read(readers, path, x, ON_CPU) for path, x in manifest.types.items()}
+    leaves, treedef = tree.flatten_with_path(like)
+    wanted = [(tree.keystr(path), leaf) for path, leaf in leaves]
+    _check_paths(place, manifest, [path for path, _ in wanted])
+    arrays = [
+        _read(readers, path, manifest.types[path], _sharding(path, manifest.types[path], leaf))
+        for path, leaf in wanted
+    ]
+    return tree.unflatten(treedef, arrays)
+
+
+def _check_paths(folder: Path, manifest: Manifest, wanted: Sequence[str]) -> None:
+    missing = [path for path in wanted if path not in manifest.types]
+    unexpected = [path for path in manifest.types if path not in wanted]
+    if missing or unexpected:
+        both = [
+            f"{what} {', '.join(paths[:4])}{' and more' if len(paths) > 4 else ''}"
+            for what, paths in (("lacks", missing), ("has also", unexpected))
+            if paths
+        ]
+        raise CheckpointError(
+            f"the checkpoint in {folder} is of another tree than `like`: it {'; it '.join(both)}. "
+            "restore(folder) gives all arrays by their paths."
+        )
+
+
+def _sharding(path: str, saved: ShapeDtypeStruct, leaf: Any) -> Sharding:
+    """Where an array is wanted that ``like`` has a leaf for."""
+    if is_place(leaf):
+        return checked(leaf, saved.shape, "restore", f"the array {path}")
+    kind = leaf if isinstance(leaf, ShapeDtypeStruct) else as_array(leaf)
+    if (kind.shape, kind.dtype) != (saved.shape, saved.dtype):
+        raise CheckpointError(
+            f"`like` has {_text(kind)} at {path}, but the checkpoint has {_text(saved)}. Restore "
+            "it as it is, and convert it then."
+        )
+    where = kind.sharding
+    return ON_CPU if where is None else checked(where, saved.shape, "restore", f"the array {path}")
+
+
+def _text(x: Array | ShapeDtypeStruct) -> str:
+    return f"{dtypes.dtype_name(x.dtype)}[{','.join(map(str, x.shape))}]"
+
+
+def _read(
+    readers: Sequence[Reader], path: str, saved: ShapeDtypeStruct, sharding: Sharding
+) -> Array:
+    aval = ShapedArray(saved.shape, saved.dtype)
+    if dtypes.allowed(saved.dtype) != saved.dtype:
+        raise CheckpointError(
+            f"the array {path} is of {saved.dtype.name}, but the setting wide_dtypes allows no "
+            "64-bit types. Restore it with tinyjax.enable_x64(True)."
+        )
+    if sharding == ON_CPU:
+        return ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
+    made: dict[str, HostArray] = {}
+    parts: list[HostArray] = []
+    for part in sharding.parts(aval.shape):
+        found = made.get(str(part))
+        if found is None:
+            found = made[str(part)] = _part(readers, path, aval, part)
+        parts.append(dtypes.to_physical(found) if aval.dtype in dtypes.PHYSICAL else found)
+    return xla.of_parts(aval, sharding, parts)
+
+
+def _part(readers: Sequence[Reader], path: str, aval: ShapedArray, part: Part) -> HostArray:
+    bounds = tuple([slice(*s.indices(n)[:2]) for s, n in zip(part, aval.shape, strict=True)])
+    out = np.empty(tuple([s.stop - s.start for s in bounds]), aval.dtype)
+    found = sum([reader.read_into(out, path, bounds) for reader in readers])
+    if found != out.size:
+        raise CheckpointError(
+            f"the checkpoint's shards of the array {path} have {found} elements of a part with "
+            f"{out.size}: it is damaged."
+        )
+    return out

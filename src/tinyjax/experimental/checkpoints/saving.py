@@ -1,0 +1,216 @@
+"""Writing checkpoints, in this thread or in another."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, TypeAlias
+
+import attrs
+import numpy as np
+
+from tinyjax import tree
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.sharded_array import ShardedArray
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import CheckpointError
+from tinyjax.experimental.checkpoints.files import (
+    Manifest,
+    Start,
+    data_folder,
+    has_shards,
+    new_version,
+    read_manifest,
+    remove_others,
+    safetensors,
+    write_manifest,
+    write_shards,
+)
+
+#: The path of an array in the tree, where in it a shard begins, and its data.
+_Shards: TypeAlias = Sequence[tuple[str, Start, HostArray]]
+
+#: How long processes wait for each other, in seconds, and how often they look.
+_LONGEST_WAIT: Final = 1800.0
+_LOOK_EVERY: Final = 0.1
+
+
+@attrs.frozen
+class _Snapshot:
+    """A tree as it is to be written.
+
+    Attributes:
+        types: the type of each array, by its path.
+        shards: what this process writes.
+    """
+
+    types: dict[str, ShapeDtypeStruct]
+    shards: _Shards
+
+
+@attrs.frozen
+class Saving:
+    """A checkpoint that is being written by another thread."""
+
+    _future: Future[None]
+
+    def wait(self) -> None:
+        """Wait until the checkpoint is written.
+
+        Raises:
+            CheckpointError: it could not be; or any error of the system's.
+        """
+        self._future.result()
+
+    @property
+    def done(self) -> bool:
+        """Whether the checkpoint is written, or has failed."""
+        return self._future.done()
+
+
+def save(folder: str | os.PathLike[str], tree: Any) -> None:
+    """Write arrays to a folder, each device's shards as they lie.
+
+    What is in the folder is replaced at once, when all is written. After a crash at any moment
+    there is the old checkpoint or the new one, whole.
+
+    Args:
+        folder: made where it is missing. Several processes name the same.
+        tree: arrays in any containers.
+
+    Raises:
+        CheckpointError: the package safetensors is missing.
+        OSError: the files cannot be written.
+
+    Example:
+        >>> import tempfile, tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import checkpoints
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     checkpoints.save(folder, {"w": jnp.ones((2, 2)), "step": 7})
+        ...     checkpoints.restore(folder)["['step']"]
+        Array(7, dtype=int32)
+    """
+    safetensors()
+    _write(Path(folder), _snapshot(tree, copy=False), new_version())
+
+
+def save_async(folder: str | os.PathLike[str], tree: Any) -> Saving:
+    """Write arrays to a folder in another thread, as ``save`` does.
+
+    The data is copied first, so that arrays may be donated as soon as this returns. Checkpoints are
+    written one after the other, in the order of the calls.
+
+    Args:
+        folder: made where it is missing.
+        tree: arrays in any containers.
+
+    Returns:
+        What tells when the checkpoint is written, and raises what went wrong.
+
+    Raises:
+        CheckpointError: the package safetensors is missing.
+
+    Example:
+        >>> import tempfile, tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import checkpoints
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     saving = checkpoints.save_async(folder, jnp.arange(3))
+        ...     saving.wait()
+        ...     checkpoints.restore(folder, like=jnp.zeros(3, int))
+        Array([0, 1, 2], dtype=int32)
+    """
+    safetensors()
+    snapshot = _snapshot(tree, copy=True)
+    if not _writers:
+        _writers.append(ThreadPoolExecutor(1, thread_name_prefix="tinyjax-checkpoints"))
+    return Saving(_writers[0].submit(_write, Path(folder), snapshot, new_version()))
+
+
+#: The thread that writes, once there is one.
+_writers: Final[list[ThreadPoolExecutor]] = []
+#: Held while a checkpoint is written, so that versions do not meet.
+_writing: Final = Lock()
+
+
+def _after_fork() -> None:
+    _writers.clear()  # its thread is in the other process
+    _writing.release()
+
+
+os.register_at_fork(
+    before=_writing.acquire, after_in_parent=_writing.release, after_in_child=_after_fork
+)
+
+
+def _snapshot(saved: Any, *, copy: bool) -> _Snapshot:
+    types: dict[str, ShapeDtypeStruct] = {}
+    shards: list[tuple[str, Start, HostArray]] = []
+    for path, leaf in tree.leaves_with_path(saved):
+        array, name = as_array(leaf), tree.keystr(path)
+        types[name] = ShapeDtypeStruct(array.shape, array.dtype)
+        for start, data in _parts(array):
+            shards.append((name, start, np.array(data) if copy else data))
+    return _Snapshot(types, shards)
+
+
+def _parts(array: Array) -> Iterator[tuple[Start, HostArray]]:
+    """The parts of an array that this process writes: of several copies the first."""
+    if not isinstance(array, ShardedArray):
+        yield (0,) * array.ndim, array.concrete("the data of a checkpoint")
+        return
+    for shard in array.addressable_shards:
+        if shard.replica_id == 0:
+            start = tuple([s.start or 0 for s in shard.index])
+            yield start, shard.data.concrete("the data of a checkpoint")
+
+
+def _write(
+    folder: Path, snapshot: _Snapshot, version: str, process: int = 0, processes: int = 1
+) -> None:
+    """Write a version, and make it the checkpoint.
+
+    Args:
+        folder: of the checkpoint.
+        snapshot: what is written.
+        version: its name, the same in all processes.
+        process: the number of this process. The first makes the version the checkpoint, when all
+            have written their shards.
+        processes: how many there are.
+
+    Raises:
+        CheckpointError: another process did not do its part.
+    """
+    with _writing:
+        data = data_folder(folder, version)
+        data.mkdir(parents=True, exist_ok=True)
+        write_shards(data, process, snapshot.shards)
+        if process == 0:
+            for other in range(1, processes):
+                _await(partial(has_shards, data, other), f"process {other}", data)
+            write_manifest(folder, Manifest(version, processes, snapshot.types))
+            remove_others(folder, version)
+    if process:
+        _await(partial(_is_current, folder, version), "process 0", data)
+
+
+def _is_current(folder: Path, version: str) -> bool:
+    found = read_manifest(folder)
+    return found is not None and found.version == version
+
+
+def _await(condition: Callable[[], bool], who: str, data: Path) -> None:
+    """Wait for another process, which shows what it has done by its files."""
+    end = time.monotonic() + _LONGEST_WAIT
+    while not condition():
+        if time.monotonic() > end:
+            raise CheckpointError(
+                f"{who} did not write its part of {data} within {_LONGEST_WAIT:.0f} s. All "
+                "processes save together, to one folder that they share."
+            )
+        time.sleep(_LOOK_EVERY)
