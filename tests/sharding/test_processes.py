@@ -67,6 +67,31 @@ def test_programs(processes: int, devices: int, program: str, tmp_path: Path) ->
             np.testing.assert_allclose(x, np.asarray(y, np.float32), rtol=2e-5, atol=2e-5)
 
 
+EXAMPLE = HERE.parents[1] / "examples" / "train_distributed.py"
+STEPS = "--steps=40"
+
+
+def losses(done: subprocess.CompletedProcess[str]) -> list[float]:
+    assert done.returncode == 0, done.stderr
+    found = re.findall(r"^(?:\[0\] )?step \d+: loss (.+)$", done.stdout, re.MULTILINE)
+    assert re.search(r"9\d\.\d% of 1797 digits", done.stdout) is not None, done.stdout
+    return [float(x) for x in found]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("processes", "devices"),
+    [(1, 4), pytest.param(2, 2, marks=every), pytest.param(4, 1, marks=every)],
+)
+def test_training(processes: int, devices: int) -> None:
+    alone = [sys.executable, str(EXAMPLE), STEPS]
+    expected = subprocess.run(alone, check=False, capture_output=True, text=True, timeout=LIMIT)
+    how = ("-n", processes, f"--devices-per-process={devices}")
+    found = losses(launched(*how, EXAMPLE, "--distributed", STEPS))
+    assert len(found) == 2
+    np.testing.assert_allclose(found, losses(expected), rtol=1e-4)
+
+
 # Failures
 
 
