@@ -42,9 +42,12 @@ from tinyjax.stablehlo.types import Values
 det_p: Primitive[NoParams] = Primitive("det", NoParams)
 
 
+_det_of_hosts = ma.lapack_of_numpy("det", "d->d", np.linalg.det)
+
+
 @det_p.def_impl
 def _det_impl(operands: Hosts, params: NoParams) -> Hosts:
-    return (np.asarray(np.linalg.det(operands[0])),)
+    return [np.asarray(out) for out in _det_of_hosts(*operands)]
 
 
 @det_p.def_abstract_eval
@@ -97,10 +100,12 @@ def det(x: Array) -> Array:
 slogdet_p: Primitive[NoParams] = Primitive("slogdet", NoParams)
 
 
+_slogdet_of_hosts = ma.lapack_of_numpy("slogdet", "d->dd", np.linalg.slogdet)
+
+
 @slogdet_p.def_impl
 def _slogdet_impl(operands: Hosts, params: NoParams) -> Hosts:
-    signs, logarithms = np.linalg.slogdet(operands[0])
-    return np.asarray(signs), np.asarray(logarithms)
+    return [np.asarray(out) for out in _slogdet_of_hosts(*operands)]
 
 
 @slogdet_p.def_abstract_eval

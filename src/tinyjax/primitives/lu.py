@@ -310,12 +310,15 @@ solve_p: Primitive[SolveParams] = Primitive("solve", SolveParams)
 def_cubic_flops(solve_p)
 
 
+_solve_hosts = ma.lapack_of_numpy("solve", "dd->d", np.linalg.solve)
+
+
 @solve_p.def_impl
 def _solve_impl(operands: Hosts, params: SolveParams) -> Hosts:
     a, b = operands
     if params.transpose_a:
         a = a.swapaxes(-1, -2)
-    return ma.where_possible(lambda a, b: (np.linalg.solve(a, b),), a, b)
+    return _solve_hosts(a, b)
 
 
 @solve_p.def_abstract_eval

@@ -8,9 +8,11 @@ front. Types are those of LAPACK: single and double precision, real and complex.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias, TypeVar
+from functools import lru_cache
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
@@ -282,6 +284,63 @@ def def_system_batch(primitive: Primitive[P], left_side: Callable[[P], bool]) ->
 
 
 # NumPy
+
+
+def lapack_of_numpy(
+    name: str, signature: str, fun: Callable[..., Any]
+) -> Callable[..., Sequence[HostArray]]:
+    """Return what a function of ``numpy.linalg`` calls: without its checks, which take 2 to 4 us.
+
+    It gives the same numbers, and NaN for matrices for which the function raises. Like the
+    function it computes in double precision.
+
+    Args:
+        name: of the ufunc in NumPy's own module. Some have other names in earlier versions, in
+            which the function is called.
+        signature: the types that it takes and returns for real operands.
+        fun: the function. It is called for complex operands, too, whose NaN has two parts.
+    """
+    routine = getattr(_umath_linalg, name, None)
+
+    def otherwise(*operands: HostArray) -> Sequence[HostArray]:
+        outs = fun(*operands)
+        return outs if isinstance(outs, tuple) else (outs,)
+
+    def call(*operands: HostArray) -> Sequence[HostArray]:
+        dtype = operands[0].dtype
+        if routine is None or dtype.kind == "c":
+            return where_possible(otherwise, *operands)
+        outs = routine(*operands, signature=signature)
+        if type(outs) is tuple:
+            return [out.astype(dtype, copy=False) for out in outs]
+        return (outs.astype(dtype, copy=False),)
+
+    return call
+
+
+#: Masks of larger matrices are not kept.
+_KEPT: Final = 64
+
+
+@lru_cache(maxsize=256)
+def _triangle(rows: int, columns: int, k: int) -> HostArray:
+    return np.tri(rows, columns, k, dtype=np.bool_)
+
+
+def lower_of_host(x: HostArray) -> HostArray:
+    """Return ``np.tril(x)``, for small matrices in a fifth of the time."""
+    rows, columns = x.shape[-2:]
+    if rows > _KEPT or columns > _KEPT:
+        return np.tril(x)
+    return np.where(_triangle(rows, columns, 0), x, np.zeros(1, x.dtype))
+
+
+def upper_of_host(x: HostArray) -> HostArray:
+    """Return ``np.triu(x)``, for small matrices in a fifth of the time."""
+    rows, columns = x.shape[-2:]
+    if rows > _KEPT or columns > _KEPT:
+        return np.triu(x)
+    return np.where(_triangle(rows, columns, -1), np.zeros(1, x.dtype), x)
 
 
 def where_possible(fun: HostMatrices, *operands: HostArray) -> Sequence[HostArray]:

@@ -8,6 +8,8 @@ values are right.
 
 from __future__ import annotations
 
+from functools import partial
+
 import attrs
 import numpy as np
 
@@ -42,10 +44,12 @@ eigh_p: Primitive[NoParams] = Primitive("eigh", NoParams)
 def_cubic_flops(eigh_p)
 
 
+_eigh_of_hosts = ma.lapack_of_numpy("eigh_lo", "d->dd", np.linalg.eigh)
+
+
 @eigh_p.def_impl
 def _eigh_impl(operands: Hosts, params: NoParams) -> Hosts:
-    (x,) = operands
-    values, vectors = ma.where_possible(np.linalg.eigh, x)
+    values, vectors = _eigh_of_hosts(*operands)
     return vectors, values
 
 
@@ -123,12 +127,21 @@ svd_p: Primitive[SvdParams] = Primitive("svd", SvdParams)
 def_cubic_flops(svd_p)
 
 
+_singular_values_of_hosts = ma.lapack_of_numpy(
+    "svd", "d->d", partial(np.linalg.svd, compute_uv=False)
+)
+_full_svd_of_hosts = ma.lapack_of_numpy("svd_f", "d->ddd", np.linalg.svd)
+_reduced_svd_of_hosts = ma.lapack_of_numpy(
+    "svd_s", "d->ddd", partial(np.linalg.svd, full_matrices=False)
+)
+
+
 @svd_p.def_impl
 def _svd_impl(operands: Hosts, params: SvdParams) -> Hosts:
-    (x,) = operands
     if not params.compute_uv:
-        return ma.where_possible(lambda a: (np.linalg.svd(a, compute_uv=False),), x)
-    u, s, vh = ma.where_possible(lambda a: np.linalg.svd(a, params.full_matrices), x)
+        return _singular_values_of_hosts(*operands)
+    svd_of_hosts = _full_svd_of_hosts if params.full_matrices else _reduced_svd_of_hosts
+    u, s, vh = svd_of_hosts(*operands)
     return s, u, vh
 
 

@@ -60,7 +60,7 @@ _BLOCK = 64
 @triangular_solve_p.def_impl
 def _triangular_solve_impl(operands: Hosts, params: TriangularSolveParams) -> Hosts:
     a, b = operands
-    a = np.tril(a) if params.lower else np.triu(a)
+    a = ma.lower_of_host(a) if params.lower else ma.upper_of_host(a)
     if params.unit_diagonal:
         np.einsum("...ii->...i", a)[...] = 1
     if params.conjugate_a:
@@ -201,11 +201,13 @@ cholesky_p: Primitive[NoParams] = Primitive("cholesky", NoParams)
 def_cubic_flops(cholesky_p)
 
 
+_cholesky_of_hosts = ma.lapack_of_numpy("cholesky_lo", "d->d", np.linalg.cholesky)
+
+
 @cholesky_p.def_impl
 def _cholesky_impl(operands: Hosts, params: NoParams) -> Hosts:
-    (x,) = operands
-    (factor,) = ma.where_possible(lambda a: (np.linalg.cholesky(a),), x)
-    return (np.tril(factor),)  # where it failed, NaN below the diagonal only
+    (factor,) = _cholesky_of_hosts(*operands)
+    return (ma.lower_of_host(factor),)  # where it failed, NaN below the diagonal only
 
 
 @cholesky_p.def_abstract_eval
