@@ -19,9 +19,9 @@ import pytest
 import tinyjax
 from specs import ArraySpec, Spec, all_specs
 from specs import elementwise as elementwise_rows
-from tinyjax import dtypes, tree
+from tinyjax import dtypes, make_jaxpr, tree
 from tinyjax.core.array import Array, as_array
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr, typecheck_jaxpr
+from tinyjax.core.jaxpr import Jaxpr, Lit, eval_jaxpr, typecheck_jaxpr
 from tinyjax.core.primitive import NoParams, Primitive, registry
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import DType, HostArray
@@ -47,6 +47,7 @@ def rows(check: str) -> pytest.MarkDecorator:
         "linear": lambda row: row.linear,
         # a program has the types that it was made for
         "dtypes": lambda row: row.primitive.rules.evaluate is None,
+        "kernel": lambda row: row.primitive.rules.kernel,
     }
     need = needed.get(check)
     chosen = [
@@ -130,6 +131,28 @@ def applied(row: Spec, params: dict[str, Any]) -> Callable[..., Any]:
         return row.fun(*(as_array(x) for x in operands), **params)
 
     return fun
+
+
+@rows("kernel")
+def test_a_kernel_gives_the_bits_of_the_impl_rule(row: Spec) -> None:
+    for case, _, operands in row.samples():
+        jaxpr = make_jaxpr(applied(row, case.params))(*map(as_array, operands)).jaxpr
+        known = dict(zip(jaxpr.in_binders, operands, strict=False))
+        for eqn in jaxpr.eqns:
+            kernel = eqn.primitive.kernel([x.aval for x in eqn.inputs], eqn.params)
+            given = [x.value.host if isinstance(x, Lit) else known.get(x) for x in eqn.inputs]
+            hosts = [x for x in given if x is not None]
+            if kernel is None or len(hosts) < len(given):
+                continue
+            columns = [np.array(x, order="F") for x in hosts]
+            backwards = [np.flip(np.flip(x).copy()) if x.ndim else x for x in hosts]
+            for laid_out in (hosts, columns, backwards):
+                with np.errstate(all="ignore"):
+                    (expected,) = eqn.primitive.rules.impl(laid_out, eqn.params)
+                    got, expected = np.asarray(kernel(*laid_out)), np.asarray(expected)
+                what = describe(case.params, operands)
+                assert (got.shape, got.dtype) == (expected.shape, expected.dtype), what
+                assert got.tobytes() == expected.tobytes(), what
 
 
 @rows("numpy")

@@ -92,6 +92,10 @@ BatchResult: TypeAlias = tuple[Arrays, BatchAxes]
 
 #: NumPy arrays in, NumPy arrays out: eager evaluation, and the oracle for the compiled one.
 ImplRule = Callable[[Hosts, P], HostResults]
+#: Evaluates operands of given types, and gives the one result.
+Kernel = Callable[..., HostResult]
+#: Types of the operands to what evaluates such operands; None where ``impl`` does.
+KernelRule = Callable[[Avals, P], Kernel | None]
 #: Values in, values out: evaluation of primitives that are themselves programs.
 EvaluateRule = Callable[[Arrays, P], Arrays]
 #: Types of the operands to types of the results; raises where the operands do not fit.
@@ -225,6 +229,7 @@ class Rules(Generic[P]):
     impl: ImplRule[P]
     #: The NumPy function that ``impl`` applies to the operands, where that is all it does.
     numpy: Callable[..., HostResult] | None
+    kernel: KernelRule[P] | None
     evaluate: EvaluateRule[P] | None
     abstract_eval: AbstractEvalRule[P]
     lowering: LoweringRule[P]
@@ -240,8 +245,9 @@ class Rules(Generic[P]):
     #: Counts rules replaced and primitives of the same name before this one: a program compiled
     #: with other rules is another program. (Cells of a notebook are run again.)
     revision: int
-    #: Types met before: those of the results, by the parameters and the types of the operands.
-    types: dict[tuple[object, ...], tuple[ShapedArray, ...]]
+    #: Types met before, by the parameters and the types of the operands: those of the results, and
+    #: what evaluates operands of these types, if there is anything faster than ``impl``.
+    types: dict[tuple[object, ...], tuple[tuple[ShapedArray, ...], Kernel | None]]
 
     def __init__(self, primitive: str) -> None:
         self.registered = []
@@ -249,7 +255,7 @@ class Rules(Generic[P]):
         self.extensions = {}
         self.lowerings = {}
         self.types = {}
-        self.numpy = self.evaluate = self.linearize = self.collective = None
+        self.numpy = self.kernel = self.evaluate = self.linearize = self.collective = None
 
         def missing(rule: str) -> Callable[..., NoReturn]:
             def raise_missing(*_args: object) -> NoReturn:
@@ -367,13 +373,30 @@ class Primitive(Generic[P]):
     def def_impl(self, rule: ImplRule[P]) -> ImplRule[P]:
         """Register how NumPy evaluates it: ``rule(operands, params) -> results``."""
         self._register("impl", rule)
-        self.rules.impl, self.rules.numpy = rule, None
+        self.rules.impl, self.rules.numpy, self.rules.kernel = rule, None, None
+        self.rules.types.clear()
         return rule
 
     def def_numpy(self, fun: Callable[..., HostResult]) -> None:
         """Register a NumPy function of the operands as the ``impl`` rule: 0.1 us less a call."""
         self.def_impl(lambda operands, params: (fun(*operands),))
         self.rules.numpy = fun
+
+    def def_kernel(self, rule: KernelRule[P]) -> KernelRule[P]:
+        """Register what evaluates its one result for operands of given types.
+
+        It saves the ``impl`` rule from deciding at each call what the types decide. It must give
+        the same bits; what depends on the layout of operands must not be decided by it.
+        """
+        self.rules.kernel = rule
+        self.rules.types.clear()
+        return rule
+
+    def kernel(self, avals: Avals, params: P) -> Kernel | None:
+        """Return a function of NumPy arrays of these types that gives the one result, if any."""
+        rules = self.rules
+        found = None if rules.kernel is None else rules.kernel(avals, params)
+        return rules.numpy if found is None else found
 
     def def_evaluate(self, rule: EvaluateRule[P]) -> EvaluateRule[P]:
         """Register how it is evaluated on values, in place of ``impl``."""
@@ -481,7 +504,7 @@ class Primitive(Generic[P]):
         if len(types) >= _MOST_TYPES:
             types.clear()
         with suppress(TypeError):  # parameters that have no hash
-            types[params, *avals] = outs
+            types[params, *avals] = outs, self.kernel(avals, params)
         return outs
 
     def result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:

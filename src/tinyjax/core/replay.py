@@ -303,6 +303,7 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
             known.update(zip(eqn.out_binders, outs, strict=True))
             continue
         rules, place = eqn.primitive.rules, len(names)
+        kernel = eqn.primitive.kernel([x.aval for x in eqn.inputs], eqn.params)
         given = ", ".join(map(read, eqn.inputs))
         for var in eqn.out_binders:
             names[var] = f"v{len(names)}"
@@ -311,8 +312,8 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
         if rules.evaluate is not None:
             scope[f"f{place}"] = _evaluation(eqn)
             lines.append(f"{left}, = f{place}({given})")
-        elif rules.numpy is not None:
-            scope[f"f{place}"] = rules.numpy
+        elif kernel is not None:
+            scope[f"f{place}"] = kernel
             lines.append(f"{left} = f{place}({given})")
         else:
             lines.append(f"{left}, = f{place}(({given},), p{place})")

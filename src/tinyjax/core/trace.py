@@ -313,12 +313,12 @@ class EvalTrace(Trace):
                     _host_of(x) if first is None else first,
                     _host_of(y) if second is None else second,
                 )
-                avals = rules.types[params, x._aval or x.aval, y._aval or y.aval]
+                avals, kernel = rules.types[params, x._aval or x.aval, y._aval or y.aval]
             elif len(args) == 1:
                 (x,) = args
                 first = x._host
                 hosts = (_host_of(x) if first is None else first,)
-                avals = rules.types[params, x._aval or x.aval]
+                avals, kernel = rules.types[params, x._aval or x.aval]
             else:
                 found: list[HostArray] = []
                 key: list[object] = [params]
@@ -326,13 +326,14 @@ class EvalTrace(Trace):
                     host = arg._host
                     found.append(_host_of(arg) if host is None else host)
                     key.append(arg._aval or arg.aval)
-                hosts, avals = found, rules.types[tuple(key)]
+                hosts = found
+                avals, kernel = rules.types[tuple(key)]
         except (AttributeError, KeyError, TypeError):  # no array, new types, parameters unhashable
             return _evaluate_first(primitive, args, params)
         token = set_errors(IGNORE)
         try:
-            if rules.numpy is not None:
-                out = rules.numpy(*hosts)
+            if kernel is not None:
+                out = kernel(*hosts)
                 return (ConcreteArray(out if type(out) is ndarray else asarray(out), avals[0]),)
             outs = rules.impl(hosts, params)
         finally:

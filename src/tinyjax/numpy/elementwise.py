@@ -30,6 +30,7 @@ from tinyjax.core.array import (
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
+from tinyjax.core.primitive import NO_PARAMS, Kernel
 from tinyjax.core.replay import refuse_to_replay, replayed
 from tinyjax.core.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors
 from tinyjax.dtypes import DTypeLike
@@ -1319,9 +1320,7 @@ def _at_once(usual: _Operator, primitive: Elementwise, *, is_reflected: bool) ->
         primitive: the primitive.
         is_reflected: whether the array is the second operand.
     """
-    function = primitive.rules.numpy
-    assert function is not None, "NumPy has a function for each operator"
-    types: dict[ShapedArray, ShapedArray] = {}
+    types: dict[ShapedArray, tuple[Kernel, ShapedArray]] = {}
 
     def operator(x: Array, other: object) -> Array:
         aval = x._aval
@@ -1331,29 +1330,37 @@ def _at_once(usual: _Operator, primitive: Elementwise, *, is_reflected: bool) ->
             if type(y) is ConcreteArray and y._aval is aval:
                 first, second = (y._host, x._host) if is_reflected else (x._host, y._host)
                 if first is not None and second is not None:
+                    function, found = types[aval]
                     token = set_errors(IGNORE)
                     try:
                         out = function(first, second)
                     finally:
                         reset_errors(token)
-                    found = types[aval]
                     return ConcreteArray(out if type(out) is ndarray else asarray(out), found)
         result = usual(x, other)
         if (aval is None or aval not in types) and current_trace() is EVAL:
-            _remember(types, x, other, result)
+            _remember(types, primitive, x, other, result)
         return result
 
     return imitate(operator, usual)
 
 
-def _remember(types: dict[ShapedArray, ShapedArray], x: Array, y: object, result: Array) -> None:
+def _remember(
+    types: dict[ShapedArray, tuple[Kernel, ShapedArray]],
+    primitive: Elementwise,
+    x: Array,
+    y: object,
+    result: Array,
+) -> None:
     """Note the type of a result, where the operands are floats of one type that is not weak."""
     aval = x.aval
     fits_x = y.aval is aval if isinstance(y, Array) else type(y) is float
     if aval.dtype in _FLOATS and not aval.weak_type and fits_x:
         if len(types) >= _MOST_TYPES:
             types.clear()
-        types[aval] = result.aval
+        kernel = primitive.kernel((aval, aval), NO_PARAMS)
+        if kernel is not None:
+            types[aval] = kernel, result.aval
 
 
 _Operator: TypeAlias = Callable[[Array, Any], Array]

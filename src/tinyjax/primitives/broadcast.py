@@ -20,12 +20,14 @@ from tinyjax.core.primitive import (
     BatchResult,
     HostResults,
     Hosts,
+    Kernel,
+    KernelRule,
     MappedAxis,
     Params,
     Primitive,
 )
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType, HostArray
+from tinyjax.dtypes import DType, HostArray, HostResult
 from tinyjax.errors import ShapeError
 from tinyjax.primitives.rules import check_kind, def_linear, def_transposes
 from tinyjax.stablehlo.builder import Scalar
@@ -68,6 +70,36 @@ def _broadcast_impl(operands: Hosts, params: BroadcastParams) -> Hosts:
         return (np.ndarray(shape, x.dtype, x, 0, tuple(strides)),)
     expanded = x.reshape([shape[d] if d in params.dims else 1 for d in range(len(shape))])
     return (np.broadcast_to(expanded, shape),)
+
+
+@broadcast_in_dim_p.def_kernel
+def _broadcast_kernel(avals: Avals, params: BroadcastParams) -> Kernel | None:
+    (x,), shape, dims = avals, params.shape, params.dims
+    if dtypes.is_key(x.dtype) or not x.size:
+        return None
+    dtype, make = x.dtype, np.ndarray
+    if not x.ndim:
+        zeros = (0,) * len(shape)
+        if prod(shape) > _SMALL:
+            return lambda host: make(shape, dtype, host, 0, zeros)
+
+        def fill(host: HostArray) -> HostArray:
+            out = make(shape, dtype)
+            out[...] = host
+            return out
+
+        return fill
+    strides = [0] * len(shape)
+    for dim, stride in zip(dims, np.empty(x.shape, dtype).strides, strict=True):
+        strides[dim] = stride
+    steps = tuple(strides)
+
+    def spread(host: HostArray) -> HostResult:
+        if host.flags.c_contiguous:
+            return make(shape, dtype, host, 0, steps)
+        return _broadcast_impl((host,), params)[0]
+
+    return spread
 
 
 @broadcast_in_dim_p.def_abstract_eval
@@ -175,6 +207,7 @@ def reducer(
     combine: Combine,
     kinds: str,
     identity: Callable[[DType], Scalar],
+    kernel: KernelRule[ReduceParams] | None = None,
 ) -> Primitive[ReduceParams]:
     """Declare a reduction by an associative, commutative operation; its jvp comes separately.
 
@@ -184,6 +217,7 @@ def reducer(
         combine: the operation on two scalars.
         kinds: the kinds of dtype it takes.
         identity: the value that changes nothing, by dtype.
+        kernel: the kernel rule.
     """
     primitive: Primitive[ReduceParams] = Primitive(name, ReduceParams)
 
@@ -191,6 +225,9 @@ def reducer(
     def reduce_impl(operands: Hosts, params: ReduceParams) -> HostResults:
         (x,) = operands
         return (impl(x, params.axes),)
+
+    if kernel is not None:
+        primitive.def_kernel(kernel)
 
     @primitive.def_abstract_eval
     def reduce_type(avals: Avals, params: ReduceParams) -> Avals:
@@ -257,13 +294,21 @@ def _sum(x: HostArray, axes: tuple[int, ...]) -> HostArray:
     return np.asarray(np.add.reduce(x, axis=axes, dtype=x.dtype))
 
 
+def _sum_kernel(avals: Avals, params: ReduceParams) -> Kernel | None:
+    (x,), axes, reduce = avals, params.axes, np.add.reduce
+    if dtypes.is_narrow_float(x.dtype) or x.size >= _MANY:
+        return None
+    dtype = x.dtype
+    return lambda host: reduce(host, axes, dtype)
+
+
 #: NumPy sums the last axis in one loop for each result; fewer than ``_FEW`` numbers one by one.
 _FEW: Final = 8
 _MANY: Final = 1000
 
 
 reduce_sum_p: Primitive[ReduceParams] = reducer(
-    "reduce_sum", _sum, Lowering.add, "iufc", lambda _: 0
+    "reduce_sum", _sum, Lowering.add, "iufc", lambda _: 0, _sum_kernel
 )
 def_linear(reduce_sum_p)
 def_transposes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
+from operator import matmul
 from typing import Final
 
 import attrs
@@ -20,6 +21,7 @@ from tinyjax.core.primitive import (
     BatchResult,
     HostResults,
     Hosts,
+    Kernel,
     MappedAxis,
     Params,
     Primitive,
@@ -68,18 +70,22 @@ def _rest(ndim: int, batch: Axes, contract: Axes) -> Axes:
 _BLAS: Final = frozenset((dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128))
 
 
-@dot_general_p.def_impl
-def _dot_impl(operands: Hosts, params: DotParams) -> HostResults:
-    x, y = operands
-    dtype = params.dtype
-    if (
+def _is_matmul(x: HostArray | ShapedArray, y: HostArray | ShapedArray, params: DotParams) -> bool:
+    return (
         x.ndim <= 2
         and y.ndim <= 2
         and not params.lhs_batch
         and len(params.lhs_contract) == 1
-        and x.dtype is y.dtype is dtype
-        and dtype in _BLAS
-    ):
+        and x.dtype is y.dtype is params.dtype
+        and params.dtype in _BLAS
+    )
+
+
+@dot_general_p.def_impl
+def _dot_impl(operands: Hosts, params: DotParams) -> HostResults:
+    x, y = operands
+    dtype = params.dtype
+    if _is_matmul(x, y, params):
         left = x.T if params.lhs_contract[0] < x.ndim - 1 else x
         right = y.T if params.rhs_contract[0] else y
         return (left @ right,)
@@ -115,6 +121,17 @@ def _matrices(x: HostArray, batch: Axes, contract: Axes, is_left: bool) -> HostA
     rows, columns = (rest, contract) if is_left else (contract, rest)
     sizes = [prod(x.shape[i] for i in axes) for axes in (batch, rows, columns)]
     return x.transpose((*batch, *last)).reshape(sizes)
+
+
+@dot_general_p.def_kernel
+def _dot_kernel(avals: Avals, params: DotParams) -> Kernel | None:
+    x, y = avals
+    if not _is_matmul(x, y, params):
+        return None
+    turn_left, turn_right = params.lhs_contract[0] < x.ndim - 1, params.rhs_contract[0] > 0
+    if turn_left:
+        return lambda x, y: x.T @ (y.T if turn_right else y)
+    return (lambda x, y: x @ y.T) if turn_right else matmul
 
 
 @dot_general_p.def_abstract_eval

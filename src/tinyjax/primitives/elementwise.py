@@ -29,7 +29,7 @@ from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
     Avals,
-    Hosts,
+    Kernel,
     NoParams,
     Params,
     Primitive,
@@ -121,7 +121,7 @@ def _divide(x: HostArray, y: HostArray) -> HostArray:
 
 
 def _remainder(x: HostArray, y: HostArray) -> HostArray:
-    if dtypes.kind(x.dtype) not in "iu":
+    if dtypes.kind(x.dtype) not in "iu" or y.all():
         return np.asarray(np.fmod(x, y))
     zero = y == 0
     return np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y))).astype(
@@ -162,6 +162,16 @@ div: Elementwise = elementwise(
     transposes=[lambda ct, x, y: div(ct, y), "the divisor"],
     broadcasts=True,
 )
+
+
+@div.def_kernel
+def _div_kernel(avals: Avals, params: NoParams) -> Kernel | None:
+    return np.true_divide if avals[0].dtype in _DIVIDED_BY_NUMPY else None
+
+
+#: Dtypes in which NumPy's quotient has the operands' dtype.
+_DIVIDED_BY_NUMPY = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
+
 rem: Elementwise = elementwise(
     "rem",
     _remainder,
@@ -516,6 +526,11 @@ for _function in (
     _function.def_rule(TRANSCENDENTAL)(lambda: 100.0)
 
 
+@integer_pow_p.def_kernel
+def _integer_pow_kernel(avals: Avals, params: IntegerPowParams) -> Kernel | None:
+    return (lambda x: np.multiply(x, x)) if params.exponent == 2 else None
+
+
 def integer_pow(x: Array, exponent: int) -> Array:
     """Return ``x`` to a fixed integer power, by repeated multiplication."""
     return x if exponent == 1 else bind1(integer_pow_p, (x,), IntegerPowParams(exponent))
@@ -532,16 +547,11 @@ def _bits(x: HostArray) -> int:
     return x.dtype.itemsize * 8
 
 
-def _shift_left(x: HostArray, y: HostArray) -> HostArray:
-    unsigned = y.view(f"u{y.dtype.itemsize}")
-    safe = np.where(unsigned < _bits(x), y, np.zeros_like(y))
-    return np.where(unsigned < _bits(x), np.left_shift(x, safe), np.zeros_like(x))
-
-
 def _shift_right_logical(x: HostArray, y: HostArray) -> HostArray:
-    bits, by = x.view(f"u{x.dtype.itemsize}"), y.view(f"u{y.dtype.itemsize}")
-    safe = np.where(by < _bits(x), by, np.zeros_like(by))
-    return np.where(by < _bits(x), np.right_shift(bits, safe), np.zeros_like(bits)).view(x.dtype)
+    if x.dtype.kind == "u":
+        return np.asarray(np.right_shift(x, y))  # 0 for all bits and more
+    unsigned = f"u{x.dtype.itemsize}"
+    return np.asarray(np.right_shift(x.view(unsigned), y.view(unsigned))).view(x.dtype)
 
 
 def _shift_right_arithmetic(x: HostArray, y: HostArray) -> HostArray:
@@ -550,7 +560,7 @@ def _shift_right_arithmetic(x: HostArray, y: HostArray) -> HostArray:
     return np.asarray(np.right_shift(signed, most)).view(x.dtype)
 
 
-shift_left: Elementwise = elementwise("shift_left", _shift_left, "stablehlo.shift_left", "iu")
+shift_left: Elementwise = elementwise("shift_left", np.left_shift, "stablehlo.shift_left", "iu")
 shift_right_logical: Elementwise = elementwise(
     "shift_right_logical", _shift_right_logical, "stablehlo.shift_right_logical", "iu"
 )
@@ -621,10 +631,7 @@ le_to: Elementwise = _total("le", np.less_equal)
 select_p: Primitive[NoParams] = Primitive("select", NoParams, chooses=True)
 
 
-@select_p.def_impl
-def _select_impl(operands: Hosts, params: NoParams) -> Hosts:
-    predicate, on_true, on_false = operands
-    return (np.where(predicate, on_true, on_false),)
+select_p.def_numpy(np.where)
 
 
 @select_p.def_abstract_eval
@@ -791,6 +798,14 @@ convert_element_type_p: Elementwise = elementwise(
     transposes=[lambda ct, x, p: convert_element_type(ct, x.aval.dtype, x.aval.weak_type)],
     params=ConvertParams,
 )
+
+
+@convert_element_type_p.def_kernel
+def _convert_kernel(avals: Avals, params: ConvertParams) -> Kernel | None:
+    (x,), dtype = avals, params.dtype
+    if dtypes.is_complex(x.dtype) or (dtypes.is_float(x.dtype) and dtypes.is_integer(dtype)):
+        return None
+    return lambda x: x.astype(dtype)
 
 
 def convert_host(host: HostArray, dtype: DType) -> HostArray:

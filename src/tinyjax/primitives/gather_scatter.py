@@ -13,6 +13,7 @@ on CPU that is the last.
 from __future__ import annotations
 
 from enum import Enum
+from functools import partial
 from math import prod
 
 import attrs
@@ -29,6 +30,7 @@ from tinyjax.core.primitive import (
     BatchResult,
     Hosts,
     JvpResult,
+    Kernel,
     MappedAxis,
     Params,
     Primitive,
@@ -160,9 +162,19 @@ def _fill_value(params: GatherParams, dtype: DType) -> HostArray:
 @gather_p.def_impl
 def _gather_impl(operands: Hosts, params: GatherParams) -> Hosts:
     x, indices = operands
+    return (_gather(gather_windows(x.shape, params), params, x, indices),)
+
+
+@gather_p.def_kernel
+def _gather_kernel(avals: Avals, params: GatherParams) -> Kernel:
+    return partial(_gather, gather_windows(avals[0].shape, params), params)
+
+
+def _gather(
+    windows: wn.Windows, params: GatherParams, x: HostArray, indices: HostArray
+) -> HostArray:
     offset_dims = params.dimension_numbers.offset_dims
     indices = wn.wide_indices(indices)
-    windows = gather_windows(x.shape, params)
     out = gathered(windows, x, indices, offset_dims)
     if params.mode is GatherScatterMode.FILL_OR_DROP and out.size:
         inside = windows.in_bounds(indices)
@@ -170,7 +182,7 @@ def _gather_impl(operands: Hosts, params: GatherParams) -> Hosts:
             line = iter(inside.shape)
             shape = [1 if i in offset_dims else next(line) for i in range(out.ndim)]
             out = np.where(inside.reshape(shape), out, _fill_value(params, x.dtype))
-    return (out,)
+    return out
 
 
 @gather_p.def_abstract_eval

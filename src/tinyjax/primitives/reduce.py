@@ -11,7 +11,16 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import ZERO, Avals, Hosts, Params, Primitive, Tangent
+from tinyjax.core.primitive import (
+    ZERO,
+    Avals,
+    Hosts,
+    Kernel,
+    KernelRule,
+    Params,
+    Primitive,
+    Tangent,
+)
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ShapeError
@@ -81,14 +90,32 @@ def _all_ones(dtype: DType) -> bool | int:
     return int(np.iinfo(dtype).max) if dtypes.kind(dtype) == "u" else -1
 
 
+def _extremum_kernel(ufunc: np.ufunc) -> KernelRule[ReduceParams]:
+    def kernel(avals: Avals, params: ReduceParams) -> Kernel | None:
+        axes, reduce = params.axes, ufunc.reduce
+        return (lambda x: reduce(x, axes)) if avals[0].size else None
+
+    return kernel
+
+
 reduce_prod_p: Primitive[ReduceParams] = reducer(
     "reduce_prod", _product, Lowering.mul, "iufc", lambda _: 1
 )
 reduce_max_p: Primitive[ReduceParams] = reducer(
-    "reduce_max", _extremum(np.maximum, lowest), Lowering.max, "biufc", lowest
+    "reduce_max",
+    _extremum(np.maximum, lowest),
+    Lowering.max,
+    "biufc",
+    lowest,
+    _extremum_kernel(np.maximum),
 )
 reduce_min_p: Primitive[ReduceParams] = reducer(
-    "reduce_min", _extremum(np.minimum, highest), Lowering.min, "biufc", highest
+    "reduce_min",
+    _extremum(np.minimum, highest),
+    Lowering.min,
+    "biufc",
+    highest,
+    _extremum_kernel(np.minimum),
 )
 reduce_and_p: Primitive[ReduceParams] = reducer(
     "reduce_and", np.bitwise_and.reduce, Lowering.and_, "biu", _all_ones
@@ -212,6 +239,15 @@ def _arg_reducer(name: str, impl: Callable[..., HostArray], direction: str) -> P
         if dtypes.is_extended(x.dtype):
             x = x.astype(np.float32)
         return (np.asarray(impl(x, axis=params.axis)).astype(params.dtype),)
+
+    @primitive.def_kernel
+    def arg_kernel(avals: Avals, params: ArgParams) -> Kernel | None:
+        (x,), axis, dtype = avals, params.axis, params.dtype
+        if dtypes.is_extended(x.dtype):
+            return None
+        if direction == "GT":
+            return lambda x: x.argmax(axis).astype(dtype)
+        return lambda x: x.argmin(axis).astype(dtype)
 
     @primitive.def_abstract_eval
     def arg_type(avals: Avals, params: ArgParams) -> Avals:

@@ -18,6 +18,7 @@ from tinyjax.core.primitive import (
     BatchAxes,
     BatchResult,
     Hosts,
+    Kernel,
     MappedAxis,
     Params,
     Primitive,
@@ -75,6 +76,12 @@ reshape_p: Primitive[ReshapeParams] = Primitive("reshape", ReshapeParams)
 @reshape_p.def_impl
 def _reshape_impl(operands: Hosts, params: ReshapeParams) -> Hosts:
     return (operands[0].reshape(params.shape),)
+
+
+@reshape_p.def_kernel
+def _reshape_kernel(avals: Avals, params: ReshapeParams) -> Kernel:
+    shape = params.shape
+    return lambda x: x.reshape(shape)
 
 
 @reshape_p.def_abstract_eval
@@ -149,6 +156,12 @@ transpose_p: Primitive[TransposeParams] = Primitive("transpose", TransposeParams
 @transpose_p.def_impl
 def _transpose_impl(operands: Hosts, params: TransposeParams) -> Hosts:
     return (operands[0].transpose(params.perm),)
+
+
+@transpose_p.def_kernel
+def _transpose_kernel(avals: Avals, params: TransposeParams) -> Kernel:
+    perm = params.perm
+    return lambda x: x.transpose(perm)
 
 
 @transpose_p.def_abstract_eval
@@ -264,6 +277,12 @@ rev_p: Primitive[RevParams] = Primitive("rev", RevParams)
 @rev_p.def_impl
 def _rev_impl(operands: Hosts, params: RevParams) -> Hosts:
     return (np.flip(operands[0], params.axes),)
+
+
+@rev_p.def_kernel
+def _rev_kernel(avals: Avals, params: RevParams) -> Kernel:
+    index = tuple([slice(None, None, -1 if i in params.axes else 1) for i in range(avals[0].ndim)])
+    return lambda x: x[index]
 
 
 @rev_p.def_abstract_eval

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 import attrs
@@ -19,6 +19,7 @@ from tinyjax.core.primitive import (
     BatchResult,
     Cotangents,
     Hosts,
+    Kernel,
     MappedAxis,
     Operands,
     Params,
@@ -27,6 +28,7 @@ from tinyjax.core.primitive import (
     UndefinedPrimal,
 )
 from tinyjax.core.trace import bind, bind1
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ShapeError
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.elementwise import select
@@ -53,6 +55,12 @@ slice_p: Primitive[SliceParams] = Primitive("slice", SliceParams)
 @slice_p.def_impl
 def _slice_impl(operands: Hosts, params: SliceParams) -> Hosts:
     return (operands[0][tuple(map(slice, params.starts, params.limits, params.strides))],)
+
+
+@slice_p.def_kernel
+def _slice_kernel(avals: Avals, params: SliceParams) -> Kernel:
+    index = tuple(map(slice, params.starts, params.limits, params.strides))
+    return lambda x: x[index]
 
 
 @slice_p.def_abstract_eval
@@ -150,20 +158,39 @@ def _padded_size(n: int, low: int, high: int, interior: int) -> int:
 @pad_p.def_impl
 def _pad_impl(operands: Hosts, params: PadParams) -> Hosts:
     x, value = operands
-    shape = [_padded_size(n, *c) for n, c in zip(x.shape, params.config, strict=True)]
-    out = np.empty([max(n, 0) for n in shape], x.dtype)
-    out[...] = value
+    return (_padding(x.shape, x.dtype, params)(x, value),)
+
+
+def _padding(
+    of_shape: tuple[int, ...], dtype: DType, params: PadParams
+) -> Callable[[HostArray, HostArray], HostArray]:
+    """Return what pads arrays of one type."""
+    shape = [_padded_size(n, *c) for n, c in zip(of_shape, params.config, strict=True)]
+    sizes = tuple([max(n, 0) for n in shape])
     into, of = [], []
-    for n, total, (low, _, interior) in zip(x.shape, shape, params.config, strict=True):
+    for n, total, (low, _, interior) in zip(of_shape, shape, params.config, strict=True):
         step = interior + 1
         first = max(0, -(low // step))  # the first element that lands at or after 0
         count = max(0, min(n, (total - 1 - low) // step + 1 if total > low else 0) - first)
         begin = low + first * step
         into.append(slice(begin, begin + count * step, step))
         of.append(slice(first, first + count))
-    if all(s.stop > s.start for s in of):
-        out[tuple(into)] = x[tuple(of)]
-    return (out,)
+    target, source = tuple(into), tuple(of)
+    is_empty = any(s.stop <= s.start for s in of)
+
+    def padded(x: HostArray, value: HostArray) -> HostArray:
+        out = np.empty(sizes, dtype)
+        out[...] = value
+        if not is_empty:
+            out[target] = x[source]
+        return out
+
+    return padded
+
+
+@pad_p.def_kernel
+def _pad_kernel(avals: Avals, params: PadParams) -> Kernel:
+    return _padding(avals[0].shape, avals[0].dtype, params)
 
 
 @pad_p.def_abstract_eval
@@ -278,6 +305,12 @@ concatenate_p: Primitive[ConcatenateParams] = Primitive("concatenate", Concatena
 @concatenate_p.def_impl
 def _concatenate_impl(operands: Hosts, params: ConcatenateParams) -> Hosts:
     return (np.concatenate(list(operands), params.axis),)
+
+
+@concatenate_p.def_kernel
+def _concatenate_kernel(avals: Avals, params: ConcatenateParams) -> Kernel:
+    axis = params.axis
+    return lambda *hosts: np.concatenate(hosts, axis)
 
 
 @concatenate_p.def_abstract_eval

@@ -116,7 +116,9 @@ def _from_total_order(bits: HostArray, dtype: DType) -> HostArray:
 
 
 def _has_negative_zero(x: HostArray) -> bool:
-    return bool((np.signbit(x) & (x == 0)).any())
+    size = x.dtype.itemsize
+    # its bits are those of the least integer
+    return x.size > 0 and int(np.minimum.reduce(x.view(f"i{size}"), None)) == -1 << 8 * size - 1
 
 
 @sort_p.def_impl

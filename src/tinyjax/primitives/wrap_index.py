@@ -14,7 +14,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray, first_element, is_constant, is_splat, splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import Avals, Hosts, Params, Primitive
+from tinyjax.core.primitive import Avals, Hosts, Kernel, Params, Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError
@@ -39,6 +39,13 @@ wrap_index_p: Primitive[WrapParams] = Primitive("wrap_index", WrapParams)
 def _wrap_impl(operands: Hosts, params: WrapParams) -> Hosts:
     (x,) = operands
     return (np.where(x < 0, x + x.dtype.type(params.size), x),)
+
+
+@wrap_index_p.def_kernel
+def _wrap_kernel(avals: Avals, params: WrapParams) -> Kernel:
+    dtype = avals[0].dtype
+    zero, size = np.zeros((), dtype), np.array(params.size, dtype)
+    return lambda x: np.where(np.less(x, zero), np.add(x, size), x)
 
 
 @wrap_index_p.def_abstract_eval

@@ -155,7 +155,7 @@ class BatchTrace(Trace):
         if rules.evaluate is None:
             # of one example: the rule sees the operands of all, and may have more that fit
             try:
-                known = rules.types[tuple(key)]
+                known = rules.types[tuple(key)][0]
             except (KeyError, TypeError):  # types not met before, parameters that have no hash
                 known = primitive.check_types(key[1:], params)
         token = set_trace(self.parent)
