@@ -160,6 +160,8 @@ class Settings:
         effort: what the compiler does for a program: ``"full"``, all; ``"medium"``, in about half
             the time, what makes nearly as fast a program; ``"low"``, in a tenth of the time, a
             program that takes two or three times as long.
+        locations: write your lines into programs when they are compiled, so that XLA's dumps and
+            profiles name them; programs that the process has compiled stay as they are.
         tracebacks: ``"folded"``, so that tracebacks show the user's frames, or ``"full"``, so that
             they show this package's too.
         typecheck: instrument the whole package with runtime type checks when it is imported.
@@ -185,6 +187,7 @@ class Settings:
     interruptible: bool = attrs.field(default=False, converter=_boolean)
     tier: Tier = attrs.field(default="compiled", converter=_tier)
     effort: Effort = attrs.field(default="full", converter=_effort)
+    locations: bool = attrs.field(default=False, converter=_boolean)
     tracebacks: Tracebacks = attrs.field(default="folded", converter=_tracebacks)
     typecheck: bool = attrs.field(default=False, converter=_boolean)
     num_cpu_devices: int = attrs.field(default=-1, converter=_number_of_devices)

@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import update_wrapper
+from itertools import islice
 from types import CodeType, FrameType
 from typing import Any, Concatenate, Literal, TypeAlias, TypeVar
 
@@ -113,6 +114,23 @@ def user_location() -> Location | None:
     return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
 
 
+@attrs.frozen
+class Span:
+    """The part of a file that an expression takes.
+
+    Attributes:
+        line: its first line.
+        column: where it begins there, in bytes of UTF-8 from 0.
+        end_line: its last line.
+        end_column: where it ends there.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
 @attrs.define(eq=False)  # not frozen, which would double the cost of making one
 class Source:
     """Where an equation was staged, kept as code and instruction so that staging stays cheap.
@@ -122,6 +140,17 @@ class Source:
 
     code: CodeType
     instruction: int
+
+    @property
+    def span(self) -> Span:
+        """The lines and columns of the expression; those of the line's start where not known."""
+        where = next(islice(self.code.co_positions(), self.instruction // 2, None))
+        line, end_line, column, end_column = where
+        if line is None:
+            line = self.location.lineno
+        if end_line is None or column is None or end_column is None:
+            return Span(line, 0, line, 0)
+        return Span(line, column, end_line, end_column)
 
     @property
     def location(self) -> Location:

@@ -1,5 +1,7 @@
 """The stages of a program, and jaxprs as interpreters read them, held against the installed jax."""
 
+import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -51,7 +53,7 @@ def test_from_the_trace_to_the_result() -> None:
     assert traced.fun_name == "model"
     assert traced.jaxpr.eqns
     lowered = traced.lower(lowering_platforms=("cpu",))
-    assert lowered.as_text() == lowered.as_text("stablehlo", debug_info=True)
+    assert lowered.as_text() == lowered.as_text("stablehlo")
     compiled = lowered.compile()
     np.testing.assert_array_equal(compiled(*ARGS, scale=2.0)["y"], [6.0, 6.0])
     assert "HloModule" in compiled.as_text()
@@ -66,6 +68,87 @@ def test_from_the_trace_to_the_result() -> None:
     ):
         with pytest.raises(ArgumentError):
             call()
+
+
+def located(w: Any, x: Any) -> Any:
+    y = jnp.tanh(  # tanh
+        w @ x  # dot_general
+    )
+    return lax.scan(
+        lambda c, t: (
+            c * t,  # mul
+            c,
+        ),
+        y[0],
+        y,
+    )[0]
+
+
+def lines_of_marks() -> dict[str, int]:
+    """Where this file has the marks of ``located``, by primitive."""
+    lines, first = inspect.getsourcelines(located)
+    return {
+        line.partition("  # ")[2].strip(): number
+        for number, line in enumerate(lines, first)
+        if "  # " in line
+    }
+
+
+def lines_in_hlo(text: str, name: str) -> set[tuple[str, int]]:
+    """The files and lines of what a name became, by the tables at the head of compiled HLO."""
+    files = dict(re.findall(r'^(\d+) "(/.*)"$', text, re.MULTILINE))
+    places = {
+        i: (files[file], int(line))
+        for i, file, line in re.findall(r"^(\d+) {file_name_id=(\d+) .* line=(\d+)", text, re.MULTILINE)
+    }
+    frames = dict(re.findall(r"^(\d+) {file_location_id=(\d+)", text, re.MULTILINE))
+    ids = re.findall(rf'op_name="{name}" stack_frame_id=(\d+)', text)
+    return {places[frames[i]] for i in ids}
+
+
+LOCATION = re.compile(r" loc\(.*\)$", re.MULTILINE)
+
+
+def test_locations_name_the_users_lines() -> None:
+    lowered = tinyjax.jit(located).lower(np.ones((3, 2), np.float32), np.ones(2, np.float32))
+    text = lowered.as_text(debug_info=True)
+    # the same program: what is added is at the ends of lines
+    assert LOCATION.sub("", text) == lowered.as_text()
+    compiled = lowered.compile().as_text(debug_info=True)
+    for primitive, line in lines_of_marks().items():
+        written = re.findall(rf'"{primitive}"\("[^"]*"\("[^"]*":(\d+):', text)
+        assert set(map(int, written)) == {line}, primitive
+        assert lines_in_hlo(compiled, primitive) == {(__file__, line)}, primitive
+    first = inspect.getsourcelines(located)[0][1]
+    start = f"{lines_of_marks()['tanh']}:{first.index('jnp.tanh') + 1}"
+    assert f'loc("tanh"("located"("{__file__}":{start} to ' in text
+
+
+def test_locations_are_written_when_asked_for() -> None:
+    def f(x: Any) -> Any:
+        return jnp.sin(x) * 3.25
+
+    x = np.ones(3, np.float32)
+    digest = tinyjax.jit(f).lower(x).jaxpr.digest
+    with tinyjax.config.scoped(locations=True):
+        lowered = tinyjax.jit(f).lower(x)
+        assert __file__ in lowered.compile().as_text()
+        assert lowered.jaxpr.digest == digest
+    misses = tinyjax.cache.info().memory.misses
+    tinyjax.jit(f)(x)
+    assert tinyjax.cache.info().memory.misses == misses  # one program, whatever it says of lines
+
+
+def test_locations_where_programs_call_others_or_lie_elsewhere() -> None:
+    x = np.ones(4, np.float32)
+    rows = tinyjax.NamedSharding(tinyjax.make_mesh((1,), ("data",)), tinyjax.P("data"))
+    placed = tinyjax.jit(lambda x: jnp.sin(lax.with_sharding_constraint(x, rows)) + 1)
+    outlined = tinyjax.jit(lambda x: lax.igamma(x, x))
+    nested = tinyjax.jit(lambda x: tinyjax.jit(tinyjax.grad(jnp.sin))(x[0]))
+    for f in (placed, outlined, nested):
+        lowered = f.lower(x)
+        assert LOCATION.sub("", lowered.as_text(debug_info=True)) == lowered.as_text()
+        assert __file__ in lowered.compile().as_text(debug_info=True)
 
 
 def sine_of_product(x: Any, y: Any, np_: Any) -> Any:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Sharding
-from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects
 from tinyjax.core.nesting import LEVEL
-from tinyjax.stablehlo.lowering import Lowering, function_text
+from tinyjax.dtypes import HostArray
+from tinyjax.stablehlo.lowering import Axes, Lowering, function_text
 from tinyjax.stablehlo.module import HostFunction, Module
 from tinyjax.stablehlo.types import TensorType, Value, tensor
 
@@ -30,6 +31,75 @@ def tensors(avals: Sequence[ShapedArray]) -> list[TensorType]:
     return [_tensors[aval] for aval in avals]
 
 
+#: Returns where an equation comes from, as MLIR writes locations.
+Locate: TypeAlias = Callable[[JaxprEqn], str]
+
+
+def location_text(eqn: JaxprEqn, name: str | None = None) -> str:
+    """Return the user's function, file, line and column of an equation, as MLIR writes locations.
+
+    Args:
+        eqn: the equation.
+        name: what XLA calls what becomes of it; by default its primitive's name.
+    """
+    named = _quoted(eqn.primitive.name if name is None else name)
+    if eqn.source is None:
+        return named
+    span = eqn.source.span
+    code = eqn.source.code
+    # columns are counted from 1 there
+    start, end = f"{span.line}:{span.column + 1}", f"{span.end_line}:{span.end_column + 1}"
+    place = f"{_quoted(code.co_filename)}:{start} to {end}"
+    return f"{named}({_quoted(code.co_qualname)}({place}))"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+class LocatedLowering(Lowering):
+    """A function under construction whose operations say which equation they come from.
+
+    Attributes:
+        locate: says where an equation comes from.
+        location: that of the current equation.
+    """
+
+    def __init__(
+        self, module: Module, platform: str, locate: Locate, location: str = "", manual: Axes = ()
+    ) -> None:
+        super().__init__(module, platform, manual)
+        self.locate = locate
+        self.location = location
+
+    def beside(self) -> LocatedLowering:
+        return LocatedLowering(self.module, self.platform, self.locate, self.location, self.manual)
+
+    def emit(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        results: Sequence[TensorType],
+        attributes: Mapping[str, str] | None = None,
+        regions: Sequence[str] = (),
+    ) -> list[Value]:
+        outs = super().emit(name, operands, results, attributes, regions)
+        self._mark_last()
+        return outs
+
+    def constant(self, value: HostArray) -> Value:
+        written = len(self.lines)
+        found = super().constant(value)
+        if len(self.lines) > written:
+            self._mark_last()
+        return found
+
+    def _mark_last(self) -> None:
+        if self.location:
+            self.lines[-1] += f" loc({self.location})"
+
+
 def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
     """Write the equations of a jaxpr inline, and return its results."""
     env: dict[Var, Value] = dict(zip(jaxpr.in_binders, operands, strict=True))
@@ -44,8 +114,12 @@ def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Va
         return found
 
     outer = b.results
+    located = b if isinstance(b, LocatedLowering) else None
+    outer_location = "" if located is None else located.location
     with LEVEL:
         for eqn in jaxpr.eqns:
+            if located is not None:
+                located.location = located.locate(eqn)
             rules = eqn.primitive.rules
             given = [read(x) for x in eqn.inputs]
             b.results = [_tensors[var.aval] for var in eqn.out_binders]
@@ -55,6 +129,8 @@ def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Va
             else:
                 env.update(zip(eqn.out_binders, outs, strict=True))
     b.results = outer
+    if located is not None:
+        located.location = outer_location
     return [read(x) for x in jaxpr.outs]
 
 
@@ -71,7 +147,7 @@ def call_jaxpr(b: Lowering, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) 
     function = b.module.called(
         key,
         name,
-        lambda found: _define(Lowering(b.module, b.platform, b.manual), jaxpr, f"private @{found}"),
+        lambda found: _define(b.beside(), jaxpr, f"private @{found}"),
     )
     return b.emit("func.call", operands, tensors(jaxpr.out_avals), {"callee": f"@{function}"})
 
@@ -89,8 +165,18 @@ def _define(
     b.module.define(function_text(b, name, operands, outs, attributes, result_attributes))
 
 
+def _main(platform: str, locate: Locate | None) -> Lowering:
+    if locate is None:
+        return Lowering(Module(), platform)
+    return LocatedLowering(Module(), platform, locate)
+
+
 def write_module(
-    jaxpr: Jaxpr, name: str, aliases: Sequence[int | None] = (), platform: str = "cpu"
+    jaxpr: Jaxpr,
+    name: str,
+    aliases: Sequence[int | None] = (),
+    platform: str = "cpu",
+    locate: Locate | None = None,
 ) -> tuple[str, tuple[HostFunction, ...]]:
     """Return the module that computes a jaxpr, and the Python functions that it calls.
 
@@ -99,13 +185,14 @@ def write_module(
         name: the module's name.
         aliases: for each parameter, which result may take its memory.
         platform: what the program runs on.
+        locate: says where equations come from; nothing does by default.
     """
-    module = Module()
+    b = _main(platform, locate)
     attributes = [
         "" if alias is None else f" {{tf.aliasing_output = {alias} : i32}}" for alias in aliases
     ]
-    _define(Lowering(module, platform), jaxpr, "public @main", attributes)
-    return module.text(name), tuple(module.host_functions)
+    _define(b, jaxpr, "public @main", attributes)
+    return b.module.text(name), tuple(b.module.host_functions)
 
 
 def write_sharded_module(
@@ -115,6 +202,7 @@ def write_sharded_module(
     outs: Sequence[Sharding | None],
     donated: Sequence[int] = (),
     platform: str = "cpu",
+    locate: Locate | None = None,
 ) -> tuple[str, tuple[HostFunction, ...]]:
     """Return the module that computes a jaxpr on several devices.
 
@@ -125,8 +213,10 @@ def write_sharded_module(
         outs: how its results are to lie; None leaves that to XLA.
         donated: the parameters whose memory may be reused.
         platform: what the program runs on.
+        locate: says where equations come from; nothing does by default.
     """
-    module = Module()
+    b = _main(platform, locate)
+    module = b.module
     attributes: list[str] = []
     for i, (aval, sharding) in enumerate(zip(jaxpr.in_avals, ins, strict=True)):
         donor = ["jax.buffer_donor = true"] if i in donated else []
@@ -135,7 +225,7 @@ def write_sharded_module(
         _attributes(_lies(module, sharding, aval.ndim))
         for aval, sharding in zip(jaxpr.out_avals, outs, strict=True)
     ]
-    _define(Lowering(module, platform), jaxpr, "public @main", attributes, results)
+    _define(b, jaxpr, "public @main", attributes, results)
     return module.text(name), tuple(module.host_functions)
 
 

@@ -203,7 +203,9 @@ class Recorder(Trace):
             try:
                 out_avals = rules.types[params, *avals][0]
             except (KeyError, TypeError):  # types not met before, parameters that have no hash
-                out_avals = primitive.check_types(avals, params) or rules.abstract_eval(avals, params)
+                out_avals = primitive.check_types(avals, params) or rules.abstract_eval(
+                    avals, params
+                )
         else:
             out_avals = rules.abstract_eval(avals, params)
         if len(out_avals) == 1:  # nearly always, and faster than the loop

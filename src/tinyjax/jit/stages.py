@@ -14,6 +14,7 @@ from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays, watched
 from tinyjax.core.devices import on_first
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, close, effects, eval_jaxpr
+from tinyjax.core.lowering import location_text
 from tinyjax.core.trace import base_trace, check_concrete
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError
@@ -174,7 +175,8 @@ class Lowered(_Stage):
 
         Args:
             dialect: "stablehlo", or None for that.
-            debug_info: has no effect: the module always has the user's lines.
+            debug_info: whether each operation says which line of yours it comes from, and by which
+                primitive: ``loc("sin"("loss"("model.py":7:11 to 7:21)))``.
 
         Raises:
             ArgumentError: it is another dialect.
@@ -184,11 +186,12 @@ class Lowered(_Stage):
                 f"programs are lowered to 'stablehlo', not to {dialect!r}. The HLO that XLA makes "
                 "of it is compile().as_text()."
             )
+        locate = location_text if debug_info else None
         placement = self.compilation.placement
         if placement is not None:
-            return xla.lowered_for(placement, self.jaxpr, self.name, self.donated)
+            return xla.lowered_for(placement, self.jaxpr, self.name, self.donated, locate)
         aliases = xla.match_donations(self.jaxpr, self.donated)
-        return xla.lowered(self.jaxpr, self.name, aliases)[0]
+        return xla.lowered(self.jaxpr, self.name, aliases, locate)[0]
 
     def cost_analysis(self) -> dict[str, object]:
         """Compile the program, and return XLA's estimate of its work."""
@@ -278,9 +281,18 @@ class Compiled(_Stage):
         """XLA's own executable."""
         return self._executable.loaded
 
-    def as_text(self) -> str:
-        """The optimised HLO."""
-        return self._executable.loaded.get_hlo_text()
+    def as_text(self, *, debug_info: bool = False) -> str:
+        """The optimised HLO.
+
+        Args:
+            debug_info: whether its metadata names your lines (``source_file``, ``source_line``).
+                The program is compiled once more for that; the setting ``locations`` has them in
+                what runs.
+        """
+        found = self._executable
+        if debug_info:
+            found = xla.compile_located(self.lowered.compilation, location_text)
+        return found.loaded.get_hlo_text()
 
     def cost_analysis(self) -> dict[str, object]:
         """XLA's estimate of work: floating-point operations, bytes accessed, and more."""

@@ -38,6 +38,10 @@ class Lowering(Builder):
         # What the ordered callbacks written so far in this block leave to the next one.
         self._token: Value | None = None
 
+    def beside(self) -> Lowering:
+        """Return a builder of another function of the same module."""
+        return Lowering(self.module, self.platform, self.manual)
+
     # Ordered callbacks. Each hands data to the next, the one order that XLA keeps: what it is, only
     # the call knows, so that nothing can be simplified. Loops carry it, and branches return it.
 
@@ -163,7 +167,7 @@ class Lowering(Builder):
         """
 
         def define(found: str) -> None:
-            b = Lowering(self.module, self.platform, self.manual)
+            b = self.beside()
             parameters = [Value(f"%arg{i}", x.type) for i, x in enumerate(operands)]
             out = write(b, parameters)
             self.module.define(function_text(b, f"private @{found}", parameters, (out,)))

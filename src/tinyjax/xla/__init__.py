@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.executable import Executable as Executable
     from tinyjax.xla.executable import cache_clear as cache_clear
     from tinyjax.xla.executable import cache_info as cache_info
+    from tinyjax.xla.executable import compile_located as compile_located
     from tinyjax.xla.executable import compiled as compiled
     from tinyjax.xla.executable import executable_for as executable_for
     from tinyjax.xla.executable import is_compiled as is_compiled
@@ -69,8 +70,8 @@ _LATER: Final = {
     "dispatch": "Launch call_key launch_arrays launch_mixed register_nodes",
     "exchange": "bytes_of check_same digest_of exchanged",
     "executable": (
-        "CacheInfo Executable cache_clear cache_info compiled executable_for is_compiled "
-        "match_donations"
+        "CacheInfo Executable cache_clear cache_info compile_located compiled executable_for "
+        "is_compiled match_donations"
     ),
     "lowering": "lowered lowered_for",
     "modules": "from_portable to_artifact to_portable",

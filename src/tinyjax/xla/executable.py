@@ -26,6 +26,7 @@ from tinyjax.core.array import Array, ConcreteArray, check_donated, give_up
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.lowering import Locate, location_text
 from tinyjax.errors import ForkError
 from tinyjax.xla.backend import Backend, backend, buffer_of
 from tinyjax.xla.compilation import Compilation, Flags, Placement
@@ -217,7 +218,8 @@ def compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExe
         if found is not None:
             return found
         with timed("/jax/core/compile/backend_compile_duration"):
-            made = compile_program(on, wanted, key.flags)
+            locate = location_text if settings().locations else None
+            made = compile_program(on, wanted, key.flags, locate)
         with _lock:
             _info.misses += 1
             _cache[key] = made
@@ -244,6 +246,18 @@ def _after_fork() -> None:
 os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork)
 
 
+def compile_located(
+    wanted: Compilation, locate: Locate
+) -> Executable | ShardedExecutable | PlannedExecutable:
+    """Compile a program whose metadata says where it comes from; no cache has it.
+
+    Args:
+        wanted: the program.
+        locate: says where equations come from.
+    """
+    return compile_program(backend(), wanted, flags_for(wanted), locate)
+
+
 def is_compiled(wanted: Compilation) -> bool:
     """Whether the process has a compiled program."""
     key = _key(backend(), wanted)
@@ -257,24 +271,32 @@ def _key(on: Backend, wanted: Compilation) -> CompileKey:
 
 
 def compile_program(
-    on: Backend, wanted: Compilation, flags: Flags
+    on: Backend, wanted: Compilation, flags: Flags, locate: Locate | None = None
 ) -> Executable | ShardedExecutable | PlannedExecutable:
-    """Compile a program with these flags, whether or not this was done before."""
+    """Compile a program with these flags, whether or not this was done before.
+
+    Args:
+        on: what it is to run on.
+        wanted: the program.
+        flags: XLA's, and their values.
+        locate: says where equations come from, in the metadata of the compiled program; nothing
+            does by default.
+    """
     jaxpr, name, donated = wanted.jaxpr, wanted.name, wanted.donated
     if wanted.placement is not None:
         if wanted.placement.is_abstract:  # fewer still run on none
             from tinyjax.xla.planned import compile_planned  # noqa: PLC0415
 
-            return compile_planned(wanted, wanted.placement, flags)
+            return compile_planned(wanted, wanted.placement, flags, locate)
         # Few programs run on several devices.
         from tinyjax.xla.sharded_executable import compile_sharded  # noqa: PLC0415
 
-        return compile_sharded(on, wanted, wanted.placement, flags)
+        return compile_sharded(on, wanted, wanted.placement, flags, locate)
     aliases = match_donations(jaxpr, donated)
-    text, host_functions = lowered(jaxpr, name, aliases)
+    text, host_functions = lowered(jaxpr, name, aliases, locate)
     if host_functions:
         # Its arguments stay where they are, so their memory is not to be had.
-        program = HostProgram(*lowered(jaxpr, name), jaxpr.out_avals, flags)
+        program = HostProgram(*lowered(jaxpr, name, (), locate), jaxpr.out_avals, flags)
         return Executable(on, program.loaded(), jaxpr.in_avals, jaxpr.out_avals, (), program)
     loaded = load_or_compile(on, text, flags)
     used = tuple(i for i, alias in enumerate(aliases) if alias is not None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.lowering import write_module, write_sharded_module
+from tinyjax.core.lowering import Locate, write_module, write_sharded_module
 from tinyjax.errors import ShardingError
 from tinyjax.stablehlo.module import HostFunction
 from tinyjax.xla.compilation import Placement
@@ -17,7 +17,7 @@ PLATFORM: Final = "cpu"
 
 
 def lowered(
-    jaxpr: Jaxpr, name: str, aliases: Sequence[int | None] = ()
+    jaxpr: Jaxpr, name: str, aliases: Sequence[int | None] = (), locate: Locate | None = None
 ) -> tuple[str, tuple[HostFunction, ...]]:
     """Return the module that computes a jaxpr, and the Python functions that it calls.
 
@@ -25,11 +25,18 @@ def lowered(
         jaxpr: the program; what is nested deeply in it is taken apart.
         name: the module's name.
         aliases: for each parameter, which result may take its memory.
+        locate: says where equations come from; nothing does by default.
     """
-    return write_module(unnest(jaxpr), name, aliases, PLATFORM)
+    return write_module(unnest(jaxpr), name, aliases, PLATFORM, locate)
 
 
-def lowered_for(placement: Placement, jaxpr: Jaxpr, name: str, donated: Sequence[int] = ()) -> str:
+def lowered_for(
+    placement: Placement,
+    jaxpr: Jaxpr,
+    name: str,
+    donated: Sequence[int] = (),
+    locate: Locate | None = None,
+) -> str:
     """Return the module that computes a jaxpr where a placement says.
 
     Args:
@@ -37,12 +44,14 @@ def lowered_for(placement: Placement, jaxpr: Jaxpr, name: str, donated: Sequence
         jaxpr: the program; what is nested deeply in it is taken apart.
         name: the module's name.
         donated: the parameters whose memory may be reused.
+        locate: says where equations come from; nothing does by default.
 
     Raises:
         ShardingError: it calls Python functions.
     """
     ins, outs = placement.ins, placement.outs
-    text, functions = write_sharded_module(unnest(jaxpr), name, ins, outs, donated, PLATFORM)
+    flat = unnest(jaxpr)
+    text, functions = write_sharded_module(flat, name, ins, outs, donated, PLATFORM, locate)
     if functions:
         raise ShardingError(
             f"'{name}' calls Python functions (callbacks, prints, checks), which programs on other "

@@ -11,6 +11,7 @@ from typing import Any, Final
 import attrs
 from jaxlib import xla_client
 
+from tinyjax.core.lowering import Locate
 from tinyjax.errors import ShardingError
 from tinyjax.xla.backend import Backend
 from tinyjax.xla.compilation import Compilation, Flags, Placement
@@ -56,7 +57,9 @@ class PlannedExecutable:
     host_program = None
 
 
-def compile_planned(wanted: Compilation, placement: Placement, flags: Flags) -> PlannedExecutable:
+def compile_planned(
+    wanted: Compilation, placement: Placement, flags: Flags, locate: Locate | None = None
+) -> PlannedExecutable:
     """Compile a program for a mesh without devices.
 
     Raises:
@@ -69,7 +72,7 @@ def compile_planned(wanted: Compilation, placement: Placement, flags: Flags) -> 
             f"AbstractMesh has {count}. Make its axes smaller, and scale what it tells."
         )
     on = Backend(xla_client.make_cpu_client(asynchronous=True, num_devices=count))
-    loaded, decided = compile_placed(on, wanted, placement, flags)
+    loaded, decided = compile_placed(on, wanted, placement, flags, locate)
     costs = dict(loaded.cost_analysis())
     plan = Plan(loaded.get_hlo_text(), costs, loaded.get_compiled_memory_stats())
     return PlannedExecutable(wanted.name, plan, decided)

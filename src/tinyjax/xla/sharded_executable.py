@@ -32,6 +32,7 @@ from tinyjax.core.array import Array, ConcreteArray, check_donated
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import PartitionSpec, Sharding, on_first
 from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.lowering import Locate
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding
 from tinyjax.xla.backend import Backend, backend, physical
@@ -171,28 +172,36 @@ class ShardedExecutable:
 
 
 def compile_sharded(
-    on: Backend, wanted: Compilation, placement: Placement, flags: Flags
+    on: Backend,
+    wanted: Compilation,
+    placement: Placement,
+    flags: Flags,
+    locate: Locate | None = None,
 ) -> ShardedExecutable:
     """Compile a program for where its arguments lie.
 
     What XLA chooses of its results is given the names of a mesh's axes. Where they do not express
     it, or an axis is not divisible, the program is compiled again with that result undivided.
     """
-    loaded, decided = compile_placed(on, wanted, placement, flags)
+    loaded, decided = compile_placed(on, wanted, placement, flags, locate)
     return ShardedExecutable(loaded, wanted, decided)
 
 
 def compile_placed(
-    on: Backend, wanted: Compilation, placement: Placement, flags: Flags
+    on: Backend,
+    wanted: Compilation,
+    placement: Placement,
+    flags: Flags,
+    locate: Locate | None = None,
 ) -> tuple[LoadedExecutable, Placement]:
     """Compile a program, and return how its results lie, too."""
-    text = lowered_for(placement, wanted.jaxpr, wanted.name, wanted.donated)
+    text = lowered_for(placement, wanted.jaxpr, wanted.name, wanted.donated, locate)
     loaded = load_or_compile(on, text, flags, placement)
     outs = _read_back(loaded, wanted.jaxpr, placement)
     found = tuple([undivided(placement.ins, placement.ids) if x is None else x for x in outs])
     decided = attrs.evolve(placement, outs=found)
     if None in outs:
-        return compile_placed(on, wanted, decided, flags)
+        return compile_placed(on, wanted, decided, flags, locate)
     return loaded, decided
 
 

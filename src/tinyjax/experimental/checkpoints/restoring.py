@@ -12,7 +12,7 @@ import numpy as np
 from tinyjax import dtypes, tree, xla
 from tinyjax.core.array import Array, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.devices import ON_CPU, Part, Sharding, is_place
+from tinyjax.core.devices import Part, Sharding, is_place, on_first
 from tinyjax.core.sharding import checked
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError
@@ -60,7 +60,7 @@ def restore(folder: str | os.PathLike[str], like: Any = None) -> Any:
     data = data_folder(place, manifest.version)
     readers = [Reader(data, process) for process in range(manifest.processes)]
     if like is None:
-        return {path: _read(readers, path, x, ON_CPU) for path, x in manifest.types.items()}
+        return {path: _read(readers, path, x, on_first()) for path, x in manifest.types.items()}
     leaves, treedef = tree.flatten_with_path(like)
     wanted = [(tree.keystr(path), leaf) for path, leaf in leaves]
     _check_paths(place, manifest, [path for path, _ in wanted])
@@ -97,7 +97,9 @@ def _sharding(path: str, saved: ShapeDtypeStruct, leaf: Any) -> Sharding:
             "it as it is, and convert it then."
         )
     where = kind.sharding
-    return ON_CPU if where is None else checked(where, saved.shape, "restore", f"the array {path}")
+    return (
+        on_first() if where is None else checked(where, saved.shape, "restore", f"the array {path}")
+    )
 
 
 def _text(x: Array | ShapeDtypeStruct) -> str:
@@ -113,7 +115,7 @@ def _read(
             f"the array {path} is of {saved.dtype.name}, but the setting wide_dtypes allows no "
             "64-bit types. Restore it with tinyjax.enable_x64(True)."
         )
-    if sharding == ON_CPU:
+    if sharding == on_first():
         return ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
     made: dict[str, HostArray] = {}
     parts: list[HostArray] = []
