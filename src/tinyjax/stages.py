@@ -1,5 +1,15 @@
 """A program before it is compiled, and after, by the names of ``jax.stages``."""
 
+from tinyjax.jit.collectives import Collective, Communication
 from tinyjax.jit.stages import ArgInfo, Compiled, CompilerOptions, Lowered, Traced, Wrapped
 
-__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
+__all__ = [
+    "ArgInfo",
+    "Collective",
+    "Communication",
+    "Compiled",
+    "CompilerOptions",
+    "Lowered",
+    "Traced",
+    "Wrapped",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import attrs
 
@@ -19,6 +19,9 @@ from tinyjax.core.trace import base_trace, check_concrete
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError
 from tinyjax.tree import PyTreeDef, SequenceKey, path_str
+
+if TYPE_CHECKING:
+    from tinyjax.jit.collectives import Communication
 
 CompilerOptions: TypeAlias = dict[str, Any]
 
@@ -299,8 +302,41 @@ class Compiled(_Stage):
         return dict(self._executable.loaded.cost_analysis())
 
     def memory_analysis(self) -> Any:
-        """XLA's account of memory: of arguments, results, temporaries and code, in bytes."""
+        """XLA's account of memory: of arguments, results, temporaries and code, in bytes.
+
+        Of a program on several devices, it is what each of them needs.
+        """
         return self._executable.loaded.get_compiled_memory_stats()
+
+    def communication_analysis(self) -> Communication:
+        """What the program's devices tell each other, and how much memory each needs.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((64,), "data"), P("data"))
+            >>> x = tinyjax.ShapeDtypeStruct((1024, 8), jnp.float32, sharding=rows)
+            >>> found = tinyjax.jit(lambda x: x.sum(0)).lower(x).compile().communication_analysis()
+            >>> c = found.collectives[0]
+            >>> c.kind, c.axes, c.bytes, c.bytes_sent
+            ('all-reduce', ('data',), 32, 63)
+            >>> found.memory >= 1024 * 8 * 4 // 64
+            True
+        """
+        # Few programs are asked for this.
+        from tinyjax.core.sharding import NamedSharding  # noqa: PLC0415
+        from tinyjax.jit.collectives import Communication, collectives_of  # noqa: PLC0415
+
+        placement = self._placement
+        given = () if placement is None else (*placement.ins, *placement.outs)
+        meshes = [x.mesh.shape for x in given if isinstance(x, NamedSharding)]
+        count = 1 if placement is None else len(placement.ids)
+        mesh = meshes[0] if meshes else {"devices": count}
+        found, exact = collectives_of(self.as_text(), mesh)
+        memory = self.memory_analysis()
+        held = memory.argument_size_in_bytes + memory.output_size_in_bytes
+        held += memory.temp_size_in_bytes - memory.alias_size_in_bytes
+        return Communication(found, exact, held)
 
 
 def precompile(*programs: Lowered) -> list[Compiled]:

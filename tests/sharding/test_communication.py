@@ -1,0 +1,143 @@
+"""What compiled programs tell of their collectives, held against counting by hand."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import NamedSharding, P, ShapeDtypeStruct, lax
+from tinyjax.jit.collectives import Collective, collectives_of
+from tinyjax.sharding import AbstractMesh, Mesh
+
+MESH = tinyjax.make_mesh((2, 2), ("x", "y"))
+RING = [(0, 1), (1, 0)]
+#: programs for each device on ``f32[4, 8]``, which has 128 bytes, and their collectives
+TOLD: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]] = {
+    "psum": (lambda x: lax.psum(x, "x"), [("all-reduce", 128, 2, 2, ("x",), 1)]),
+    "pmax over both": (
+        lambda x: lax.pmax(x, ("x", "y")),
+        [("all-reduce", 128, 2, 2, (name,), 1) for name in "xy"],
+    ),
+    "all_gather": (lambda x: lax.all_gather(x, "y"), [("all-gather", 128, 2, 2, ("y",), 1)]),
+    "psum_scatter": (
+        lambda x: lax.psum_scatter(x, "x", tiled=True),
+        [("reduce-scatter", 128, 2, 2, ("x",), 1)],
+    ),
+    "all_to_all": (
+        lambda x: lax.all_to_all(x, "y", 0, 1, tiled=True),
+        [("all-to-all", 128, 2, 2, ("y",), 1)],
+    ),
+    "ppermute": (
+        lambda x: lax.ppermute(x, "x", RING),
+        [("collective-permute", 128, 4, 1, ("x",), 1)],
+    ),
+    "loop": (
+        lambda x: lax.fori_loop(0, 5, lambda _, x: lax.ppermute(x, "y", RING) * 2, x),
+        [("collective-permute", 128, 4, 1, ("y",), 5)],
+    ),
+    "loops in loops": (
+        lambda x: lax.fori_loop(
+            0, 3, lambda _, x: lax.fori_loop(0, 4, lambda _, x: lax.ppermute(x, "y", RING), x), x
+        ),
+        [("collective-permute", 128, 4, 1, ("y",), 12)],
+    ),
+    "nothing": (lambda x: x + 1, []),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_collectives_of_programs(name: str) -> None:
+    f, expected = TOLD[name]
+    program = tinyjax.shard_map(f, mesh=MESH, in_specs=P(), out_specs=P(("x", "y")))
+    compiled = tinyjax.jit(program).lower(np.ones((4, 8), np.float32)).compile()
+    found = compiled.communication_analysis()
+    assert found.collectives == tuple([Collective(*row) for row in expected])
+    assert found.is_exact
+    assert sum(found.counts.values()) == sum(row[-1] for row in expected)
+    assert found.memory >= 128 + 32
+
+
+def test_bytes_sent_around_a_ring() -> None:
+    def sent(kind: str) -> int:
+        return Collective(kind, 1000, 4, 2, ("x",), 3).bytes_sent
+
+    kinds = "all-reduce reduce-scatter all-gather all-to-all collective-permute"
+    assert [sent(kind) for kind in kinds.split()] == [1500, 750, 3000, 750, 1000]
+
+
+def test_loops_that_data_decides() -> None:
+    def until(x: Any) -> Any:
+        return lax.while_loop(lambda x: x.sum() < 9, lambda x: x + lax.psum(x, "x"), x)
+
+    f = tinyjax.shard_map(until, mesh=MESH, in_specs=P(), out_specs=P())
+    found = tinyjax.jit(f).lower(np.ones(4, np.float32)).compile().communication_analysis()
+    assert (found.is_exact, found.counts) == (False, {"all-reduce": 1})
+
+
+@pytest.mark.parametrize(("data", "model"), [(4, 2), (64, 8), (256, 4)])
+def test_meshes_of_more_devices_than_there_are(data: int, model: int) -> None:
+    mesh = AbstractMesh((data, model), ("data", "model"))
+    features, hidden, batch = 64, 128, 2048
+
+    def shape(*sizes: int, spec: P) -> ShapeDtypeStruct:
+        return ShapeDtypeStruct(sizes, jnp.float32, sharding=NamedSharding(mesh, spec))
+
+    def loss(params: Any, x: Any) -> Any:
+        v, w = params
+        return jnp.mean(jnp.tanh(x @ v) @ w)
+
+    params = (
+        shape(features, hidden, spec=P(None, "model")),
+        shape(hidden, features, spec=P("model")),
+    )
+    x = shape(batch, features, spec=P("data"))
+    compiled = tinyjax.jit(tinyjax.value_and_grad(loss)).lower(params, x).compile()
+    found = compiled.communication_analysis()
+    over = {c.axes for c in found.collectives}
+    assert {c.kind for c in found.collectives} == {"all-reduce"}
+    assert ("data",) in over or ("data", "model") in over
+    # gradients are added up over the data: both matrices' shards
+    weights = 2 * features * hidden // model * 4
+    gradients = [c.bytes for c in found.collectives if c.axes == ("data",) and c.bytes > 64]
+    assert weights <= sum(gradients) <= weights + 8  # and the loss
+    assert found.memory >= 2 * weights + batch // data * features * 4
+    assert all(c.group_size == data for c in found.collectives if c.axes == ("data",))
+
+
+def test_orders_of_devices() -> None:
+    turned = Mesh(np.array([tinyjax.devices()[i] for i in (3, 1, 0, 2)]).reshape(2, 2), ("x", "y"))
+    total = partial(lax.psum, axis_name="y")
+    f = tinyjax.shard_map(total, mesh=turned, in_specs=P("x", "y"), out_specs=P("x"))
+    found = tinyjax.jit(f).lower(np.ones((2, 2), np.float32)).compile().communication_analysis()
+    assert [c.axes for c in found.collectives] == [("y",)]
+
+
+def test_texts_of_hlo() -> None:
+    text = """HloModule m
+
+%add (a: f32[], b: f32[]) -> f32[] {
+  ROOT %s = f32[] add(%a, %b)
+}
+
+ENTRY %main (p: bf16[8,4]) -> bf16[8,4] {
+  %p = bf16[8,4]{1,0} parameter(0)
+  %r = (bf16[8,4], /*index=1*/pred[3]) all-reduce(%p, %q), replica_groups=[2,4]<=[4,2]T(1,0), to_apply=%add
+  %g = s32[8]{0} all-gather(%p), replica_groups={}, dimensions={0}
+  %m = f32[] all-reduce(%p), replica_groups=mesh['a'=2,'b'=4] {'a','b':(2)2}, to_apply=%add
+  %n = f32[] all-reduce(%p), replica_groups=mesh['a'=4,'b'=1,'c'=2] {'a'}, to_apply=%add
+  %b = f8e4m3fn[8]{0} collective-broadcast(%p), replica_groups={{0,3},{1,2}}
+}
+"""
+    found, exact = collectives_of(text, {"x": 4, "y": 2})
+    assert exact
+    assert found == (
+        Collective("all-reduce", 67, 4, 2, ("x",), 1),
+        Collective("all-gather", 4, 8, 1, ("x", "y"), 1),
+        Collective("all-reduce", 4, 4, 2, None, 1),
+        Collective("all-reduce", 4, 4, 2, ("x",), 1),
+        Collective("collective-broadcast", 8, 2, 2, None, 1),
+    )
