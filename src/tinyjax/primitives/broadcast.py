@@ -282,10 +282,14 @@ def accumulator(dtype: DType) -> DType:
     return dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
 
 
+def _is_summed_by_columns(x: HostArray | ShapedArray, axes: tuple[int, ...]) -> bool:
+    return x.size >= _MANY and axes == (x.ndim - 1,) and 1 < x.shape[-1] < _FEW
+
+
 def _sum(x: HostArray, axes: tuple[int, ...]) -> HostArray:
     if dtypes.is_narrow_float(x.dtype):
         return np.asarray(np.add.reduce(x.astype(np.float32), axis=axes)).astype(x.dtype)
-    if x.size >= _MANY and axes == (x.ndim - 1,) and 1 < x.shape[-1] < _FEW:
+    if _is_summed_by_columns(x, axes):
         # the same numbers in the same order, in a tenth of the time
         out: HostArray = x[..., 0] + x[..., 1]
         for i in range(2, x.shape[-1]):
@@ -296,7 +300,7 @@ def _sum(x: HostArray, axes: tuple[int, ...]) -> HostArray:
 
 def _sum_kernel(avals: Avals, params: ReduceParams) -> Kernel | None:
     (x,), axes, reduce = avals, params.axes, np.add.reduce
-    if dtypes.is_narrow_float(x.dtype) or x.size >= _MANY:
+    if dtypes.is_narrow_float(x.dtype) or _is_summed_by_columns(x, axes):
         return None
     dtype = x.dtype
     return lambda host: reduce(host, axes, dtype)

@@ -23,6 +23,7 @@ from tinyjax.core.primitive import (
     BatchAxes,
     BatchResult,
     Hosts,
+    Kernel,
     MappedAxis,
     NoParams,
     Params,
@@ -87,6 +88,22 @@ def _check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> N
 def _dynamic_slice_impl(operands: Hosts, params: DynamicSliceParams) -> Hosts:
     x, *starts = operands
     return (np.asarray(x[_host_slices(x.shape, starts, params.sizes)]),)
+
+
+@dynamic_slice_p.def_kernel
+def _dynamic_slice_kernel(avals: Avals, params: DynamicSliceParams) -> Kernel | None:
+    if len(params.sizes) != 1:
+        return None
+    (size,) = params.sizes
+    last = avals[0].shape[0] - size
+
+    def read(x: HostArray, start: HostArray) -> HostArray:
+        first = int(start)
+        if not 0 <= first <= last:
+            first = 0 if first < 0 else last
+        return x[first : first + size]
+
+    return read
 
 
 @dynamic_slice_p.def_abstract_eval

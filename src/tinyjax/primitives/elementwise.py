@@ -567,6 +567,17 @@ shift_right_logical: Elementwise = elementwise(
 shift_right_arithmetic: Elementwise = elementwise(
     "shift_right_arithmetic", _shift_right_arithmetic, "stablehlo.shift_right_arithmetic", "iu"
 )
+
+
+@shift_right_logical.def_kernel
+def _shift_kernel(avals: Avals, params: NoParams) -> Kernel:
+    dtype = avals[0].dtype
+    if dtype.kind == "u":
+        return np.right_shift
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    return lambda x, y: np.right_shift(x.view(unsigned), y.view(unsigned)).view(dtype)
+
+
 nextafter: Elementwise = elementwise("nextafter", np.nextafter, "chlo.next_after", "f")
 
 
@@ -632,6 +643,13 @@ select_p: Primitive[NoParams] = Primitive("select", NoParams, chooses=True)
 
 
 select_p.def_numpy(np.where)
+
+
+@select_p.def_kernel
+def _select_kernel(avals: Avals, params: NoParams) -> Kernel | None:
+    if avals[0].ndim:
+        return None
+    return lambda predicate, on_true, on_false: (on_true if predicate else on_false).copy()
 
 
 @select_p.def_abstract_eval

@@ -167,7 +167,24 @@ def _gather_impl(operands: Hosts, params: GatherParams) -> Hosts:
 
 @gather_p.def_kernel
 def _gather_kernel(avals: Avals, params: GatherParams) -> Kernel:
-    return partial(_gather, gather_windows(avals[0].shape, params), params)
+    x, indices = avals
+    windows, offset_dims = gather_windows(x.shape, params), params.dimension_numbers.offset_dims
+    if indices.dtype not in (dtypes.int32, dtypes.int64):
+        return partial(_gather, windows, params)
+    unsigned = np.dtype(f"u{indices.dtype.itemsize}")
+    last = np.array(windows.last_starts, unsigned)
+    order = [windows.index_map.index(i) for i in range(x.ndim) if i in windows.index_map]
+    of_elements = len(order) == len(windows.collapsed) == x.ndim > 1
+
+    def read(x: HostArray, indices: HostArray) -> HostArray:
+        # as unsigned numbers, indices below zero are too large as well
+        if not np.less_equal(indices.view(unsigned), last).all():
+            return _gather(windows, params, x, indices)
+        if of_elements:
+            return np.asarray(x[tuple([indices[..., i] for i in order])])
+        return gathered(windows, x, indices, offset_dims)
+
+    return read
 
 
 def _gather(

@@ -57,6 +57,9 @@ def_cubic_flops(triangular_solve_p)
 _BLOCK = 64
 
 
+_solve_hosts = ma.lapack_of_numpy("solve", "dd->d", np.linalg.solve)
+
+
 @triangular_solve_p.def_impl
 def _triangular_solve_impl(operands: Hosts, params: TriangularSolveParams) -> Hosts:
     a, b = operands
@@ -79,9 +82,11 @@ def _triangular_solve_impl(operands: Hosts, params: TriangularSolveParams) -> Ho
 
 def _substitute(u: HostArray, b: HostArray) -> HostArray:
     """Solve ``u x = b`` for an upper triangular ``u``, last block of unknowns first."""
-    diagonal = np.einsum("...ii->...i", u)
+    diagonal = u.diagonal(0, -2, -1)
     # NumPy's solver refuses zeros, which here divide as they do elsewhere.
     block = _BLOCK if diagonal.all() else 1
+    if 1 < block >= u.shape[-1]:
+        return _solve_hosts(u, b)[0]
     x = np.empty(b.shape, b.dtype)
     for stop in range(u.shape[-1], 0, -block):
         rows = slice(max(stop - block, 0), stop)
@@ -91,7 +96,7 @@ def _substitute(u: HostArray, b: HostArray) -> HostArray:
         if block == 1:
             x[..., rows, :] = rest / diagonal[..., rows, None]
         else:
-            x[..., rows, :] = np.linalg.solve(u[..., rows, rows], rest)
+            x[..., rows, :] = _solve_hosts(u[..., rows, rows], rest)[0]
     return x
 
 

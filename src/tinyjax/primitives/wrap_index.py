@@ -44,6 +44,9 @@ def _wrap_impl(operands: Hosts, params: WrapParams) -> Hosts:
 @wrap_index_p.def_kernel
 def _wrap_kernel(avals: Avals, params: WrapParams) -> Kernel:
     dtype = avals[0].dtype
+    if not avals[0].ndim:
+        length = np.array(params.size, dtype)
+        return lambda x: x if x >= 0 else np.add(x, length)
     zero, size = np.zeros((), dtype), np.array(params.size, dtype)
     return lambda x: np.where(np.less(x, zero), np.add(x, size), x)
 
