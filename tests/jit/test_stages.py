@@ -97,10 +97,8 @@ def lines_of_marks() -> dict[str, int]:
 def lines_in_hlo(text: str, name: str) -> set[tuple[str, int]]:
     """The files and lines of what a name became, by the tables at the head of compiled HLO."""
     files = dict(re.findall(r'^(\d+) "(/.*)"$', text, re.MULTILINE))
-    places = {
-        i: (files[file], int(line))
-        for i, file, line in re.findall(r"^(\d+) {file_name_id=(\d+) .* line=(\d+)", text, re.MULTILINE)
-    }
+    located = re.findall(r"^(\d+) {file_name_id=(\d+) .* line=(\d+)", text, re.MULTILINE)
+    places = {i: (files[file], int(line)) for i, file, line in located}
     frames = dict(re.findall(r"^(\d+) {file_location_id=(\d+)", text, re.MULTILINE))
     ids = re.findall(rf'op_name="{name}" stack_frame_id=(\d+)', text)
     return {places[frames[i]] for i in ids}

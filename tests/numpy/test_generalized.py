@@ -35,7 +35,7 @@ def test_vectorize_maps_over_the_other_axes(signature: Any, fun: Any, shapes: An
     for got in (ours(*xs), tj.jit(ours)(*xs)):
         for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(wanted), strict=True):
             assert a.shape == b.shape
-            np.testing.assert_allclose(np.asarray(a), b, rtol=1e-6)
+            np.testing.assert_allclose(np.asarray(a), b, 1e-6, 1e-6)  # sums of terms near 1
 
 
 def test_excluded_arguments_are_handed_on() -> None:
