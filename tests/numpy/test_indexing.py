@@ -439,6 +439,17 @@ def test_out_of_bounds_is_jaxs(case: Case) -> None:
         check(a, b)
 
 
+def test_zeros_of_both_signs_fill() -> None:
+    def read(x: Any, fill: float) -> Any:
+        return x.at[np.array([7, 8])].get(mode="fill", fill_value=fill)
+
+    x = jnp.arange(4.0)
+    for fill in (0.0, -0.0, 0.0, -0.0):  # parameters that are equal, of which either comes first
+        fun = partial(read, fill=fill)
+        for found in (fun(x), tj.jit(fun)(x), tj.vmap(fun)(x[None])[0]):
+            assert np.signbit(found).tolist() == [np.signbit(fill)] * 2
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "bool", "complex64", "bfloat16"])
 def test_fill_values(dtype: str) -> None:
     x = np.arange(3).astype(jnp.dtype(dtype))

@@ -125,7 +125,7 @@ def test_texts_of_hlo() -> None:
 
 ENTRY %main (p: bf16[8,4]) -> bf16[8,4] {
   %p = bf16[8,4]{1,0} parameter(0)
-  %r = (bf16[8,4], /*index=1*/pred[3]) all-reduce(%p, %q), replica_groups=[2,4]<=[4,2]T(1,0), to_apply=%add
+  %r = (bf16[8,4], /*index=1*/pred[3]) all-reduce(%p), replica_groups=[2,4]<=[4,2]T(1,0)
   %g = s32[8]{0} all-gather(%p), replica_groups={}, dimensions={0}
   %m = f32[] all-reduce(%p), replica_groups=mesh['a'=2,'b'=4] {'a','b':(2)2}, to_apply=%add
   %n = f32[] all-reduce(%p), replica_groups=mesh['a'=4,'b'=1,'c'=2] {'a'}, to_apply=%add

@@ -386,7 +386,8 @@ class Primitive(Generic[P]):
         """Register what evaluates its one result for operands of given types.
 
         It saves the ``impl`` rule from deciding at each call what the types decide. It must give
-        the same bits; what depends on the layout of operands must not be decided by it.
+        the same bits; what depends on the layout of operands must not be decided by it, nor what
+        tells parameters apart that are equal, such as 0.0 and -0.0.
         """
         self.rules.kernel = rule
         self.rules.types.clear()

@@ -166,8 +166,10 @@ def _gather_impl(operands: Hosts, params: GatherParams) -> Hosts:
 
 
 @gather_p.def_kernel
-def _gather_kernel(avals: Avals, params: GatherParams) -> Kernel:
+def _gather_kernel(avals: Avals, params: GatherParams) -> Kernel | None:
     x, indices = avals
+    if params.fill_value == 0:  # 0.0 and -0.0 are equal, so a kernel would serve both
+        return None
     windows, offset_dims = gather_windows(x.shape, params), params.dimension_numbers.offset_dims
     if indices.dtype not in (dtypes.int32, dtypes.int64):
         return partial(_gather, windows, params)
