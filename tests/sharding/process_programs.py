@@ -125,6 +125,29 @@ def assembled(mesh: Mesh) -> Any:
     return [*[whole(mesh, a) for a in (x, y, z, w, back, x + w)], joined, *gathered]
 
 
+def arranged(mesh: Mesh) -> Any:
+    """Meshes of the same devices in other orders, and of some of them."""
+    devices = mesh.devices.ravel()
+    found = []
+    x = tinyjax.device_put(DATA[:, :4], rows(mesh))
+    for order in ([0, 2, 1, 3], [3, 2, 1, 0], [0, 3, 1, 2]):
+        other = Mesh(devices[order].reshape(2, 2), ("x", "y"))
+        y = tinyjax.device_put(DATA[:, :4], NamedSharding(other, P("x", "y")))
+        for shard in (y * 2).addressable_shards:
+            np.testing.assert_array_equal(shard.data, 2 * DATA[:, :4][shard.index])
+        assert {s.device for s in y.addressable_shards} == {*tinyjax.local_devices()}
+        assert {*other.local_mesh.devices.flat} == {*tinyjax.local_devices()}
+        found += [
+            whole(other, jnp.sort(-y, axis=0)),
+            whole(mesh, tinyjax.jit(jnp.subtract)(x, 3 * y)),
+        ]
+    if tinyjax.process_count() == 2:  # each has a part
+        some = NamedSharding(Mesh(devices[[0, 3]], ("z",)), P("z"))
+        z = tinyjax.device_put(x, some)
+        return [*found, whole(some.mesh, z), whole(mesh, tinyjax.device_put(z, rows(mesh)))]
+    return [*found, DATA[:, :4], DATA[:, :4]]
+
+
 def refused(mesh: Mesh) -> Any:
     """What is said where processes do not agree, or have not all of an array."""
 
@@ -168,7 +191,7 @@ def refused(mesh: Mesh) -> Any:
 
 
 PROGRAMS: dict[str, Program] = {
-    f.__name__: f for f in (operations, programs, collectives, many, assembled, refused)
+    f.__name__: f for f in (operations, programs, collectives, many, assembled, arranged, refused)
 }
 
 

@@ -14,10 +14,11 @@ from jaxlib.xla_client import array_result_handler, batched_device_put
 
 from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.devices import Sharding, on_first
+from tinyjax.core.devices import PartitionSpec, Sharding, on_first
 from tinyjax.core.jaxpr import Jaxpr, Var
 from tinyjax.core.primitive import P, Primitive
 from tinyjax.core.sharded_array import ShardedArray, evaluator
+from tinyjax.core.sharding import NamedSharding
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind, raise_not_concrete
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
@@ -62,6 +63,8 @@ def _moved(x: Array, sharding: Sharding) -> ShardedArray:
             return x
         if x.sharding.ids == sharding.ids:
             return _resharded(x, sharding)
+        if not sharding.is_fully_addressable:
+            x = _replicated(x)
         x = x.gathered
     if not isinstance(x, ConcreteArray):
         raise_not_concrete(x)
@@ -122,6 +125,14 @@ def _resharded(x: ShardedArray, sharding: Sharding) -> ShardedArray:
     (moved,) = run_sharded(wanted, [x])
     assert isinstance(moved, ShardedArray), "it lies on several devices"
     return moved
+
+
+def _replicated(x: ShardedArray) -> ShardedArray:
+    """Return an array of which this process has all, by a program of all that have parts of it."""
+    sharding = x.sharding
+    if isinstance(sharding, NamedSharding) and not sharding.is_fully_addressable:
+        return _resharded(x, sharding.update(spec=PartitionSpec()))
+    return x
 
 
 # Programs
