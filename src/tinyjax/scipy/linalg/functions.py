@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, Literal, overload
 
+import numpy as np
+
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.api import jvp
 from tinyjax.control_flow import scan
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
+from tinyjax.core.array import Array, ArrayLike, is_constant, raw_host
+from tinyjax.core.replay import refuse_to_replay, replayed
 from tinyjax.core.staging import StagingTrace
 from tinyjax.core.trace import enclosing_traces
 from tinyjax.custom_derivatives import custom_jvp
@@ -40,7 +42,6 @@ def _matrices(name: str, x: ArrayLike) -> Array:
 _DEGREES: Final = {dtypes.float32: (7, 3.925724783138660), dtypes.float64: (13, 5.371920351148152)}
 
 
-@replayed
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """Return the exponentials of matrices.
 
@@ -81,10 +82,14 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 
     powers = _rational(a * exp2(-times)[..., None, None], degree)
     if any(isinstance(trace, StagingTrace) for trace in enclosing_traces()):
-        # one squaring is compiled, not all of them
+        # one squaring is compiled, not all of them; evaluation need not be told how many to make
+        refuse_to_replay()
         powers, _ = scan(square, powers, jnp.arange(max_squarings, dtype=times.dtype))
     else:
-        for i in range(max_squarings):
+        count = max_squarings
+        if is_constant(times):  # the others would leave all matrices as they are
+            count = int(np.fmin(raw_host(times), count).max())
+        for i in range(count):
             powers, _ = square(powers, i)
     return pick((times <= max_squarings)[..., None, None], powers, math.nan)
 
