@@ -105,7 +105,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Re
             continue
         shape, dtype = atom.aval.shape, atom.aval.dtype
         if atom not in places:
-            name, primitive, location = _origin(jaxpr, atom)
+            name, primitive, location = origin_of(jaxpr, atom)
             residual = Residual(shape, dtype, None, primitive, name, location)
             found.append((len(places) + computed[atom], residual))
         elif places[atom] < num_consts:
@@ -116,7 +116,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Re
     return [residual for _, residual in sorted(found, key=lambda pair: pair[0])]
 
 
-def _origin(jaxpr: Jaxpr, var: Var) -> tuple[str | None, str | None, Location | None]:
+def origin_of(jaxpr: Jaxpr, var: Var) -> tuple[str | None, str | None, Location | None]:
     """The name of a computed value, and the operation and the line that computed it.
 
     A value from a called program, a loop or a conditional is looked for inside it.
@@ -130,7 +130,7 @@ def _origin(jaxpr: Jaxpr, var: Var) -> tuple[str | None, str | None, Location | 
         for inner in subjaxprs(eqn.params):
             atom = inner.outs[place]
             if isinstance(atom, Var) and atom not in inner.in_binders:
-                name, primitive, inside = _origin(inner, atom)
+                name, primitive, inside = origin_of(inner, atom)
                 return name, primitive, inside or location
     return name, eqn.primitive.name, location
 

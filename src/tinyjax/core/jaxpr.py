@@ -505,6 +505,29 @@ def print_jaxpr(jaxpr: Jaxpr, colour: bool | None = None) -> str:
     return "\n".join(_jaxpr_lines(jaxpr, _Style(colour)))
 
 
+@attrs.frozen
+class JaxprText:
+    """A jaxpr as text, in parts, without the programs in its equations' parameters.
+
+    Attributes:
+        binders: the parameters with their types.
+        eqns: the equations.
+        outs: the results.
+    """
+
+    binders: str
+    eqns: tuple[str, ...]
+    outs: str
+
+
+def jaxpr_text(jaxpr: Jaxpr) -> JaxprText:
+    """Return the parts of a jaxpr's text; nested programs are left out."""
+    names, style = _Names(), _Style(False)
+    binders = ", ".join([_binder(names, v, style) for v in jaxpr.in_binders])
+    eqns = tuple([_eqn_head(eqn, names, style) for eqn in jaxpr.eqns])
+    return JaxprText(binders, eqns, ", ".join([_atom(names, x) for x in jaxpr.outs]))
+
+
 def print_eqn(eqn: JaxprEqn) -> str:
     """Return one equation as text, its variables named from ``a``."""
     return "\n".join(_eqn_lines(eqn, _Names(), _Style(False)))
@@ -525,22 +548,39 @@ def _jaxpr_lines(jaxpr: Jaxpr, style: _Style) -> list[str]:
 
 
 def _eqn_lines(eqn: JaxprEqn, names: _Names, style: _Style) -> list[str]:
-    inputs = " ".join(_atom(names, x) for x in eqn.inputs)
-    binders = " ".join(_binder(names, v, style) for v in eqn.out_binders)
-    simple: list[str] = []
     nested: list[str] = []
+    for name, value in _programs(eqn):
+        nested += _nested_lines(name, value, style)
+    return [_eqn_head(eqn, names, style), *nested]
+
+
+def _programs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
+    """The programs in an equation's parameters, with their names."""
     for name in field_names(type(eqn.params)):
         value = getattr(eqn.params, name)
         if isinstance(value, Jaxpr):
-            nested += _nested_lines(name, value, style)
-        elif isinstance(value, tuple) and value and all(isinstance(v, Jaxpr) for v in value):
+            yield name, value
+        elif _are_programs(value):
             for i, jaxpr in enumerate(value):
-                nested += _nested_lines(f"{name}[{i}]", jaxpr, style)
-        else:
-            simple.append(f"{name}={_param(value)}")
+                yield f"{name}[{i}]", jaxpr
+
+
+def _are_programs(value: object) -> bool:
+    return isinstance(value, tuple) and bool(value) and all(isinstance(v, Jaxpr) for v in value)
+
+
+def _eqn_head(eqn: JaxprEqn, names: _Names, style: _Style) -> str:
+    """An equation without the programs in its parameters."""
+    inputs = " ".join(_atom(names, x) for x in eqn.inputs)
+    binders = " ".join(_binder(names, v, style) for v in eqn.out_binders)
+    values = [(name, getattr(eqn.params, name)) for name in field_names(type(eqn.params))]
+    simple = [
+        f"{name}={_param(value)}"
+        for name, value in values
+        if not (isinstance(value, Jaxpr) or _are_programs(value))
+    ]
     params = f" [ {' '.join(simple)} ]" if simple else ""
-    head = f"{binders} = {style(_PRIMITIVE, eqn.primitive.name)}{params} {inputs}".rstrip()
-    return [head, *nested]
+    return f"{binders} = {style(_PRIMITIVE, eqn.primitive.name)}{params} {inputs}".rstrip()
 
 
 def _nested_lines(name: str, jaxpr: Jaxpr, style: _Style) -> list[str]:

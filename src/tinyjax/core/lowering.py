@@ -31,7 +31,8 @@ def tensors(avals: Sequence[ShapedArray]) -> list[TensorType]:
     return [_tensors[aval] for aval in avals]
 
 
-#: Returns where an equation comes from, as MLIR writes locations.
+#: Returns where an equation comes from, as MLIR writes locations; nothing stands for the place of
+#: the equation around it.
 Locate: TypeAlias = Callable[[JaxprEqn], str]
 
 
@@ -119,7 +120,7 @@ def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Va
     with LEVEL:
         for eqn in jaxpr.eqns:
             if located is not None:
-                located.location = located.locate(eqn)
+                located.location = located.locate(eqn) or outer_location
             rules = eqn.primitive.rules
             given = [read(x) for x in eqn.inputs]
             b.results = [_tensors[var.aval] for var in eqn.out_binders]

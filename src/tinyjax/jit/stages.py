@@ -294,7 +294,7 @@ class Compiled(_Stage):
         """
         found = self._executable
         if debug_info:
-            found = xla.compile_located(self.lowered.compilation, location_text)
+            found = xla.compile_anew(self.lowered.compilation, location_text)
         return found.loaded.get_hlo_text()
 
     def cost_analysis(self) -> dict[str, object]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.executable import Executable as Executable
     from tinyjax.xla.executable import cache_clear as cache_clear
     from tinyjax.xla.executable import cache_info as cache_info
-    from tinyjax.xla.executable import compile_located as compile_located
+    from tinyjax.xla.executable import compile_anew as compile_anew
     from tinyjax.xla.executable import compiled as compiled
     from tinyjax.xla.executable import executable_for as executable_for
     from tinyjax.xla.executable import is_compiled as is_compiled
@@ -70,7 +70,7 @@ _LATER: Final = {
     "dispatch": "Launch call_key launch_arrays launch_mixed register_nodes",
     "exchange": "bytes_of check_same digest_of exchanged",
     "executable": (
-        "CacheInfo Executable cache_clear cache_info compile_located compiled executable_for "
+        "CacheInfo Executable cache_clear cache_info compile_anew compiled executable_for "
         "is_compiled match_donations"
     ),
     "lowering": "lowered lowered_for",

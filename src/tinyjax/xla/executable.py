@@ -246,14 +246,14 @@ def _after_fork() -> None:
 os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork)
 
 
-def compile_located(
-    wanted: Compilation, locate: Locate
+def compile_anew(
+    wanted: Compilation, locate: Locate | None = None
 ) -> Executable | ShardedExecutable | PlannedExecutable:
-    """Compile a program whose metadata says where it comes from; no cache has it.
+    """Compile a program whether or not this was done before; the cache in memory stays as it is.
 
     Args:
         wanted: the program.
-        locate: says where equations come from.
+        locate: says where equations come from, in the metadata of the compiled program.
     """
     return compile_program(backend(), wanted, flags_for(wanted), locate)
 

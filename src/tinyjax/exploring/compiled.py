@@ -1,0 +1,141 @@
+"""What a program became: StableHLO by equation, and compiled HLO by line of StableHLO."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Final
+
+import attrs
+
+from tinyjax.core.jaxpr import JaxprEqn
+from tinyjax.exploring.model import Computation, Instruction
+from tinyjax.exploring.programs import Programs
+
+_LOCATION: Final = re.compile(r' loc\("(\d+)"\)$')
+
+
+@attrs.frozen
+class StableHLO:
+    """The lines of a module.
+
+    Attributes:
+        lines: the lines.
+        of_equation: for each equation, the lines that it became.
+    """
+
+    lines: tuple[str, ...]
+    of_equation: tuple[tuple[int, ...], ...]
+
+
+class Marks:
+    """Marks equations by their numbers where they are lowered."""
+
+    def __init__(self, programs: Programs) -> None:
+        self._programs = programs
+
+    def __call__(self, eqn: JaxprEqn) -> str:
+        """The mark of an equation; nothing for one that a rule has made up."""
+        numbers = self._programs.of_eqn.get(id(eqn))
+        return "" if numbers is None else f'"{numbers[0]}"'
+
+
+def read_stablehlo(text: str, programs: Programs) -> StableHLO:
+    """Take the marks out of a module's text.
+
+    A function that is called at several places is written once: then the equations of each are
+    those lines.
+    """
+    lines: list[str] = []
+    found: dict[int, list[int]] = defaultdict(list)
+    opened: list[int] = []
+    for i, line in enumerate(text.rstrip("\n").split("\n")):
+        mark = _LOCATION.search(line)
+        if line.endswith("({"):
+            opened.append(i)
+        elif line.lstrip().startswith("})"):
+            # an operation with regions is marked where these end
+            first = opened.pop()
+            if mark is not None:
+                found[int(mark[1])].append(first)
+        if mark is not None:
+            found[int(mark[1])].append(i)
+        lines.append(line if mark is None else line[: mark.start()])
+    for numbers in programs.of_eqn.values():
+        for other in numbers[1:]:
+            found[other] = found[numbers[0]]
+    count = sum(len(jaxpr.eqns) for jaxpr in programs.jaxprs)
+    _share_written(programs, found)
+    return StableHLO(tuple(lines), tuple([tuple(sorted(found[i])) for i in range(count)]))
+
+
+def _share_written(programs: Programs, found: dict[int, list[int]]) -> None:
+    """Give equations of equal programs the lines of the one that was written."""
+    equal: dict[bytes, list[int]] = defaultdict(list)
+    for i, jaxpr in enumerate(programs.jaxprs):
+        if jaxpr.eqns:
+            equal[jaxpr.digest].append(i)
+    for same in equal.values():
+        size = len(programs.jaxprs[same[0]].eqns)
+        for offset in range(size if len(same) > 1 else 0):
+            numbers = [programs.first[i] + offset for i in same]
+            written = next((found[n] for n in numbers if found[n]), [])
+            for n in numbers:
+                found[n] = found[n] or written
+
+
+_HEADING: Final = re.compile(r"^(?:ENTRY )?%([\w.\-]+) (\(.*) \{$")
+_FRAME: Final = re.compile(r"^(\d+) \{file_location_id=(\d+)")
+_PLACE: Final = re.compile(r"^(\d+) \{file_name_id=.* line=(\d+) ")
+_OWN_LINE: Final = re.compile(r" source_line=(\d+)")
+_FRAME_OF: Final = re.compile(r"stack_frame_id=(\d+)")
+_DETAILS: Final = re.compile(r", (?:metadata|backend_config|frontend_attributes)=\{.*")
+_LAYOUT: Final = re.compile(r"(?<=\])\{[\d,]*\}")
+_CALLS: Final = re.compile(
+    r"(?:calls|body|condition|to_apply|true_computation|false_computation)=%([\w.\-]+)"
+    r"|branch_computations=\{([^}]*)\}"
+)
+
+
+def read_hlo(text: str) -> tuple[Computation, ...]:
+    """Read compiled HLO whose metadata names lines of StableHLO; the entry comes first."""
+    frames: dict[str, str] = {}
+    places: dict[str, int] = {}
+    blocks: list[tuple[str, str, list[str]]] = []
+    for line in text.split("\n"):
+        heading = _HEADING.match(line)
+        if heading is not None:
+            blocks.append((heading[1], line.removesuffix(" {"), []))
+        elif line.startswith("  ") and blocks:
+            blocks[-1][2].append(line.strip())
+        elif (frame := _FRAME.match(line)) is not None:
+            frames[frame[1]] = frame[2]
+        elif (place := _PLACE.match(line)) is not None:
+            places[place[1]] = int(place[2])
+    blocks.sort(key=lambda block: not block[1].startswith("ENTRY "))
+    numbers = {name: i for i, (name, _, _) in enumerate(blocks)}
+
+    def line_of(instruction: str) -> int | None:
+        own = _OWN_LINE.search(instruction)
+        if own is not None:
+            return int(own[1]) - 1
+        frame = _FRAME_OF.search(instruction)
+        place = None if frame is None else places.get(frames.get(frame[1], ""))
+        return None if place is None else place - 1
+
+    def read(instruction: str) -> Instruction:
+        called = [
+            name.strip().lstrip("%")
+            for one, several in _CALLS.findall(instruction)
+            for name in (one or several).split(",")
+        ]
+        calls = tuple([numbers[name] for name in called if name in numbers])
+        bare = _LAYOUT.sub("", _DETAILS.sub("", instruction))
+        return Instruction(bare, line_of(instruction), calls)
+
+    return tuple(
+        [
+            Computation(name, _LAYOUT.sub("", heading), tuple(map(read, instructions)))
+            for name, heading, instructions in blocks
+        ]
+    )

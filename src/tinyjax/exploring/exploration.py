@@ -1,0 +1,283 @@
+"""``explore``: a function traced, lowered, compiled and run, and all of it kept to look at."""
+
+from __future__ import annotations
+
+import html
+import os
+import statistics
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final, Literal, TypeVar
+
+import attrs
+
+from tinyjax import xla
+from tinyjax.config import scoped
+from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.calling import as_arrays
+from tinyjax.core.jaxpr import effects, jaxpr_text
+from tinyjax.core.trace import EVAL, use_trace
+from tinyjax.errors import ArgumentError
+from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo
+from tinyjax.exploring.counting import work_of
+from tinyjax.exploring.lines import Lines
+from tinyjax.exploring.memory import direction_of, moments, waiting
+from tinyjax.exploring.model import EquationView, Explored, ProgramView, Timing, Work
+from tinyjax.exploring.page import page
+from tinyjax.exploring.programs import Programs, programs_of, unused
+from tinyjax.frames import place
+from tinyjax.jit import JitFunction, jit
+from tinyjax.jit.stages import Lowered
+
+T = TypeVar("T")
+
+Measure = Literal["flops", "bytes", "seconds"]
+
+_MOST_SHOWN: Final = 8
+
+
+@attrs.frozen(eq=False, repr=False)
+class Exploration(Explored):
+    """A program to look at; in a notebook it shows itself."""
+
+    def shares(self, measure: Measure = "flops") -> dict[tuple[str, int], float]:
+        """Return the share of each line in what the whole program costs.
+
+        Args:
+            measure: ``"flops"``, ``"bytes"``, or ``"seconds"`` where these were measured.
+
+        Returns:
+            For each line, by file and number, its share, the largest first. They add up to less
+            than one where equations come from no line of yours.
+
+        Raises:
+            ArgumentError: the seconds were not measured.
+        """
+        total = amount(self.work, measure)
+        found = {(x.file, x.number): amount(x.work, measure) for x in self.lines}
+        largest = sorted(found.items(), key=lambda item: -item[1])
+        return {key: value / total if total else 0.0 for key, value in largest}
+
+    def html(self) -> str:
+        """Return the page: one HTML document that needs nothing else."""
+        return page(self)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file, which any browser opens from disk.
+
+        Args:
+            path: the file, such as ``"step.html"``.
+
+        Returns:
+            The path.
+        """
+        file = Path(path)
+        file.write_text(self.html(), encoding="utf-8")
+        return file
+
+    def _repr_html_(self) -> str:
+        # in a frame of its own, whose styles and scripts do not meet those of the notebook
+        inner = html.escape(self.html())
+        return (
+            f'<iframe title="{html.escape(self.name)}, explored" srcdoc="{inner}" '
+            'style="width:100%;height:760px;border:1px solid #8888"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        work = self.work
+        times = ", ".join([f"{t.name} {_seconds(t.seconds)}" for t in self.timings])
+        head = (
+            f"{self.name}: {len(self.equations)} equations, {work.flops:.3g} flops, "
+            f"{work.nbytes:.3g} bytes"
+        )
+        shares = list(self.shares("flops" if work.flops else "bytes").items())[:_MOST_SHOWN]
+        texts = {(line.file, line.number): line.text.strip() for line in self.lines}
+        rows = [f"{share:6.1%}  {place(*key)}: {texts[key]}" for key, share in shares]
+        return "\n".join([head, *([times] if times else []), *rows])
+
+
+def amount(work: Work, measure: Measure) -> float:
+    """The part of some work that a measure is about.
+
+    Raises:
+        ArgumentError: it was not measured.
+    """
+    match measure:
+        case "flops":
+            return work.flops
+        case "bytes":
+            return work.nbytes
+        case "seconds":
+            if work.seconds is None:
+                raise ArgumentError(
+                    "the time of equations was not measured: explore(f, measured=True)(...) does."
+                )
+            return work.seconds
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{1e6 * seconds:.3g} us"
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def explore(
+    fun: Callable[..., Any], *, measured: bool = False, runs: int = 10
+) -> Callable[..., Exploration]:
+    """Return a function that traces, compiles and runs ``fun``, and gives all of it to look at.
+
+    The page that it makes shows your lines with their share of the cost, the jaxpr, StableHLO and
+    compiled HLO. Pointing at a piece lights what it came from and what it became.
+
+    Args:
+        fun: the function, jitted or not; ``grad(f)`` and other transformed functions are explored
+            with their derivatives.
+        measured: whether to evaluate the program with NumPy, equation by equation, to measure each.
+        runs: how often the compiled program is run for its time; 0 for not at all. It is not run
+            where it has effects, or where arguments are ``ShapeDtypeStruct``.
+
+    Returns:
+        Takes the arguments of ``fun``, for which a ``ShapeDtypeStruct`` may stand, and returns an
+        ``Exploration``, which shows itself in a notebook and has ``save(path)``.
+
+    Raises:
+        ArgumentError: when called, if ``measured`` is set and the program cannot be run.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> def loss(w, x):
+        ...     return jnp.tanh(x @ w).sum()
+        >>> seen = tinyjax.explore(tinyjax.grad(loss), runs=0)(jnp.ones((4, 2)), jnp.ones((3, 4)))
+        >>> seen.work.flops
+        114.0
+        >>> [(value.type, value.nbytes) for value in seen.waiting]
+        [('float32[3,2]', 24), ('float32[3,4]', 48)]
+    """
+    wrapped: JitFunction[..., Any] = fun if isinstance(fun, JitFunction) else jit(fun)
+
+    def look(*args: Any, **kwargs: Any) -> Exploration:
+        timings: list[Timing] = []
+        fresh = jit(wrapped.__wrapped__) if wrapped is not fun else None
+        lowered = _timed(
+            timings, "trace", lambda: (wrapped if fresh is None else fresh).lower(*args, **kwargs)
+        )
+        # The debugger of NaNs has equations of backward passes say which line they belong to.
+        with scoped(debug_nans=True):
+            traced = wrapped.lower(*args, **kwargs)
+        operands = _operands(wrapped, lowered, args, kwargs)
+        if measured and operands is None:
+            raise ArgumentError(
+                f"'{lowered.name}' cannot be measured: it has effects, or an argument has no data."
+            )
+        with use_trace(EVAL), scoped(cache_dir="", debug_nans=False, debug_infs=False):
+            return _explored(lowered, traced, operands, measured, runs, timings)
+
+    return look
+
+
+def _timed(timings: list[Timing], name: str, call: Callable[[], T]) -> T:
+    start = perf_counter()
+    found = call()
+    timings.append(Timing(name, perf_counter() - start))
+    return found
+
+
+def _operands(
+    wrapped: JitFunction[..., Any], lowered: Lowered, args: Any, kwargs: Any
+) -> list[Array] | None:
+    """The data that the program is run on; None where there is none, or where it has effects."""
+    leaves, in_tree, _ = wrapped._parameters.split(args, kwargs)
+    if effects(lowered.jaxpr).any or any(isinstance(x, ShapeDtypeStruct) for x in leaves):
+        return None
+    found = [*lowered.consts, *as_arrays(leaves, wrapped, in_tree)]
+    return found if all(isinstance(x, ConcreteArray) for x in found) else None
+
+
+def _explored(
+    lowered: Lowered,
+    traced: Lowered,
+    operands: Sequence[Array] | None,
+    measured: bool,
+    runs: int,
+    timings: list[Timing],
+) -> Exploration:
+    compilation = attrs.evolve(lowered.compilation, donated=())
+    _timed(timings, "lower", lambda: xla.lowered(lowered.jaxpr, lowered.name))
+    programs = programs_of(traced.jaxpr)
+    marked, _ = xla.lowered(traced.jaxpr, traced.name, (), Marks(programs))
+    stablehlo = read_stablehlo(marked, programs)
+    compilation = attrs.evolve(compilation, jaxpr=traced.jaxpr)
+    executable = _timed(timings, "compile", lambda: xla.compile_anew(compilation))
+    hlo = read_hlo(executable.loaded.get_hlo_text())
+    if operands is not None and runs:
+        given = operands
+
+        def run() -> None:
+            for out in executable(given):
+                out.block_until_ready()
+
+        _timed(timings, "first run", run)
+        later: list[Timing] = []
+        for _ in range(runs):
+            _timed(later, "later runs", run)
+        timings.append(Timing("later runs", statistics.median([t.seconds for t in later])))
+    seconds: dict[int, float] | None = None
+    if measured and operands is not None:
+        # nothing else evaluates programs equation by equation
+        from tinyjax.exploring.measuring import measure  # noqa: PLC0415
+
+        seconds = measure(traced.jaxpr, operands)
+    lines = Lines()
+    equations = _equations(programs, stablehlo, lines, seconds)
+    kept = waiting(programs, lines)
+    texts = [jaxpr_text(jaxpr) for jaxpr in programs.jaxprs]
+    views = tuple(
+        [
+            ProgramView(text.binders, text.outs, tuple(range(first, first + len(text.eqns))))
+            for text, first in zip(texts, programs.first, strict=True)
+        ]
+    )
+    return Exploration(
+        traced.name,
+        lines.finish(equations, kept),
+        views,
+        equations,
+        stablehlo.lines,
+        hlo,
+        moments(programs),
+        kept,
+        tuple(timings),
+        programs.bounded,
+    )
+
+
+def _equations(
+    programs: Programs, stablehlo: StableHLO, lines: Lines, seconds: dict[int, float] | None
+) -> tuple[EquationView, ...]:
+    texts = [text for jaxpr in programs.jaxprs for text in jaxpr_text(jaxpr).eqns]
+    found: list[EquationView] = []
+    idle = [x for jaxpr in programs.jaxprs for x in unused(jaxpr)]
+    for number, (program, eqn) in enumerate(programs.equations()):
+        times = 0.0 if idle[number] else programs.times[program]
+        work = work_of(eqn).repeated(times)
+        if seconds is not None:
+            # programs that share an equation share its time
+            passed = seconds.get(id(eqn), 0.0) / len(programs.of_eqn[id(eqn)])
+            work = attrs.evolve(work, seconds=passed)
+        location = None if eqn.source is None else eqn.source.location
+        found.append(
+            EquationView(
+                program,
+                eqn.primitive.name,
+                texts[number],
+                lines.number(location),
+                direction_of(eqn),
+                programs.nested(eqn),
+                times,
+                work,
+                stablehlo.of_equation[number],
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,76 @@
+"""How long each equation takes when NumPy evaluates them one by one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Final
+
+from tinyjax.core.array import Array
+from tinyjax.core.jaxpr import Jaxpr, Lit, ProgramTrace, Var
+from tinyjax.core.nesting import LEVEL
+from tinyjax.core.primitive import STEPWISE, P, Primitive
+from tinyjax.core.trace import EVAL, check_concrete, use_trace
+
+#: The program is evaluated until this much time has passed, and at least once.
+_SECONDS: Final = 0.5
+_MOST_RUNS: Final = 5
+
+
+class Stopwatch(ProgramTrace):
+    """Evaluates programs, and those that they run, and measures each equation.
+
+    Attributes:
+        seconds: for each equation, by identity, the time of all its runs; that of the equations it
+            runs is theirs.
+    """
+
+    __slots__ = ("_within", "seconds")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: defaultdict[int, float] = defaultdict(float)
+        self._within = 0.0
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        stepwise = primitive.rules.extensions.get(STEPWISE)
+        if stepwise is not None:
+            check_concrete(args)
+            found: Sequence[Array] = stepwise(args, params)
+            return found
+        with use_trace(EVAL):
+            return EVAL.process(primitive, args, params)
+
+    def evaluate(self, jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
+        env: dict[Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
+        with LEVEL:
+            for eqn in jaxpr.eqns:
+                operands = [x.value if isinstance(x, Lit) else env[x] for x in eqn.inputs]
+                outer, self._within = self._within, 0.0
+                start = perf_counter()
+                outs = self.process(eqn.primitive, operands, eqn.params)
+                passed = perf_counter() - start
+                self.seconds[id(eqn)] += passed - self._within
+                self._within = outer + passed
+                env.update(zip(eqn.out_binders, outs, strict=True))
+        return [env[x] if isinstance(x, Var) else x.value for x in jaxpr.outs]
+
+
+def measure(jaxpr: Jaxpr, args: Sequence[Array]) -> dict[int, float]:
+    """Evaluate a program equation by equation, a few times.
+
+    Returns:
+        For each equation, by identity, the shortest time that all its runs in one evaluation took.
+    """
+    best: dict[int, float] = {}
+    start = perf_counter()
+    for _ in range(_MOST_RUNS):
+        watch = Stopwatch()
+        with use_trace(watch):
+            watch.evaluate(jaxpr, args)
+        for key, seconds in watch.seconds.items():
+            best[key] = min(seconds, best.get(key, seconds))
+        if perf_counter() - start > _SECONDS:
+            break
+    return best

@@ -1,0 +1,102 @@
+"""What memory a program needs over its course, and what waits for a backward pass."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tinyjax.checkpointing.residuals import origin_of
+from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var
+from tinyjax.core.nesting import LEVEL
+from tinyjax.exploring.lines import Lines
+from tinyjax.exploring.model import Moment, Waiting
+from tinyjax.exploring.programs import Programs, iterations, programs_run
+from tinyjax.frames import Direction, TracedSource
+
+#: Programs that are called often are entered until there are so many moments.
+_MOST_MOMENTS: Final = 50_000
+
+
+def direction_of(eqn: JaxprEqn) -> Direction:
+    """Whether an equation belongs to a value, to a tangent, or to a backward pass."""
+    return eqn.source.direction if isinstance(eqn.source, TracedSource) else "forward"
+
+
+def moments(programs: Programs) -> tuple[Moment, ...]:
+    """Follow the values that are live through a program, equation by equation.
+
+    A value lives from the equation that computes it to the last one that reads it, an argument from
+    the beginning. Of a loop one iteration is followed, of a choice each branch.
+    """
+    found: list[Moment] = []
+    main = programs.jaxprs[0]
+    arguments = sum(v.aval.nbytes for v in main.in_binders)
+    _follow(main, arguments, frozenset(main.in_binders), programs, found)
+    return tuple(found)
+
+
+def _follow(
+    jaxpr: Jaxpr, live: int, owned: frozenset[Var], programs: Programs, found: list[Moment]
+) -> None:
+    """Append the moments of a program.
+
+    Args:
+        jaxpr: the program.
+        live: bytes that are live when it starts.
+        owned: the parameters that end with their last use; the others are the caller's.
+        programs: for the numbers of equations.
+        found: where to append.
+    """
+    last = {x: i for i, eqn in enumerate(jaxpr.eqns) for x in (*eqn.inputs, *eqn.out_binders)}
+    kept = {x for x in jaxpr.outs if isinstance(x, Var)}
+    mine = set(owned)
+    number = programs.first[programs.of_jaxpr[id(jaxpr)]]
+    with LEVEL:
+        for i, eqn in enumerate(jaxpr.eqns):
+            results = sum(v.aval.nbytes for v in eqn.out_binders)
+            # the results of a loop are filled while it runs
+            early = iterations(eqn) != 1
+            for inner in programs_run(eqn):
+                if len(found) < _MOST_MOMENTS:
+                    _follow(inner, live + early * results, frozenset(), programs, found)
+            live += results
+            found.append(Moment(number + i, live))
+            mine.update(eqn.out_binders)
+            ended = {
+                x
+                for x in (*eqn.inputs, *eqn.out_binders)
+                if isinstance(x, Var) and x in mine and x not in kept and last[x] == i
+            }
+            live -= sum(x.aval.nbytes for x in ended)
+            mine -= ended
+
+
+def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
+    """Find the values that equations compute, or arguments, and that a backward pass reads."""
+    found: list[Waiting] = []
+    for which, (jaxpr, first) in enumerate(zip(programs.jaxprs, programs.first, strict=True)):
+        backward = [direction_of(eqn) == "backward" for eqn in jaxpr.eqns]
+        if not any(backward):
+            continue
+        read = {
+            x: None
+            for eqn, is_backward in zip(jaxpr.eqns, backward, strict=True)
+            if is_backward
+            for x in eqn.inputs
+            if isinstance(x, Var)
+        }
+        made = {
+            var: i
+            for i, (eqn, is_backward) in enumerate(zip(jaxpr.eqns, backward, strict=True))
+            if not is_backward
+            for var in eqn.out_binders
+        }
+        arguments = frozenset(jaxpr.in_binders) if which == 0 else frozenset[Var]()
+        for var in read:
+            i = made.get(var)
+            if i is not None:
+                location = origin_of(jaxpr, var)[2]
+                line = lines.number(location)
+                found.append(Waiting(str(var.aval), var.aval.nbytes, line, first + i))
+            elif var in arguments:
+                found.append(Waiting(str(var.aval), var.aval.nbytes, None, None))
+    return tuple(found)

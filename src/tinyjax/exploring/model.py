@@ -1,0 +1,214 @@
+"""What the explorer knows of a program: its pieces, what they cost, and what became of them.
+
+Every piece has a number within its kind, by which the others name it. A line of the user's has
+equations; an equation has lines of StableHLO; and an instruction of compiled HLO has the line of
+StableHLO that it comes from.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from tinyjax.frames import Direction
+
+
+@attrs.frozen
+class Work:
+    """What something costs.
+
+    Attributes:
+        flops: arithmetic operations, as XLA counts them: one for each element of a result, and
+            ``2 m n k`` for a product of matrices.
+        functions: elements of which functions such as ``exp`` are computed.
+        nbytes: bytes of the operands read and of the results written.
+        seconds: time measured; None where it was not.
+    """
+
+    flops: float = 0.0
+    functions: float = 0.0
+    nbytes: float = 0.0
+    seconds: float | None = None
+
+    def __add__(self, other: Work) -> Work:
+        mine, theirs = self.seconds, other.seconds
+        return Work(
+            self.flops + other.flops,
+            self.functions + other.functions,
+            self.nbytes + other.nbytes,
+            mine if theirs is None else theirs + (mine or 0.0),
+        )
+
+    def repeated(self, times: float) -> Work:
+        """The same so many times; the time measured is of all of them already."""
+        return Work(self.flops * times, self.functions * times, self.nbytes * times, self.seconds)
+
+
+@attrs.frozen
+class Line:
+    """A line of the user's.
+
+    Attributes:
+        file: its file.
+        number: its number there, from 1.
+        text: what it says.
+        equations: the equations that it makes.
+        work: what they cost.
+        residual_bytes: of what they compute, how much waits for a backward pass.
+    """
+
+    file: str
+    number: int
+    text: str
+    equations: tuple[int, ...] = ()
+    work: Work = Work()
+    residual_bytes: int = 0
+
+
+@attrs.frozen
+class EquationView:
+    """An equation of the program, or of one nested in it.
+
+    Attributes:
+        program: the program that has it.
+        primitive: its primitive.
+        text: the equation, without the programs nested in it.
+        line: the line of the user's that makes it, by its place among the lines; or None.
+        direction: whether it belongs to a value, to a tangent, or to a backward pass.
+        nested: the programs in its parameters.
+        times: how often it runs, where the iterations of loops are known, and one of others is
+            counted; 0 for one whose results nothing needs, which XLA drops.
+        work: what it costs, all its runs together, without the programs nested in it.
+        stablehlo: the lines of StableHLO that it became, from 0.
+    """
+
+    program: int
+    primitive: str
+    text: str
+    line: int | None
+    direction: Direction
+    nested: tuple[int, ...]
+    times: float
+    work: Work
+    stablehlo: tuple[int, ...]
+
+
+@attrs.frozen
+class ProgramView:
+    """A program: the one explored, which is the first, or one that is nested in it.
+
+    Attributes:
+        binders: its parameters with their types.
+        outs: its results.
+        equations: its equations, in order.
+    """
+
+    binders: str
+    outs: str
+    equations: tuple[int, ...]
+
+
+@attrs.frozen
+class Instruction:
+    """An instruction of compiled HLO.
+
+    Attributes:
+        text: the instruction, without layouts and metadata.
+        stablehlo: the line of StableHLO that it comes from, from 0; None where XLA made it up.
+        calls: the computations that it calls; those of a fusion are what was fused.
+    """
+
+    text: str
+    stablehlo: int | None
+    calls: tuple[int, ...]
+
+
+@attrs.frozen
+class Computation:
+    """A computation of compiled HLO: the entry, a fusion, or the body of a loop.
+
+    Attributes:
+        name: its name.
+        heading: its name with its parameters.
+        instructions: its instructions.
+    """
+
+    name: str
+    heading: str
+    instructions: tuple[Instruction, ...]
+
+
+@attrs.frozen
+class Waiting:
+    """A value that waits for a backward pass.
+
+    Attributes:
+        type: its type.
+        nbytes: its size.
+        line: the line that computed it; None for an argument, or where that is not known.
+        equation: the equation, of the program that has the backward pass; None for an argument.
+    """
+
+    type: str
+    nbytes: int
+    line: int | None
+    equation: int | None
+
+
+@attrs.frozen
+class Moment:
+    """How much memory is live while an equation runs, if nothing is fused or reused.
+
+    Attributes:
+        equation: the equation.
+        nbytes: bytes of arguments, of values that are still needed, and of its results.
+    """
+
+    equation: int
+    nbytes: int
+
+
+@attrs.frozen
+class Timing:
+    """How long something took.
+
+    Attributes:
+        name: ``"trace"``, ``"lower"``, ``"compile"``, ``"first run"`` or ``"later runs"``.
+        seconds: how long; the median of the later runs.
+    """
+
+    name: str
+    seconds: float
+
+
+@attrs.frozen(eq=False, repr=False)
+class Explored:
+    """A program with all its pieces.
+
+    Attributes:
+        name: the function's name.
+        lines: the user's lines that make equations, with what these cost.
+        programs: the program, and those nested in it.
+        equations: the equations of all of them.
+        stablehlo: the lines of StableHLO.
+        hlo: compiled HLO, the entry first.
+        memory: what memory is live as the program goes on.
+        waiting: what waits for a backward pass.
+        timings: how long tracing, lowering, compiling and running took.
+        bounded: whether it is known how often all loops run.
+    """
+
+    name: str
+    lines: tuple[Line, ...]
+    programs: tuple[ProgramView, ...]
+    equations: tuple[EquationView, ...]
+    stablehlo: tuple[str, ...]
+    hlo: tuple[Computation, ...]
+    memory: tuple[Moment, ...]
+    waiting: tuple[Waiting, ...]
+    timings: tuple[Timing, ...]
+    bounded: bool
+
+    @property
+    def work(self) -> Work:
+        """What the whole program costs."""
+        return sum([eqn.work for eqn in self.equations], Work())

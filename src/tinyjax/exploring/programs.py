@@ -1,0 +1,121 @@
+"""The programs within a program, with numbers for them and for their equations."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from tinyjax.core.costs import ITERATIONS
+from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
+from tinyjax.core.primitive import field_names
+
+#: Programs in parameters that derivatives and transposes run, and the equation itself does not.
+_IDLE: Final = frozenset(("backward", "matvec", "transpose_solve"))
+
+
+def programs_run(eqn: JaxprEqn) -> list[Jaxpr]:
+    """The programs in an equation's parameters that it runs."""
+    params = eqn.params
+    idle: list[Any] = [getattr(params, n) for n in field_names(type(params)) if n in _IDLE]
+    return [jaxpr for jaxpr in subjaxprs(params) if not any(jaxpr is x for x in idle)]
+
+
+def iterations(eqn: JaxprEqn) -> int | None:
+    """How often an equation runs its programs; None where that is not known."""
+    if ITERATIONS not in eqn.primitive.rules.extensions:
+        return 1
+    return eqn.primitive.rule(ITERATIONS)(eqn.params)
+
+
+@attrs.frozen(eq=False)
+class Programs:
+    """A program and those nested in it, each once.
+
+    Attributes:
+        jaxprs: the programs; those that run another come before it.
+        times: how often each runs.
+        bounded: whether all loops run as often as is known.
+        first: the number of each program's first equation; the others follow.
+        of_jaxpr: the number of each program, by identity.
+        of_eqn: the numbers of each equation, by identity: programs may share equations.
+    """
+
+    jaxprs: tuple[Jaxpr, ...]
+    times: tuple[float, ...]
+    bounded: bool
+    first: tuple[int, ...]
+    of_jaxpr: dict[int, int]
+    of_eqn: dict[int, list[int]]
+
+    def nested(self, eqn: JaxprEqn) -> tuple[int, ...]:
+        """The numbers of the programs that an equation runs."""
+        return tuple([self.of_jaxpr[id(jaxpr)] for jaxpr in programs_run(eqn)])
+
+    def equations(self) -> Iterator[tuple[int, JaxprEqn]]:
+        """All equations in the order of their numbers, each with its program's number."""
+        for i, jaxpr in enumerate(self.jaxprs):
+            for eqn in jaxpr.eqns:
+                yield i, eqn
+
+
+def unused(jaxpr: Jaxpr) -> list[bool]:
+    """Which equations of a program compute what it does not need, and have no effects."""
+    read = {x for x in jaxpr.outs if isinstance(x, Var)}
+    found: list[bool] = []
+    for eqn in reversed(jaxpr.eqns):
+        idle = read.isdisjoint(eqn.out_binders) and not effects_of(eqn).any
+        found.append(idle)
+        if not idle:
+            read.update(x for x in eqn.inputs if isinstance(x, Var))
+    found.reverse()
+    return found
+
+
+def programs_of(jaxpr: Jaxpr) -> Programs:
+    """Find the programs within a program."""
+    jaxprs = _in_order(jaxpr)
+    of_jaxpr = {id(found): i for i, found in enumerate(jaxprs)}
+    times = [0.0] * len(jaxprs)
+    times[0] = 1.0
+    first: list[int] = []
+    of_eqn: dict[int, list[int]] = defaultdict(list)
+    bounded = True
+    number = 0
+    for i, found in enumerate(jaxprs):
+        first.append(number)
+        for eqn, idle in zip(found.eqns, unused(found), strict=True):
+            of_eqn[id(eqn)].append(number)
+            number += 1
+            count = iterations(eqn)
+            if not idle:
+                bounded = bounded and count is not None
+                for inner in programs_run(eqn):
+                    times[of_jaxpr[id(inner)]] += times[i] * (1 if count is None else count)
+    return Programs(tuple(jaxprs), tuple(times), bounded, tuple(first), of_jaxpr, dict(of_eqn))
+
+
+def _in_order(jaxpr: Jaxpr) -> list[Jaxpr]:
+    """A program and those nested in it, each once and before those that it runs."""
+    found: list[Jaxpr] = []
+    seen: set[int] = {id(jaxpr)}
+    pending: list[tuple[Jaxpr, Iterator[Jaxpr]]] = [(jaxpr, _nested(jaxpr))]
+    while pending:
+        current, rest = pending[-1]
+        inner = next(rest, None)
+        if inner is None:
+            found.append(current)
+            pending.pop()
+        elif id(inner) not in seen:
+            seen.add(id(inner))
+            pending.append((inner, _nested(inner)))
+    found.reverse()
+    return found
+
+
+def _nested(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    # those found last come first when the list is reversed
+    for eqn in reversed(jaxpr.eqns):
+        yield from reversed(programs_run(eqn))
