@@ -142,9 +142,9 @@ def arranged(mesh: Mesh) -> Any:
             whole(mesh, tinyjax.jit(jnp.subtract)(x, 3 * y)),
         ]
     if tinyjax.process_count() == 2:  # each has a part
-        some = NamedSharding(Mesh(devices[[0, 3]], ("z",)), P("z"))
-        z = tinyjax.device_put(x, some)
-        return [*found, whole(some.mesh, z), whole(mesh, tinyjax.device_put(z, rows(mesh)))]
+        some = Mesh(devices[[0, 3]], ("z",))
+        z = tinyjax.device_put(x, NamedSharding(some, P("z")))
+        return [*found, whole(some, z), whole(mesh, tinyjax.device_put(z, rows(mesh)))]
     return [*found, DATA[:, :4], DATA[:, :4]]
 
 

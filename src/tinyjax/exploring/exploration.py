@@ -215,7 +215,11 @@ def _explored(
         given = operands
 
         def run() -> None:
-            for out in executable(given):
+            if isinstance(executable, xla.Executable):
+                outs = executable(given)
+            else:  # on several devices
+                outs = xla.call_sharded(executable, given)
+            for out in outs:
                 out.block_until_ready()
 
         _timed(timings, "first run", run)
