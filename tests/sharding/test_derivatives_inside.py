@@ -11,6 +11,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 from specs import Spec, all_specs
 from tinyjax import P, dtypes, lax
+from tinyjax.implicit import odeint
+from tinyjax.scipy.sparse.linalg import cg
 
 LINE = tinyjax.make_mesh((4,), ("x",))
 GRID = tinyjax.make_mesh((2, 2), ("x", "y"))
@@ -238,6 +240,26 @@ def over_x(f: Any, in_specs: Any, out_specs: Any = BY_X) -> Any:
     return tinyjax.shard_map(f, mesh=LINE, in_specs=in_specs, out_specs=out_specs)
 
 
+PROGRAM = tinyjax.make_jaxpr(
+    lambda w, x: lax.while_loop(
+        lambda s: s[0] < 3,
+        lambda s: (s[0] + 1, lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, s[1] * w[0] + x[1, 1])),
+        (0, tinyjax.jit(lambda w: lax.scan(lambda c, r: (jnp.sin(c * r), r[0]), w, x)[0].sum())(w)),
+    )[1]
+)(W, X[:2])
+
+
+@tinyjax.jit(control_flow="source")
+def by_source(w: Any, x: Any) -> Any:
+    total = w[0] * 0
+    for i in range(4):
+        if x[i % 2, 0] > 0:
+            total = total + jnp.sum((w * x[i % 2]) ** 2)
+        else:
+            total = total * w[1]
+    return total
+
+
 Whole = Callable[[Any, Any], Any]
 #: name: a device's loss, and from it the one of the whole rows, whose derivative is the sum of the
 #: devices'. In jax they have no derivative, are refused, or what devices have in common has the
@@ -310,6 +332,29 @@ OTHERS: dict[str, tuple[Whole, Whole]] = {
         ),
         lambda w, x: sum(jnp.sum(w / (4 + p[0] ** 2 + w)) for p in jnp.split(jnp.asarray(x), 4)),
     ),
+    "a program staged outside": (
+        lambda w, x: PROGRAM(w, x)[0],
+        lambda w, x: sum(PROGRAM(w, p)[0] for p in jnp.split(jnp.asarray(x), 4)),
+    ),
+    "Python's control flow": (
+        by_source,
+        lambda w, x: sum(by_source(w, p) for p in jnp.split(jnp.asarray(x), 4)),
+    ),
+    "a matrix of which each device has rows": (
+        lambda w, x: jnp.sum(
+            cg(lambda v: lax.psum(x.T @ (x @ (v * w**2)), "x") * w**2 + v, w)[0] * x[0]
+        ),
+        lambda w, x: jnp.sum(
+            jnp.linalg.solve((x.T @ x) * w[:, None] ** 2 * w**2 + jnp.eye(3), w)
+            * jnp.sum(x[::2], 0)
+        ),
+    ),
+    "odeint": (
+        lambda w, x: odeint(lambda y, t, w: x[0] - w**2 * y, w, jnp.array([0.0, 1.0]), w)[1].sum(),
+        lambda w, x: sum(
+            jnp.sum(r / w**2 + (w - r / w**2) * jnp.exp(-(w**2))) for r in jnp.asarray(x[::2])
+        ),
+    ),
     "odd rows by ppermute over both": (
         lambda w, x: jnp.sum(lax.ppermute(w * x, ("x",), [(0, 3), (3, 0)]) ** 2),
         lambda w, x: jnp.sum((w * x)[:2] ** 2) + jnp.sum((w * x)[6:] ** 2),
@@ -342,7 +387,7 @@ def plain_vjp(fun: Any, operands: Any, chosen: Any) -> Any:
 
     def loss(*values: Any) -> Any:
         given = dict(zip(chosen, values, strict=True))
-        outs = fun(*[given.get(i, x) for i, x in enumerate(operands)])
+        outs = fun(*[given.get(i, jnp.asarray(x)) for i, x in enumerate(operands)])
         rng = np.random.default_rng(5)
         total: Any = 0.0
         for out in tinyjax.tree.leaves(outs):
@@ -353,7 +398,9 @@ def plain_vjp(fun: Any, operands: Any, chosen: Any) -> Any:
     return loss
 
 
-ROWS = [row for row in all_specs() if row.grad and "shard_map" not in row.name]
+#: They are bound in functions given to shard_map already.
+WITHIN = ("shard_map", "pvary", "all_gather_invariant")
+ROWS = [row for row in all_specs() if row.grad and row.name not in WITHIN]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])

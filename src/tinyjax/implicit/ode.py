@@ -12,6 +12,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.calling import as_arrays, leaf_path
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import ZERO
+from tinyjax.core.varying import axes_of, union
 from tinyjax.custom_derivatives import custom_derivative
 from tinyjax.custom_derivatives.linear_call import linear_call
 from tinyjax.errors import ArgumentError
@@ -19,6 +20,7 @@ from tinyjax.frames import Function, describe_function
 from tinyjax.implicit.information import Info
 from tinyjax.implicit.runge_kutta import Steps, integrate
 from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, strong
+from tinyjax.primitives.collective import pvary
 from tinyjax.primitives.elementwise import convert_element_type
 
 T = TypeVar("T")
@@ -163,6 +165,9 @@ def odeint(  # noqa: PLR0913
             f"t of odeint must be a vector of at least one real time, but it is {times.aval}."
         )
     closed, consts, state, space = _stage(func, y0, times, args)
+    # Where slopes differ between devices, so do states and steps, and the cotangents of the rest.
+    axes = union(axes_of(closed.jaxpr.out_avals))
+    state, times, *consts = [pvary(x, axes) for x in (state, times, *consts)]
     real = dtypes.real_part(space.dtype)
     times = times.astype(dtypes.promote_types(times.dtype, real))
     # time always increases: where it does not, the equation is turned round
