@@ -255,8 +255,7 @@ def by_source(w: Any, x: Any) -> Any:
     for i in range(4):
         if x[i % 2, 0] > 0:
             total = total + jnp.sum((w * x[i % 2]) ** 2)
-        else:
-            total = total * w[1]
+        total = total * w[1]
     return total
 
 
