@@ -21,6 +21,7 @@ from jax._src.clusters import ompi_cluster, slurm_cluster
 from process_programs import PROGRAMS
 
 import tinyjax
+from tinyjax.distributed import launch
 from tinyjax.distributed.clusters import detected
 from tinyjax.distributed.gathering import Hello, approach, begin, gather, listener
 from tinyjax.errors import ArgumentError, DistributedError
@@ -90,6 +91,41 @@ def test_training(processes: int, devices: int) -> None:
     found = losses(launched(*how, EXAMPLE, "--distributed", STEPS))
     assert len(found) == 2
     np.testing.assert_allclose(found, losses(expected), rtol=1e-4)
+
+
+# The launcher
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "out"),
+    [
+        (
+            "print(os.environ['TINYJAX_PROCESS_ID'], sys.argv[1:])",
+            0,
+            "[{0}] {0} ['a', '-n', 'b']\n",
+        ),
+        ("print(os.environ['TINYJAX_NUM_CPU_DEVICES'], end='')", 0, "[{0}] 3\n"),
+        ("print(os.environ['TINYJAX_NUM_PROCESSES']); sys.exit(7)", 7, "[{0}] 2\n"),
+        ("os.kill(os.getpid(), 15)", 128 + 15, ""),
+        ("os.environ['TINYJAX_PROCESS_ID'] == '1' and sys.exit(3); time.sleep(100)", 3, ""),
+    ],
+)
+def test_launch(
+    code: str,
+    status: int,
+    out: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(launch, "_BY_THEMSELVES", 0.2)
+    script = tmp_path / "script.py"
+    script.write_text(f"import os, sys, time\n{code}\n")
+    given = ["-n", "2", "--devices-per-process", "3", str(script), "a", "-n", "b"]
+    assert launch.main(given) == status
+    found = capfd.readouterr()
+    assert sorted(found.out.splitlines(True)) == ([out.format(i) for i in range(2)] if out else [])
+    assert ("launch: process" in found.err) == (status != 0)
 
 
 # Failures

@@ -36,12 +36,12 @@ def _free_port() -> int:
 
 
 def _forward(number: int, source: IO[bytes], target: IO[bytes]) -> None:
-    for line in source:
-        if not any(text in line for text in _NOISE):
-            target.write(
-                b"[%d] %s\n" % (number, line.rstrip(b"\r\n"))
-            )  # whole, whoever else writes
-            target.flush()
+    with source:
+        for line in source:
+            if not any(text in line for text in _NOISE):
+                whole = b"[%d] %s\n" % (number, line.rstrip(b"\r\n"))
+                target.write(whole)  # at once, since others write, too
+                target.flush()
 
 
 class _Launched:
@@ -141,12 +141,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.devices_per_process is not None:
         common["TINYJAX_NUM_CPU_DEVICES"] = str(given.devices_per_process)
     what = ("-m", given.script) if given.module else (given.script,)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    launched = _Launched(
-        [sys.executable, *what, *given.arguments],
-        [{**os.environ, **common, INDEX: str(i)} for i in range(given.num_processes)],
-    )
-    return launched.run()
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        launched = _Launched(
+            [sys.executable, *what, *given.arguments],
+            [{**os.environ, **common, INDEX: str(i)} for i in range(given.num_processes)],
+        )
+        return launched.run()
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 if __name__ == "__main__":
