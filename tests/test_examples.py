@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import scaling
+
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 
@@ -133,3 +135,56 @@ def test_enclosure() -> None:
     assert upper - lower <= 1.01e-4
     assert abs(float(shown["near"]) - x[values.argmin()]) < 0.01
     assert int(shown["intervals looked at"]) < 2000
+
+
+def test_scaling(tmp_path: Path) -> None:
+    done = run("scaling.py", "--picture", str(tmp_path / "scale.svg"))
+    assert done.returncode == 0, done.stderr
+    page = (EXAMPLES.parent / "docs" / "scale.md").read_text()
+    assert done.stdout.split("\n", 1)[1] in page
+    assert (tmp_path / "scale.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(("layers", "data", "tensor"), [(2, 64, 8), (3, 8, 4), (1, 2, 2)])
+def test_collectives_of_plans_are_those_of_compiled_programs(
+    layers: int, data: int, tensor: int
+) -> None:
+    model = scaling.Model(layers=layers, width=64, heads=8, length=16, batch=64)
+    told = scaling.communication(model, data, tensor)
+    activations = 4 * model.tokens // data * model.width
+    assert scaling.bytes_over(told, "tensor") == (4 * layers - 1) * activations
+    assert scaling.bytes_over(told, "data") == 4 * model.weights // tensor
+    assert told.is_exact
+    assert {c.axes for c in told.collectives} == {("data",), ("tensor",)}
+
+
+def test_the_best_plan_is_best() -> None:
+    model, cluster = scaling.Model(), scaling.Cluster()
+    found = scaling.best(model, 512, cluster)
+    assert found is not None
+    plan, step = found
+    assert plan.devices == 512
+    assert step.memory <= cluster.memory
+    others = [scaling.simulate(model, p, cluster) for p in scaling.plans(model, 512, cluster)]
+    assert len(others) > 100
+    assert step.seconds == min(s.seconds for s in others if s.memory <= cluster.memory)
+    # no plan is faster than arithmetic, and none sends anything on one device
+    assert all(s.seconds >= model.flops / 512 / cluster.flops for s in others)
+    alone = scaling.simulate(model, scaling.Plan(1, 1, 1, 1), cluster)
+    assert (alone.tensor, alone.data, alone.pipe, alone.bubble) == (0, 0, 0, 0)
+
+
+def test_times_of_collectives() -> None:
+    link = scaling.Link(latency=1.0, bandwidth=100.0)
+    times = [
+        scaling.ring_seconds(kind, 400.0, 4, link)
+        for kind in ("all-reduce", "reduce-scatter", "all-gather", "collective-permute")
+    ]
+    assert times == [6 + 6, 3 + 3, 3 + 12, 1 + 4]
+    samples = [
+        ("all-reduce", size, n, scaling.shared_seconds("all-reduce", size, n, link))
+        for size in (64, 640, 6400)
+        for n in (2, 8)
+    ]
+    fit = scaling.fitted(samples)
+    np.testing.assert_allclose((fit.latency, fit.bandwidth), (1.0, 100.0), rtol=1e-6)
