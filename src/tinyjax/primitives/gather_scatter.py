@@ -177,11 +177,19 @@ def _gather_kernel(avals: Avals, params: GatherParams) -> Kernel | None:
     last = np.array(windows.last_starts, unsigned)
     order = [windows.index_map.index(i) for i in range(x.ndim) if i in windows.index_map]
     of_elements = len(order) == len(windows.collapsed) == x.ndim > 1
+    axis, batch = windows.only_axis, indices.ndim - 1
+    is_take = (
+        axis is not None
+        and offset_dims == (*range(axis), *range(axis + batch, batch + len(offset_dims)))
+        and 0 not in (*windows.window_shape, indices.size)
+    )
 
     def read(x: HostArray, indices: HostArray) -> HostArray:
         # as unsigned numbers, indices below zero are too large as well
         if not np.less_equal(indices.view(unsigned), last).all():
             return _gather(windows, params, x, indices)
+        if is_take:
+            return np.asarray(x.take(indices[..., 0], axis))
         if of_elements:
             return np.asarray(x[tuple([indices[..., i] for i in order])])
         return gathered(windows, x, indices, offset_dims)

@@ -34,12 +34,13 @@ from tinyjax.core.primitive import (
     Avals,
     Hosts,
     JvpResult,
+    Kernel,
     Params,
     Primitive,
     Tangents,
 )
 from tinyjax.core.trace import bind
-from tinyjax.dtypes import DType, HostArray
+from tinyjax.dtypes import DType, HostArray, HostResult
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.primitives.gather import gather
 from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, GatherScatterMode
@@ -133,7 +134,27 @@ def _sort_impl(operands: Hosts, params: SortParams) -> Hosts:
             out = np.sort(x, params.axis)
         return (out.astype(operands[0].dtype, copy=False),)
     order = _order(operands[: params.num_keys], params.axis)
+    if order.ndim == 1:
+        return [x[order] for x in operands]
     return [np.take_along_axis(x, order, params.axis) for x in operands]
+
+
+@sort_p.def_kernel
+def _sort_kernel(avals: Avals, params: SortParams) -> Kernel | None:
+    x, axis = avals[0], params.axis
+    if len(avals) > 1 or not x.size or dtypes.is_complex(x.dtype) or dtypes.is_extended(x.dtype):
+        return None
+    is_float = x.dtype.kind == "f"
+
+    def ordered(host: HostArray) -> HostResult:
+        if is_float and _has_negative_zero(host):
+            (found,) = _sort_impl((host,), params)
+            return found
+        out = host.copy("K")
+        out.sort(axis)
+        return out
+
+    return ordered
 
 
 @sort_p.def_abstract_eval
