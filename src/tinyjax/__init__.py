@@ -141,6 +141,7 @@ if TYPE_CHECKING:
     from tinyjax.custom_derivatives import custom_gradient as custom_gradient
     from tinyjax.custom_derivatives import custom_jvp as custom_jvp
     from tinyjax.custom_derivatives import custom_vjp as custom_vjp
+    from tinyjax.exploring import draw as draw
     from tinyjax.exploring import explore as explore
     from tinyjax.ref import empty_ref as empty_ref
     from tinyjax.spmd import shard_map as shard_map
@@ -179,7 +180,7 @@ _LATER: Final = {
     "custom_derivatives": (
         "closure_convert custom_batch custom_derivative custom_gradient custom_jvp custom_vjp"
     ),
-    "exploring": "explore",
+    "exploring": "draw explore",
     "toplevel": (
         "clear_caches copy_to_host_async default_backend default_device device_count devices "
         "effects_barrier ensure_compile_time_eval fwd_and_bwd host_count host_id host_ids "
@@ -235,6 +236,7 @@ __all__ = [
     "disable_jit",
     "distributed",
     "dlpack",
+    "draw",
     "dtypes",
     "effects_barrier",
     "empty_ref",

@@ -7,6 +7,7 @@ tell StableHLO by equation; and compiled HLO names the lines of the StableHLO te
 program that says nothing of lines is given those of its text.
 """
 
+from tinyjax.exploring.drawing import Drawing, draw
 from tinyjax.exploring.exploration import Exploration, explore
 
-__all__ = ["Exploration", "explore"]
+__all__ = ["Drawing", "Exploration", "draw", "explore"]
