@@ -92,12 +92,12 @@ def test_the_last_one_stays_whatever_happens(
     def fail(*args: object) -> None:
         raise KeyboardInterrupt
 
-    for step in ("write_shards", "write_manifest", "remove_others"):
+    for step in ("write_shards", "write_manifest", "remove"):
         with monkeypatch.context() as patch:
             patch.setattr(saving, step, fail)
             with pytest.raises(KeyboardInterrupt):
                 checkpoints.save(tmp_path, [DATA + 1])
-        is_new = step == "remove_others"
+        is_new = step == "remove"
         check_same(checkpoints.restore(tmp_path)["[0]"], DATA + is_new)
     checkpoints.save(tmp_path, [DATA + 2])
     check_same(checkpoints.restore(tmp_path)["[0]"], DATA + 2)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import process_checkpoints
 import pytest
 from jax._src.clusters import ompi_cluster, slurm_cluster
 from process_programs import PROGRAMS
@@ -25,6 +26,7 @@ from tinyjax.distributed import launch
 from tinyjax.distributed.clusters import detected
 from tinyjax.distributed.gathering import Hello, approach, begin, gather, listener
 from tinyjax.errors import ArgumentError, DistributedError
+from tinyjax.experimental import checkpoints
 
 HERE = Path(__file__).parent
 #: In seconds; most take three on a machine that does nothing else.
@@ -66,6 +68,20 @@ def test_programs(processes: int, devices: int, program: str, tmp_path: Path) ->
         assert len(found.files) == len(expected)
         for x, y in zip(found.values(), expected, strict=True):
             np.testing.assert_allclose(x, np.asarray(y, np.float32), rtol=2e-5, atol=2e-5)
+
+
+@every
+@pytest.mark.parametrize(("processes", "devices"), [(2, 2), (4, 1)])
+def test_checkpoints(processes: int, devices: int, tmp_path: Path) -> None:
+    mesh = tinyjax.make_mesh((2, 2), ("x", "y"))
+    checkpoints.save(tmp_path, process_checkpoints.state(mesh, 0))
+    done = launched(
+        *("-n", processes, f"--devices-per-process={devices}"),
+        *(HERE / "process_checkpoints.py", tmp_path),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(list(tmp_path.glob("data-*/*.safetensors"))) == processes
+    process_checkpoints.check(tmp_path, mesh, 4)
 
 
 EXAMPLE = HERE.parents[1] / "examples" / "train_distributed.py"

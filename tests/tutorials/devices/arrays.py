@@ -227,6 +227,32 @@ def made_there(jax: Any) -> Any:
     ]
 
 
+def assembled(jax: Any) -> Any:
+    """Arrays from what each device is to hold."""
+    P = jax.sharding.PartitionSpec
+    sharding = jax.sharding.NamedSharding(grid(jax), P("x", "y"))
+    whole = np.arange(64.0, dtype=np.float32).reshape(8, 8)
+    called = jax.make_array_from_callback(whole.shape, sharding, lambda index: whole[index])
+    parts = [
+        jax.device_put(whole[index], device)
+        for device, index in sharding.addressable_devices_indices_map(whole.shape).items()
+    ]
+    joined = jax.make_array_from_single_device_arrays(whole.shape, sharding, parts)
+    local = jax.make_array_from_process_local_data(sharding, whole)
+    copies = jax.make_array_from_callback(
+        (8, 8), jax.sharding.NamedSharding(grid(jax), P(None, "x")), lambda i: whole[i]
+    )
+    sent = jax.device_put({"a": whole, "b": whole[0]}, {"a": sharding, "b": jax.devices()[1]})
+    fetched = jax.device_get({"called": called, "joined": joined})
+    return (
+        [lies(x) for x in (called, joined, local, copies, sent["a"], sent["b"])],
+        fetched,
+        [str(s.index) for s in called.global_shards],
+        called.addressable_data(1),
+        [type(x).__name__ for x in fetched.values()],
+    )
+
+
 def seen(jax: Any) -> Any:
     """Pictures of where arrays lie are printed, and shardings inside of programs are told."""
     P = jax.sharding.PartitionSpec

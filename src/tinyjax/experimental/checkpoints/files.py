@@ -109,12 +109,16 @@ def data_folder(folder: Path, version: str) -> Path:
     return folder / f"data-{version}"
 
 
-def remove_others(folder: Path, version: str) -> None:
-    """Remove all versions but one: older ones, and those that were never finished."""
-    for other in folder.iterdir():
-        match = _DATA.fullmatch(other.name)
-        if match and match[1] != version:
-            shutil.rmtree(other, ignore_errors=True)
+def other_versions(folder: Path, version: str) -> list[Path]:
+    """The folders of all versions but one: older ones, and those that were never finished."""
+    matches = [(_DATA.fullmatch(other.name), other) for other in folder.iterdir()]
+    return [other for match, other in matches if match and match[1] != version]
+
+
+def remove(folders: Sequence[Path]) -> None:
+    """Remove versions."""
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 # Manifests

@@ -119,7 +119,7 @@ def _read(
         return ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
     made: dict[str, HostArray] = {}
     parts: list[HostArray] = []
-    for part in sharding.parts(aval.shape):
+    for part in sharding.addressable_devices_indices_map(aval.shape).values():
         found = made.get(str(part))
         if found is None:
             found = made[str(part)] = _part(readers, path, aval, part)

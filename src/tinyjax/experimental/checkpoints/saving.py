@@ -17,6 +17,7 @@ import numpy as np
 from tinyjax import tree
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.devices import group
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError
@@ -26,12 +27,14 @@ from tinyjax.experimental.checkpoints.files import (
     data_folder,
     has_shards,
     new_version,
+    other_versions,
     read_manifest,
-    remove_others,
+    remove,
     safetensors,
     write_manifest,
     write_shards,
 )
+from tinyjax.experimental.multihost_utils import broadcast_one_to_all
 
 #: The path of an array in the tree, where in it a shard begins, and its data.
 _Shards: TypeAlias = Sequence[tuple[str, Start, HostArray]]
@@ -81,8 +84,9 @@ def save(folder: str | os.PathLike[str], tree: Any) -> None:
     there is the old checkpoint or the new one, whole.
 
     Args:
-        folder: made where it is missing. Several processes name the same.
-        tree: arrays in any containers.
+        folder: made where it is missing. Several processes share it and call this together.
+        tree: arrays in any containers. Those that a process has for itself alone are the same in
+            all processes, and the first writes them.
 
     Raises:
         CheckpointError: the package safetensors is missing.
@@ -97,7 +101,8 @@ def save(folder: str | os.PathLike[str], tree: Any) -> None:
         Array(7, dtype=int32)
     """
     safetensors()
-    _write(Path(folder), _snapshot(tree, copy=False), new_version())
+    snapshot, version = _snapshot(tree, copy=False), _agreed_version()
+    _write(Path(folder), snapshot, version, group().process_index, group().size)
 
 
 def save_async(folder: str | os.PathLike[str], tree: Any) -> Saving:
@@ -129,7 +134,9 @@ def save_async(folder: str | os.PathLike[str], tree: Any) -> Saving:
     snapshot = _snapshot(tree, copy=True)
     if not _writers:
         _writers.append(ThreadPoolExecutor(1, thread_name_prefix="tinyjax-checkpoints"))
-    return Saving(_writers[0].submit(_write, Path(folder), snapshot, new_version()))
+    where, version = Path(folder), _agreed_version()
+    own, every = group().process_index, group().size
+    return Saving(_writers[0].submit(_write, where, snapshot, version, own, every))
 
 
 #: The thread that writes, once there is one.
@@ -148,6 +155,15 @@ os.register_at_fork(
 )
 
 
+def _agreed_version() -> str:
+    """Return the name of a new version, the same in all processes."""
+    version = new_version()
+    if group().size == 1:
+        return version
+    words = np.frombuffer(bytes.fromhex(version), np.uint8)
+    return broadcast_one_to_all(words).tobytes().hex()
+
+
 def _snapshot(saved: Any, *, copy: bool) -> _Snapshot:
     types: dict[str, ShapeDtypeStruct] = {}
     shards: list[tuple[str, Start, HostArray]] = []
@@ -161,6 +177,8 @@ def _snapshot(saved: Any, *, copy: bool) -> _Snapshot:
 
 def _parts(array: Array) -> Iterator[tuple[Start, HostArray]]:
     """The parts of an array that this process writes: of several copies the first."""
+    if array.is_fully_addressable and group().process_index:
+        return  # all processes have the same
     if not isinstance(array, ShardedArray):
         yield (0,) * array.ndim, array.concrete("the data of a checkpoint")
         return
@@ -193,8 +211,9 @@ def _write(
         if process == 0:
             for other in range(1, processes):
                 _await(partial(has_shards, data, other), f"process {other}", data)
+            others = other_versions(folder, version)  # the next one may begin after the manifest
             write_manifest(folder, Manifest(version, processes, snapshot.types))
-            remove_others(folder, version)
+            remove(others)
     if process:
         _await(partial(_is_current, folder, version), "process 0", data)
 
