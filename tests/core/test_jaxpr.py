@@ -1,6 +1,7 @@
 """Jaxprs: well-formedness, printing, equality up to renaming, digests, simplification."""
 
 import copy
+import html
 import os
 import pickle
 import re
@@ -471,3 +472,21 @@ def test_short_texts_of_types(dtype: str) -> None:
 def test_shapes_of_results_are_weak_where_the_results_are(lib: Any) -> None:
     assert lib.jit(lambda x: x + 1).eval_shape(1.0).weak_type
     assert repr(lib.eval_shape(lambda x: x, 1.0)).endswith("dtype=float32, weak_type=True)")
+
+
+def test_a_jaxpr_in_a_notebook() -> None:
+    def f(x: Any, steps: int) -> Any:
+        for _ in range(steps):
+            x = jnp.where(x < 1, jnp.sin(x), x)
+        return x
+
+    closed = tinyjax.make_jaxpr(lambda x: tinyjax.jit(f, static_argnums=1)(x, 2))(1.0)
+    text = closed._repr_html_()
+    assert text == closed.jaxpr._repr_html_()
+    bare = html.unescape(re.sub(r"</?(?:pre|span)[^>]*>", "", text))
+    assert bare == print_jaxpr(closed.jaxpr, colour=False)
+    assert text.count("<span ") == text.count("</span>") > 0
+    long = tinyjax.make_jaxpr(lambda x: f(x, 1_000))(1.0)._repr_html_()
+    assert "more lines" in long
+    assert len(long) < 40_000
+    assert long.endswith(" }</pre>")
