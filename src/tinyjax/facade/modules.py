@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import tinyjax
 from tinyjax import config
-from tinyjax.absent import ABSENT, DEVICES, TYPES
+from tinyjax.absent import ABSENT, DEVICES
 
 _DISTRIBUTIONS: Final = (
     *("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma"),
@@ -138,7 +138,6 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
         ("AbstractValue", "AvalMutableQDD", "AvalQDD", "Zero"), _OWN_TYPES
     ),
     "jax.experimental.layout": {"Format": DEVICES},
-    "jax.sharding": {"AbstractMesh": TYPES},
 }
 
 #: The names with underscores around them that a module may have.
@@ -209,13 +208,13 @@ def placeholder(path: str, why: str) -> type:
 
     Example:
         >>> from tinyjax.facade.modules import placeholder
-        >>> AbstractMesh = placeholder("jax.sharding.AbstractMesh", "meshes are of devices")
-        >>> isinstance(0, AbstractMesh)
+        >>> Format = placeholder("jax.experimental.layout.Format", "XLA chooses layouts")
+        >>> isinstance(0, Format)
         False
-        >>> AbstractMesh()
+        >>> Format()
         Traceback (most recent call last):
         ...
-        NotImplementedError: jax.sharding.AbstractMesh is not in tinyjax: meshes are of devices.
+        NotImplementedError: jax.experimental.layout.Format is not in tinyjax: XLA chooses layouts.
     """
 
     def refuse(cls: type, *args: object, **kwargs: object) -> Any:
