@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from tinyjax.core.devices import Sharding
@@ -32,6 +33,12 @@ DEPENDS: Final[RuleKey[Callable[[Any, tuple[bool, ...]], tuple[bool, ...]]]] = R
 #: The rule of a primitive that can do without some of its results: an equation, and which are used.
 #: Only of those must what it returns be an equation.
 PRUNE: Final[RuleKey[Callable[[JaxprEqn, tuple[bool, ...]], JaxprEqn]]] = RuleKey("prune")
+
+#: The rule of a primitive whose programs are recorded for a mesh: of the parameters by name, the
+#: block in which they are.
+RECORDED_IN: Final[RuleKey[Callable[[Mapping[str, Any]], AbstractContextManager[None]]]] = RuleKey(
+    "recorded_in"
+)
 
 #: The rule of a primitive that says where its operands and its results lie: of the parameters, the
 #: shardings of both, in order.

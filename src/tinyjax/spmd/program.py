@@ -12,7 +12,9 @@ What is run, by NumPy or by XLA, is the program without these types.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
 import attrs
 
@@ -36,7 +38,7 @@ from tinyjax.core.primitive import (
     Operands,
     Tangents,
 )
-from tinyjax.core.programs import SHARDINGS
+from tinyjax.core.programs import RECORDED_IN, SHARDINGS
 from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.sharding import Mesh, NamedSharding
 from tinyjax.core.staging import Staged, extend, stage
@@ -108,6 +110,12 @@ def _evaluate(args: Arrays, params: ShardMapParams) -> Arrays:
 
 
 shard_map_p.def_rule(STEPWISE)(emulate)
+
+
+@shard_map_p.def_rule(RECORDED_IN)
+def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
+    mesh: Mesh = params["mesh"]
+    return on_axes(mesh.shape_tuple)
 
 
 @shard_map_p.def_rule(SHARDINGS)

@@ -7,6 +7,7 @@ it stands; run on the types that it declares, it gives the jaxpr back that it wa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr
 from tinyjax.core.primitive import Primitive, registry
+from tinyjax.core.programs import RECORDED_IN
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray
@@ -32,6 +34,8 @@ _HOMES: Final = ("autodiff", "callbacks", "checkpointing", "custom_derivatives",
 def aval(text: str) -> ShapedArray:
     """The type that a text such as ``"float32[3,4]"`` names; ``"weak float32[]"`` is a weak one.
 
+    ``"float32[3]{V:x}"`` varies between the devices along the axis ``x`` of a mesh.
+
     Raises:
         ArgumentError: it names none.
 
@@ -40,12 +44,15 @@ def aval(text: str) -> ShapedArray:
         >>> aval("weak float32[3,4]")
         ShapedArray(shape=(3, 4), dtype=float32, weak_type=True)
     """
-    name, bracket, sizes = text.removeprefix(WEAK).partition("[")
+    plain, varies, axes = text.removeprefix(WEAK).partition("{V:")
+    name, bracket, sizes = plain.partition("[")
     dtype = getattr(dtypes, f"{name}_" if name == "bool" else name, None)
-    if not (bracket and sizes.endswith("]") and isinstance(dtype, np.dtype)):
+    whole = sizes.endswith("]") and (axes.endswith("}") or not varies)
+    if not (bracket and whole and isinstance(dtype, np.dtype)):
         raise ArgumentError(f"a type is written as 'float32[3,4]', but got {text!r}.")
     shape = tuple([int(size) for size in sizes[:-1].split(",") if size.strip()])
-    return ShapedArray(shape, dtype, text.startswith(WEAK))
+    found = ShapedArray(shape, dtype, text.startswith(WEAK))
+    return found.with_varying(frozenset(axes[:-1].split(","))) if varies else found
 
 
 def _element(dtype: np.dtype[Any], written: complex | str) -> np.generic:
@@ -181,7 +188,12 @@ class Operation:
     primitive: Primitive[Any]
 
     def __call__(self, *operands: Array, **params: Any) -> Any:
-        given = {name: _parameter(value) for name, value in params.items()}
+        extensions = self.primitive.rules.extensions
+        within: AbstractContextManager[None] = nullcontext()
+        if RECORDED_IN in extensions:
+            within = self.primitive.rule(RECORDED_IN)(params)
+        with within:
+            given = {name: _parameter(value) for name, value in params.items()}
         outs = bind(self.primitive, operands, self.primitive.params(**given))
         return outs[0] if len(outs) == 1 else tuple(outs)
 
