@@ -12,7 +12,9 @@ from tinyjax import NamedSharding, P
 
 def main(what: str, victim: str) -> None:
     tinyjax.distributed.initialize(
-        initialization_timeout=60, heartbeat_timeout_seconds=100, shutdown_timeout_seconds=10
+        initialization_timeout=60,
+        heartbeat_timeout_seconds=10 if what == "stop" else 100,
+        shutdown_timeout_seconds=10,
     )
     mesh = tinyjax.make_mesh((tinyjax.device_count(),), ("x",))
     x = tinyjax.device_put(np.ones(8, np.float32), NamedSharding(mesh, P("x")))
@@ -23,6 +25,8 @@ def main(what: str, victim: str) -> None:
         match what:
             case "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
+            case "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
             case "fail":
                 raise ValueError("a mistake")
             case "leave":

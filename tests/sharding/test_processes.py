@@ -4,6 +4,7 @@ Plain runs take one program and one failure, ``nox -s distributed`` the others. 
 limit of its own, so that nothing waits for ever.
 """
 
+import os
 import re
 import signal
 import socket
@@ -37,7 +38,16 @@ every = pytest.mark.fuzz
 
 def launched(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tinyjax.distributed.launch", *map(str, arguments)]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=LIMIT)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # those that it has launched, too
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 # What they compute
@@ -82,6 +92,23 @@ def test_checkpoints(processes: int, devices: int, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert len(list(tmp_path.glob("data-*/*.safetensors"))) == processes
     process_checkpoints.check(tmp_path, mesh, 4)
+
+
+@every
+def test_programs_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one process has compiled, all others load."""
+    monkeypatch.setenv("TINYJAX_CACHE_DIR", str(tmp_path / "cache"))
+    program = (HERE / "process_programs.py", "collectives")
+    kept: list[set[str]] = []
+    for run in range(2):
+        done = launched("-n", 2, "--devices-per-process=2", *program, tmp_path / f"{run}")
+        assert (done.returncode, done.stderr) == (0, "")
+        kept.append({x.name for x in (tmp_path / "cache").iterdir()})
+    assert kept[0] == kept[1]
+    for number in range(2):
+        first, second = [np.load(tmp_path / f"{run}.{number}.npz") for run in range(2)]
+        for name in first.files:
+            np.testing.assert_array_equal(first[name], second[name])
 
 
 EXAMPLE = HERE.parents[1] / "examples" / "train_distributed.py"
@@ -159,6 +186,7 @@ def test_launch(
         pytest.param("fail", 1, 1, r"\[0\] .*process 1 of 2 .*ValueError: a mistake", marks=every),
         pytest.param("leave", 1, 1, r"process 1 was done, but others not within 10 s", marks=every),
         pytest.param("leave", 0, 1, r"process 0 was done, but processes \[1\] not", marks=every),
+        pytest.param("stop", 1, None, "stopped sending heartbeats", marks=every),
         pytest.param("shutdown", 1, 1, r"process 1 was done, but others not within", marks=every),
     ],
 )
@@ -177,7 +205,7 @@ def free_address() -> Iterator[str]:
     yield f"127.0.0.1:{port}"
 
 
-def meet(address: str, *hellos: tuple[int, int], seconds: float = 1.5) -> list[Any]:
+def meet(address: str, *hellos: tuple[int, int], seconds: float = 0.7) -> list[Any]:
     """What comes of processes that meet, given their numbers and how many they think they are."""
 
     def come(process: int, size: int) -> Any:
@@ -208,7 +236,7 @@ def test_meeting() -> None:
 @pytest.mark.parametrize(
     ("hellos", "said"),
     [
-        (((0, 3), (1, 3)), "of 3 processes number 2 did not come within 1.5 s"),
+        (((0, 3), (1, 3)), "of 3 processes number 2 did not come within 0.7 s"),
         (((0, 2),), "of 2 processes number 1 did not come"),
         (((1, 2),), "process 1 did not find process 0 at 127.0.0.1:.*refused.*coordinator_address"),
         (((0, 3), (1, 3), (1, 3)), "two processes were started with process_id=1"),
