@@ -93,7 +93,7 @@ def typeguard(session: nox.Session) -> None:
 
 @nox.session
 def distributed(session: nox.Session) -> None:
-    """Run all tests of several devices, of which plain runs take a sample: every primitive."""
+    """Run all tests of several devices and processes, of which plain runs take a sample."""
     install(session, ".", "test")
     run(session, *SUITE, "-m", "fuzz or not fuzz", "tests/sharding", *session.posargs)
 
