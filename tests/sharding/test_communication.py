@@ -10,6 +10,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import NamedSharding, P, ShapeDtypeStruct, lax
+from tinyjax.errors import ShardingError
 from tinyjax.jit.collectives import Collective, collectives_of
 from tinyjax.sharding import AbstractMesh, Mesh
 
@@ -106,6 +107,32 @@ def test_meshes_of_more_devices_than_there_are(data: int, model: int) -> None:
     assert weights <= sum(gradients) <= weights + 8  # and the loss
     assert found.memory >= 2 * weights + batch // data * features * 4
     assert all(c.group_size == data for c in found.collectives if c.axes == ("data",))
+
+
+def test_shard_map_on_meshes_without_devices() -> None:
+    stages, size = 32, 16
+    mesh = AbstractMesh((stages,), "stages")
+    ring = [(i, (i + 1) % stages) for i in range(stages)]
+
+    @tinyjax.shard_map(mesh=mesh, in_specs=(P("stages"), P()), out_specs=P())
+    def pipeline(weights: Any, x: Any) -> Any:
+        def hop(_: Any, x: Any) -> Any:
+            return lax.ppermute(jnp.tanh(x @ weights[0]), "stages", ring)
+
+        return lax.psum(lax.fori_loop(0, stages, hop, x).mean(), "stages")
+
+    weights = ShapeDtypeStruct((stages, size, size), jnp.float32)
+    x = ShapeDtypeStruct((4, size), jnp.float32)
+    gradient = tinyjax.jit(tinyjax.grad(pipeline))
+    for f, hops in ((tinyjax.jit(pipeline), stages), (gradient, 2 * stages)):
+        found = f.lower(weights, x).compile().communication_analysis()
+        assert hops - 1 <= found.counts["collective-permute"] <= hops
+        sizes = {c.bytes for c in found.collectives if c.kind == "collective-permute"}
+        assert sizes == {4 * 4 * size}
+    whole = np.ones((stages, size, size), np.float32)
+    assert pipeline(whole, np.ones((4, size), np.float32)).shape == ()  # by NumPy, on the host
+    with pytest.raises(ShardingError, match="no devices to run it"):
+        tinyjax.jit(pipeline)(whole, np.ones((4, size), np.float32))
 
 
 def test_orders_of_devices() -> None:

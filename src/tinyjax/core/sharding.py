@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 import numpy as np
@@ -310,6 +310,10 @@ class AbstractMesh(_Grid):
         return self
 
 
+#: A mesh with devices, or without.
+AnyMesh: TypeAlias = Mesh | AbstractMesh
+
+
 @attrs.frozen(repr=False)
 class NamedSharding(Sharding):
     """The axes of an array are divided over the axes of a mesh.
@@ -329,9 +333,7 @@ class NamedSharding(Sharding):
         NamedSharding(mesh=Mesh('data': 1, axis_types=(Auto,)), spec=P('data',), memory_kind=device)
     """
 
-    mesh: Mesh | AbstractMesh = attrs.field(
-        validator=attrs.validators.instance_of((Mesh, AbstractMesh))
-    )
+    mesh: AnyMesh = attrs.field(validator=attrs.validators.instance_of((Mesh, AbstractMesh)))
     spec: PartitionSpec = attrs.field(validator=attrs.validators.instance_of(PartitionSpec))
 
     def __attrs_post_init__(self) -> None:

@@ -9,7 +9,7 @@ from tinyjax import tree
 from tinyjax.core.array import Array
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.devices import PartitionSpec, is_place
-from tinyjax.core.sharding import Mesh, NamedSharding, get_mesh
+from tinyjax.core.sharding import AnyMesh, NamedSharding, get_mesh
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import on_devices
 from tinyjax.core.varying import named
@@ -31,7 +31,7 @@ def shard_map(
     *,
     out_specs: Any,
     in_specs: Any,
-    mesh: Mesh | None = ...,
+    mesh: AnyMesh | None = ...,
     axis_names: Collection[str] = ...,
     check_vma: bool = ...,
 ) -> Callable[P, R]: ...
@@ -40,7 +40,7 @@ def shard_map(
     *,
     out_specs: Any,
     in_specs: Any,
-    mesh: Mesh | None = ...,
+    mesh: AnyMesh | None = ...,
     axis_names: Collection[str] = ...,
     check_vma: bool = ...,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
@@ -50,7 +50,7 @@ def shard_map(
     *,
     out_specs: Any,
     in_specs: Any,
-    mesh: Mesh | None = None,
+    mesh: AnyMesh | None = None,
     axis_names: Collection[str] = frozenset(),
     check_vma: bool = True,
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
@@ -68,7 +68,8 @@ def shard_map(
             the axes of the mesh that one does not name, all devices must have the same result.
         in_specs: how the arguments are divided, likewise a prefix of their tuple. Along the axes
             that one does not name, devices get copies.
-        mesh: the devices; by default those of the mesh in force (``set_mesh``).
+        mesh: the devices; by default those of the mesh in force (``set_mesh``). An ``AbstractMesh``
+            is for programs that are compiled and not run.
         axis_names: must be empty, or name all axes of the mesh.
         check_vma: must be True: it is always checked that results are the same where they have to.
 
@@ -127,7 +128,7 @@ def shard_map(
     return call
 
 
-def _mesh(mesh: Mesh | None, axis_names: Collection[str]) -> Mesh:
+def _mesh(mesh: AnyMesh | None, axis_names: Collection[str]) -> AnyMesh:
     found = get_mesh() if mesh is None else mesh
     if found.empty:
         raise ShardingError(
@@ -146,7 +147,7 @@ def _mesh(mesh: Mesh | None, axis_names: Collection[str]) -> Mesh:
 
 
 def _call(
-    fun: Callable[..., Any], args: tuple[Any, ...], mesh: Mesh, in_specs: Any, out_specs: Any
+    fun: Callable[..., Any], args: tuple[Any, ...], mesh: AnyMesh, in_specs: Any, out_specs: Any
 ) -> Any:
     leaves, in_tree = tree.flatten_arguments(args, {})
     arrays = as_arrays(leaves, fun, in_tree)
@@ -165,7 +166,7 @@ def _call(
     return tree.unflatten(flat.out_tree, outs)
 
 
-def _specs(given: Any, treedef: PyTreeDef, mesh: Mesh, name: str) -> list[PartitionSpec]:
+def _specs(given: Any, treedef: PyTreeDef, mesh: AnyMesh, name: str) -> list[PartitionSpec]:
     found: list[PartitionSpec] = []
     for spec in tree.flatten_prefix(given, treedef, is_place, name):
         if not isinstance(spec, PartitionSpec) or spec.UNCONSTRAINED in spec.partitions:

@@ -10,7 +10,7 @@ from tinyjax.core.avals import NOWHERE, ShapedArray
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.primitive import Params, Primitive
-from tinyjax.core.sharding import Mesh, NamedSharding
+from tinyjax.core.sharding import AnyMesh, NamedSharding
 
 #: How operands are divided, or results joined.
 Specs = tuple[PartitionSpec, ...]
@@ -31,7 +31,7 @@ class ShardMapParams(Params):
     """
 
     jaxpr: Jaxpr
-    mesh: Mesh
+    mesh: AnyMesh
     in_specs: Specs
     out_specs: Specs
 
@@ -39,7 +39,7 @@ class ShardMapParams(Params):
 shard_map_p: Primitive[ShardMapParams] = Primitive("shard_map", ShardMapParams)
 
 
-def local_type(aval: ShapedArray, mesh: Mesh, spec: PartitionSpec) -> ShapedArray:
+def local_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> ShapedArray:
     """The type of a device's part of an array, which varies along the axes that divide it.
 
     Raises:
@@ -49,7 +49,7 @@ def local_type(aval: ShapedArray, mesh: Mesh, spec: PartitionSpec) -> ShapedArra
     return aval.with_shape(shape).with_varying(frozenset(spec.names))
 
 
-def global_type(aval: ShapedArray, mesh: Mesh, spec: PartitionSpec) -> ShapedArray:
+def global_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> ShapedArray:
     """The type of an array of which devices have parts of a type."""
     sharding = NamedSharding(mesh, spec)
     shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])

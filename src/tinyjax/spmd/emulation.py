@@ -13,7 +13,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import Arrays, MappedAxis
-from tinyjax.core.sharding import Mesh
+from tinyjax.core.sharding import AnyMesh
 from tinyjax.primitives.shape import move_batch_axis, reshape, squeeze, transpose
 from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.spmd.declared import ShardMapParams
@@ -64,12 +64,12 @@ def _along(
     return found
 
 
-def _names(mesh: Mesh, spec: PartitionSpec) -> list[str]:
+def _names(mesh: AnyMesh, spec: PartitionSpec) -> list[str]:
     """The axes of the mesh that divide an array, in the order of the mesh."""
     return [name for name in mesh.axis_names if name in spec.names]
 
 
-def _divided(x: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
+def _divided(x: Array, mesh: AnyMesh, spec: PartitionSpec) -> Array:
     """Divide an array: an axis in front for each axis of the mesh that it is divided over."""
     sizes, shape, places = mesh.shape, list[int](), list[str | None]()
     for axis, n in enumerate(x.shape):
@@ -81,7 +81,7 @@ def _divided(x: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
     return transpose(reshape(x, tuple(shape)), (*front, *rest))
 
 
-def _joined(x: Array, mesh: Mesh, spec: PartitionSpec, part: ShapedArray) -> Array:
+def _joined(x: Array, mesh: AnyMesh, spec: PartitionSpec, part: ShapedArray) -> Array:
     """Join the parts of an array again; ``part`` is the type of each."""
     front = _names(mesh, spec)
     order: list[int] = []

@@ -40,7 +40,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.programs import RECORDED_IN, SHARDINGS
 from tinyjax.core.sharded_array import any_sharded
-from tinyjax.core.sharding import Mesh, NamedSharding
+from tinyjax.core.sharding import AnyMesh, NamedSharding
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
@@ -68,7 +68,7 @@ from tinyjax.transforms.varying import erased, on_axes, refit
 def bind_shard_map(
     staged: Staged,
     args: Sequence[Array],
-    mesh: Mesh,
+    mesh: AnyMesh,
     in_specs: Sequence[PartitionSpec],
     out_specs: Sequence[PartitionSpec],
 ) -> Sequence[Array]:
