@@ -114,7 +114,7 @@ shard_map_p.def_rule(STEPWISE)(emulate)
 
 @shard_map_p.def_rule(RECORDED_IN)
 def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
-    mesh: Mesh = params["mesh"]
+    mesh: AnyMesh = params["mesh"]
     return on_axes(mesh.shape_tuple)
 
 
