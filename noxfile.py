@@ -87,7 +87,7 @@ def typeguard(session: nox.Session) -> None:
     Of a test with many cases one in twelve is taken (tests/conftest.py).
     """
     install(session, ".", "test")
-    marked = ("-m", "not fuzz and not slow and not wrong_types and not counts")
+    marked = ("-m", "not fuzz and not browser and not slow and not wrong_types and not counts")
     run(session, *SUITE, *marked, *session.posargs, env={"TINYJAX_TYPECHECK": "1"})
 
 
@@ -96,6 +96,13 @@ def distributed(session: nox.Session) -> None:
     """Run all tests of several devices and processes, of which plain runs take a sample."""
     install(session, ".", "test")
     run(session, *SUITE, "-m", "fuzz or not fuzz", "tests/sharding", *session.posargs)
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Open the explorer's pages in Chromium, and draw by Graphviz; both must be installed."""
+    install(session, ".", "test")
+    run(session, *SUITE, "-m", "browser", "tests/exploring", *session.posargs)
 
 
 @nox.session

@@ -336,10 +336,9 @@ document.body.dataset.found = JSON.stringify(found);
 """
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+@pytest.mark.browser
 def test_views_are_linked_in_a_browser(of_gradient: Exploration, tmp_path: Path) -> None:
-    assert BROWSER is not None
+    assert BROWSER is not None, "install Chromium"
     text = of_gradient.html()
     watch = '<script>const errors=[];addEventListener("error",(e)=>errors.push(e.message))</script>'
     text = text.replace("<body>", f"<body>{watch}").replace("</body>", f"{CLICKS}</body>")
