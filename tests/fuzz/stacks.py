@@ -12,12 +12,13 @@ from fuzz.plain import (
     total,
 )
 from fuzz.programs import Function, Program, Values
+from tinyjax import P, lax
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.jaxpr import typecheck_jaxpr
 from tinyjax.dtypes import HostArray
 from tinyjax.jit import jit
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.shape import full, reshape
+from tinyjax.primitives.shape import expand_dims, full, reshape, squeeze
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
 
 
@@ -176,6 +177,30 @@ def looped(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function
     return loop
 
 
+#: Each device has one of two slices.
+MESH: Final = tinyjax.make_mesh((2,), ("devices",))
+
+
+def divided(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function:
+    """Vmap by devices: each has its own slices, and its own copies of what is not mapped."""
+
+    def on_device(*parts: Array) -> Values:
+        own = [
+            lax.pcast(x, "devices", to="varying") if axis is None else squeeze(x, (axis,))
+            for x, axis in zip(parts, axes, strict=True)
+        ]
+        return tuple([expand_dims(y, (y.ndim if out_axis else 0,)) for y in fun(*own)])
+
+    def mapped(*xs: Array) -> Values:
+        specs = tuple([P() if a is None else P(*[None] * a, "devices") for a in axes])
+        ndims = [out.ndim for out in tinyjax.eval_shape(looped(fun, axes, out_axis), *xs)]
+        outs = tuple([P(*[None] * (n - 1 if out_axis else 0), "devices") for n in ndims])
+        found: Values = tinyjax.shard_map(on_device, mesh=MESH, in_specs=specs, out_specs=outs)(*xs)
+        return found
+
+    return mapped
+
+
 def _stack(pair: Sequence[Array], out_axis: int) -> Array:
     place = pair[0].ndim if out_axis == -1 else 0
     shape = pair[0].shape
@@ -230,12 +255,13 @@ def transformed(layer: Layer, ours: Side, reference: Side, columns: int) -> tupl
             return attrs.evolve(ours, fun=jitted(fun)), reference, columns
         case "make_jaxpr":
             return attrs.evolve(ours, fun=through_jaxpr(fun)), reference, columns
-        case "vmap":
+        case "vmap" | "shard_map":
+            spread = mapped if layer.name == "vmap" else divided
             axes = axes_for(args, layer.k)
             out_axis = -1 if layer.k % 2 else 0
             args = tuple(stacked(x, axis) for x, axis in zip(args, axes, strict=True))
             return (
-                Side(mapped(fun, axes, out_axis), args),
+                Side(spread(fun, axes, out_axis), args),
                 Side(looped(plain, axes, out_axis), args),
                 2 * columns,
             )

@@ -1,0 +1,25 @@
+"""Random programs under stacks of transformations, of which one runs them on two devices."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz.drawing import LAYERS, NUMBERS, PROGRAMS, Case
+from fuzz.forgetting import forget_sometimes
+from fuzz.stacks import Layer, check
+
+#: What is transformed within the function given to ``shard_map``, and what is outside of it.
+STACKS = st.builds(
+    lambda inner, layer, outer: (*inner, layer, *outer),
+    st.lists(LAYERS, max_size=2),
+    st.builds(Layer, st.just("shard_map"), NUMBERS),
+    st.lists(LAYERS, max_size=1),
+)
+CASES = st.builds(Case.settled, PROGRAMS, STACKS)
+
+
+@pytest.mark.fuzz
+@given(CASES)
+def test_shard_map_commutes(case: Case) -> None:
+    check(case.program, case.layers)
+    forget_sometimes()
