@@ -47,6 +47,7 @@ MODULES: Final = (
     "numpy.fft",
     "numpy.linalg",
     "ops",
+    "profiler",
     "random",
     "ref",
     "scipy.cluster.vq",
@@ -188,6 +189,15 @@ NARROWER: Final = "there are primitives for each reduction, and scatters for the
 
 #: Why a name is missing, by its path: the first pattern that fits.
 MISSING: Final[Sequence[tuple[str, str]]] = (
+    (
+        r"profiler\.(device_memory_profile|save_device_memory_profile)",
+        "memory of the CPU is the process's: any profiler of memory sees it",
+    ),
+    (
+        r"profiler\.(start_server|stop_server|register_subprocess)",
+        "profiles are written by the process",
+    ),
+    (r"profiler\..*", "XLA's profiler records with its defaults, and viewers read what it writes"),
     (r"experimental\..*", INTERNALS),
     (r"(core|extend\.core)\..*", INTERNALS),
     (r"lax\.(ragged_all_to_all|device_put)_p", DEVICES),

@@ -149,6 +149,12 @@ def signature_of_stub(node: ast.stmt, *, drop_self: bool) -> Signature:
         Parameter(argument.arg, positional=False, keyword=True, optional=default is not None)
         for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     ]
+    rest = [("*", arguments.vararg), ("**", arguments.kwarg)]  # as nanobind writes them
+    parameters += [
+        Parameter(stars + argument.arg, positional=True, keyword=True, optional=False)
+        for stars, argument in rest
+        if argument is not None
+    ]
     returns = "" if node.returns is None else ast.unparse(node.returns)
     return Signature(tuple(parameters[drop_self:]), returns)
 

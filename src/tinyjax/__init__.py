@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from tinyjax import monitoring as monitoring
     from tinyjax import nn as nn
     from tinyjax import ops as ops
+    from tinyjax import profiler as profiler
     from tinyjax import random as random
     from tinyjax import ref as ref
     from tinyjax import scipy as scipy
@@ -303,6 +304,7 @@ __all__ = [
     "process_count",
     "process_index",
     "process_indices",
+    "profiler",
     "pure_callback",
     "random",
     "ref",

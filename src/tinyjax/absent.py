@@ -21,5 +21,4 @@ ABSENT: Final[dict[str, str]] = {
     **dict.fromkeys(("ad", "api_util", "interpreters", "lib"), INTERNALS),
     "ds": "it is for kernels of Pallas",
     "ffi": "foreign functions are called by pure_callback",
-    "profiler": "profilers of Python see eager programs; XLA's is not connected",
 }

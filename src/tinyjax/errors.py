@@ -177,6 +177,10 @@ class JaxRuntimeError(TinyjaxError, RuntimeError):
     """XLA failed to compile a program, or to run it: there is not enough memory, for instance."""
 
 
+class ProfilerError(TinyjaxError, RuntimeError):
+    """A profile was begun twice, or ended without having begun."""
+
+
 class CheckFailedError(JaxRuntimeError, ValueError):
     """What ``error_if`` or ``checkify`` was told to watch for has happened."""
 

@@ -67,6 +67,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.numpy.linalg": ("numpy.linalg",),
     "jax.image": ("image",),
     "jax.ops": ("ops",),
+    "jax.profiler": ("profiler",),
     "jax.random": ("random",),
     "jax.ref": ("ref",),
     "jax.scipy": ("scipy",),

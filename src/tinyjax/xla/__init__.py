@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from tinyjax.xla.processes import connect as connect
     from tinyjax.xla.processes import serve as serve
     from tinyjax.xla.processes import version as version
+    from tinyjax.xla.profiling import annotation as annotation
+    from tinyjax.xla.profiling import start_profile as start_profile
     from tinyjax.xla.sharded import call_sharded as call_sharded
     from tinyjax.xla.sharded import of_arrays as of_arrays
     from tinyjax.xla.sharded import of_parts as of_parts
@@ -78,6 +80,7 @@ _LATER: Final = {
     "options": "as_flags",
     "placing": "on_devices placement_of",
     "processes": "Connection Limits connect serve version",
+    "profiling": "annotation start_profile",
     "sharded": "call_sharded of_arrays of_parts put",
     "tiers": "decide forget run",
 }
