@@ -399,6 +399,27 @@ def plain_vjp(fun: Any, operands: Any, chosen: Any) -> Any:
 
 #: They are bound in functions given to shard_map already.
 WITHIN = ("shard_map", "pvary", "all_gather_invariant")
+
+
+def test_what_is_made_like_a_value_varies_as_it_does() -> None:
+    def inside(lib: Any) -> Callable[[Any], Any]:
+        def body(x: Any) -> Any:
+            y, pull_back = lib.vjp(lambda x: lib.numpy.sin(x) * x, x)
+            zeros = [getattr(lib.numpy, f"{name}_like") for name in ("zeros", "ones", "empty")]
+            zeros += [lambda y: lib.lax.full_like(y, 2), lambda y: lib.numpy.full_like(y, 3)]
+            return [lib.vjp(lambda c: pull_back(c)[0], like(y))[1](2 * x)[0] for like in zeros]
+
+        return body
+
+    ours = tinyjax.shard_map(inside(tinyjax), mesh=LINE, in_specs=BY_X, out_specs=BY_X)
+    theirs = jax.shard_map(
+        inside(jax), mesh=TO_JAX[LINE], in_specs=jax.P("x"), out_specs=jax.P("x")
+    )
+    for found in (ours(X), tinyjax.jit(ours)(X)):
+        for a, b in zip(found, theirs(X), strict=True):
+            np.testing.assert_allclose(a, b, 1e-5, 1e-5)
+
+
 ROWS = [row for row in all_specs() if row.grad and row.name not in WITHIN]
 
 

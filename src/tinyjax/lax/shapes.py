@@ -21,6 +21,7 @@ from tinyjax.numpy.promotion import broadcast_shapes, convert
 from tinyjax.primitives import broadcast as _bc
 from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import slicing as _sl
+from tinyjax.primitives.collective import varying_as
 
 __all__ = [
     "broadcast",
@@ -465,8 +466,8 @@ def full_like(
     wanted = array.dtype if dtype is None else dtype
     out = full(array.shape if shape is None else shape, fill_value, wanted)
     if dtype is None and array.weak_type:
-        return convert(out, array.dtype, True)
-    return out
+        out = convert(out, array.dtype, True)
+    return varying_as(out, array.aval)
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:

@@ -57,6 +57,7 @@ from tinyjax.numpy.promotion import (
 )
 from tinyjax.numpy.reductions import sum
 from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.collective import varying_as
 from tinyjax.primitives.reduce import reduce_and
 from tinyjax.primitives.shape import full as filled
 from tinyjax.primitives.shape import full_like as like
@@ -409,7 +410,7 @@ def _like(
     sizes = x.shape if shape is None else canonical_shape(shape)
     value = _make(fill_value, wanted)
     made = broadcast_to(ew.convert_element_type(value, wanted, weak), sizes)
-    return put(made, device, name)
+    return put(varying_as(made, x.aval), device, name)
 
 
 def zeros_like(
