@@ -60,6 +60,7 @@ def test_starting_and_stopping(tmp_path: Path) -> None:
     assert list((tmp_path / "other").glob("plugins/profile/*/*.xplane.pb"))
 
 
+@pytest.mark.wrong_types
 def test_what_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="create_perfetto_link: tinyjax opens no page"):
         profiler.start_trace(tmp_path, create_perfetto_link=True)

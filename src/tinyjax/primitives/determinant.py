@@ -47,7 +47,7 @@ _det_of_hosts = ma.lapack_of_numpy("det", "d->d", np.linalg.det)
 
 @det_p.def_impl
 def _det_impl(operands: Hosts, params: NoParams) -> Hosts:
-    return [np.asarray(out) for out in _det_of_hosts(*operands)]
+    return _det_of_hosts(*operands)
 
 
 @det_p.def_abstract_eval
@@ -105,7 +105,7 @@ _slogdet_of_hosts = ma.lapack_of_numpy("slogdet", "d->dd", np.linalg.slogdet)
 
 @slogdet_p.def_impl
 def _slogdet_impl(operands: Hosts, params: NoParams) -> Hosts:
-    return [np.asarray(out) for out in _slogdet_of_hosts(*operands)]
+    return _slogdet_of_hosts(*operands)
 
 
 @slogdet_p.def_abstract_eval

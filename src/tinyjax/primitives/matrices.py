@@ -304,7 +304,7 @@ def lapack_of_numpy(
 
     def otherwise(*operands: HostArray) -> Sequence[HostArray]:
         outs = fun(*operands)
-        return outs if isinstance(outs, tuple) else (outs,)
+        return [np.asarray(out) for out in (outs if isinstance(outs, tuple) else (outs,))]
 
     def call(*operands: HostArray) -> Sequence[HostArray]:
         dtype = operands[0].dtype
@@ -312,8 +312,8 @@ def lapack_of_numpy(
             return where_possible(otherwise, *operands)
         outs = routine(*operands, signature=signature)
         if type(outs) is tuple:
-            return [out.astype(dtype, copy=False) for out in outs]
-        return (outs.astype(dtype, copy=False),)
+            return [np.asarray(out, dtype) for out in outs]
+        return (np.asarray(outs, dtype),)
 
     return call
 
