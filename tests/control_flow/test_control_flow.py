@@ -825,3 +825,15 @@ def test_cond_with_an_operand_for_each_function(pred: bool) -> None:
     expected = choose(jax, pred)
     assert float(choose(tinyjax, pred)) == pytest.approx(float(expected))
     assert float(tinyjax.jit(lambda p: choose(tinyjax, p))(pred)) == pytest.approx(float(expected))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "int64"])
+def test_a_counter_that_is_doubled(dtype: str) -> None:
+    """XLA ends the process where it looks for the step of a counter that is added to itself."""
+
+    def powers(x: Any) -> Any:
+        one = jnp.ones((), dtype)
+        return lax.while_loop(lambda c: c[0] < 20, lambda c: (c[0] + c[0], c[1] * x), (one, x))
+
+    count, product = tinyjax.jit(powers)(2.0)
+    assert (int(count), count.dtype, float(product)) == (32, np.dtype(dtype), 64.0)
