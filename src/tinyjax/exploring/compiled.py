@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from tinyjax import xla
 from tinyjax.core.jaxpr import JaxprEqn
 from tinyjax.exploring.model import Computation, Instruction
 from tinyjax.exploring.programs import Programs
@@ -84,36 +85,25 @@ def _share_written(programs: Programs, found: dict[int, list[int]]) -> None:
                 found[n] = found[n] or written
 
 
-_HEADING: Final = re.compile(r"^(?:ENTRY )?%([\w.\-]+) (\(.*) \{$")
 _FRAME: Final = re.compile(r"^(\d+) \{file_location_id=(\d+)")
 _PLACE: Final = re.compile(r"^(\d+) \{file_name_id=.* line=(\d+) ")
 _OWN_LINE: Final = re.compile(r" source_line=(\d+)")
 _FRAME_OF: Final = re.compile(r"stack_frame_id=(\d+)")
 _DETAILS: Final = re.compile(r", (?:metadata|backend_config|frontend_attributes)=\{.*")
 _LAYOUT: Final = re.compile(r"(?<=\])\{[\d,]*\}")
-_CALLS: Final = re.compile(
-    r"(?:calls|body|condition|to_apply|true_computation|false_computation)=%([\w.\-]+)"
-    r"|branch_computations=\{([^}]*)\}"
-)
 
 
 def read_hlo(text: str) -> tuple[Computation, ...]:
     """Read compiled HLO whose metadata names lines of StableHLO; the entry comes first."""
     frames: dict[str, str] = {}
     places: dict[str, int] = {}
-    blocks: list[tuple[str, str, list[str]]] = []
     for line in text.split("\n"):
-        heading = _HEADING.match(line)
-        if heading is not None:
-            blocks.append((heading[1], line.removesuffix(" {"), []))
-        elif line.startswith("  ") and blocks:
-            blocks[-1][2].append(line.strip())
-        elif (frame := _FRAME.match(line)) is not None:
+        if (frame := _FRAME.match(line)) is not None:
             frames[frame[1]] = frame[2]
         elif (place := _PLACE.match(line)) is not None:
             places[place[1]] = int(place[2])
-    blocks.sort(key=lambda block: not block[1].startswith("ENTRY "))
-    numbers = {name: i for i, (name, _, _) in enumerate(blocks)}
+    found = sorted(xla.computations_of(text), key=lambda x: not x.is_entry)
+    numbers = {x.name: i for i, x in enumerate(found)}
 
     def line_of(instruction: str) -> int | None:
         own = _OWN_LINE.search(instruction)
@@ -124,18 +114,13 @@ def read_hlo(text: str) -> tuple[Computation, ...]:
         return None if place is None else place - 1
 
     def read(instruction: str) -> Instruction:
-        called = [
-            name.strip().lstrip("%")
-            for one, several in _CALLS.findall(instruction)
-            for name in (one or several).split(",")
-        ]
-        calls = tuple([numbers[name] for name in called if name in numbers])
+        calls = tuple([numbers[name] for name in xla.called_by(instruction) if name in numbers])
         bare = _LAYOUT.sub("", _DETAILS.sub("", instruction))
         return Instruction(bare, line_of(instruction), calls)
 
     return tuple(
         [
-            Computation(name, _LAYOUT.sub("", heading), tuple(map(read, instructions)))
-            for name, heading, instructions in blocks
+            Computation(x.name, _LAYOUT.sub("", x.heading), tuple(map(read, x.instructions)))
+            for x in found
         ]
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import prod
 from typing import Final
@@ -11,6 +11,8 @@ from typing import Final
 import attrs
 import numpy as np
 from numpy.typing import NDArray
+
+from tinyjax import xla
 
 #: Devices in the order of the mesh, one group in each row.
 Groups = NDArray[np.int64]
@@ -87,7 +89,6 @@ class Communication:
 _KINDS: Final = (
     "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast"
 )
-_HEAD: Final = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
 _COLLECTIVE: Final = re.compile(rf"= (.*?) ({_KINDS})\(")
 _TYPE: Final = re.compile(r"\b([a-z]+\d*\w*)\[([\d,]*)\]")
 _LISTED: Final = re.compile(r"replica_groups=\{(\{[\d,{}]*\})\}")
@@ -97,11 +98,6 @@ _AXIS: Final = re.compile(r"'([^']+)'=(\d+)")
 #: A name of an axis; of a part of one, the size of what is above it, and its own.
 _PART: Final = re.compile(r"'([^']+)'(?::\((\d+)\)(\d+))?")
 _PAIRS: Final = re.compile(r"source_target_pairs=\{(\{[\d,{}]*\})\}")
-_CALLED: Final = re.compile(r"\b(?:to_apply|calls|body|condition)=%?([\w.\-]+)")
-_BRANCHES: Final = re.compile(
-    r"(?:branch_computations=\{([^}]*)\}|true_computation=%?([\w.\-]+), "
-    r"false_computation=%?([\w.\-]+))"
-)
 _TRIPS: Final = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _BITS: Final = re.compile(r"\d+")
 
@@ -116,7 +112,8 @@ def collectives_of(hlo: str, mesh: Mapping[str, int]) -> tuple[tuple[Collective,
     Returns:
         The collectives, and whether it is known how often each is done.
     """
-    bodies, entry = _computations(hlo)
+    computations = xla.computations_of(hlo)
+    bodies = {x.name: x.instructions for x in computations}
     devices = prod(mesh.values())
     found: list[Collective] = []
     exact = True
@@ -133,33 +130,13 @@ def collectives_of(hlo: str, mesh: Mapping[str, int]) -> tuple[tuple[Collective,
                 trips = _TRIPS.search(line)
                 again = int(trips[1]) if trips else 1
                 exact = exact and trips is not None
-            for called in _calls(line):
+            for called in xla.called_by(line):
                 walk(called, times * again)
 
-    walk(entry, 1)
+    for x in computations:
+        if x.is_entry:
+            walk(x.name, 1)
     return tuple(found), exact
-
-
-def _computations(hlo: str) -> tuple[dict[str, list[str]], str]:
-    """The lines of each computation, by name, and which is the program."""
-    bodies: dict[str, list[str]] = {}
-    entry = name = ""
-    for line in hlo.splitlines():
-        head = _HEAD.match(line)
-        if head:
-            name = head[2]
-            bodies[name] = []
-            entry = name if head[1] else entry
-        elif name:
-            bodies[name].append(line)
-    return bodies, entry
-
-
-def _calls(line: str) -> Iterator[str]:
-    yield from _CALLED.findall(line)
-    for several, if_true, if_false in _BRANCHES.findall(line):
-        names = several.split(",") if several else [if_true, if_false]
-        yield from [name.strip().lstrip("%") for name in names]
 
 
 def _collective(

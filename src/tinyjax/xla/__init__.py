@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from tinyjax.xla.executable import executable_for as executable_for
     from tinyjax.xla.executable import is_compiled as is_compiled
     from tinyjax.xla.executable import match_donations as match_donations
+    from tinyjax.xla.hlo import called_by as called_by
+    from tinyjax.xla.hlo import computations_of as computations_of
     from tinyjax.xla.lowering import lowered as lowered
     from tinyjax.xla.lowering import lowered_for as lowered_for
     from tinyjax.xla.modules import from_portable as from_portable
@@ -76,6 +78,7 @@ _LATER: Final = {
         "is_compiled match_donations"
     ),
     "lowering": "lowered lowered_for",
+    "hlo": "called_by computations_of",
     "modules": "from_portable to_artifact to_portable",
     "options": "as_flags",
     "placing": "on_devices placement_of",
