@@ -7,6 +7,7 @@ import tinyjax
 from specs import ArraySpec, Case, Spec
 from tinyjax import NamedSharding, P, lax
 from tinyjax.core.array import Array
+from tinyjax.core.primitive import Primitive
 from tinyjax.jit.constraint import constrain, sharding_constraint_p
 from tinyjax.primitives.collective import all_gather_invariant_p, pvary_p
 from tinyjax.spmd import shard_map_p
@@ -35,26 +36,27 @@ WITHIN = {
     "dtypes": "as above",
 }
 
-SPECS: list[Spec] = [
-    Spec(
-        "pvary",
-        pvary_p,
-        on_devices(lambda x: x * lax.pcast(lax.psum(x, "x"), "x", to="varying")),
+
+def within(name: str, primitive: Primitive[Any], total: Callable[[Array], Array]) -> Spec:
+    """A row of a collective by which each device finds the sum of all parts."""
+    return Spec(
+        name,
+        primitive,
+        on_devices(lambda x: x * total(x)),
         [Case(ArraySpec((4,))), Case(ArraySpec((4, 3)))],
         numpy=lambda x: x * x.sum(0, keepdims=True, dtype=x.dtype),
         dtypes=["float64"],
         grad=2,
         skip=WITHIN,
-    ),
-    Spec(
+    )
+
+
+SPECS: list[Spec] = [
+    within("pvary", pvary_p, lambda x: lax.pcast(lax.psum(x, "x"), "x", to="varying")),
+    within(
         "all_gather_invariant",
         all_gather_invariant_p,
-        on_devices(lambda x: x * lax.all_gather(x, "x", tiled=True, to="invarying").sum(0)),
-        [Case(ArraySpec((4,))), Case(ArraySpec((4, 3)))],
-        numpy=lambda x: x * x.sum(0, keepdims=True, dtype=x.dtype),
-        dtypes=["float64"],
-        grad=2,
-        skip=WITHIN,
+        lambda x: lax.all_gather(x, "x", tiled=True, to="invarying").sum(0),
     ),
     Spec(
         "shard_map",

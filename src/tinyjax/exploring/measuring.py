@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from math import inf
 from time import perf_counter
 from typing import Final
 
 from tinyjax.core.array import Array
-from tinyjax.core.jaxpr import Jaxpr, Lit, ProgramTrace, Var
+from tinyjax.core.evaluation import ProgramEvaluation
+from tinyjax.core.jaxpr import Jaxpr, Lit, Var
 from tinyjax.core.nesting import LEVEL
-from tinyjax.core.primitive import STEPWISE, P, Primitive
-from tinyjax.core.trace import EVAL, check_concrete, use_trace
+from tinyjax.core.trace import use_trace
 
 #: The program is evaluated until this much time has passed, and at least once.
 _SECONDS: Final = 0.5
 _MOST_RUNS: Final = 5
 
 
-class Stopwatch(ProgramTrace):
+class Stopwatch(ProgramEvaluation):
     """Evaluates programs, and those that they run, and measures each equation.
 
     Attributes:
@@ -29,18 +30,9 @@ class Stopwatch(ProgramTrace):
     __slots__ = ("_within", "seconds")
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(inf)
         self.seconds: defaultdict[int, float] = defaultdict(float)
         self._within = 0.0
-
-    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        stepwise = primitive.rules.extensions.get(STEPWISE)
-        if stepwise is not None:
-            check_concrete(args)
-            found: Sequence[Array] = stepwise(args, params)
-            return found
-        with use_trace(EVAL):
-            return EVAL.process(primitive, args, params)
 
     def evaluate(self, jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
         env: dict[Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))

@@ -6,19 +6,17 @@ the compilation, and dropped after it, for each of its devices has a thread.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import attrs
 from jaxlib import xla_client
 
+from tinyjax.core.devices import PER_PROCESS
 from tinyjax.core.lowering import Locate
 from tinyjax.errors import ShardingError
 from tinyjax.xla.backend import Backend
 from tinyjax.xla.compilation import Compilation, Flags, Placement
 from tinyjax.xla.sharded_executable import compile_placed
-
-#: Devices with higher numbers belong to other processes, to XLA's client for the CPU.
-_MOST_DEVICES: Final = 2048
 
 
 @attrs.frozen
@@ -65,10 +63,10 @@ def compile_planned(
     Raises:
         ShardingError: the mesh is larger than what XLA compiles for.
     """
-    count = len(placement.ids)
-    if count > _MOST_DEVICES:
+    count = len(placement.ids)  # those with higher numbers XLA takes for another process's
+    if count > PER_PROCESS:
         raise ShardingError(
-            f"XLA compiles programs on the CPU for {_MOST_DEVICES} devices at most, but the "
+            f"XLA compiles programs on the CPU for {PER_PROCESS} devices at most, but the "
             f"AbstractMesh has {count}. Make its axes smaller, and scale what it tells."
         )
     on = Backend(xla_client.make_cpu_client(asynchronous=True, num_devices=count))

@@ -199,18 +199,16 @@ def _match(
     letters, given = [*left.split(","), *right.split(",")], [*operands, *results]
     if len(letters) != len(given) or len(left.split(",")) != len(operands):
         return {}
-    sizes: dict[str, int] = {}
     batch = operands[0][: len(operands[0]) - len(letters[0])]
+    sizes = dict(zip(letters[0], operands[0][len(batch) :], strict=False))
+    n = sizes.get("n", 0)
+    sizes |= {"k": min(sizes.get("m", 0), n), "p": max(n - 1, 0)}
     for names, shape in zip(letters, given, strict=True):
         if len(shape) != len(batch) + len(names) or shape[: len(batch)] != batch:
             return {}
         for name, size in zip(names, shape[len(batch) :], strict=True):
             if sizes.setdefault(name, size) != size:
                 return {}
-        if letters.index(names) == 0:  # all that the others follow from
-            n = sizes.get("n", 0)
-            sizes.setdefault("k", min(sizes.get("m", 0), n))
-            sizes.setdefault("p", max(n - 1, 0))
     m, j, r = (sizes.get(name) for name in "mjr")
     if r is not None and m is not None and r > m:
         return {}
