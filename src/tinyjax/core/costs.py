@@ -97,11 +97,18 @@ def cost_of(jaxpr: Jaxpr) -> Cost:
     return jaxpr.derive("cost", find)
 
 
+def iterations(eqn: JaxprEqn) -> int | None:
+    """How often an equation runs its programs; None where that is not known."""
+    if ITERATIONS not in eqn.primitive.rules.extensions:
+        return 1
+    return eqn.primitive.rule(ITERATIONS)(eqn.params)
+
+
 def _cost_of_equation(eqn: JaxprEqn) -> Cost:
     rules = eqn.primitive.rules.extensions
-    inner = sum(map(cost_of, subjaxprs(eqn.params)), Cost())
-    if ITERATIONS in rules:
-        inner = inner.repeated(eqn.primitive.rule(ITERATIONS)(eqn.params))
+    inner, times = sum(map(cost_of, subjaxprs(eqn.params)), Cost()), iterations(eqn)
+    if times != 1:
+        inner = inner.repeated(times)
     avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
     elements = sum(x.size for x in (*avals, *outs))
     flops = functions = 0.0

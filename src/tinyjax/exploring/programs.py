@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.core.costs import ITERATIONS
+from tinyjax.core.costs import iterations
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
 from tinyjax.core.primitive import field_names
 
@@ -21,13 +21,6 @@ def programs_run(eqn: JaxprEqn) -> list[Jaxpr]:
     params = eqn.params
     idle: list[Any] = [getattr(params, n) for n in field_names(type(params)) if n in _IDLE]
     return [jaxpr for jaxpr in subjaxprs(params) if not any(jaxpr is x for x in idle)]
-
-
-def iterations(eqn: JaxprEqn) -> int | None:
-    """How often an equation runs its programs; None where that is not known."""
-    if ITERATIONS not in eqn.primitive.rules.extensions:
-        return 1
-    return eqn.primitive.rule(ITERATIONS)(eqn.params)
 
 
 @attrs.frozen(eq=False)
