@@ -16,7 +16,7 @@ import jaxlib
 from jaxlib import _jax, xla_client
 from jaxlib._jax import DistributedRuntimeClient, DistributedRuntimeService
 
-from tinyjax.core.devices import PER_PROCESS, Group, join
+from tinyjax.core.devices import Group, all_devices, join
 from tinyjax.xla.backend import Backend, install
 
 
@@ -121,9 +121,9 @@ def connect(
         get_local_topology_timeout_minutes=minutes,
         get_global_topology_timeout_minutes=minutes,
     )
-    numbers = [p * PER_PROCESS + i for p, n in enumerate(device_counts) for i in range(n)]
-    assert sorted(d.id for d in made.devices()) == numbers, "XLA numbers devices otherwise"
     join(Group(process_index, tuple(device_counts)))
+    numbers = [device.id for device in all_devices()]
+    assert sorted(d.id for d in made.devices()) == numbers, "XLA numbers devices otherwise"
     install(Backend(made))
     return Connection(client, service)
 
