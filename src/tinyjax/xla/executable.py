@@ -98,7 +98,7 @@ class Executable:
     ) -> None:
         self.host_program: HostProgram | None = host_program
         self.backend: Backend = on
-        self.loaded = loaded
+        self.loaded: LoadedExecutable = loaded
         self.in_avals: tuple[ShapedArray, ...] = in_avals
         self.out_avals: tuple[ShapedArray, ...] = out_avals
         self.donated: tuple[int, ...] = donated

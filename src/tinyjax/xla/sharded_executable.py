@@ -124,11 +124,11 @@ class ShardedExecutable:
     __slots__ = ("_handlers", "donated", "in_avals", "loaded", "out_avals", "outs", "placement")
 
     #: Such programs call no Python functions.
-    host_program = None
+    host_program: Final = None
 
     def __init__(self, loaded: LoadedExecutable, wanted: Compilation, placement: Placement) -> None:
         jaxpr = wanted.jaxpr
-        self.loaded = loaded
+        self.loaded: LoadedExecutable = loaded
         self.in_avals: tuple[ShapedArray, ...] = jaxpr.in_avals
         self.out_avals: tuple[ShapedArray, ...] = jaxpr.out_avals
         self.donated: tuple[int, ...] = wanted.donated
