@@ -1,5 +1,7 @@
 """Primitives written in JAX's way: their rules, and that programs with them are programs."""
 
+import inspect
+import itertools
 from typing import Any
 
 import jax
@@ -28,6 +30,37 @@ def test_libraries_look_up_how_nodes_are_taken_apart() -> None:
     assert int not in internals._registry
     with pytest.raises(KeyError):
         internals._registry[int]
+
+
+def test_libraries_name_parameters_by_position_or_by_name() -> None:
+    from jax._src.api_util import infer_argnums_and_argnames as theirs
+
+    def both(a: int, b: int, /, c: int, *args: int, d: int, e: int = 1, **kw: int) -> None: ...
+    def plain(x: int, y: int, z: int = 3) -> None: ...
+
+    numbers = (None, 0, 1, (0, 2), (1,), (-1,), (-2, 0), (4,), (9,), ())
+    names = (None, "x", "c", ("x", "y"), ("d",), ("kw",), ("missing",), ())
+    for signature in map(inspect.signature, (both, plain)):
+        for argnums, argnames in itertools.product(numbers, names):
+            expected = theirs(signature, argnums, argnames)
+            found = internals.infer_argnums_and_argnames(signature, argnums, argnames)
+            assert tuple(map(set, found)) == tuple(map(set, expected)), (argnums, argnames)
+
+
+def test_libraries_promote_to_complex_dtypes() -> None:
+    from jax._src.numpy.util import promote_dtypes_complex as theirs
+
+    for xs in (
+        (1.0,),
+        (1, 2),
+        (np.float32(1), np.int32(2)),
+        (np.ones(2, np.complex64), 1),
+        (True,),
+    ):
+        found, expected = internals.promote_dtypes_complex(*xs), theirs(*xs)
+        assert [x.dtype for x in found] == [x.dtype for x in expected]
+        for ours, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(ours, other)
 
 
 def declare(name: str) -> Primitive:

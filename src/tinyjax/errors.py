@@ -48,6 +48,10 @@ class DonatedArrayError(ArgumentError, RuntimeError):
     """An array was used after it was donated to a compiled function."""
 
 
+class PlatformError(ArgumentError, RuntimeError):
+    """A platform was asked for that is not there: programs run on the CPU."""
+
+
 class ShardingError(ArgumentError):
     """An array cannot lie on devices in the way asked for."""
 

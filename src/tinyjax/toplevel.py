@@ -28,7 +28,7 @@ from tinyjax.core.devices import (
 from tinyjax.core.folding import ensure_compile_time_eval
 from tinyjax.core.refs import AbstractRef, Ref
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, PlatformError
 from tinyjax.jit import jit
 
 P = ParamSpec("P")
@@ -61,6 +61,12 @@ __all__ = [
 ]
 
 
+def _check_platform(name: str | None) -> None:
+    """Raise PlatformError unless the platform is there."""
+    if name not in (None, PLATFORM):
+        raise PlatformError(f"there are no devices of the platform {name!r}: only 'cpu'.")
+
+
 def devices(backend: str | None = None) -> list[Device]:
     """Return the devices of all processes.
 
@@ -70,15 +76,14 @@ def devices(backend: str | None = None) -> list[Device]:
         backend: the platform; "cpu", or None for the default one.
 
     Raises:
-        ArgumentError: there is no such platform.
+        PlatformError: there is no such platform, which is a RuntimeError, as in JAX.
 
     Example:
         >>> import tinyjax
         >>> tinyjax.devices()[0]
         CpuDevice(id=0)
     """
-    if backend not in (None, PLATFORM):
-        raise ArgumentError(f"there are no devices of the platform {backend!r}: only 'cpu'.")
+    _check_platform(backend)
     return [*all_devices()]
 
 
@@ -93,7 +98,8 @@ def local_devices(
         host_id: the number of the process, by an old name.
 
     Raises:
-        ArgumentError: there is no such process or platform.
+        ArgumentError: there is no such process.
+        PlatformError: there is no such platform.
     """
     number = group().process_index if host_id is None else host_id
     number = number if process_index is None else process_index
@@ -144,16 +150,19 @@ def copy_to_host_async(x: T) -> T:
 
 def process_index(backend: str | None = None) -> int:
     """Return the number of this process: 0, unless it is one of several."""
+    _check_platform(backend)
     return group().process_index
 
 
 def process_count(backend: str | None = None) -> int:
     """Return the number of processes."""
+    _check_platform(backend)
     return group().size
 
 
 def process_indices(backend: str | None = None) -> list[int]:
     """Return the numbers of all processes."""
+    _check_platform(backend)
     return [*range(group().size)]
 
 

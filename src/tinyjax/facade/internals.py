@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, TypeVar
 
 import attrs
+import numpy as np
 
 import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.primitive import NoParams, Primitive
 from tinyjax.core.trace import enclosing_traces
 from tinyjax.tree.node import KINDS
@@ -21,11 +25,14 @@ __all__ = [
     "_registry",
     "api_boundary",
     "call_p",
+    "canonicalize_sharding",
     "closed_call_p",
     "custom_jvp_call_p",
     "get_abstract_mesh",
     "include_frame",
+    "infer_argnums_and_argnames",
     "jit_p",
+    "promote_dtypes_complex",
     "register_exclusion",
     "trace_state_clean",
     "wait_for_tokens",
@@ -50,6 +57,46 @@ class _NoMesh:
     empty: Final = True
     axis_names: Final[tuple[str, ...]] = ()
     axis_sizes: Final[tuple[int, ...]] = ()
+
+
+def canonicalize_sharding(sharding: object, api_name: str) -> None:
+    """Return how explicit axes divide an array: not at all, since no axis of a mesh is explicit."""
+
+
+def infer_argnums_and_argnames(
+    signature: inspect.Signature,
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return positions and names of the same parameters, where one of the two is given.
+
+    Parameters that cannot be given by position have no position, and the other way round.
+    """
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    names = (argnames,) if isinstance(argnames, str) else argnames
+    parameters = list(signature.parameters.values())
+    if numbers is None and names is not None:
+        wanted = {*names}
+        by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        numbers = [
+            i for i, p in enumerate(parameters) if p.kind in by_position and p.name in wanted
+        ]
+        names = wanted
+    elif names is None and numbers is not None:
+        numbers = [*numbers]
+        names = [
+            parameters[i].name
+            for i in numbers
+            if 0 <= i < len(parameters)
+            and parameters[i].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        ]
+    return tuple(numbers or ()), tuple(names or ())
+
+
+def promote_dtypes_complex(*args: ArrayLike) -> list[Array]:
+    """Convert arrays to their common dtype, and that to a complex one."""
+    dtype = jnp.result_type(*args, np.complex64)
+    return [jnp.asarray(x, dtype) for x in args]
 
 
 def get_abstract_mesh() -> _NoMesh:

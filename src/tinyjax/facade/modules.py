@@ -30,6 +30,7 @@ _DISTRIBUTIONS: Final = (
 MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax": ("facade.toplevel", ""),
     "jax._src.checkify": ("experimental.checkify",),
+    "jax._src.scipy.special": ("scipy.special",),
     "jax.ad_checkpoint": ("ad_checkpoint",),
     "jax.core": ("facade.core", "core"),
     "jax.custom_batching": ("custom_batching",),
@@ -111,6 +112,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax.lax": {"stop_gradient_p": "primitives.stop_gradient"},
     "jax.sharding": {"get_abstract_mesh": "facade.internals"},
     "jax._src": {},
+    "jax._src.api_util": {"infer_argnums_and_argnames": "facade.internals"},
     "jax._src.ad_util": {"stop_gradient_p": "primitives.stop_gradient"},
     "jax._src.compiler": {},
     "jax._src.state": {},
@@ -121,6 +123,11 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("DType", "TypePromotionError", "extended", "finfo"), "dtypes"),
     },
     "jax._src.flatten_util": {"ravel_pytree": "flatten_util"},
+    "jax._src.numpy": {},
+    "jax._src.numpy.util": {"promote_dtypes_complex": "facade.internals"},
+    "jax._src.pjit": {},
+    "jax._src.scipy": {},
+    "jax._src.sharding_impls": {"canonicalize_sharding": "facade.internals"},
     "jax._src.tree_util": {"_registry": "facade.internals"},
     "jax._src.traceback_util": dict.fromkeys(
         ("api_boundary", "include_frame", "register_exclusion"), "facade.internals"
@@ -134,11 +141,13 @@ _INTERNAL: Final = "it belongs to the inside of JAX"
 #: instance, and to call either is an error that says why.
 PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.checkify": {"JaxException": _INTERNAL},
+    "jax._src.pjit": {"auto_axes": "all axes of meshes are automatic"},
     "jax._src.state.types": {"AbstractRef": _OWN_TYPES},
     "jax.experimental.hijax": dict.fromkeys(
         ("AbstractValue", "AvalMutableQDD", "AvalQDD", "Zero"), _OWN_TYPES
     ),
     "jax.experimental.layout": {"Format": DEVICES},
+    "jax.experimental.sparse": {"sparsify": "sparse arrays have operations of their own"},
 }
 
 #: The names with underscores around them that a module may have.

@@ -44,7 +44,7 @@ from tinyjax.core.refs import Ref, Watch, can_be_used, discharge, freeze, in_use
 from tinyjax.core.sharded_array import ShardedArray, any_sharded
 from tinyjax.core.staging import NOTHING_USED, Staged, Uses, stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
-from tinyjax.errors import ArgumentError, OuterRefError, RefError
+from tinyjax.errors import ArgumentError, OuterRefError, PlatformError, RefError
 from tinyjax.frames import describe_function, imitate
 from tinyjax.jit.explaining import Explanation, differences, log
 from tinyjax.jit.program import JitParams, jit_p
@@ -708,7 +708,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
 
         return decorate
     if backend not in (None, PLATFORM):
-        raise ArgumentError(
+        raise PlatformError(
             f"jit compiles for the backend 'cpu' alone, but backend is {backend!r}."
         )
     if device is not None and (in_shardings is not None or out_shardings is not None):

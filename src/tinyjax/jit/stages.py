@@ -17,7 +17,7 @@ from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, close, effects, eval_jaxpr
 from tinyjax.core.lowering import location_text
 from tinyjax.core.trace import base_trace, check_concrete
 from tinyjax.dtypes import DType
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, PlatformError
 from tinyjax.tree import PyTreeDef, SequenceKey, path_str
 
 if TYPE_CHECKING:
@@ -125,10 +125,10 @@ class Traced(_Stage):
             lowering_platforms: for which platforms; "cpu" is the only one.
 
         Raises:
-            ArgumentError: for another platform.
+            PlatformError: for another platform.
         """
         if lowering_platforms not in (None, ["cpu"], ("cpu",)):
-            raise ArgumentError(f"programs are lowered for 'cpu', not for {lowering_platforms}.")
+            raise PlatformError(f"programs are lowered for 'cpu', not for {lowering_platforms}.")
         return self.lowered
 
 

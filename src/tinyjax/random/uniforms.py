@@ -78,7 +78,8 @@ def uniform(
 
     Args:
         key: a key.
-        shape: the shape of the result.
+        shape: the shape of the result. For ``()`` the bounds may be arrays of one element, and the
+            result has the shape of ``minval``.
         dtype: a float type; the default float if None.
         minval: broadcasts to ``shape``; differentiable, as is ``maxval``.
         maxval: broadcasts to ``shape``.
@@ -129,7 +130,17 @@ def uniform_of(
     if isinstance(minval, float) and isinstance(maxval, float) and (minval, maxval) == (0.0, 1.0):
         return floats
     low, high = converted(minval, dtype), converted(maxval, dtype)
+    if not shape and (low.ndim or high.ndim) and low.size == high.size == 1:
+        # One number between bounds that are arrays of one element: JAX shapes it like the lower.
+        number = uniform_between(floats, jnp.reshape(low, ()), jnp.reshape(high, ()))
+        return jnp.reshape(number, low.shape)
     check_broadcast(name, shape, low.shape, high.shape)
+    return uniform_between(floats, low, high)
+
+
+def uniform_between(floats: Array, low: Array, high: Array) -> Array:
+    """Spread floats that are uniform in [0, 1) over [low, high)."""
+    shape = floats.shape
     span = broadcast_to_shape(jnp.subtract(high, low), shape)
     low = broadcast_to_shape(low, shape)
     return ew.max_(low, ew.add(ew.mul(floats, span), low))
