@@ -40,7 +40,7 @@ def test_libraries_name_parameters_by_position_or_by_name() -> None:
 
     numbers = (None, 0, 1, (0, 2), (1,), (-1,), (-2, 0), (4,), (9,), ())
     names = (None, "x", "c", ("x", "y"), ("d",), ("kw",), ("missing",), ())
-    for signature in map(inspect.signature, (both, plain)):
+    for signature in (inspect.signature(both), inspect.signature(plain)):
         for argnums, argnames in itertools.product(numbers, names):
             expected = theirs(signature, argnums, argnames)
             found = internals.infer_argnums_and_argnames(signature, argnums, argnames)
