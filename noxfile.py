@@ -228,6 +228,13 @@ def jaxtyping(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation as a site in build/site; a broken link or example is an error."""
+    install(session, ".", "docs")
+    run(session, "python", "-m", "website", *session.posargs)
+
+
+@nox.session
 def demo(session: nox.Session) -> None:
     """Train a classifier of handwritten digits: the first thing to run."""
     install(session, ".", "examples")

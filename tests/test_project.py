@@ -32,6 +32,7 @@ TOP_LEVEL = {
     "src",
     "tests",
     "typings",
+    "website",
 }
 
 

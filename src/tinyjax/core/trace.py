@@ -529,7 +529,7 @@ def enclosing_traces() -> Iterator[Trace]:
 
 
 def enclosing_axes() -> tuple[MappedAxis, ...]:
-    """Return the named axes of the enclosing ``vmap``s, the innermost first.
+    """Return the named axes of each enclosing ``vmap``, the innermost first.
 
     What is staged under them may depend on their sizes.
     """

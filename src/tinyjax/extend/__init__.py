@@ -3,23 +3,21 @@
 Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`` and
 ``docs/transformations.md`` use it in full.
 
-| name | is |
-|---|---|
-| ``Primitive``, ``Params``, ``NoParams``, ``NO_PARAMS`` | an operation, and its parameters |
-| ``RuleKey`` | a kind of rule that a new transformation asks primitives for |
-| ``elementwise``, ``composed`` | elementwise primitives; a lowering made of others |
-| ``def_derivatives``, ``def_transposes`` | rules as tables, a formula for each operand |
-| ``def_linear``, ``def_constant`` | derivatives of what is linear, and of what has none |
-| ``Lowering``, ``Values`` | writes StableHLO, for a primitive's lowering rule; what it writes |
-| ``UndefinedPrimal`` | an operand of a transpose rule that has no value |
-| ``bind``, ``bind1`` | apply a primitive under the current trace |
-| ``Trace``, ``Tracer`` | an interpreter of primitives, and the values it interprets them on |
-| ``Running``, ``use_trace``, ``current_trace`` | make a trace the current one; which it is |
-| ``CustomCall`` | a function with rules of its own, as traces meet it |
-| ``Array``, ``as_array``, ``ShapedArray`` | a value, what makes one of a number, its type |
-| ``Tangent``, ``ZERO`` | a tangent, and the one that is known to be zero |
-| ``Jaxpr``, ``JaxprEqn``, ``Var``, ``Lit`` | a program, its equations, and their operands |
-| ``subjaxprs``, ``eval_jaxpr`` | the programs inside an equation; run a program |
+- ``Primitive``, ``Params``, ``NoParams``, ``NO_PARAMS``: an operation, and its parameters
+- ``RuleKey``: a kind of rule that a new transformation asks primitives for
+- ``elementwise``, ``composed``: elementwise primitives; a lowering made of others
+- ``def_derivatives``, ``def_transposes``: rules as tables, a formula for each operand
+- ``def_linear``, ``def_constant``: derivatives of what is linear, and of what has none
+- ``Lowering``, ``Values``: writes StableHLO, for a primitive's lowering rule; what it writes
+- ``UndefinedPrimal``: an operand of a transpose rule that has no value
+- ``bind``, ``bind1``: apply a primitive under the current trace
+- ``Trace``, ``Tracer``: an interpreter of primitives, and the values it interprets them on
+- ``Running``, ``use_trace``, ``current_trace``: make a trace the current one; which it is
+- ``CustomCall``: a function with rules of its own, as traces meet it
+- ``Array``, ``as_array``, ``ShapedArray``: a value, what makes one of a number, its type
+- ``Tangent``, ``ZERO``: a tangent, and the one that is known to be zero
+- ``Jaxpr``, ``JaxprEqn``, ``Var``, ``Lit``: a program, its equations, and their operands
+- ``subjaxprs``, ``eval_jaxpr``: the programs inside an equation; run a program
 """
 
 from tinyjax.core.array import Array, as_array

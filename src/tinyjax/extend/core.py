@@ -362,7 +362,7 @@ def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
 
 
 def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
-    """Return the names of the axes of the ``vmap``s around us, the outermost first."""
+    """Return the names of the axes of each ``vmap`` around us, the outermost first."""
     return [axis.name for axis in reversed(enclosing_axes())]
 
 

@@ -99,7 +99,7 @@ class Signature:
         avals: the types of the leaves.
         static: the static arguments.
         settings: those in force.
-        axes: the named axes of the enclosing ``vmap``s.
+        axes: the named axes of each enclosing ``vmap``.
     """
 
     in_tree: PyTreeDef

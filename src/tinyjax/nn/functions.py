@@ -349,7 +349,7 @@ def log1mexp(x: ArrayLike) -> Array:
         x: real; below zero the result is NaN.
 
     Near zero it is computed as ``log(-expm1(-x))``, elsewhere as ``log1p(-exp(-x))`` (M. Mächler,
-    Accurately computing log(1 - exp(-|a|)), 2012).
+    "Accurately computing ``log(1 - exp(-|a|))``", 2012).
 
     Example:
         >>> from tinyjax import nn

@@ -484,7 +484,7 @@ def delta_orthogonal(
 
     Raises:
         ShapeError: (by the initializer) the shape is not that of a kernel of one to three axes,
-            (*kernel, in, out), or there are more inputs than outputs.
+            ``(*kernel, in, out)``, or there are more inputs than outputs.
         DtypeError: (by the initializer) the dtype is neither a float nor a complex type.
 
     Example:

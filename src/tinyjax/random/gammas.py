@@ -256,7 +256,7 @@ def dirichlet(
         out_sharding: where the result is to lie.
 
     Returns:
-        An array of shape (*shape, n).
+        An array of shape ``(*shape, n)``.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
@@ -459,7 +459,7 @@ def ball(
         out_sharding: where the result is to lie.
 
     Returns:
-        An array of shape (*shape, d).
+        An array of shape ``(*shape, d)``.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.

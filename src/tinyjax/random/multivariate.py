@@ -42,7 +42,7 @@ def multivariate_normal(
         out_sharding: where the result is to lie.
 
     Returns:
-        An array of shape (*shape, n).
+        An array of shape ``(*shape, n)``.
 
     Raises:
         ArgumentError: ``key`` is not a key, ``shape`` is not a shape, or there is no such method.
@@ -114,7 +114,7 @@ def orthogonal(
         out_sharding: where the result is to lie.
 
     Returns:
-        An array of shape (*shape, n, m).
+        An array of shape ``(*shape, n, m)``.
 
     Raises:
         ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.

@@ -64,8 +64,9 @@ def shard_map(
     Args:
         f: takes and returns arrays in any containers, positionally. Without it, a decorator is
             returned.
-        out_specs: how the results are joined: a prefix of their tree, of ``PartitionSpec``s. Along
-            the axes of the mesh that one does not name, all devices must have the same result.
+        out_specs: how the results are joined: a prefix of their tree, with a ``PartitionSpec`` at
+            each leaf. Along the axes of the mesh that one does not name, all devices must have the
+            same result.
         in_specs: how the arguments are divided, likewise a prefix of their tuple. Along the axes
             that one does not name, devices get copies.
         mesh: the devices; by default those of the mesh in force (``set_mesh``). An ``AbstractMesh``

@@ -1,0 +1,58 @@
+"""Sphinx's settings."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from sphinx import addnodes
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tinyjax import __version__
+from website import reference
+
+project = "tinyjax"
+author = "The tinyjax authors"
+version = release = __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+
+# Pages
+myst_heading_anchors = 4
+copybutton_exclude = ".linenos, .gp, .go"
+
+# The reference
+add_module_names = False
+autodoc_type_aliases = reference.aliases()
+autodoc_typehints = "signature"
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+python_maximum_signature_line_length = 88
+python_use_unqualified_type_names = True
+toc_object_entries_show_parents = "hide"
+# What other packages define, and what only type checkers know, has no page here.
+nitpick_ignore_regex = [("py:class", ".*")]
+# A short name in a signature is taken to be the one that lies nearest.
+suppress_warnings = ["ref.python"]
+
+# The look; fonts are the reader's own
+html_theme = "furo"
+html_title = "tinyjax"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
+
+
+def without_links_to_type_variables(app: Any, doctree: Any) -> None:
+    """Show the type variables of signatures as text."""
+    names = reference.type_variables()
+    for node in list(doctree.findall(addnodes.pending_xref)):
+        if node["reftarget"].rpartition(".")[2] in names:
+            node.replace_self(node.children)
+
+
+def setup(app: Any) -> None:
+    """Hand Sphinx what it is to call."""
+    app.connect("doctree-read", without_links_to_type_variables)

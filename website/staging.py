@@ -1,0 +1,242 @@
+"""What Sphinx reads, written into a folder: the pages as they lie in the repository, and more.
+
+The folder mirrors the repository, so that links between pages hold as they are. README.md becomes
+the first page. A link to a file that is no page leads to a page that shows the file. A paragraph
+that is one link with a title "source of NAME" becomes the source of that function or class.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import shutil
+import textwrap
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from website import reference
+from website.blocks import Shown, blocks_in, primitives_put_back, run
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+DOCS: Final = ROOT / "docs"
+
+#: The pages in the order of reading. A folder's index.md brings the pages that it links to.
+NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
+    "Start": ("docs/index", "docs/tutorials/index", "docs/gallery/index"),
+    "Guides": (
+        "docs/toolbox",
+        "docs/implicit",
+        "docs/source",
+        "docs/compilation",
+        "docs/exploring",
+        "docs/sharding",
+        "docs/scale",
+    ),
+    "How it works": (
+        "docs/how-it-works",
+        "docs/five-ideas",
+        "docs/transformations",
+        "docs/new-primitive",
+        "docs/derivations",
+        "docs/design",
+        "docs/jaxlib",
+    ),
+    "Reference": ("reference/index",),
+    "Coming from JAX": ("docs/differences", "docs/jax_api", "docs/libraries"),
+    "Performance": ("docs/performance",),
+    "Contributing": ("docs/contributing", "docs/changelog"),
+}
+
+_LINK: Final = re.compile(r"(\]\()([^)\s]+)((?:\s+\"[^\"]*\")?\))")
+_SOURCE: Final = re.compile(r"^\[[^\]]*\]\(([^)\s]+)\s+\"source of ([\w.]+)\"\)$", re.MULTILINE)
+_CODE: Final = re.compile(r"(`[^`]+`)")
+_FENCED: Final = re.compile(r"^(```+)[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
+_FENCE: Final = "``````"
+
+
+class PageError(Exception):
+    """A page links to something that is not there."""
+
+
+def source_of(name: str) -> str:
+    """Return the source of what has this name, such as ``tinyjax.core.trace.Trace``."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            value: Any = import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[cut:]:
+            value = inspect.getattr_static(value, part)
+        return textwrap.dedent(inspect.getsource(inspect.unwrap(value)))
+    raise PageError(f"there is no {name}")
+
+
+def inclusions(text: str) -> list[tuple[str, str]]:
+    """List what a page includes of the library: the file that it names, and the name there."""
+    return [(m[1], m[2]) for m in _SOURCE.finditer(text)]
+
+
+@attrs.frozen
+class Staging:
+    """A folder that Sphinx is to read.
+
+    Attributes:
+        folder: the folder, which is made anew.
+        ran: for each page the number of its code blocks that ran.
+    """
+
+    folder: Path
+    ran: dict[str, int] = attrs.field(factory=dict[str, int])
+    _met: set[Path] = attrs.field(factory=set[Path])
+
+    def write(self) -> None:
+        """Write all pages, and run their code."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        for name, text in reference.pages().items():
+            self._put(Path("reference", f"{name}.rst"), text)
+        for file in sorted(DOCS.rglob("*")):
+            if file.is_file() and file.suffix != ".md":
+                self._put(file.relative_to(ROOT), file.read_bytes())
+        self._page(ROOT / "README.md")
+        for file in sorted(DOCS.rglob("*.md")):
+            self._page(file)
+
+    def _put(self, name: Path, content: str | bytes) -> None:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def _page(self, file: Path) -> None:
+        """Write a page of the repository, once."""
+        if file in self._met:
+            return
+        self._met.add(file)
+        name = _staged(file)
+        text = file.read_text()
+        documents = file.parent.is_relative_to(DOCS) or file == ROOT / "README.md"
+        if documents:
+            text = self._with_output(text, file)
+        text = self._linked(text, file)
+        if name == Path("index.md"):
+            text += _contents()
+        elif file.name == "index.md" and file.parent != DOCS:
+            text += _toctree(None, _linked_pages(file))
+        self._put(name, text if documents else f"---\norphan: true\n---\n{text}")
+
+    def _with_output(self, text: str, file: Path) -> str:
+        """Run the blocks of a page and put what they showed below each."""
+        namespace: dict[str, Any] = {"__name__": "__main__"}
+        parts: list[str] = []
+        end = 0
+        blocks = blocks_in(text)
+        with primitives_put_back():
+            shown = [run(block, file, namespace) for block in blocks]
+        for block, what in zip(blocks, shown, strict=True):
+            parts += [text[end : block.end], self._written(what, file, f"{block.line}")]
+            end = block.end
+        self.ran[file.relative_to(ROOT).as_posix()] = len(blocks)
+        return "".join((*parts, text[end:]))
+
+    def _written(self, shown: Shown, file: Path, place: str) -> str:
+        """Write what a block showed in MyST's Markdown."""
+        parts: list[str] = []
+        if shown.text:
+            options = ":class: output"
+            parts.append(
+                f"{_FENCE}{{code-block}} text\n{options}\n\n{shown.text.rstrip()}\n{_FENCE}"
+            )
+        if shown.html:
+            html = f'<div class="output rich">{shown.html}</div>'
+            parts.append(f"{_FENCE}{{raw}} html\n{html}\n{_FENCE}")
+        for number, picture in enumerate(shown.pictures):
+            name = Path(f"{_staged(file).with_suffix('').as_posix()}-{place}-{number}.svg")
+            self._put(name, picture.svg)
+            parts.append(f"![{picture.alt}]({name.name})")
+        return "".join(f"\n\n{part}" for part in parts)
+
+    def _linked(self, text: str, file: Path) -> str:
+        """Lead links to where their targets lie in the folder; include what the page includes."""
+        parts: list[str] = []
+        end = 0
+        for fenced in _FENCED.finditer(text):
+            parts += [self._prose(text[end : fenced.start()], file), fenced[0]]
+            end = fenced.end()
+        return "".join((*parts, self._prose(text[end:], file)))
+
+    def _prose(self, text: str, file: Path) -> str:
+        text = _SOURCE.sub(
+            lambda m: (
+                f"{_FENCE}{{code-block}} python\n:caption: {m[2]}\n\n{source_of(m[2])}{_FENCE}"
+            ),
+            text,
+        )
+        parts = _CODE.split(text)  # every other one is code
+        parts[::2] = [
+            _LINK.sub(lambda m: f"{m[1]}{self._target(m[2], file)}{m[3]}", part)
+            for part in parts[::2]
+        ]
+        return "".join(parts)
+
+    def _target(self, link: str, file: Path) -> str:
+        path, mark, section = link.partition("#")
+        if not path or ":" in path:
+            return link
+        target = (file.parent / path).resolve()
+        if target.is_dir():
+            target /= "README.md"
+        if not target.exists():
+            raise PageError(f"{file.relative_to(ROOT)} links to {link}, which is not there")
+        if target.suffix == ".md":
+            self._page(target)
+        elif not target.is_relative_to(DOCS):
+            self._shown(target)
+        staged = os.path.relpath(_staged(target), _staged(file).parent)
+        return f"{Path(staged).as_posix()}{mark}{section}"
+
+    def _shown(self, file: Path) -> None:
+        """Write a page that shows a file."""
+        name = file.relative_to(ROOT).as_posix()
+        language = "python" if file.suffix == ".py" else "text"
+        head = f"---\norphan: true\n---\n# {name}\n\n"
+        body = f"{_FENCE}{{code-block}} {language}\n\n{file.read_text()}{_FENCE}\n"
+        self._put(_staged(file), head + body)
+
+
+def _staged(file: Path) -> Path:
+    """Say where in the folder the page of a file is."""
+    name = file.relative_to(ROOT)
+    if name == Path("README.md"):
+        return Path("index.md")
+    if file.suffix == ".md" or file.is_relative_to(DOCS):
+        return name
+    return name.with_name(f"{name.name}.md")
+
+
+def _linked_pages(index: Path) -> list[str]:
+    """List the pages that an index links to and that lie beside it, in its order."""
+    links = (m[2].partition("#")[0] for m in _LINK.finditer(index.read_text()))
+    pages = (link for link in links if link.endswith(".md") and "/" not in link)
+    return [page.removesuffix(".md") for page in dict.fromkeys(pages)]
+
+
+def _contents() -> str:
+    """Write the navigation, which the first page carries."""
+    return "".join(
+        _toctree(caption, [page for page in names if _exists(page)])
+        for caption, names in NAVIGATION.items()
+    )
+
+
+def _exists(page: str) -> bool:
+    return page.startswith("reference/") or (ROOT / f"{page}.md").exists()
+
+
+def _toctree(caption: str | None, pages: list[str]) -> str:
+    options = ":hidden:\n" + (f":caption: {caption}\n" if caption else "")
+    return f"\n```{{toctree}}\n{options}\n" + "".join(f"{page}\n" for page in pages) + "```\n"
