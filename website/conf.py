@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx import addnodes
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -49,8 +50,9 @@ def without_links_to_type_variables(app: Any, doctree: Any) -> None:
     """Show the type variables of signatures as text."""
     names = reference.type_variables()
     for node in list(doctree.findall(addnodes.pending_xref)):
-        if node["reftarget"].rpartition(".")[2] in names:
-            node.replace_self(node.children)
+        name = node["reftarget"].rpartition(".")[2]
+        if name in names:
+            node.replace_self(nodes.Text(name))
 
 
 def setup(app: Any) -> None:

@@ -7,6 +7,7 @@ that is one link with a title "source of NAME" becomes the source of that functi
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 import re
@@ -14,6 +15,7 @@ import shutil
 import textwrap
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import attrs
@@ -67,13 +69,33 @@ def source_of(name: str) -> str:
     parts = name.split(".")
     for cut in range(len(parts), 0, -1):
         try:
-            value: Any = import_module(".".join(parts[:cut]))
+            module = import_module(".".join(parts[:cut]))
         except ModuleNotFoundError:
             continue
+        value: Any = module
         for part in parts[cut:]:
             value = inspect.getattr_static(value, part)
-        return textwrap.dedent(inspect.getsource(inspect.unwrap(value)))
+        if inspect.isclass(value) or inspect.isroutine(value):
+            return textwrap.dedent(inspect.getsource(inspect.unwrap(value)))
+        return _statement(module, parts[-1])
     raise PageError(f"there is no {name}")
+
+
+def _statement(module: ModuleType, name: str) -> str:
+    """Return the statement of a module that gives a name its value."""
+    text = inspect.getsource(module)
+    for node in ast.parse(text).body:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=found)]) | ast.AnnAssign(target=ast.Name(id=found))
+            ):
+                if found == name:
+                    return "".join(
+                        text.splitlines(keepends=True)[node.lineno - 1 : node.end_lineno]
+                    )
+            case _:
+                pass
+    raise PageError(f"{module.__name__} does not define {name}")
 
 
 def inclusions(text: str) -> list[tuple[str, str]]:
@@ -157,7 +179,7 @@ class Staging:
         for number, picture in enumerate(shown.pictures):
             name = Path(f"{_staged(file).with_suffix('').as_posix()}-{place}-{number}.svg")
             self._put(name, picture.svg)
-            parts.append(f"![{picture.alt}]({name.name})")
+            parts.append(f"{_FENCE}{{image}} {name.name}\n:alt: {picture.alt}\n{_FENCE}")
         return "".join(f"\n\n{part}" for part in parts)
 
     def _linked(self, text: str, file: Path) -> str:
