@@ -100,9 +100,12 @@ def distributed(session: nox.Session) -> None:
 
 @nox.session
 def browser(session: nox.Session) -> None:
-    """Open the explorer's pages in Chromium, and draw by Graphviz; both must be installed."""
-    install(session, ".", "test")
-    run(session, *SUITE, "-m", "browser", "tests/exploring", *session.posargs)
+    """Open the pages of the explorer and of the site in Chromium, and draw by Graphviz.
+
+    Both must be installed.
+    """
+    install(session, ".", "test", "docs")
+    run(session, *SUITE, "-m", "browser", "tests/exploring", "tests/pages", *session.posargs)
 
 
 @nox.session

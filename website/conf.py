@@ -39,6 +39,7 @@ suppress_warnings = ["ref.python"]
 html_theme = "furo"
 html_title = "tinyjax"
 html_static_path = ["static"]
+templates_path = ["templates"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
@@ -55,6 +56,16 @@ def without_links_to_type_variables(app: Any, doctree: Any) -> None:
             node.replace_self(nodes.Text(name))
 
 
+def readable(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Say what the theme leaves out, for those who hear a page or use its keys."""
+    # the captions of the navigation are headings below that of the page
+    key = "furo_navigation_tree"
+    context[key] = context[key].replace('role="heading"', 'role="heading" aria-level="2"')
+    # code that is wider than the page can be scrolled by keys if it can be reached
+    context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+
+
 def setup(app: Any) -> None:
     """Hand Sphinx what it is to call."""
     app.connect("doctree-read", without_links_to_type_variables)
+    app.connect("html-page-context", readable, priority=900)  # after the theme's own

@@ -69,7 +69,7 @@ class Entry:
     def directive(self) -> str:
         """Ask Sphinx to describe the value."""
         if self.elsewhere is not None:
-            return f".. py:data:: {self.path}\n\n   The same as :py:obj:`{self.elsewhere}`.\n"
+            return f".. py:data:: {self.name}\n\n   The same as :py:obj:`{self.elsewhere}`.\n"
         if inspect.isclass(self.value) or inspect.isroutine(self.value):
             return self._of_definition()
         return self._of_value()
@@ -79,14 +79,14 @@ class Entry:
         package = (self.value.__module__ or "tinyjax").partition(".")[0]
         if package != "tinyjax":
             original = f"{self.value.__module__}.{self.value.__qualname__}"
-            return f".. py:data:: {self.path}\n\n   The same as ``{original}``.\n"
+            return f".. py:data:: {self.name}\n\n   The same as ``{original}``.\n"
         if inspect.isroutine(self.value):
             return f".. autofunction:: {self.path}\n"
         kind = "exception" if issubclass(self.value, BaseException) else "class"
         return f".. auto{kind}:: {self.path}\n   :members:\n"
 
     def _of_value(self) -> str:
-        """Describe a value by its comment in the source, or else by what it is."""
+        """Describe a value by its comment in the source, or else by what it or its class is."""
         said = _comment(self.name, self.value)
         if isinstance(self.value, bool | int | float | str | tuple | frozenset | NoneType):
             said = said or f"The value ``{self.value!r}``."
@@ -96,7 +96,16 @@ class Entry:
             kind = "TypeAlias"
         else:
             kind = type(self.value).__name__
-        return f".. py:data:: {self.path}\n   :type: {kind}\n\n   {said}\n"
+            said = said or _first_paragraph(type(self.value))
+        return f".. py:data:: {self.name}\n   :type: {kind}\n\n   {said}\n"
+
+
+def _first_paragraph(kind: type[object]) -> str:
+    """Return what a class says first of its instances, on one line."""
+    if not kind.__module__.startswith("tinyjax"):
+        return ""
+    text = (inspect.getdoc(kind) or "").partition("\n\n")[0]
+    return " ".join(text.split())
 
 
 def _comment(name: str, value: Any) -> str:
