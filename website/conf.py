@@ -38,6 +38,7 @@ suppress_warnings = ["ref.python"]
 # The look; fonts are the reader's own
 html_theme = "furo"
 html_title = "tinyjax"
+html_theme_options = {"light_css_variables": {"color-code-background": "#f4f6f8"}}
 html_static_path = ["static"]
 templates_path = ["templates"]
 html_css_files = ["site.css"]
