@@ -543,11 +543,11 @@ def print_eqn(eqn: JaxprEqn) -> str:
 #: A notebook shows so many lines of a jaxpr from its beginning, and from its end.
 _SHOWN_FIRST: Final = 120
 _SHOWN_LAST: Final = 10
-#: Legible on white and on black.
+#: Legible on white, with a contrast of 4.5 to 1, and on black.
 _HTML_STYLES: Final = {
-    _BINDER: "color:#0f8390",
+    _BINDER: "color:#0f808d",
     _TYPE: "opacity:.75",
-    _PRIMITIVE: "color:#3b78d8;font-weight:bold",
+    _PRIMITIVE: "color:#3573d4;font-weight:bold",
     _KEYWORD: "color:#b04fae",
 }
 _COLOURED: Final = r"\x1b\[([\d;]+)m(.*?)\x1b\[0m"
