@@ -109,11 +109,9 @@ class Staging:
 
     Attributes:
         folder: the folder, which is made anew.
-        ran: for each page the number of its code blocks that ran.
     """
 
     folder: Path
-    ran: dict[str, int] = attrs.field(factory=dict[str, int])
     _met: set[Path] = attrs.field(factory=set[Path])
 
     def write(self) -> None:
@@ -162,7 +160,6 @@ class Staging:
         for block, what in zip(blocks, shown, strict=True):
             parts += [text[end : block.end], self._written(what, file, f"{block.line}")]
             end = block.end
-        self.ran[file.relative_to(ROOT).as_posix()] = len(blocks)
         return "".join((*parts, text[end:]))
 
     def _written(self, shown: Shown, file: Path, place: str) -> str:

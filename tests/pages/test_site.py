@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -53,6 +54,13 @@ def test_a_block_shows_its_figures_by_their_titles() -> None:
 def test_a_block_is_compared_with_the_output_it_shows() -> None:
     with pytest.raises(BlockError, match="Expected"):
         shown(">>> 1 + 1\n3")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_block_of_python_is_found(page: Path) -> None:
+    text = page.read_text()
+    fences = re.findall(r"^[ >]*(?:`{3,}|~{3,}) *py", text, re.MULTILINE | re.IGNORECASE)
+    assert len(blocks_in(text)) == len(fences), "a block that is written otherwise does not run"
 
 
 # What pages include
