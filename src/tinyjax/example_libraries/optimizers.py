@@ -75,9 +75,9 @@ tree.register_dataclass(OptimizerState, ["states"], ["treedef"])
 class Optimizer(NamedTuple):
     """What an optimizer consists of."""
 
-    init_fn: Callable[[PyTree], Any]
-    update_fn: Callable[[Any, PyTree, Any], Any]
-    params_fn: Callable[[Any], PyTree]
+    init_fn: Callable[[PyTree], OptimizerState]
+    update_fn: Callable[[Any, PyTree, OptimizerState], OptimizerState]
+    params_fn: Callable[[OptimizerState], PyTree]
 
 
 def optimizer(
