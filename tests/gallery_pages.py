@@ -1,0 +1,131 @@
+"""The gallery: ``python -m gallery_pages`` in ``tests/`` draws its pictures and writes its pages.
+
+Given names of examples, it draws and writes these alone. A page is its script, whose cells
+(``# %%``) begin with the page's text as comments, and what the script prints.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import attrs
+from PIL import Image
+
+ROOT: Final = Path(__file__).parents[1]
+SCRIPTS: Final = ROOT / "examples" / "gallery"
+PAGES: Final = ROOT / "docs" / "gallery"
+
+#: In the order of the index.
+NAMES: Final = (
+    "ink",
+    "mandelbrot",
+    "pendulum",
+    "digits",
+    "convolution",
+    "gaussian_process",
+    "neural_ode",
+    "hamiltonian",
+    "laplace",
+    "transport",
+    "adjoint",
+    "new_primitive",
+)
+COLUMNS: Final = 3
+INDEX: Final = """# Gallery
+
+Twelve short programs, each with the picture that it draws. You run one by `python
+examples/gallery/NAME.py picture.png`; it needs matplotlib, and some need SciPy or scikit-learn
+(`pip install matplotlib scikit-learn`). Each page shows the whole program, with a word on each of
+its parts. `import tinyjax as jax` is the only line that most would change to run on JAX.
+
+"""
+
+
+@attrs.frozen
+class Script:
+    """A script: its title, what is seen, and its cells as pairs of text and code."""
+
+    name: str
+    title: str
+    text: str
+    cells: tuple[tuple[str, str], ...]
+
+    @property
+    def line(self) -> str:
+        """The first sentence of the text."""
+        return re.split(r"(?<=[.?])\s", self.text, maxsplit=1)[0].replace("\n", " ")
+
+
+def read(name: str) -> Script:
+    source = (SCRIPTS / f"{name}.py").read_text()
+    docstring = ast.get_docstring(ast.parse(source))
+    assert docstring is not None, name
+    title, _, text = docstring.partition("\n\n")
+    program = source.split('"""', 2)[2].split("\nif __name__ ==", 1)[0]
+    cells: list[tuple[str, str]] = []
+    for cell in re.split(r"^# %%\n", program, flags=re.MULTILINE):
+        comment = re.match(r"(#.*\n)*", cell)
+        assert comment is not None, "it matches nothing at least"
+        said = re.sub(r"^# ?", "", comment[0], flags=re.MULTILINE)
+        cells.append((said.strip(), cell[comment.end() :].strip()))
+    return Script(name, title.rstrip("."), text, tuple(cells))
+
+
+def page(script: Script, printed: str) -> str:
+    """The page of a script that prints so."""
+    parts = [
+        f"# {script.title}",
+        script.text,
+        f"![{script.title}](pictures/{script.name}.png)",
+    ]
+    for said, code in script.cells:
+        parts += [said] if said else []
+        parts += [f"```python\n{code}\n```"] if code else []
+    path = f"examples/gallery/{script.name}.py"
+    parts += [
+        f"Run [the script](../../{path}):",
+        f"```sh\npython {path} {script.name}.png\n```",
+        f"It draws the picture above, and prints:\n\n```text\n{printed}```",
+        "[All of the gallery](index.md)",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def printed_on(text: str) -> str:
+    """What a page says that its script prints."""
+    found = re.search(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert found is not None, "the page has no such block"
+    return found[1]
+
+
+def index() -> str:
+    scripts = [read(name) for name in NAMES]
+    rows: list[str] = []
+    for start in range(0, len(scripts), COLUMNS):
+        row = scripts[start : start + COLUMNS]
+        shown = (f"[![{s.title}](pictures/{s.name}.png)]({s.name}.md)" for s in row)
+        rows.append("| " + " | ".join(shown) + " |\n")
+        if not start:
+            rows.append("|" + "---|" * COLUMNS + "\n")
+        rows.append("| " + " | ".join(f"[{s.title}]({s.name}.md). {s.line}" for s in row) + " |\n")
+    return INDEX + "".join(rows)
+
+
+def draw(name: str) -> None:
+    """Run a script, and write its page."""
+    picture = PAGES / "pictures" / f"{name}.png"
+    command = [sys.executable, str(SCRIPTS / f"{name}.py"), str(picture)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    with Image.open(picture) as drawn:  # 256 colours are enough, and a third of the size
+        drawn.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(picture, optimize=True)
+    (PAGES / f"{name}.md").write_text(page(read(name), done.stdout))
+
+
+if __name__ == "__main__":
+    (PAGES / "pictures").mkdir(parents=True, exist_ok=True)
+    for chosen in sys.argv[1:] or NAMES:
+        draw(chosen)
+    (PAGES / "index.md").write_text(index())
