@@ -15,6 +15,7 @@ import tinyjax as jax
 import tinyjax.numpy as jnp
 from tinyjax import Array
 from tinyjax.core.primitive import registry
+from tinyjax.implicit import odeint
 from tinyjax.test_util import check_grads, check_primitive
 
 pytest.importorskip("matplotlib").use("Agg")
@@ -136,7 +137,7 @@ def test_neural_ode(picture: str) -> None:
         atol=1e-8,
     ).y[:, -1]
     times = jnp.array([0.0, 2.0])
-    states = neural_ode.odeint(neural_ode.velocity, jnp.array([1.0, 0.5]), times, network)
+    states = odeint(neural_ode.velocity, jnp.array([1.0, 0.5]), times, network)
     np.testing.assert_allclose(states[-1], expected, rtol=1e-4)
 
 
