@@ -478,6 +478,16 @@ def not_a_function() -> object:
 
 @case(
     ArgumentError,
+    "tol of fixed_point must be float or None, but got a value of type float32[] that is traced by "
+    "staging of <lambda> (HERE). Make the argument static (static_argnums=...), or compute this "
+    "outside of the function.",
+)
+def traced_where_a_number_is_needed() -> object:
+    return jit(lambda tol: implicit.fixed_point(jnp.cos, 1.0, tol=tol))(1e-3)  # here
+
+
+@case(
+    ArgumentError,
     "with has_aux=True, identity (HERE) must return a pair (output, auxiliary data), but it "
     "returned an array of type float32[].",
 )

@@ -14,6 +14,7 @@ from functools import wraps
 from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from tinyjax.core.trace import MAKE_STATIC, Tracer
 from tinyjax.errors import ArgumentError
 from tinyjax.tracebacks import fold
 
@@ -102,10 +103,13 @@ def _judge(fun: Callable[..., object], name: str, value: object) -> None:
         check(*((name, value) if failure is TypeError else (value,)), expected)
     except failure:
         shown = getattr(expected, "__name__", None) if isinstance(expected, type) else None
+        if isinstance(value, Tracer):
+            got = f"a value of type {value.aval} that is traced by {value._trace.describe()}. "
+            got += MAKE_STATIC
+        else:
+            got = f"{value!r} ({type(value).__name__})."
         raise ArgumentError(
-            f"{name} of {fun.__qualname__} must be {shown or _readable(expected)}, but got "
-            f"{value!r} "
-            f"({type(value).__name__})."
+            f"{name} of {fun.__qualname__} must be {shown or _readable(expected)}, but got {got}"
         ) from None
 
 

@@ -200,7 +200,7 @@ class Tracer(Array):
             raise_leaked(self)
         raise _CONVERSIONS.get(wanted, ConcretizationError)(
             f"{wanted} needs the data of an array, but {self.aval} is traced by "
-            f"{self._trace.describe()}. {_ADVICE.get(wanted, _STATIC)}"
+            f"{self._trace.describe()}. {_ADVICE.get(wanted, MAKE_STATIC)}"
         )
 
     def components(self) -> Sequence[Array]:
@@ -245,7 +245,8 @@ def is_known(value: Array) -> bool:
     return not isinstance(value, Tracer) or bool(value.held())
 
 
-_STATIC: Final = (
+#: What to do about a traced value where a program needs a number while it is written.
+MAKE_STATIC: Final = (
     "Make the argument static (static_argnums=...), or compute this outside of the function."
 )
 _ADVICE: Final = {
@@ -257,8 +258,8 @@ _ADVICE: Final = {
         "Shapes and range() need Python ints: take them from x.shape, or make the argument static "
         "(static_argnums=...). Use lax.fori_loop in place of a for loop whose length is traced."
     ),
-    "a Python int": f"Keep an array: x.astype(int). {_STATIC}",
-    "a Python float": f"Keep the array: functions of tinyjax.numpy take it. {_STATIC}",
+    "a Python int": f"Keep an array: x.astype(int). {MAKE_STATIC}",
+    "a Python float": f"Keep the array: functions of tinyjax.numpy take it. {MAKE_STATIC}",
     "a formatted number": "Print it when there is data: tinyjax.debug.print('{x:.2f}', x=x).",
 }
 
