@@ -157,6 +157,8 @@ class Settings:
         tier: what computes the first calls of a jitted function: ``"compiled"``, so that they wait
             for the compiler; ``"first"``, so that NumPy evaluates as many calls as cost less than
             compiling; or ``"ready"``, so that it goes on until the compiled program is there.
+        progress: show how far compiled loops have come, in a terminal or a notebook; see
+            ``tinyjax.debug.progress``.
         effort: what the compiler does for a program: ``"full"``, all; ``"medium"``, in about half
             the time, what makes nearly as fast a program; ``"low"``, in a tenth of the time, a
             program that takes two or three times as long.
@@ -186,6 +188,7 @@ class Settings:
     disable_jit: bool = attrs.field(default=False, converter=_boolean)
     interruptible: bool = attrs.field(default=False, converter=_boolean)
     tier: Tier = attrs.field(default="compiled", converter=_tier)
+    progress: bool = attrs.field(default=False, converter=_boolean)
     effort: Effort = attrs.field(default="full", converter=_effort)
     locations: bool = attrs.field(default=False, converter=_boolean)
     tracebacks: Tracebacks = attrs.field(default="folded", converter=_tracebacks)

@@ -29,6 +29,7 @@ from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lists import marked, split_list
 from tinyjax.core.primitive import ZERO, Arrays, LinearizeResult, Tangent
+from tinyjax.core.progress import Progress, in_phase, read_at
 from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.tangents import with_zeros
 from tinyjax.core.trace import bind
@@ -79,6 +80,7 @@ def _go_back(
     pull: Pull,
     sums: Sequence[Array],
     cotangents: Sequence[Array],
+    progress: Progress | None,
 ) -> Sequence[Array]:
     """Pull cotangents back through the iterations of a loop, the last one first.
 
@@ -90,6 +92,7 @@ def _go_back(
         pull: goes back through one.
         sums: what ``pull`` sums up or collects, at the start.
         cotangents: of the last state.
+        progress: what the loop's bar says; None where it has none.
 
     Returns:
         The sums and the cotangents of the first state.
@@ -119,7 +122,9 @@ def _go_back(
         return [target, *Kept.of(arrays).pop(target).arrays, *sums_, *cts]
 
     start = [iterations, *kept.arrays, *sums, *cotangents]
-    return run_while(lambda end, *_: gt(end, integer(0)), iteration, start, size)[1 + width :]
+    backward = in_phase(progress, "backward")
+    outs = run_while(lambda end, *_: gt(end, integer(0)), iteration, start, size, backward)
+    return outs[1 + width :]
 
 
 def _pull_through(
@@ -161,7 +166,14 @@ def linearize_while(
         return bind(while_p, primals, params), nz_state, lambda _: ()
     nz_fixed, _, nz_init = split_list(nonzero, params.num_condition, params.num_body)
     programs = params.body.derive(
-        ("reverse", params.condition, params.num_condition, params.checkpoints, tuple(nonzero)),
+        (
+            "reverse",
+            params.condition,
+            params.num_condition,
+            params.checkpoints,
+            params.progress,
+            tuple(nonzero),
+        ),
         lambda: _while_programs(params, nz_other, nz_state),
     )
     recording = programs.recording
@@ -227,7 +239,8 @@ def _record_while(args: Arrays, params: WhileParams) -> Arrays:
         return [*after, plus(n, 1), *Online.of(online).offer(n, state).arrays]
 
     start = [*init, integer(0), *Online.start(init, size).arrays]
-    state, (n,), online = split_list(run_while(goes_on, iteration, start, size), m, 1)
+    outs = run_while(goes_on, iteration, start, size, params.progress)
+    state, (n,), online = split_list(outs, m, 1)
     return [*state, n, *Online.of(online).kept.arrays]
 
 
@@ -248,7 +261,9 @@ def _push_while(
         return [plus(i, 1), *eval_jaxpr(staged.jaxpr, operands)]
 
     start = [integer(0), *init, *t_init]
-    return run_while(lambda i, *_: lt(i, n), iteration, start, params.checkpoints)[1 + m :]
+    tangent = in_phase(params.progress, "tangent")
+    outs = run_while(lambda i, *_: lt(i, n), iteration, start, params.checkpoints, tangent)
+    return outs[1 + m :]
 
 
 def _pull_while(
@@ -271,7 +286,7 @@ def _pull_while(
         return _add_all(sums, increments), _chosen(into_state, state, nz_state)
 
     sums = [_zeros(x) for x, has in zip(other, nz_other, strict=True) if has]
-    return _go_back(n, Kept.of(kept), init, step, pull, sums, ct_last)
+    return _go_back(n, Kept.of(kept), init, step, pull, sums, ct_last, params.progress)
 
 
 # scan: the number of iterations is known, so states are kept where the schedule is the best there
@@ -284,7 +299,11 @@ def linearize_scan(primals: Arrays, nonzero: Sequence[bool], params: ScanParams)
     nz_consts, nz_init, _ = split_list(nonzero, k, m)
     nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
     programs = jaxpr.derive(
-        ("reverse", k, m, params.length, params.reverse, params.checkpoints, tuple(nonzero)),
+        (
+            "reverse",
+            *(k, m, params.length, params.reverse, params.checkpoints, params.progress),
+            tuple(nonzero),
+        ),
         lambda: _scan_programs(params, nonzero),
     )
     recording = programs.recording
@@ -365,7 +384,8 @@ def _record_scan(args: Arrays, params: ScanParams) -> Arrays:
 
     ys = [full((length, *aval.shape), 0, aval.dtype) for aval in jaxpr.out_avals[m:]]
     start = [integer(0), *init, *ys, *Kept.start(init, size).arrays]
-    return run_while(lambda i, *_: lt(i, integer(length)), segment, start, size)[1:]
+    at = read_at(params.progress, 0)
+    return run_while(lambda i, *_: lt(i, integer(length)), segment, start, size, at)[1:]
 
 
 def _push_scan(
@@ -383,7 +403,8 @@ def _push_scan(
     order = [*new, *c, *tc, *s, *ts, *x, *tx]
     body = dce(rearrange(staged.jaxpr, order, [*states, *tangents]))
     all_consts, carry = [*staged.consts, *consts, *t_consts], [*init, *t_init]
-    return bind_scan(body, all_consts, carry, [*xs, *t_xs], params)[m:]
+    tangent = attrs.evolve(params, progress=in_phase(params.progress, "tangent"))
+    return bind_scan(body, all_consts, carry, [*xs, *t_xs], tangent)[m:]
 
 
 def _pull_scan(
@@ -420,6 +441,7 @@ def _pull_scan(
 
     sums = [_zeros(x) for x, has in zip([*consts, *xs], [*nz_consts, *nz_xs], strict=True) if has]
     iterations = integer(params.length)
-    outs = _go_back(iterations, Kept.of(kept), init, step, pull, sums, ct_carry)
+    states, progress = Kept.of(kept), params.progress
+    outs = _go_back(iterations, states, init, step, pull, sums, ct_carry, progress)
     into_consts, into_xs, into_init = split_list(outs, sum(nz_consts), sum(nz_xs))
     return [*into_consts, *into_init, *into_xs]

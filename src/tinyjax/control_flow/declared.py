@@ -16,6 +16,7 @@ from tinyjax.core.avals import Axes
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lists import split_list
 from tinyjax.core.primitive import FITS, Params, Primitive
+from tinyjax.core.progress import Progress
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
 from tinyjax.core.varying import axes_of, check_reached, joined
@@ -68,6 +69,7 @@ class ScanParams(Params):
         reverse: whether the iterations go from the last slice to the first.
         unroll: how many iterations the compiled loop does at a time.
         checkpoints: how many carries reverse mode keeps; None for the residuals of every iteration.
+        progress: what the loop's bar says; None where it has none.
     """
 
     jaxpr: Jaxpr
@@ -77,6 +79,7 @@ class ScanParams(Params):
     reverse: bool = False
     unroll: int = 1
     checkpoints: int | None = None
+    progress: Progress | None = None
 
 
 scan_p: Primitive[ScanParams] = Primitive("scan", ScanParams)
@@ -139,6 +142,7 @@ class WhileParams(Params):
         num_condition: how many constants the condition has; they come first.
         num_body: how many the body has; they come next, and then the state.
         checkpoints: how many states reverse mode keeps.
+        progress: what the loop's bar says; None where it has none.
     """
 
     condition: Jaxpr
@@ -146,6 +150,7 @@ class WhileParams(Params):
     num_condition: int
     num_body: int
     checkpoints: int
+    progress: Progress | None = None
 
 
 while_p: Primitive[WhileParams] = Primitive("while", WhileParams)
@@ -181,10 +186,11 @@ def bind_while(
     other: Sequence[Array],
     state: Sequence[Array],
     checkpoints: int,
+    progress: Progress | None = None,
 ) -> Sequence[Array]:
     """Bind a loop whose body may change the weakness of its state."""
     body = stabilise(body, len(other), len(state))
-    params = WhileParams(condition, body, len(fixed), len(other), checkpoints)
+    params = WhileParams(condition, body, len(fixed), len(other), checkpoints, progress)
     return bind(while_p, (*fixed, *other, *state), params)
 
 
@@ -206,11 +212,12 @@ def run_while(
     iteration: Callable[..., Sequence[Array]],
     state: Sequence[Array],
     checkpoints: int,
+    progress: Progress | None = None,
 ) -> Sequence[Array]:
     """Bind a loop of functions, which may close over tracers."""
     avals = [x.aval for x in state]
     condition = stage(lambda *args: [goes_on(*args)], avals)
     body = stage(iteration, avals)
     return bind_while(
-        condition.jaxpr, condition.consts, body.jaxpr, body.consts, state, checkpoints
+        condition.jaxpr, condition.consts, body.jaxpr, body.consts, state, checkpoints, progress
     )

@@ -22,6 +22,7 @@ from tinyjax.control_flow.common import (
 )
 from tinyjax.control_flow.declared import ScanParams, bind_scan, scan_body_jvp, scan_p
 from tinyjax.control_flow.rematerialized import prune_scan, split_scan, varying
+from tinyjax.control_flow.reporting import write_loop
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray, rows, same_types, stacked
 from tinyjax.core.calling import FlatFunction, as_arrays
@@ -51,6 +52,7 @@ from tinyjax.core.primitive import (
     UndefinedPrimal,
 )
 from tinyjax.core.programs import DEPENDS, INLINED, PRUNE
+from tinyjax.core.progress import Progress, asked, in_phase, reported, silently
 from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
@@ -89,7 +91,7 @@ def _scan_stepwise(args: Arrays, params: ScanParams) -> Arrays:
     consts, carry, xs = split_list(args, params.num_consts, m)
     parts: list[list[Array]] = []
     with base_trace().iterate("scan", length) as iteration:
-        for i in range(length):
+        for i in reported(range(length), params.progress):
             iteration(i)
             place = length - 1 - i if params.reverse else i
             slices = [sh.squeeze(slice_in_dim(x, place, place + 1), (0,)) for x in xs]
@@ -111,7 +113,8 @@ def _scan_on_hosts(hosts: Hosts, params: ScanParams, run: RunOnHosts) -> Hosts:
     jaxpr, m, length = params.jaxpr, params.num_carry, params.length
     consts, carry, xs = split_list(hosts, params.num_consts, m)
     stacks = [np.empty(aval.shape, aval.dtype) for aval in stacked(jaxpr.out_avals[m:], length)]
-    for i in reversed(range(length)) if params.reverse else range(length):
+    order = reversed(range(length)) if params.reverse else range(length)
+    for i in reported(order, params.progress):
         outs = run(jaxpr, [*consts, *carry, *[x[i, ...] for x in xs]])
         carry = outs[:m]
         for stack, y in zip(stacks, outs[m:], strict=True):
@@ -193,7 +196,8 @@ def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
 
     state = [index(0), *operands, *(b.full(0, of) for of in b.results[num_carry:])]
     if length >= params.unroll and length > 0:
-        state = b.loop(state, condition, body, effects(params.jaxpr).ordered)
+        ordered = effects(params.jaxpr).ordered
+        state = write_loop(b, state, condition, body, ordered, params.progress, lambda s: s[0])
     for _ in range(length % params.unroll):
         state = iteration(state)
     _, _, carry, _, ys = split_list(state, 1, num_consts, num_carry, num_xs)
@@ -328,7 +332,7 @@ def _linearize_stacking(
             [*fixed, *t_consts],
             _start(init, with_zeros(nz_init, t_init), nz_carry),
             [*inputs, *stacks, *t_xs],
-            params,
+            attrs.evolve(params, progress=in_phase(params.progress, "tangent")),
         )
 
     return results, lin.nonzero_out, tangent_map
@@ -416,7 +420,11 @@ def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams
         [*staged.consts, *known],
         [*(_instantiate(ZERO, v) for v in unknown_c), *map(_instantiate, linear_cts, unknown_m)],
         [*known_xs, *present(ct_ys)],
-        attrs.evolve(params, reverse=not params.reverse),
+        attrs.evolve(
+            params,
+            reverse=not params.reverse,
+            progress=in_phase(params.progress, "backward"),
+        ),
     )
     into_c, into_m, into_x = split_list(outs, len(unknown_c), len(unknown_m))
     into_init = fill_list(lin_carry, into_m, None)
@@ -453,7 +461,8 @@ def _known_operands(
     states = binders[len(known) : len(known) + len(first)]
     outs = [x for x, is_linear in zip(jaxpr.outs, lin_carry, strict=False) if not is_linear]
     forward = Jaxpr(binders, tuple(eqns), (*outs, *states))
-    stacks = bind_scan(forward, known, first, known_xs, params)[len(first) :]
+    quiet = attrs.evolve(params, progress=None)
+    stacks = bind_scan(forward, known, first, known_xs, quiet)[len(first) :]
     return known, [*stacks, *known_xs]
 
 
@@ -592,7 +601,9 @@ def scan(
         y_trees.append(y_tree)
         return staged, new_carry
 
-    carry, staged = match_carry("scan", f, carry, carry_tree, stage_body)
+    progress = _asked(f, iterations)
+    with silently(progress):
+        carry, staged = match_carry("scan", f, carry, carry_tree, stage_body)
     if watch:
         discharged = watch.discharged(f)
 
@@ -622,6 +633,7 @@ def scan(
             bool(reverse),
             _unrolled(unroll, iterations),
             checkpoints,
+            progress,
         ),
     )
     if staged.uses and iterations:
@@ -672,7 +684,8 @@ def _by_python(
     treedef = tree.structure(xs)
     found: list[list[Array]] = []
     y_tree = treedef
-    for i in reversed(range(iterations)) if reverse else range(iterations):
+    order = reversed(range(iterations)) if reverse else range(iterations)
+    for i in reported(order, _asked(f, iterations)):
         x = treedef.unflatten([squeeze(slice_in_dim(a, i, i + 1), (0,)) for a in inputs])
         flat = FlatFunction(f, tree.structure(((carry, x), {})))
         outs = flat(*tree.leaves((carry, x)))
@@ -686,6 +699,11 @@ def _by_python(
         for column in zip(*found, strict=True)
     ]
     return carry, tree.unflatten(y_tree, stacked)
+
+
+def _asked(f: Callable[..., Any], iterations: int) -> Progress | None:
+    loop, fun = (f.loop, f.fun) if isinstance(f, Body) else ("scan", f)
+    return asked(loop, fun, iterations)
 
 
 def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int | None) -> int:

@@ -9,6 +9,7 @@ from tinyjax import dtypes, tree
 from tinyjax.config import settings
 from tinyjax.control_flow.checkpointed import linearize_while
 from tinyjax.control_flow.common import (
+    Body,
     at_front,
     check_checkpoints,
     contains,
@@ -20,6 +21,7 @@ from tinyjax.control_flow.common import (
     stage_function,
 )
 from tinyjax.control_flow.declared import WhileParams, bind_while, while_body_jvp, while_p
+from tinyjax.control_flow.reporting import write_loop
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
@@ -42,6 +44,7 @@ from tinyjax.core.primitive import (
     MappedAxis,
     Tangents,
 )
+from tinyjax.core.progress import Progress, asked, counting, reported, silently
 from tinyjax.core.refs import Watch, in_use
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
@@ -76,11 +79,14 @@ while_p.def_rule(ITERATIONS)(lambda params: None)
 def _while_stepwise(args: Arrays, params: WhileParams) -> Arrays:
     fixed, other, state = split_list(args, params.num_condition, params.num_body)
     with base_trace().iterate("while") as iteration:
-        for i in count():
-            iteration(i)
-            (goes_on,) = eval_jaxpr(params.condition, [*fixed, *state])
-            if not bool(goes_on):
-                break
+        numbers = count()
+
+        def goes_on() -> bool:
+            iteration(next(numbers))
+            (going,) = eval_jaxpr(params.condition, [*fixed, *state])
+            return bool(going)
+
+        for _ in reported(iter(goes_on, False), params.progress):
             state = eval_jaxpr(params.body, [*other, *state])
     return state
 
@@ -88,7 +94,11 @@ def _while_stepwise(args: Arrays, params: WhileParams) -> Arrays:
 @while_p.def_rule(ON_HOSTS)
 def _while_on_hosts(hosts: Hosts, params: WhileParams, run: RunOnHosts) -> Hosts:
     fixed, other, state = split_list(hosts, params.num_condition, params.num_body)
-    while run(params.condition, [*fixed, *state])[0]:
+
+    def goes_on() -> bool:
+        return bool(run(params.condition, [*fixed, *state])[0])
+
+    for _ in reported(iter(goes_on, False), params.progress):
         state = run(params.body, [*other, *state])
     return state
 
@@ -125,8 +135,13 @@ def _while_lowering(b: Lowering, operands: Values, params: WhileParams) -> Value
     if not operands:  # no state: the loop ends at once or never
         return []
     ordered = effects(params.body).ordered
-    if not effects(params.condition).ordered:
-        return b.loop(operands, condition, body, ordered)[n + m :]
+    in_condition = effects(params.condition).ordered
+    progress = params.progress
+    if progress is not None or not in_condition:
+        at = None if progress is None else progress.at
+        done = None if at is None else lambda state: state[n + m + at]
+        either = ordered or in_condition
+        return write_loop(b, operands, condition, body, either, progress, done)[n + m :]
 
     # A condition cannot return the token that its callbacks leave: it becomes part of the state.
     def iteration(values: list[Value]) -> Values:
@@ -166,6 +181,7 @@ def _while_jvp(primals: Arrays, tangents: Tangents, params: WhileParams) -> JvpR
         [*staged.consts, *other, *present(t_other)],
         [*state, *state_tangents],
         params.checkpoints,
+        params.progress,
     )
     n = len(state)
     return outs[:n], with_zeros(nz_state, outs[n:])
@@ -209,7 +225,8 @@ def _while_batch(
     fixed = [*condition.consts, *fixed]
     other = [*body.consts, *other]
     if found == (None,):
-        outs = bind_while(condition.jaxpr, fixed, body.jaxpr, other, state, params.checkpoints)
+        kept, progress = params.checkpoints, params.progress
+        outs = bind_while(condition.jaxpr, fixed, body.jaxpr, other, state, kept, progress)
         return outs, at_front(batched)
 
     # Examples end at different times. Whether each goes on is part of the state, so that the
@@ -241,9 +258,9 @@ def _while_batch(
     both = [*fixed, *other]
     staged = stage(frozen_iteration, [*(x.aval for x in both), *avals])
     anyone = stage(lambda going, *_: [reduce_or(going, (0,))], avals)
-    outs = bind_while(
-        anyone.jaxpr, (), staged.jaxpr, [*staged.consts, *both], carried, params.checkpoints
-    )
+    progress = counting(params.progress)
+    consts = [*staged.consts, *both]
+    outs = bind_while(anyone.jaxpr, (), staged.jaxpr, consts, carried, params.checkpoints, progress)
     return outs[1:], [0] * len(state)
 
 
@@ -323,9 +340,11 @@ def while_loop(
     def stage_body(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
         return stage_function(body_fun, in_tree, avals, of_body)
 
-    state, body = match_carry("while_loop", body_fun, state, state_tree, stage_body)
-    avals = body.jaxpr.in_avals[len(body.consts) :]
-    condition, out_tree = stage_function(cond_fun, in_tree, avals, of_condition)
+    progress = _asked(body_fun)
+    with silently(progress):
+        state, body = match_carry("while_loop", body_fun, state, state_tree, stage_body)
+        avals = body.jaxpr.in_avals[len(body.consts) :]
+        condition, out_tree = stage_function(cond_fun, in_tree, avals, of_condition)
     found = condition.jaxpr.out_avals
     if out_tree != tree.LEAF or found[0].shape or found[0].dtype != dtypes.bool_:
         given = str(found[0]) if out_tree == tree.LEAF else str(out_tree)
@@ -348,7 +367,12 @@ def while_loop(
         while_p,
         (*condition.consts, *body.consts, *state),
         WhileParams(
-            condition.jaxpr, body.jaxpr, len(condition.consts), len(body.consts), checkpoints
+            condition.jaxpr,
+            body.jaxpr,
+            len(condition.consts),
+            len(body.consts),
+            checkpoints,
+            progress,
         ),
     )
     result: S = tree.unflatten(state_tree, outs)
@@ -385,7 +409,9 @@ def _discharged(
         return contents, after
 
     start = (of_body.contents(), state)
-    last = while_loop(goes_on, step, start, checkpoints=checkpoints)
+    fun = body_fun.fun if isinstance(body_fun, Body) else body_fun
+    named = Body(step, fun, "while_loop", 1)
+    last = while_loop(goes_on, named, start, checkpoints=checkpoints)
     of_body.keep(last[0])
     result: S = last[1]
     return result
@@ -402,12 +428,19 @@ def _by_python(
     Raises:
         TracerBoolConversionError: whether to go on is not known.
     """
-    while True:
-        condition = FlatFunction(cond_fun, in_tree)
-        (going,) = condition(*state)
-        if not bool(going):
-            (result,), _ = tree.unflatten(in_tree, state)
-            found: S = result
-            return found
-        flat = FlatFunction(body_fun, in_tree)
-        state = flat(*state)
+
+    def goes_on() -> bool:
+        (going,) = FlatFunction(cond_fun, in_tree)(*state)
+        return bool(going)
+
+    for _ in reported(iter(goes_on, False), _asked(body_fun)):
+        state = FlatFunction(body_fun, in_tree)(*state)
+    (result,), _ = tree.unflatten(in_tree, state)
+    found: S = result
+    return found
+
+
+def _asked(body_fun: Callable[..., Any]) -> Progress | None:
+    if isinstance(body_fun, Body):
+        return asked(body_fun.loop, body_fun.fun)
+    return asked("while_loop", body_fun)

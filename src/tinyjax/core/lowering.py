@@ -166,10 +166,10 @@ def _define(
     b.module.define(function_text(b, name, operands, outs, attributes, result_attributes))
 
 
-def _main(platform: str, locate: Locate | None) -> Lowering:
+def _main(platform: str, locate: Locate | None, is_divided: bool = False) -> Lowering:
     if locate is None:
-        return Lowering(Module(), platform)
-    return LocatedLowering(Module(), platform, locate)
+        return Lowering(Module(is_divided), platform)
+    return LocatedLowering(Module(is_divided), platform, locate)
 
 
 def write_module(
@@ -216,7 +216,7 @@ def write_sharded_module(
         platform: what the program runs on.
         locate: says where equations come from; nothing does by default.
     """
-    b = _main(platform, locate)
+    b = _main(platform, locate, is_divided=True)
     module = b.module
     attributes: list[str] = []
     for i, (aval, sharding) in enumerate(zip(jaxpr.in_avals, ins, strict=True)):

@@ -10,6 +10,7 @@ import attrs
 
 from tinyjax import tree, xla
 from tinyjax.api import vjp
+from tinyjax.config import scoped
 from tinyjax.control_flow.loops import map_
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
@@ -475,7 +476,8 @@ def export(
 
     @wraps(fun)
     def exporter(*args: P.args, **kwargs: P.kwargs) -> Exported:
-        return _export(fun.lower(*args, **kwargs))
+        with scoped(progress=False):  # bars are this process's
+            return _export(fun.lower(*args, **kwargs))
 
     return exporter
 

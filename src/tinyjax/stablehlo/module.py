@@ -18,9 +18,11 @@ class Module:
 
     Attributes:
         host_functions: the Python functions that it calls, by their number.
+        is_divided: whether it is a program for several devices, which call none.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_divided: bool = False) -> None:
+        self.is_divided: bool = is_divided
         self.host_functions: list[HostFunction] = []
         self._functions: list[str] = []
         self._names: dict[bytes, str] = {}

@@ -17,6 +17,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextvars import ContextVar
+from functools import partial
 from itertools import count
 from typing import Final, NoReturn
 
@@ -26,6 +27,7 @@ from jaxlib.xla_client import LoadedExecutable
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.progress import Reports
 from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CallbackError
@@ -67,6 +69,7 @@ class HostProgram:
         self._out_avals = out_avals
         self._flags = flags
         self._loaded: dict[int, LoadedExecutable] = {}
+        self._reports = [f for f in functions if isinstance(f, Reports)]
 
     def loaded(self) -> LoadedExecutable:
         """Compile it for where we are, the first time."""
@@ -99,8 +102,19 @@ class HostProgram:
         """Run it to its end, and raise what a callback raised.
 
         Other programs run on while Python goes on. These do not: their effects are done, and their
-        errors raised, when the call returns.
+        errors raised, when the call returns. A program whose loops report can be interrupted: they
+        end at their next reports.
         """
+        if not self._reports:
+            return self._run(args)
+        try:
+            return aside(partial(self._run, args), daemon=True)
+        except BaseException:
+            for reports in self._reports:
+                reports.stop()
+            raise
+
+    def _run(self, args: Sequence[Array]) -> list[Array]:
         collect_garbage()  # see tinyjax.xla.executable; nothing to the cost of a callback
         loaded, on = self.loaded(), backend(_depth.get())
         hosts = [x.concrete("data") for x in args]
