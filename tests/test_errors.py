@@ -1041,7 +1041,7 @@ def hash_of_an_array() -> object:
     "there is no setting 'speed'. The settings are: default_dtypes, wide_dtypes, "
     "threefry_partitionable, default_prng_impl, check_leaks, check_jaxprs, debug_nans, debug_infs, "
     "debug_key_reuse, explain, cache_dir, cache_max_bytes, disable_jit, interruptible, tier, "
-    "progress, effort, locations, tracebacks, typecheck, num_cpu_devices, user_contexts.",
+    "progress, announce, effort, locations, tracebacks, typecheck, num_cpu_devices, user_contexts.",
 )
 def unknown_setting() -> object:
     config.update("speed", 11)  # here

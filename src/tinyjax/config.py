@@ -159,6 +159,8 @@ class Settings:
             compiling; or ``"ready"``, so that it goes on until the compiled program is there.
         progress: show how far compiled loops have come, in a terminal or a notebook; see
             ``tinyjax.debug.progress``.
+        announce: say on a terminal (standard error) what is compiled, and for how long, once that
+            takes over two seconds.
         effort: what the compiler does for a program: ``"full"``, all; ``"medium"``, in about half
             the time, what makes nearly as fast a program; ``"low"``, in a tenth of the time, a
             program that takes two or three times as long.
@@ -189,6 +191,7 @@ class Settings:
     interruptible: bool = attrs.field(default=False, converter=_boolean)
     tier: Tier = attrs.field(default="compiled", converter=_tier)
     progress: bool = attrs.field(default=False, converter=_boolean)
+    announce: bool = attrs.field(default=True, converter=_boolean)
     effort: Effort = attrs.field(default="full", converter=_effort)
     locations: bool = attrs.field(default=False, converter=_boolean)
     tracebacks: Tracebacks = attrs.field(default="folded", converter=_tracebacks)

@@ -28,6 +28,7 @@ from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import Locate, location_text
 from tinyjax.errors import ForkError
+from tinyjax.xla.announcing import announced
 from tinyjax.xla.backend import Backend, backend, buffer_of
 from tinyjax.xla.compilation import Compilation, Flags, Placement
 from tinyjax.xla.forks import lacks_threads
@@ -219,7 +220,8 @@ def compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExe
             return found
         with timed("/jax/core/compile/backend_compile_duration"):
             locate = location_text if settings().locations else None
-            made = compile_program(on, wanted, key.flags, locate)
+            with announced(wanted):
+                made = compile_program(on, wanted, key.flags, locate)
         with _lock:
             _info.misses += 1
             _cache[key] = made
@@ -255,7 +257,8 @@ def compile_anew(
         wanted: the program.
         locate: says where equations come from, in the metadata of the compiled program.
     """
-    return compile_program(backend(), wanted, flags_for(wanted), locate)
+    with announced(wanted):
+        return compile_program(backend(), wanted, flags_for(wanted), locate)
 
 
 def is_compiled(wanted: Compilation) -> bool:

@@ -32,6 +32,7 @@ from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CallbackError
 from tinyjax.stablehlo.module import HostFunction
+from tinyjax.xla.announcing import waiting
 from tinyjax.xla.backend import backend
 from tinyjax.xla.compilation import Flags
 from tinyjax.xla.interruptible import aside
@@ -94,7 +95,8 @@ class HostProgram:
                         on.devices,
                         compile_options(self._flags),
                         host_callbacks=[_guarded(f, depth + 1) for f in self._functions],
-                    )
+                    ),
+                    waiting=waiting(),
                 )
         return found
 

@@ -21,12 +21,15 @@ T = TypeVar("T")
 _SECONDS: Final = 0.2
 
 
-def aside(call: Callable[[], T], daemon: bool = False) -> T:
+def aside(
+    call: Callable[[], T], daemon: bool = False, waiting: Callable[[], None] | None = None
+) -> T:
     """Call a function in a thread of its own, so that it may be interrupted; takes about 0.1 ms.
 
     Args:
         call: the function.
         daemon: whether the end of the process need not wait for it.
+        waiting: is called several times a second while the main thread waits.
     """
     if current_thread() is not main_thread():  # which hears no signals anyway
         return call()
@@ -44,7 +47,8 @@ def aside(call: Callable[[], T], daemon: bool = False) -> T:
 
     Thread(target=copy_context().run, args=(work,), name="tinyjax", daemon=daemon).start()
     while not ended.wait(_SECONDS):  # to Python, a thread has ended if joining it is interrupted
-        pass
+        if waiting is not None:
+            waiting()
     if errors:
         raise errors[0]
     return found[0]

@@ -7,6 +7,7 @@ from contextlib import suppress
 from jaxlib.xla_client import CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax.config import settings
+from tinyjax.xla.announcing import waiting
 from tinyjax.xla.backend import Backend
 from tinyjax.xla.compilation import Flags, Placement
 from tinyjax.xla.interruptible import aside
@@ -34,7 +35,7 @@ def load_or_compile(
     devices = on.devices if placement is None else on.device_list(placement.ids)
     options = compile_options(flags, placement)
     with compiling(flags):
-        return aside(lambda: _load_or_compile(on, text, options, devices))
+        return aside(lambda: _load_or_compile(on, text, options, devices), waiting=waiting())
 
 
 def _load_or_compile(
