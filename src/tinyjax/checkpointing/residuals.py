@@ -1,7 +1,7 @@
 """What a derivative keeps until its backward pass, and which line of the user's it comes from."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -49,25 +49,59 @@ class Residual:
         """Its size in bytes."""
         return self.aval.size * self.dtype.itemsize
 
-    def __str__(self) -> str:
+    @property
+    def origin(self) -> str:
+        """Where it comes from, in words."""
         if self.argument is not None:
-            origin = f"the argument {self.argument}"
-        elif self.primitive is None:
-            origin = "a constant, or an array that the function closes over"
-        else:
-            origin = f"the result of {self.primitive}"
-            if self.name is not None:
-                origin = f"named '{self.name}'"
-            if self.location is not None:
-                origin += f" at {self.location}: {self.location.text}"
-        return f"{self.aval} {_bytes(self.nbytes)}, {origin}"
+            return f"the argument {self.argument}"
+        if self.primitive is None:
+            return "a constant, or an array that the function closes over"
+        origin = f"the result of {self.primitive}"
+        if self.name is not None:
+            origin = f"named '{self.name}'"
+        if self.location is not None:
+            origin += f" at {self.location}: {self.location.text}"
+        return origin
+
+    def __str__(self) -> str:
+        return f"{self.aval} {_bytes(self.nbytes)}, {self.origin}"
 
 
 def _bytes(count: int) -> str:
     return f"{count:,} byte{'' if count == 1 else 's'}"
 
 
-def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Residual]:
+class Residuals(list[Residual]):
+    """Records of residuals; a list, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        """Show the largest residuals as a table."""
+        from html import escape  # noqa: PLC0415 (for notebooks alone)
+
+        largest = sorted(self, key=lambda residual: -residual.nbytes)
+        rows = [
+            f'<tr><td style="text-align: right">{_bytes(residual.nbytes)}</td>'
+            f"<td>{escape(str(residual.aval))}</td>"
+            f'<td style="text-align: left">{escape(residual.origin)}</td></tr>'
+            for residual in largest[:_MOST_ROWS]
+        ]
+        left_out = len(largest) - len(rows)
+        if left_out:
+            rest = _bytes(sum(residual.nbytes for residual in largest[_MOST_ROWS:]))
+            rows.append(f"<tr><td>{rest}</td><td colspan=2>{left_out:,} smaller ones</td></tr>")
+        return f"<b>{escape(self.summary)}</b><table>{''.join(rows)}</table>"
+
+    @property
+    def summary(self) -> str:
+        """How many there are, and how large they are together."""
+        total = _bytes(sum(residual.nbytes for residual in self))
+        return f"{len(self)} residual{'' if len(self) == 1 else 's'}, {total}"
+
+
+_MOST_ROWS: Final = 30
+
+
+def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residuals:
     """List what a reverse-mode derivative of a function keeps until its backward pass.
 
     Args:
@@ -113,7 +147,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Re
         else:
             i = places[atom] - num_consts
             found.append((i, Residual(shape, dtype, argument_path(f, in_tree, i))))
-    return [residual for _, residual in sorted(found, key=lambda pair: pair[0])]
+    return Residuals([residual for _, residual in sorted(found, key=lambda pair: pair[0])])
 
 
 def origin_of(jaxpr: Jaxpr, var: Var) -> tuple[str | None, str | None, Location | None]:
@@ -153,6 +187,4 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
     found = saved_residuals(f, *args, **kwargs)
     for residual in found:
         print(residual)  # noqa: T201
-    plural = "" if len(found) == 1 else "s"
-    total = _bytes(sum(r.nbytes for r in found))
-    print(f"{len(found)} residual{plural}, {total}")  # noqa: T201
+    print(found.summary)  # noqa: T201

@@ -1091,6 +1091,16 @@ class ConcreteArray(Array):
     def __deepcopy__(self, memo: object) -> Array:
         return self
 
+    def _repr_html_(self) -> str | None:
+        """Show a large array in a notebook; of a small one its text says all."""
+        from tinyjax.core.showing import SHORT, shown  # noqa: PLC0415 (for notebooks alone)
+
+        if self.size <= SHORT:
+            return None
+        if self.is_deleted():
+            return shown(str(self.aval), None, "donated: its memory has been reused")
+        return shown(str(self.aval), self.host)
+
 
 @attrs.frozen(eq=False, repr=False)
 class Shard:

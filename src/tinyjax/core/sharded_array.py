@@ -177,6 +177,12 @@ class ShardedArray(Array):
     def __str__(self) -> str:
         return str(self.gathered) if self._is_readable else self._described()
 
+    def _repr_html_(self) -> str:
+        """Say in a notebook what the array is; its parts stay where they are."""
+        from tinyjax.core.showing import shown  # noqa: PLC0415 (for notebooks alone)
+
+        return shown(str(self.aval), None, f"on {len(self.sharding.ids)} devices: {self.sharding}")
+
     def _described(self) -> str:
         return f"Array(shape={self.shape}, dtype={self.dtype.name})"
 

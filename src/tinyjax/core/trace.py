@@ -236,6 +236,13 @@ class Tracer(Array):
         known = ", ".join(f"{name}={value}" for name, value in self.held().items())
         return f"{type(self).__name__}<{self.aval}>{f'({known})' if known else ''}"
 
+    def _repr_html_(self) -> str:
+        """Say in a notebook what the tracer stands for, and what traces it."""
+        from html import escape  # noqa: PLC0415 (for notebooks alone)
+
+        of = escape(self._trace.describe())
+        return f"<code>{escape(repr(self))}</code> stands for a value that is traced by {of}"
+
     def __format__(self, spec: str) -> str:
         return format(self.concrete("a formatted number")[()], spec) if spec else repr(self)
 

@@ -215,6 +215,20 @@ class PyTreeDef:
     def __repr__(self) -> str:
         return f"PyTreeDef({self._fold('*', lambda kind, data, parts: kind.show(data, parts))})"
 
+    def _repr_html_(self) -> str | None:
+        """Show a large structure in a notebook over several lines, without the middle."""
+        from html import escape  # noqa: PLC0415 (for notebooks alone)
+
+        lines = self._fold(["*"], _outlined)
+        if len(lines) == 1 and len(lines[0]) <= _LINE:
+            return None  # the text says it all
+        left_out = len(lines) - _FIRST_LINES - _LAST_LINES
+        if left_out > 0:
+            lines[_FIRST_LINES:-_LAST_LINES] = [f" ... {left_out:,} more lines"]
+        shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LINE]} ..." for line in lines]
+        text = escape("\n".join(shown))
+        return f"<b>PyTreeDef</b> · {self.num_leaves:,} leaves<pre>{text}</pre>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         # A kind holds functions, which cannot be pickled; its type finds it again.
         return _restore, (self.node_type, self.metadata, self._children)
@@ -246,6 +260,34 @@ class PyTreeDef:
 
 LEAF: Final = PyTreeDef(None, None, (), 1, False, True)
 """The structure of a leaf."""
+
+
+_LINE: Final = 88
+_LONGEST_LINE: Final = 120
+_FIRST_LINES: Final = 40
+_LAST_LINES: Final = 10
+
+
+def _outlined(kind: NodeKind, metadata: Any, parts: tuple[list[str], ...]) -> list[str]:
+    """Print a node on one line, or each of its children on lines of their own."""
+    if all(len(part) == 1 for part in parts) and sum(len(part[0]) + 2 for part in parts) <= _LINE:
+        text = kind.show(metadata, [part[0] for part in parts])
+        if len(text) <= _LINE:
+            return [text]
+    mark = "\0"
+    pieces = kind.show(metadata, [mark] * len(parts)).split(mark)
+    if len(pieces) != len(parts) + 1:  # it shows its children otherwise
+        return [kind.show(metadata, ["..."] * len(parts))]
+    lines: list[str] = []
+    for i, (piece, part) in enumerate(zip(pieces, parts, strict=False)):
+        if i:
+            lines[-1] += ","
+        lines.append((f" {piece.removeprefix(', ')}" if i else piece) + part[0])
+        lines += [f"  {line}" for line in part[1:]]
+    if not lines:
+        return [pieces[-1]]
+    lines[-1] += pieces[-1]
+    return lines
 
 
 def _same_metadata(kind: NodeKind, a: Any, b: Any) -> bool:

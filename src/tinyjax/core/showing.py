@@ -1,0 +1,161 @@
+"""Arrays as a notebook shows them: type, range, some values, and a small picture of a matrix.
+
+However large an array is, at most ``_SAMPLE`` of its elements are looked at, and none is copied
+besides.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from base64 import b64encode
+from html import escape
+from math import ceil
+from typing import Final
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.dtypes import HostArray
+
+#: Up to so many elements the text says it all.
+SHORT: Final = 100
+_SAMPLE: Final = 1 << 20
+#: How many pixels the side of a picture has at most.
+_PIXELS: Final = 64
+_LEAST: Final = 8
+_MOST_LETTERS: Final = 2_000
+_NAN: Final = 255
+
+
+def shown(type_: str, host: HostArray | None, more: str = "") -> str:
+    """Return an array as HTML of some KB.
+
+    Args:
+        type_: the array's type.
+        host: its data, where it may be looked at.
+        more: what else to say of it.
+    """
+    said = [f"<b>{escape(type_)}</b>"]
+    text = picture = ""
+    if host is not None and host.dtype.names is None:
+        sample = sampled(host)
+        said += [size_text(host.nbytes), *ranges(sample, sample.size < host.size)]
+        text = _values(host)
+        picture = _picture(host)
+    if more:
+        said.append(escape(more))
+    head = f"<div>{' · '.join(said)}</div>"
+    body = f'<pre style="margin: 0.3em 0">{escape(text)}</pre>' if text else ""
+    side = '<div style="display: flex; gap: 1em; align-items: flex-start">'
+    return head + (f"{side}{body}{picture}</div>" if picture else body)
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes as people read it."""
+    if count < 1000:
+        return f"{count} bytes"
+    size, units = count / 1000, ["KB", "MB", "GB", "TB"]
+    while size >= 1000 and len(units) > 1:
+        size /= 1000
+        del units[0]
+    return f"{size:.3g} {units[0]}"
+
+
+def sampled(host: HostArray) -> HostArray:
+    """Return a view of at most about a million elements, evenly spread."""
+    if host.size <= _SAMPLE:
+        return host
+    left, steps = host.size / _SAMPLE, []
+    for n in host.shape:  # the first axes are thinned out first: rows stay whole in memory
+        step = min(n, ceil(left))
+        steps.append(slice(None, None, max(1, step)))
+        left /= max(1, step)
+    return host[tuple(steps)]
+
+
+def ranges(sample: HostArray, is_part: bool) -> list[str]:
+    """Return what the elements are, in words: their range and how many are not finite."""
+    kind = dtypes.kind(sample.dtype)
+    about = " of a sample" if is_part else ""
+    if not sample.size:
+        return ["empty"]
+    if kind == "b":
+        return [f"{np.count_nonzero(sample) / sample.size:.3g} of all True{about}"]
+    if kind in "iu":
+        return [f"from {sample.min()} to {sample.max()}{about}"]
+    if kind not in "fc":
+        return []
+    values = np.abs(sample) if kind == "c" else sample
+    values = values.astype(np.float64 if values.dtype == np.float64 else np.float32, copy=False)
+    finite = np.isfinite(values)
+    found = []
+    if finite.any():
+        low, high = values[finite].min(), values[finite].max()
+        name = "absolute values " if kind == "c" else ""
+        found.append(f"{name}from {low:.4g} to {high:.4g}{about}")
+    nans, others = np.count_nonzero(np.isnan(values)), values.size - np.count_nonzero(finite)
+    if nans:
+        found.append(f"<b>{nans:,} NaN{about}</b>")
+    if others > nans:
+        found.append(f"<b>{others - nans:,} infinite{about}</b>")
+    return found
+
+
+def _values(host: HostArray) -> str:
+    """Return some values: those at the corners of the first matrix in it."""
+    if not host.size:
+        return ""
+    inside = host[(0,) * (host.ndim - 2)] if host.ndim > 2 else host
+    where = f"[{', '.join(['0'] * (host.ndim - 2))}] is\n" if host.ndim > 2 else ""
+    text = np.array2string(inside, separator=", ", threshold=SHORT // 2, precision=4)
+    if len(text) > _MOST_LETTERS:
+        text = text[:_MOST_LETTERS] + " ..."
+    return where + text
+
+
+def _picture(host: HostArray) -> str:
+    """Return a matrix as a picture of some KB: black is the least value, NaN is red."""
+    if host.ndim != 2 or min(host.shape) < _LEAST or dtypes.kind(host.dtype) not in "biuf":
+        return ""
+    steps = [ceil(n / _PIXELS) for n in host.shape]
+    values = np.asarray(host[:: steps[0], :: steps[1]]).astype(np.float64)
+    finite = np.isfinite(values)
+    if not finite.any():
+        return ""
+    low, high = values[finite].min(), values[finite].max()
+    if low == high:
+        return ""
+    with np.errstate(invalid="ignore", over="ignore"):
+        scaled = np.clip((values - low) * ((_NAN - 1) / (high - low)), 0, _NAN - 1)
+    pixels = np.where(np.isnan(values), _NAN, scaled).astype(np.uint8)
+    scale = max(1, round(128 / max(pixels.shape)))
+    height, width = pixels.shape[0] * scale, pixels.shape[1] * scale
+    data = b64encode(png(pixels)).decode()
+    thinned = f", every {steps[0]} by {steps[1]}" if max(steps) > 1 else ""
+    return (
+        f'<img src="data:image/png;base64,{data}" width="{width}" height="{height}" '
+        f'style="image-rendering: pixelated" alt="the matrix as a picture" '
+        f'title="black {low:.4g}, white {high:.4g}{thinned}">'
+    )
+
+
+_GREYS: Final = bytes([c for i in range(_NAN) for c in (i, i, i)]) + b"\xe0\x20\x20"
+
+
+def png(pixels: HostArray) -> bytes:
+    """Return a picture as a PNG file: 0 is black, 254 white and 255 red."""
+    height, width = pixels.shape
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        whole = name + data
+        return struct.pack(">I", len(data)) + whole + struct.pack(">I", zlib.crc32(whole))
+
+    lines = b"".join(b"\0" + row.tobytes() for row in pixels)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0))
+        + chunk(b"PLTE", _GREYS)
+        + chunk(b"IDAT", zlib.compress(lines))
+        + chunk(b"IEND", b"")
+    )
