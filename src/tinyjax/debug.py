@@ -10,33 +10,44 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from string import Formatter
-from typing import Any, TextIO
+from typing import Any, ParamSpec, TextIO, TypeVar
 
 from tinyjax import tree
 from tinyjax.callbacks import debug_callback
 from tinyjax.config import scoped
 from tinyjax.core.array import Array, ConcreteArray, as_array
-from tinyjax.core.bars import choose_display
+from tinyjax.core.bars import choose_display, in_notebook
+from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Effect
 from tinyjax.core.progress import AFTER, Screen, shown_on
 from tinyjax.core.sharded_array import ShardedArray
+from tinyjax.core.staging import stage
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShardingError, TinyjaxError
-from tinyjax.frames import user_frame
+from tinyjax.frames import user_frame, wraps
+from tinyjax.tracebacks import folded
 
 __all__ = [
     "DebugEffect",
     "OrderedDebugEffect",
     "breakpoint",
     "callback",
+    "inspect",
     "inspect_array_sharding",
     "log",
     "print",
     "progress",
+    "visualize_array",
     "visualize_array_sharding",
     "visualize_sharding",
 ]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class DebugEffect(Effect):
@@ -223,6 +234,80 @@ def _holds_array(value: object) -> bool:
         return any(isinstance(leaf, Array) for leaf in tree.leaves(value))
     except TinyjaxError:  # a container that cannot be taken apart
         return False
+
+
+# Values
+
+
+def inspect(fun: Callable[P, R]) -> Callable[P, R]:
+    """Make a function that prints each of its lines with the values that the line computes.
+
+    Lines of jitted functions, and of the bodies of loops and branches, are printed when they run.
+    The function is traced when it is called, so a line that Python runs several times is printed
+    several times. It works under every transformation, as ``print`` does.
+
+    Args:
+        fun: a function of trees of arrays.
+
+    Raises:
+        ConcretizationError: the function needs the data of an argument while it is traced.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> def f(x):
+        ...     y = jnp.sin(x)
+        ...     return y * 2
+        >>> _ = tinyjax.debug.inspect(f)(jnp.zeros(3))  # doctest: +ELLIPSIS
+        f (...)
+            2  y = jnp.sin(x)
+               → [0., 0., 0.]
+            3  return y * 2
+               → [0., 0., 0.]
+    """
+    from tinyjax.inspecting import Printer, run_printing  # noqa: PLC0415 (needs control flow)
+
+    @folded
+    @wraps(fun)
+    def inspected(*args: P.args, **kwargs: P.kwargs) -> R:
+        leaves, in_tree = tree.flatten_arguments(args, kwargs)
+        arrays = as_arrays(leaves, fun, in_tree)
+        flat = FlatFunction(fun, in_tree)
+        staged = stage(flat, [x.aval for x in arrays], fun)
+        outs = run_printing(staged.jaxpr, [*staged.consts, *arrays], Printer())
+        result: R = tree.unflatten(flat.out_tree, outs)
+        return result
+
+    return inspected
+
+
+def visualize_array(arr: Any) -> None:
+    """Show an array: its type, its range, and a picture of letters, or one of HTML in a notebook.
+
+    In a compiled function it is shown when the program runs.
+
+    Args:
+        arr: an array; of one with more than two axes the first matrix is shown.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> tinyjax.debug.visualize_array(jnp.tril(jnp.ones((4, 8))))
+        float32[4,8], 128 bytes, from 0 to 1
+        █░░░░░░░
+        ██░░░░░░
+        ███░░░░░
+        ████░░░░
+    """
+    debug_callback(_draw, (as_array(arr),), {}, False)
+
+
+def _draw(x: HostArray) -> None:
+    from tinyjax.core.showing import Shown  # noqa: PLC0415 (most programs draw nothing)
+
+    shown = Shown(x)
+    if in_notebook():
+        import_module("IPython.display").display(shown)
+    else:
+        sys.stdout.write(f"{shown!r}\n")
 
 
 # Progress

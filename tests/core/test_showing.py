@@ -39,8 +39,8 @@ def with_value(x: np.ndarray[Any, Any], value: float) -> np.ndarray[Any, Any]:
     ("data", "said"),
     [
         (MATRIX, ["float32[100,40]", "16 KB", "from -1 to 1", "<img"]),
-        (with_value(MATRIX, np.nan), ["<b>1 NaN</b>", "from -1 to 1"]),
-        (with_value(MATRIX, np.inf), ["<b>1 infinite</b>"]),
+        (with_value(MATRIX, np.nan), ["1 NaN", "from -1 to 1"]),
+        (with_value(MATRIX, np.inf), ["1 infinite"]),
         (MATRIX > 0, ["bool[100,40]", "0.5 of all True"]),
         (MATRIX * 1j, ["complex64[100,40]", "absolute values from 0.0002501 to 1"]),
         (MATRIX.astype(ml_dtypes.bfloat16), ["bfloat16[100,40]", "from -1 to 1", "<img"]),

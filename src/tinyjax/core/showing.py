@@ -96,9 +96,9 @@ def ranges(sample: HostArray, is_part: bool) -> list[str]:
         found.append(f"{name}from {low:.4g} to {high:.4g}{about}")
     nans, others = np.count_nonzero(np.isnan(values)), values.size - np.count_nonzero(finite)
     if nans:
-        found.append(f"<b>{nans:,} NaN{about}</b>")
+        found.append(f"{nans:,} NaN{about}")
     if others > nans:
-        found.append(f"<b>{others - nans:,} infinite{about}</b>")
+        found.append(f"{others - nans:,} infinite{about}")
     return found
 
 
@@ -159,3 +159,54 @@ def png(pixels: HostArray) -> bytes:
         + chunk(b"IDAT", zlib.compress(lines))
         + chunk(b"IEND", b"")
     )
+
+
+# In letters
+
+_SHADES: Final = "░▒▓█"
+_WIDEST: Final = 72
+_HIGHEST: Final = 32
+
+
+class Shown:
+    """An array as a picture: of letters, or of HTML for a notebook."""
+
+    def __init__(self, host: HostArray) -> None:
+        self._host = host
+
+    def __repr__(self) -> str:
+        host = self._host
+        head = [_type_text(host), size_text(host.nbytes)]
+        if host.dtype.names is not None:  # keys of random numbers
+            return ", ".join(head)
+        sample = sampled(host)
+        head += ranges(sample, sample.size < host.size)
+        matrix = host[(0,) * (host.ndim - 2)] if host.ndim > 2 else np.atleast_2d(host)
+        return "\n".join([", ".join(head), *_letters(matrix)])
+
+    def _repr_html_(self) -> str:
+        return shown(_type_text(self._host), self._host)
+
+
+def _type_text(host: HostArray) -> str:
+    return f"{host.dtype.name}[{','.join(map(str, host.shape))}]"
+
+
+def _letters(matrix: HostArray) -> list[str]:
+    """Draw a matrix: the fuller a letter, the greater the value; NaN is ``?``."""
+    if not matrix.size:
+        return []
+    down, right = (
+        ceil(n / most) for n, most in zip(matrix.shape, (_HIGHEST, _WIDEST), strict=True)
+    )
+    part = matrix[::down, ::right]
+    values = np.abs(part) if dtypes.kind(part.dtype) == "c" else part
+    values = values.astype(np.float64)
+    finite = values[np.isfinite(values)]
+    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
+    span = (high - low) or 1.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        levels = np.clip((values - low) * (len(_SHADES) / span), 0, len(_SHADES) - 1)
+    return [
+        "".join(["?" if np.isnan(v) else _SHADES[int(v)] for v in row]) for row in levels.tolist()
+    ]
