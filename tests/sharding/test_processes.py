@@ -10,9 +10,11 @@ import signal
 import socket
 import subprocess
 import sys
+from ast import literal_eval
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -113,27 +115,56 @@ def test_programs_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 EXAMPLE = HERE.parents[1] / "examples" / "train_distributed.py"
 STEPS = "--steps=40"
+#: The collectives of a step on four devices. A step of the pipeline takes seven turns and as many
+#: backward, and each of the transformer's four blocks adds up four activations.
+COLLECTIVES = {
+    "data": {"all-reduce": 1},
+    "tensor": {"all-reduce": 4 * 4},
+    "pipeline": {"all-reduce": 1, "collective-permute": 2 * 7},
+}
 
 
-def losses(done: subprocess.CompletedProcess[str]) -> list[float]:
+def losses(done: subprocess.CompletedProcess[str], collectives: dict[str, int]) -> list[float]:
     assert done.returncode == 0, done.stderr
-    found = re.findall(r"^(?:\[0\] )?step \d+: loss (.+)$", done.stdout, re.MULTILINE)
-    assert re.search(r"9\d\.\d% of 1797 digits", done.stdout) is not None, done.stdout
-    return [float(x) for x in found]
+    told, *found, last = [line.removeprefix("[0] ") for line in done.stdout.splitlines()]
+    assert literal_eval(told.removeprefix("collectives of a step: ")) == collectives
+    assert re.search(r"9\d\.\d% of 1797 digits|\d+ letters", last) is not None, done.stdout
+    return [float(line.split(": loss ")[1]) for line in found]
+
+
+@cache
+def losses_of_one_device(model: str) -> list[float]:
+    command = [sys.executable, str(EXAMPLE), STEPS, f"--model={model}", "--devices=1"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LIMIT)
+    return losses(done, {})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("processes", "devices"),
-    [(1, 4), pytest.param(2, 2, marks=every), pytest.param(4, 1, marks=every)],
+    ("processes", "devices", "model", "parallel"),
+    [
+        (1, 4, "digits", "data"),
+        *[
+            pytest.param(*shape, model, parallel, marks=every)
+            for shape in ((1, 4), (2, 2), (4, 1))
+            for model, parallel in (
+                ("digits", "data"),
+                ("transformer", "data"),
+                ("transformer", "tensor"),
+                ("transformer", "pipeline"),
+            )
+            if (shape, model) != ((1, 4), "digits")
+        ],
+    ],
 )
-def test_training(processes: int, devices: int) -> None:
-    alone = [sys.executable, str(EXAMPLE), STEPS]
-    expected = subprocess.run(alone, check=False, capture_output=True, text=True, timeout=LIMIT)
+def test_training(processes: int, devices: int, model: str, parallel: str) -> None:
     how = ("-n", processes, f"--devices-per-process={devices}")
-    found = losses(launched(*how, EXAMPLE, "--distributed", STEPS))
+    what = (f"--model={model}", f"--parallel={parallel}", STEPS)
+    found = losses(launched(*how, EXAMPLE, "--distributed", *what), COLLECTIVES[parallel])
+    expected = losses_of_one_device(model)
     assert len(found) == 2
-    np.testing.assert_allclose(found, losses(expected), rtol=1e-4)
+    assert expected[1] < expected[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
 # The launcher
