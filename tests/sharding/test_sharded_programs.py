@@ -1,6 +1,7 @@
 """Programs on several devices: arguments, results, constraints, donation, caches."""
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +234,39 @@ def test_jit_turned_off() -> None:
     g = tinyjax.jit(lambda x: x + 1, out_shardings=by("x"))
     with tinyjax.disable_jit():
         np.testing.assert_array_equal(np.asarray(g(DATA)), DATA + 1)
+
+
+@pytest.mark.parametrize("donated", [(), 0])
+def test_calls_like_earlier_ones(donated: Any) -> None:
+    """However arguments lie, and whatever was called before, a call computes the same."""
+    scale = put(np.float32(3), P())
+
+    @tinyjax.jit(donate_argnums=donated)
+    def f(params: Any, y: Any) -> Any:
+        return {"sum": (params["w"] @ y).sum(0) * scale, "next": params["w"] + y}
+
+    for way, other in 2 * [*product(PLACES[:3], PLACES[:3])]:
+        params, y = {"w": put(jnp.asarray(DATA), way)}, put(jnp.asarray(DATA), other)
+        found = f(params, y)
+        np.testing.assert_allclose(found["sum"], 3 * (DATA @ DATA).sum(0))
+        np.testing.assert_array_equal(found["next"], 2 * DATA)
+        assert not y.is_deleted()
+        if donated == 0 and way is not None and way == other:  # others may not be of use
+            assert params["w"].is_deleted()
+            with pytest.raises(DonatedArrayError, match="donated"):
+                f(params, y)
+
+
+def test_jit_turned_off_after_calls() -> None:
+    called: list[int] = []
+
+    @tinyjax.jit
+    def g(x: Array) -> Array:
+        called.append(0)
+        return x + 1
+
+    for _ in range(3):
+        g(put(DATA, P("x")))
+    with tinyjax.disable_jit():
+        g(put(DATA, P("x")))
+    assert len(called) == 2

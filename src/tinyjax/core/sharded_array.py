@@ -130,6 +130,14 @@ class ShardedArray(Array):
             found = self._gathered = ConcreteArray(self._gather(), self.aval)
         return found
 
+    def read(self) -> HostArray:
+        """Return the data without keeping it; of a replicated array, memory that a device has."""
+        if self.shards.is_deleted():
+            raise_donated(self)
+        if self._gathered is not None:
+            return self._gathered.host
+        return self._gather()
+
     def _gather(self) -> HostArray:
         buffers = self.shards._arrays
         parts = self._sharding.parts(self.shape)

@@ -314,7 +314,7 @@ class AbstractMesh(_Grid):
 AnyMesh: TypeAlias = Mesh | AbstractMesh
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, cache_hash=True)  # calls of programs are found by it
 class NamedSharding(Sharding):
     """The axes of an array are divided over the axes of a mesh.
 
@@ -385,6 +385,8 @@ class NamedSharding(Sharding):
         return all(self.factor(axis) == 1 for axis in range(len(self.spec)))
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        if self is other:  # nearly always
+            return True
         if self.is_abstract != other.is_abstract:
             return False
         if isinstance(other, SingleDeviceSharding):

@@ -368,9 +368,8 @@ class JitFunction(Generic[P, R]):
     ) -> None:
         """Prepare for calls like this one."""
         program = entry.executable
-        if program is None or program.host_program is not None or program.donated:
-            return
-        if any_sharded(leaves):  # the program at hand is not the one that was run
+        placed = any_sharded(leaves)  # the program at hand is not the one that was run
+        if not placed and (program is None or program.host_program is not None or program.donated):
             return
         if self._settings is not entry.settings:
             self._forget_plans()
@@ -384,19 +383,46 @@ class JitFunction(Generic[P, R]):
         call = xla.call_key(args, kwargs)
         if call is None or any(x is not y for x, y in zip(call[0], leaves, strict=True)):
             return
+        if placed:
+            self._plan_placed(call[1], leaves, entry, usual)
+            return
+        assert program is not None, "it was run"
         # Types say it all only where every argument is a leaf: f((x, y), None) is not f(x, y).
         if kwargs or len(leaves) != len(args) or any(map(is_not, leaves, args)):
             plans, key = self._nested, call[1]
         else:
             plans, key = self._flat, call[1][1:]  # without the structure
-        if key in plans:  # the call was made in the usual way all the same
-            return
+        known = plans.get(key)
+        if key in plans and not isinstance(known, xla.PlacedLaunch):
+            return  # the call was made in the usual way all the same
+        launch: xla.Launch | None
         if all(type(x) is ConcreteArray for x in leaves):
-            plans[key] = xla.launch_arrays(program, entry.consts, entry.out_tree, usual)
+            launch = xla.launch_arrays(program, entry.consts, entry.out_tree, usual)
         else:
-            plans[key] = xla.launch_mixed(program, entry.consts, entry.out_tree, leaves, usual)
+            launch = xla.launch_mixed(program, entry.consts, entry.out_tree, leaves, usual)
+        if isinstance(known, xla.PlacedLaunch):
+            known.others = launch or usual
+        else:
+            plans[key] = launch
         if len(plans) > _MOST_SIGNATURES:
             plans.clear()
+
+    def _plan_placed(
+        self, key: tuple[Hashable, ...], leaves: Sequence[Any], entry: Entry, usual: xla.Launch
+    ) -> None:
+        """Prepare for calls whose arguments have these types and lie as these do."""
+        if not all(type(x) is ConcreteArray or type(x) is ShardedArray for x in leaves):
+            return
+        params = entry.params
+        given = xla.on_devices((*entry.consts, *leaves))
+        placement = xla.placement_of(params.jaxpr, given)
+        program = xla.compiled(attrs.evolve(params.compilation, placement=placement))
+        if not isinstance(program, xla.ShardedExecutable):
+            return
+        launch = self._nested.get(key)
+        if not isinstance(launch, xla.PlacedLaunch):
+            launch = self._nested[key] = xla.PlacedLaunch(launch or usual)
+        launch.add(program, entry.consts, leaves, entry.out_tree)
 
     def _forget_plans(self) -> None:
         self._flat.clear()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.disk_cache import disk_cache_clear as disk_cache_clear
     from tinyjax.xla.disk_cache import disk_cache_info as disk_cache_info
     from tinyjax.xla.dispatch import Launch as Launch
+    from tinyjax.xla.dispatch import PlacedLaunch as PlacedLaunch
     from tinyjax.xla.dispatch import call_key as call_key
     from tinyjax.xla.dispatch import launch_arrays as launch_arrays
     from tinyjax.xla.dispatch import launch_mixed as launch_mixed
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.sharded import of_arrays as of_arrays
     from tinyjax.xla.sharded import of_parts as of_parts
     from tinyjax.xla.sharded import put as put
+    from tinyjax.xla.sharded_executable import ShardedExecutable as ShardedExecutable
     from tinyjax.xla.tiers import decide as decide
     from tinyjax.xla.tiers import forget as forget
     from tinyjax.xla.tiers import run as run
@@ -71,7 +73,7 @@ _LATER: Final = {
     "background": "compile_all",
     "compilation": "Compilation Flags Placement",
     "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info",
-    "dispatch": "Launch call_key launch_arrays launch_mixed register_nodes",
+    "dispatch": "Launch PlacedLaunch call_key launch_arrays launch_mixed register_nodes",
     "exchange": "bytes_of check_same digest_of exchanged",
     "executable": (
         "CacheInfo Executable cache_clear cache_info compile_anew compiled executable_for "
@@ -85,6 +87,7 @@ _LATER: Final = {
     "processes": "Connection Limits connect serve version",
     "profiling": "annotation start_profile",
     "sharded": "call_sharded of_arrays of_parts put",
+    "sharded_executable": "ShardedExecutable",
     "tiers": "decide forget run",
 }
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from itertools import count, repeat
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 import numpy as np
@@ -24,12 +24,17 @@ from jaxlib.xla_client import ArrayImpl
 from tinyjax import tree
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import Sharding
+from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import HostArray
 from tinyjax.frames import PACKAGE_DIRECTORY
 from tinyjax.tree import PyTree, PyTreeDef
 from tinyjax.tree.node import KINDS
 from tinyjax.xla.backend import Backend, buffer_of
 from tinyjax.xla.executable import Executable
+
+if TYPE_CHECKING:
+    from tinyjax.xla.sharded_executable import ShardedExecutable
 
 #: A call like an earlier one: takes the leaves of its arguments, returns its result.
 Launch: TypeAlias = Callable[[Sequence[Any]], Any]
@@ -61,7 +66,7 @@ def call_key(args: PyTree, kwargs: PyTree) -> tuple[list[Any], tuple[Hashable, .
     key: list[Any] = [structure]
     for leaf in leaves:
         kind = type(leaf)
-        if kind is ConcreteArray:
+        if kind is ConcreteArray or kind is ShardedArray:
             key.append(leaf._aval or leaf.aval)
         elif kind is np.ndarray:
             key += (leaf.dtype, leaf.shape)
@@ -91,11 +96,19 @@ def register_nodes(structure: PyTreeDef) -> None:
 _BUILT_IN: Final = frozenset((tuple, list, dict, type(None)))
 
 
-def _result(avals: Sequence[ShapedArray], out_tree: PyTreeDef) -> Callable[[list[Any]], PyTree]:
-    """Return the fastest function that makes a call's result from the program's."""
+def _result(
+    avals: Sequence[Any], out_tree: PyTreeDef, array: Callable[..., Array] = ConcreteArray
+) -> Callable[[list[Any]], PyTree]:
+    """Return the fastest function that makes a call's result from the program's.
+
+    Args:
+        avals: what ``array`` takes of each result.
+        out_tree: the structure of the result.
+        array: makes an array of None, of these and of a buffer.
+    """
     written = _written(out_tree)
     if written is not None:
-        made: Callable[[list[Any]], PyTree] = written(ConcreteArray, avals)
+        made: Callable[[list[Any]], PyTree] = written(array, avals)
         return made
     register_nodes(out_tree)
     build: Callable[[list[Any]], PyTree] = out_tree.unflatten
@@ -103,7 +116,7 @@ def _result(avals: Sequence[ShapedArray], out_tree: PyTreeDef) -> Callable[[list
     leaves, structure = _registry.flatten(build(marks))
     if len(leaves) == len(marks) and all(a is b for a, b in zip(leaves, marks, strict=True)):
         build = structure.unflatten
-    return lambda buffers: build(list(map(ConcreteArray, repeat(None), avals, buffers)))
+    return lambda buffers: build(list(map(array, repeat(None), avals, buffers)))
 
 
 @lru_cache(maxsize=1024)
@@ -193,6 +206,67 @@ def launch_arrays(
         return result(outs)
 
     return launch
+
+
+class PlacedLaunch:
+    """A launch for arguments of given types, some of which lie on other devices than the first.
+
+    Attributes:
+        others: makes calls whose arguments lie otherwise than in any call so far.
+    """
+
+    def __init__(self, others: Launch) -> None:
+        self.others: Launch = others
+        self._programs: dict[tuple[Sharding | type, ...], Launch] = {}
+
+    def __call__(self, args: Sequence[Any]) -> Any:
+        lie = tuple([x._sharding if type(x) is ShardedArray else type(x) for x in args])
+        return self._programs.get(lie, self.others)(args)
+
+    def add(
+        self,
+        program: ShardedExecutable,
+        consts: Sequence[Array],
+        args: Sequence[Array],
+        out_tree: PyTreeDef,
+    ) -> None:
+        """Take calls whose arguments lie as these do.
+
+        Args:
+            program: what was compiled for them.
+            consts: its first operands.
+            args: the others.
+            out_tree: the structure of the result.
+        """
+        # Needed where there are several devices only.
+        from tinyjax.xla.sharded import moved  # noqa: PLC0415
+        from tinyjax.xla.sharded_executable import result_of  # noqa: PLC0415
+
+        ins = program.placement.ins
+        n = len(consts)
+        fixed = [moved(x, sharding).shards for x, sharding in zip(consts, ins[:n], strict=True)]
+        lie = tuple([x.sharding if type(x) is ShardedArray else type(x) for x in args])
+        wanted = [
+            None if isinstance(has, Sharding) and has.is_equivalent_to(wants, x.ndim) else wants
+            for x, has, wants in zip(args, lie, ins[n:], strict=True)
+        ]
+        result = _result(program.results, out_tree, lambda _, how, out: result_of(how, out))
+        execute = program.execute
+
+        def launch(args: Sequence[Any]) -> Any:
+            buffers = fixed.copy()
+            for x, sharding in zip(args, wanted, strict=True):
+                at: ShardedArray = x if sharding is None else moved(x, sharding)
+                buffers.append(at.shards)
+            return result(execute(args, buffers))
+
+        if len(self._programs) >= _MOST_PLACEMENTS:
+            self._programs.clear()
+        self._programs[lie] = launch
+
+
+#: In how many ways the arguments of one signature may lie before all are forgotten.
+_MOST_PLACEMENTS: Final = 256
 
 
 @attrs.frozen(eq=False)

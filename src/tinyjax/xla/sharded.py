@@ -7,11 +7,12 @@ compiled for is moved first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from jaxlib.xla_client import array_result_handler, batched_device_put
 
+from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import PartitionSpec, Sharding, on_first
@@ -30,6 +31,9 @@ from tinyjax.xla.executable import Executable, compiled
 from tinyjax.xla.placing import on_devices, placement_of
 from tinyjax.xla.planned import PlannedExecutable
 from tinyjax.xla.sharded_executable import ShardedExecutable, placed
+
+_Compiled: TypeAlias = Executable | ShardedExecutable | PlannedExecutable
+
 
 # Arrays
 
@@ -52,15 +56,18 @@ def put(x: Array, sharding: Sharding) -> Array:
         found = x if isinstance(x, ConcreteArray) else ConcreteArray(x.gathered.host, x.aval)
         buffer_of(found, backend())
         return found
-    moved = _moved(x, sharding)
-    return moved if moved.sharding is sharding else ShardedArray(x.aval, sharding, moved.shards)
+    at = moved(x, sharding)
+    return at if at.sharding is sharding else ShardedArray(x.aval, sharding, at.shards)
 
 
-def _moved(x: Array, sharding: Sharding) -> ShardedArray:
+def moved(x: Array, sharding: Sharding) -> ShardedArray:
     """Return an array that lies as a sharding says, by this or by an equivalent one."""
     if isinstance(x, ShardedArray):
         if x.sharding.is_equivalent_to(sharding, x.ndim):
             return x
+        if x.sharding.is_fully_addressable and sharding.is_fully_addressable:
+            # Devices share the host's memory: a program that moves parts takes four times as long.
+            return _divided(x.aval, sharding, x.read(), copied=x.is_fully_replicated)
         if x.sharding.ids == sharding.ids:
             return _resharded(x, sharding)
         if not sharding.is_fully_addressable:
@@ -70,17 +77,33 @@ def _moved(x: Array, sharding: Sharding) -> ShardedArray:
         raise_not_concrete(x)
     if sharding == on_first():
         return ShardedArray(x.aval, sharding, buffer_of(x, backend()))
-    host = x.host if x.aval.dtype not in PHYSICAL else to_physical(x.host)
+    return _divided(x.aval, sharding, x.host)
+
+
+def _divided(
+    aval: ShapedArray, sharding: Sharding, host: HostArray, copied: bool = False
+) -> ShardedArray:
+    """Put data of the host where a sharding says.
+
+    Args:
+        aval: its type.
+        sharding: where it is to lie.
+        host: the data.
+        copied: whether parts are copied in any case, since an array may give up the memory.
+    """
+    if aval.dtype in PHYSICAL:
+        host = to_physical(host)
     made: dict[str, Any] = {}
     parts: list[Any] = []
-    wanted = sharding.parts(x.shape)
+    wanted = sharding.parts(aval.shape)
     for place in sharding.addressable_places:
         part = wanted[place]
         found = made.get(str(part))
         if found is None:
-            found = made[str(part)] = np.asarray(host[part], order="C")
+            found = np.array(host[part], order="C", copy=copied or None)
+            made[str(part)] = found
         parts.append(found)
-    return of_parts(x.aval, sharding, parts)
+    return of_parts(aval, sharding, parts)
 
 
 def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) -> ShardedArray:
@@ -122,9 +145,9 @@ def _resharded(x: ShardedArray, sharding: Sharding) -> ShardedArray:
     var = Var(x.aval)
     placement = Placement(sharding.ids, (x.sharding,), (sharding,))
     wanted = Compilation(Jaxpr((var,), (), (var,)), "reshard", placement=placement)
-    (moved,) = run_sharded(wanted, [x])
-    assert isinstance(moved, ShardedArray), "it lies on several devices"
-    return moved
+    (found,) = run_sharded(wanted, [x])
+    assert isinstance(found, ShardedArray), "it lies on several devices"
+    return found
 
 
 def _replicated(x: ShardedArray) -> ShardedArray:
@@ -151,9 +174,7 @@ def run_sharded(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
     return call_sharded(compiled(wanted), args)
 
 
-def call_sharded(
-    executable: Executable | ShardedExecutable | PlannedExecutable, args: Sequence[Array]
-) -> list[Array]:
+def call_sharded(executable: _Compiled, args: Sequence[Array]) -> list[Array]:
     """Run a compiled program that has a placement, as ``run_sharded`` does."""
     if isinstance(executable, PlannedExecutable):
         raise ShardingError(
@@ -162,34 +183,36 @@ def call_sharded(
         )
     assert isinstance(executable, ShardedExecutable), "it has a placement"
     ins = executable.placement.ins
-    return executable([_moved(x, sharding) for x, sharding in zip(args, ins, strict=True)])
+    return executable([moved(x, sharding) for x, sharding in zip(args, ins, strict=True)])
 
 
 # Operations outside of programs: each is a program
 
-_operations: Final[dict[tuple[object, ...], Jaxpr]] = {}
-_MOST_OPERATIONS: Final = 4096
+#: What compiled an operation: by operands of which types, where they lie, with which settings.
+_operations: Final[dict[tuple[object, ...], _Compiled]] = {}
+_MOST_OPERATIONS: Final = 1024
 
 
 def _evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
     # What is one number everywhere goes to the devices as that number.
     splats = [is_splat(x) and x.ndim > 0 and x.size > 0 for x in args]
     avals = [x.aval for x in args]
-    key = (primitive, params, *avals, *splats)
-    jaxpr = _operations.get(key)
-    if jaxpr is None:
-        jaxpr = _operation(primitive, params, avals, splats)
-        if len(_operations) >= _MOST_OPERATIONS:
-            _operations.clear()
-        _operations[key] = jaxpr
+    key = (primitive, params, settings(), *avals, *splats, *on_devices(args))
+    program = _operations.get(key)
     operands = [
         ConcreteArray(np.asarray(first_element(x.concrete("data"))), aval.with_shape(()))
         if splat
         else x
         for x, aval, splat in zip(args, avals, splats, strict=True)
     ]
-    placement = placement_of(jaxpr, on_devices(operands))
-    return run_sharded(Compilation(jaxpr, primitive.name, placement=placement), operands)
+    if program is None:
+        jaxpr = _operation(primitive, params, avals, splats)
+        placement = placement_of(jaxpr, on_devices(operands))
+        program = compiled(Compilation(jaxpr, primitive.name, placement=placement))
+        if len(_operations) >= _MOST_OPERATIONS:
+            _operations.clear()
+        _operations[key] = program
+    return call_sharded(program, operands)
 
 
 def _operation(

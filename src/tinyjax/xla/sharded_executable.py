@@ -119,9 +119,10 @@ class ShardedExecutable:
         out_avals: the types of its results.
         donated: the parameters whose memory may be given up, by position.
         placement: how parameters and results lie.
+        results: the types of the results, and how they lie; None on the first device.
     """
 
-    __slots__ = ("_handlers", "donated", "in_avals", "loaded", "out_avals", "outs", "placement")
+    __slots__ = ("_handlers", "donated", "in_avals", "loaded", "out_avals", "placement", "results")
 
     #: Such programs call no Python functions.
     host_program: Final = None
@@ -133,42 +134,56 @@ class ShardedExecutable:
         self.out_avals: tuple[ShapedArray, ...] = jaxpr.out_avals
         self.donated: tuple[int, ...] = wanted.donated
         self.placement: Placement = placement
-        self.outs: list[Sharding] = [x for x in placement.outs if x is not None]
+        outs = [x for x in placement.outs if x is not None]
         self._handlers = [
             array_result_handler(physical(aval), placed(sharding, aval.ndim), True, True)
-            for aval, sharding in zip(self.out_avals, self.outs, strict=True)
+            for aval, sharding in zip(self.out_avals, outs, strict=True)
+        ]
+        first = on_first()
+        self.results: list[tuple[ShapedArray, Sharding | None]] = [
+            (aval, None if sharding == first else sharding)
+            for aval, sharding in zip(self.out_avals, outs, strict=True)
         ]
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
-        """Run the program; the results may still be under way when this returns.
-
-        Args:
-            args: arrays of the types of the parameters, which lie as ``placement`` says.
-
-        Raises:
-            DonatedArrayError: one was donated to an earlier call.
-        """
+        """Run the program, as ``execute`` does, on arrays whose types and places are compared."""
         buffers: list[Any] = []
         for arg, aval, sharding in zip(args, self.in_avals, self.placement.ins, strict=True):
             assert type(arg) is ShardedArray, "XLA would not notice"
             assert arg.shape == aval.shape, "XLA would not notice"
             assert arg.sharding.is_equivalent_to(sharding, arg.ndim), "XLA would not notice"
             buffers.append(arg.shards)
+        outs = self.execute(args, buffers)
+        return [result_of(how, out) for how, out in zip(self.results, outs, strict=True)]
+
+    def execute(self, args: Sequence[Array], buffers: list[Any]) -> list[Any]:
+        """Run the program; the results may still be under way when this returns.
+
+        Args:
+            args: arrays of the types of the parameters.
+            buffers: their shards, and others, which lie as ``placement`` says.
+
+        Returns:
+            The shards of the results.
+
+        Raises:
+            DonatedArrayError: an array was donated to an earlier call.
+        """
         with _lock:
             check_donated(args)  # here, so that no other thread comes in between
             while len(_under_way) >= _MOST_UNDER_WAY:
                 _under_way.popleft().block_until_ready()
             results = self.loaded.execute_sharded(buffers, with_tokens=True)
             _under_way.append(results.consume_token())
-            outs = results.consume_with_handlers(self._handlers)
-        first = on_first()
-        given = zip(self.out_avals, self.outs, outs, strict=True)
-        return [
-            ConcreteArray(None, aval, out)
-            if sharding == first
-            else ShardedArray(aval, sharding, out)
-            for aval, sharding, out in given
-        ]
+            return results.consume_with_handlers(self._handlers)
+
+
+def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
+    """Make an array of a result's shards, given its type and how it lies."""
+    aval, sharding = how
+    if sharding is None:
+        return ConcreteArray(None, aval, buffer)
+    return ShardedArray(aval, sharding, buffer)
 
 
 def compile_sharded(
