@@ -145,18 +145,26 @@ def extremum(x: Array, _: Array, k: int) -> Array:
     if not x.ndim:
         return ew.cos(x)
     axes = (axis_of(x, k),) if k % 3 else tuple(range(x.ndim))
-    return reduce_max(x, axes) if k % 2 else reduce_min(ew.neg(x), axes)
+    apart = untied(x)
+    return reduce_max(apart, axes) if k % 2 else reduce_min(ew.neg(apart), axes)
+
+
+def untied(x: Array) -> Array:
+    """The array with a slope of its own added to every element, so that none are equal.
+
+    Those of a symmetric product are equal but for rounding, which differs between the two sides;
+    and then so does which of them is the greatest, and gets the cotangent.
+    """
+    line = reshape(x, (x.size,))
+    places = ew.convert_element_type(iota(line.shape, I32, 0), F64)
+    return reshape(ew.add(line, ew.mul(places, constant(line, IRRATIONAL / 7))), x.shape)
 
 
 def chosen(x: Array, y: Array, k: int) -> Array:
     """The element of another value where this one is greatest, by an index that is data."""
     if not x.ndim or not y.ndim:
         return ew.cos(x)
-    # a slope of its own for every element, so that none tie
-    line = reshape(x, (x.size,))
-    places = ew.convert_element_type(iota(line.shape, I32, 0), F64)
-    untied = ew.add(line, ew.mul(places, constant(line, IRRATIONAL / 7)))
-    index = argmax(untied, 0, I32)
+    index = argmax(reshape(untied(x), (x.size,)), 0, I32)
     other = reshape(y, (y.size,))
     if k % 3 == 0:
         return ew.mul(x, broadcast_in_dim(ew.convert_element_type(index, F64), x.shape, ()))
@@ -238,11 +246,10 @@ def ordered(x: Array, y: Array, k: int) -> Array:
         return ew.cos(x)
     axis = axis_of(x, k)
     if k % 3 == 0:
-        return sort([x], axis, num_keys=1)[0]
+        return sort([untied(x)], axis, num_keys=1)[0]
     if k % 3 == 1:
-        return cummax(x, axis)
-    keys = ew.add(x, ew.mul(constant(x, IRRATIONAL), ramp(x)))
-    _, carried = sort([keys, fitted(y, x.shape)], axis, num_keys=1)
+        return cummax(untied(x), axis)
+    _, carried = sort([untied(x), fitted(y, x.shape)], axis, num_keys=1)
     return carried
 
 
