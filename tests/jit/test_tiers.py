@@ -15,9 +15,10 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import checkpoint, config, custom_jvp, grad, jit, lax, pure_callback, vmap, xla
 from tinyjax.core.array import ConcreteArray
-from tinyjax.core.jaxpr import Jaxpr, Lit
-from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
-from tinyjax.core.trace import bind1
+from tinyjax.core.evaluation import ProgramEvaluation
+from tinyjax.core.jaxpr import Jaxpr, Lit, eval_jaxpr
+from tinyjax.core.primitive import NO_PARAMS, STEPWISE, NoParams, Primitive
+from tinyjax.core.trace import bind1, use_trace
 from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError, JaxprTypeError
 from tinyjax.experimental import io_callback
 from tinyjax.xla import background, tiers
@@ -182,6 +183,66 @@ def test_evaluation_drops_what_nothing_reads_any_more() -> None:
         tracemalloc.stop()
     assert compiled() == 0
     assert peak < 8 * large.nbytes  # of 48 results
+
+
+def several(x: Any) -> Any:
+    """Literals of every rank, results that nothing reads, several results, programs in programs."""
+    rows = jnp.outer(x, jnp.arange(6.0)) * 2.0 + jnp.ones((5, 6)) / 3.0
+    first, second = jnp.split(rows, [2], axis=1)
+    order = jnp.argsort(second, axis=1)
+
+    def body(c: Any, row: Any) -> Any:
+        low, high = jnp.split(row, 2)
+        return jnp.pad(low, (0, 2)) - c**3 * 0.1, (high, lax.cond(c[0] > 0, jnp.sin, jnp.cos, c))
+
+    last, (ys, zs) = lax.scan(
+        body, second[0, :], rows[:, :4] @ jnp.ones((4, 4)) + 0.0, reverse=True
+    )
+    return first, order, last, ys, zs, jnp.float32(2.0), x
+
+
+def one_by_one(jaxpr: Jaxpr, args: list[Any]) -> list[Any]:
+    """Apply the operations of a program, and of the loops in it, one by one."""
+    env: dict[Any, Any] = dict(zip(jaxpr.in_binders, args, strict=True))
+    for eqn in jaxpr.eqns:
+        operands = [x.value if isinstance(x, Lit) else env[x] for x in eqn.inputs]
+        stepwise = eqn.primitive.rules.extensions.get(STEPWISE)
+        outs = (
+            stepwise(operands, eqn.params)
+            if stepwise
+            else eqn.primitive.bind(*operands, **eqn.params)
+        )
+        env.update(zip(eqn.out_binders, outs, strict=True))
+    return [x.value if isinstance(x, Lit) else env[x] for x in jaxpr.outs]
+
+
+def test_evaluation_gives_the_bits_of_the_operations_one_by_one() -> None:
+    given = [
+        jit(several).lower(jnp.asarray(X)).jaxpr,
+        jit(grad(lambda x: several(x)[3].sum() + loops(x).sum())).lower(X[:5]).jaxpr,
+        jit(until_large).lower(X[0]).jaxpr,
+    ]
+    for jaxpr in given:
+        args = [jnp.linspace(0.1, 0.9, aval.size).reshape(aval.shape) for aval in jaxpr.in_avals]
+        expected = one_by_one(jaxpr, args)
+        for _ in range(3):
+            with use_trace(ProgramEvaluation(np.inf)):
+                found = eval_jaxpr(jaxpr, args)
+            for x, y in zip(found, expected, strict=True):
+                assert x.aval == y.aval
+                assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
+
+
+def test_a_rule_that_takes_the_place_of_another_is_used() -> None:
+    scaled_p = Primitive("scaled_by_a_rule", NoParams)
+    scaled_p.def_abstract_eval(lambda avals, params: avals)
+    scaled_p.def_numpy(np.negative)
+    jaxpr = jit(lambda x: bind1(scaled_p, (x,), NO_PARAMS)).lower(X).jaxpr
+    for factor in (-1.0, 3.0):
+        with use_trace(ProgramEvaluation(np.inf)):
+            (found,) = eval_jaxpr(jaxpr, [jnp.asarray(X)])
+        np.testing.assert_array_equal(found, X * np.float32(factor))
+        scaled_p.def_impl(lambda operands, params: (operands[0] * np.float32(3.0),))
 
 
 def test_an_impl_rule_that_gives_another_type_is_an_error() -> None:

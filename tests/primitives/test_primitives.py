@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import jax
@@ -21,13 +21,15 @@ from specs import ArraySpec, Spec, all_specs
 from specs import elementwise as elementwise_rows
 from tinyjax import dtypes, make_jaxpr, tree
 from tinyjax.core.array import Array, as_array
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Lit, eval_jaxpr, typecheck_jaxpr
-from tinyjax.core.primitive import NoParams, Primitive, registry
+from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import MissingRuleError, TinyjaxError
 from tinyjax.jit import jit
 from tinyjax.primitives import elementwise, reduce
+from tinyjax.primitives.broadcast import over, reduce_sum_p
 from tinyjax.primitives.shape import full
 from tinyjax.primitives.slicing import pad
 from tinyjax.test_util import check_grads
@@ -153,6 +155,40 @@ def test_a_kernel_gives_the_bits_of_the_impl_rule(row: Spec) -> None:
                 what = describe(case.params, operands)
                 assert (got.shape, got.dtype) == (expected.shape, expected.dtype), what
                 assert got.tobytes() == expected.tobytes(), what
+
+
+@pytest.mark.parametrize("shape", [(40, 30, 3), (30, 2, 20, 5), (600, 2)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+def test_short_last_axes_change_no_bit(shape: tuple[int, ...], dtype: type) -> None:
+    """Kernels that choose another order of loops give what NumPy's own function gives."""
+    whole: HostArray = (np.random.default_rng(0).standard_normal(shape) * 9 + 20).astype(dtype)
+    layouts = [
+        whole,
+        np.broadcast_to(whole[..., :1, :], shape),
+        np.broadcast_to(whole[..., :1], shape),
+        np.broadcast_to(whole[0], shape),
+        np.broadcast_to(dtype(3), shape),
+        np.repeat(whole, 2, axis=-1)[..., ::2],
+        np.moveaxis(np.ascontiguousarray(np.moveaxis(whole, 0, -1)), -1, 0),
+    ]
+    aval = ShapedArray(shape, np.dtype(dtype))
+    functions = [
+        (elementwise.add, np.add),
+        (elementwise.sub, np.subtract),
+        (elementwise.mul, np.multiply),
+    ]
+    if dtype is not np.int32:
+        functions.append((elementwise.div, np.true_divide))
+    for primitive, fun in functions:
+        kernel = primitive.kernel([aval, aval], NO_PARAMS)
+        assert kernel is not None
+        for x, y in product(layouts, layouts):
+            found = np.asarray(kernel(x, y))
+            assert found.dtype == dtype
+            assert found.tobytes() == fun(x, y).tobytes()
+    for axis, x in product(range(len(shape)), layouts):
+        (total,) = reduce_sum_p.rules.impl((x,), over((axis,)))
+        assert np.asarray(total).tobytes() == np.add.reduce(x, axis, dtype).tobytes()
 
 
 @rows("numpy")

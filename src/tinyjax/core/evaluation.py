@@ -1,22 +1,27 @@
 """Evaluation of whole programs by NumPy, at the least cost for an equation.
 
 ``EvalTrace`` evaluates operations as they come. Of a program the types are known, so here no
-operation looks them up, and none wraps its results: that takes a third of the time. What no later
-equation reads is dropped, so that its memory serves again while it is in the processor's cache.
+operation looks them up, and none wraps its results: a plan, made once, says for each equation which
+NumPy function to call and in which places of a list its operands lie. What no later equation reads
+is dropped, so that its memory serves again while it is in the processor's cache.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
-from numpy import asarray, ndarray
+import attrs
+from numpy import asarray, empty, ndarray, uint8
 
 from tinyjax.core.array import Array, ConcreteArray, raw_host
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, ProgramTrace, Var
 from tinyjax.core.nesting import LEVEL
-from tinyjax.core.primitive import STEPWISE, Hosts, P, Primitive, RuleKey
+from tinyjax.core.primitive import STEPWISE, Hosts, P, Primitive, RuleKey, on_replaced
+from tinyjax.core.replay import EXACT, as_number
 from tinyjax.core.trace import (
     EVAL,
     IGNORE,
@@ -34,11 +39,35 @@ RunOnHosts: TypeAlias = Callable[[Jaxpr, Hosts], list[HostArray]]
 #: programs: ``rule(operands, params, run) -> results``.
 ON_HOSTS: Final[RuleKey[Callable[[Hosts, Any, RunOnHosts], Hosts]]] = RuleKey("on hosts")
 
-_Step: TypeAlias = tuple[JaxprEqn, tuple[Var, ...]]
-
 
 class EndlessError(Exception):
     """A loop of unknown length has gone on for too long."""
+
+
+#: How an equation is evaluated: by a function of its one operand, of its several operands, by the
+#: ``impl`` rule, or as programs.
+_ONE, _SEVERAL, _IMPL, _PROGRAM = range(4)
+#: The way; the function; the place of the one operand, what takes several from the list, or their
+#: places; the place of the first result, behind which the others are; the places that nothing reads
+#: any more; and the equation.
+_Step: TypeAlias = tuple[int, Callable[..., Any], Any, int, tuple[int, ...], JaxprEqn]
+
+
+@attrs.define(eq=False, repr=False)
+class _Plan:
+    """How a program is evaluated: its values lie in a list, each in a place of its own.
+
+    Attributes:
+        steps: the equations.
+        places: the list at the start, which holds the literals behind room for the operands.
+        outs: the places of the results.
+        checked: whether the types of all results have been compared with those of the program.
+    """
+
+    steps: tuple[_Step, ...]
+    places: list[Any]
+    outs: tuple[int, ...]
+    checked: bool = False
 
 
 class ProgramEvaluation(ProgramTrace):
@@ -53,6 +82,7 @@ class ProgramEvaluation(ProgramTrace):
     def __init__(self, left: float) -> None:
         super().__init__()
         self.left: float = left
+        _keep_freed_memory()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         stepwise = primitive.rules.extensions.get(STEPWISE)
@@ -80,58 +110,114 @@ class ProgramEvaluation(ProgramTrace):
         self.left -= len(jaxpr.eqns)
         if self.left < 0:
             raise EndlessError
-        steps: tuple[_Step, ...] = jaxpr.derive("steps", lambda: _steps(jaxpr))
-        evaluated: list[bool] = jaxpr.derive("evaluated", list)
-        env: dict[Atom, HostArray] = dict(zip(jaxpr.in_binders, hosts, strict=True))
+        plan: _Plan = jaxpr.derive(_rules[0], lambda: _plan(jaxpr))
+        checked = plan.checked
+        places = plan.places.copy()
+        places[: len(jaxpr.in_binders)] = hosts
         token = set_errors(IGNORE)
         try:
-            with LEVEL:
-                for eqn, dead in steps:
-                    operands = [raw_host(x.value) if type(x) is Lit else env[x] for x in eqn.inputs]
-                    rules = eqn.primitive.rules
-                    if rules.numpy is not None:
-                        outs: Sequence[Any] = (rules.numpy(*operands),)
-                    elif rules.evaluate is None:
-                        outs = rules.impl(operands, eqn.params)
+            for way, call, given, place, dead, eqn in plan.steps:
+                if way == _SEVERAL:
+                    out = call(*given(places))
+                    places[place] = out if type(out) is ndarray else asarray(out)
+                elif way == _ONE:
+                    out = call(places[given])
+                    places[place] = out if type(out) is ndarray else asarray(out)
+                else:
+                    operands = [places[i] for i in given]
+                    if way == _IMPL:
+                        outs = call(operands, eqn.params)
                     else:
                         reset_errors(token)
                         try:
                             outs = self._run(eqn, operands)
                         finally:
                             token = set_errors(IGNORE)
-                    for var, out in zip(eqn.out_binders, outs, strict=True):
-                        env[var] = out if type(out) is ndarray else asarray(out)
-                    if not evaluated:
-                        _check_types(eqn, [env[var] for var in eqn.out_binders])
+                    for i, (out, _) in enumerate(zip(outs, eqn.out_binders, strict=True), place):
+                        places[i] = out if type(out) is ndarray else asarray(out)
                     operands.clear()
-                    for var in dead:
-                        del env[var]
+                if not checked:
+                    _check_types(eqn, places[place : place + len(eqn.out_binders)])
+                for i in dead:
+                    places[i] = None
         finally:
             reset_errors(token)
-        if not evaluated:
-            evaluated.append(True)
-        return [raw_host(x.value) if type(x) is Lit else env[x] for x in jaxpr.outs]
+        plan.checked = True
+        return [places[i] for i in plan.outs]
 
     def _run(self, eqn: JaxprEqn, hosts: Hosts) -> Hosts:
         """Evaluate an equation that runs programs, or Python functions of the user's."""
-        extensions = eqn.primitive.rules.extensions
-        if ON_HOSTS in extensions:
-            return eqn.primitive.rule(ON_HOSTS)(hosts, eqn.params, self.on_hosts)
-        args = [ConcreteArray(host, x.aval) for host, x in zip(hosts, eqn.inputs, strict=True)]
-        outs = self.process(eqn.primitive, args, eqn.params)
+        with LEVEL:
+            if ON_HOSTS in eqn.primitive.rules.extensions:
+                return eqn.primitive.rule(ON_HOSTS)(hosts, eqn.params, self.on_hosts)
+            args = [ConcreteArray(host, x.aval) for host, x in zip(hosts, eqn.inputs, strict=True)]
+            outs = self.process(eqn.primitive, args, eqn.params)
         check_concrete(outs)
         return [raw_host(x) for x in outs if isinstance(x, ConcreteArray)]
 
 
-def _steps(jaxpr: Jaxpr) -> tuple[_Step, ...]:
-    """The equations, each with the variables that nothing reads after it."""
+@cache
+def _keep_freed_memory() -> None:
+    """Have arrays of up to 16 MB take memory that earlier ones have left.
+
+    The C library of Linux gives the memory of a large array back when it is freed, until a larger
+    one was freed before. To get it again, page by page, takes longer than most operations: k-means
+    is evaluated in half the time without that.
+    """
+    empty(1 << 24, uint8)
+
+
+def _plan(jaxpr: Jaxpr) -> _Plan:
+    """Decide how a program is evaluated."""
+    values: list[Any] = [None] * len(jaxpr.in_binders)
+    found = {x: i for i, x in enumerate(jaxpr.in_binders)}
+
+    def place_of(x: Atom, exact: bool = False) -> int:
+        if not isinstance(x, Lit):
+            return found[x]
+        value = raw_host(x.value)
+        values.append(as_number(value) if exact else value)
+        return len(values) - 1
+
+    steps: list[_Step] = []
+    for eqn, dead in zip(jaxpr.eqns, _last_read(jaxpr), strict=True):
+        rules, inputs = eqn.primitive.rules, eqn.inputs
+        kernel = None
+        if inputs and rules.evaluate is None:
+            kernel = eqn.primitive.kernel([x.aval for x in inputs], eqn.params)
+        exact = kernel in EXACT and any(type(x) is Var for x in inputs)
+        given = [place_of(x, exact) for x in inputs]
+        place = len(values)
+        for var in eqn.out_binders:
+            found[var] = len(values)
+            values.append(None)
+        unread = tuple([found[x] for x in dead])
+        if kernel is None:
+            way = _IMPL if rules.evaluate is None else _PROGRAM
+            steps.append((way, rules.impl, given, place, unread, eqn))
+        elif len(given) == 1:
+            steps.append((_ONE, kernel, given[0], place, unread, eqn))
+        else:
+            steps.append((_SEVERAL, kernel, itemgetter(*given), place, unread, eqn))
+    outs = tuple([place_of(x) for x in jaxpr.outs])
+    return _Plan(tuple(steps), values, outs)
+
+
+def _last_read(jaxpr: Jaxpr) -> list[list[Var]]:
+    """For each equation, the variables that nothing reads after it."""
     read: set[Atom] = {*jaxpr.outs}
-    found: list[_Step] = []
+    found: list[list[Var]] = []
     for eqn in reversed(jaxpr.eqns):
         mentioned = {*eqn.inputs, *eqn.out_binders}
-        found.append((eqn, tuple([x for x in mentioned if type(x) is Var and x not in read])))
+        found.append([x for x in mentioned if type(x) is Var and x not in read])
         read |= mentioned
-    return tuple(reversed(found))
+    found.reverse()
+    return found
+
+
+#: Stands for the rules that there are: plans hold some of them.
+_rules: Final = [object()]
+on_replaced.append(lambda: _rules.__setitem__(0, object()))
 
 
 def _check_types(eqn: JaxprEqn, outs: Hosts) -> None:

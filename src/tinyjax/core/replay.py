@@ -56,9 +56,7 @@ _PLAIN: Final = frozenset((bool, int, str, type(None)))
 
 #: Operations that round each element by itself, so that a number may stand for an array of it: of
 #: matrices they take 0.3 us then, in place of 0.8.
-_EXACT: Final = frozenset(
-    (np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum)
-)
+EXACT: Final = frozenset((np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum))
 
 Program = Callable[..., Any]
 
@@ -296,9 +294,8 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
         found = value(x)
         if found is None:
             return names[x]
-        constants.append(found.concrete("data"))
-        if scalars and x.aval.ndim > 1 and x.aval.size and not any(constants[-1].strides):
-            constants[-1] = asarray(constants[-1].flat[0])
+        data = found.concrete("data")
+        constants.append(as_number(data) if scalars else data)
         scope[f"c{len(constants)}"] = constants[-1]
         return f"c{len(constants)}"
 
@@ -312,7 +309,7 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
             continue
         rules, place = eqn.primitive.rules, len(names)
         kernel = eqn.primitive.kernel([x.aval for x in eqn.inputs], eqn.params)
-        given = ", ".join([read(x, kernel in _EXACT) for x in eqn.inputs])
+        given = ", ".join([read(x, kernel in EXACT) for x in eqn.inputs])
         for var in eqn.out_binders:
             names[var] = f"v{len(names)}"
         left = ", ".join(names[var] for var in eqn.out_binders)
@@ -355,6 +352,11 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
     )
     exec(compile(text, f"{PACKAGE_DIRECTORY}<replayed>", "exec"), scope)
     return scope["program"], constants
+
+
+def as_number(x: HostArray) -> HostArray:
+    """Return the number that all elements of an array are, if its strides say so, or the array."""
+    return asarray(x.flat[0]) if x.ndim > 1 and x.size and not any(x.strides) else x
 
 
 def _evaluation(eqn: JaxprEqn) -> Callable[..., list[HostArray]]:

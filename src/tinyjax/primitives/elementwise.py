@@ -174,9 +174,44 @@ div: Elementwise = elementwise(
 )
 
 
+#: NumPy loops over the last axis, which takes 10 ns for each loop. From so many elements on, a last
+#: axis that is shorter than ``_SHORT`` is left to the loop around it if that is four times as long.
+_LARGE, _SHORT = 1000, 8
+
+
+def _by_rows(fun: np.ufunc, avals: Avals) -> Kernel:
+    """Choose a kernel for operands of which one may be broadcast along the last axis but one."""
+    shape, dtype, ndim = avals[0].shape, avals[0].dtype, avals[0].ndim
+    if (
+        avals[0].size < _LARGE
+        or ndim < 2
+        or not 1 < shape[-1] < _SHORT
+        or shape[-2] < 4 * shape[-1]
+    ):
+        return fun
+    size, order = shape[-1], (ndim - 1, *range(ndim - 1))
+
+    def apply(x: HostArray, y: HostArray) -> HostArray:
+        a, b = x.strides, y.strides
+        if a[-2] == size * a[-1] and b[-2] == size * b[-1]:  # one loop for both axes
+            return np.asarray(fun(x, y))
+        out = np.empty(shape, dtype)
+        fun(x.transpose(order), y.transpose(order), out.transpose(order), order="C")
+        return out
+
+    return apply
+
+
+add.def_kernel(lambda avals, params: _by_rows(np.add, avals))
+sub.def_kernel(lambda avals, params: _by_rows(np.subtract, avals))
+mul.def_kernel(lambda avals, params: _by_rows(np.multiply, avals))
+
+
 @div.def_kernel
 def _div_kernel(avals: Avals, params: NoParams) -> Kernel | None:
-    return np.true_divide if avals[0].dtype in _DIVIDED_BY_NUMPY else None
+    if avals[0].dtype not in _DIVIDED_BY_NUMPY:
+        return None
+    return _by_rows(np.true_divide, avals)
 
 
 #: Dtypes in which NumPy's quotient has the operands' dtype.

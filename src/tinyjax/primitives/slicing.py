@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 
 import attrs
 import numpy as np
@@ -389,7 +388,12 @@ split_p: Primitive[SplitParams] = Primitive("split", SplitParams)
 
 @split_p.def_impl
 def _split_impl(operands: Hosts, params: SplitParams) -> Hosts:
-    return np.split(operands[0], list(accumulate(params.sizes[:-1])), params.axis)
+    (x,), start, parts = operands, 0, []
+    before = (slice(None),) * params.axis
+    for size in params.sizes:  # np.split takes three times as long
+        parts.append(x[*before, start : start + size])
+        start += size
+    return parts
 
 
 @split_p.def_abstract_eval
