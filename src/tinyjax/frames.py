@@ -63,7 +63,7 @@ def place(filename: str, lineno: int) -> str:
     return f"{filename}:{lineno}"
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Location:
     """A place in a program: file, line number and the function that holds the line."""
 
@@ -114,7 +114,7 @@ def user_location() -> Location | None:
     return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Span:
     """The part of a file that an expression takes.
 
@@ -131,7 +131,7 @@ class Span:
     end_column: int
 
 
-@attrs.define(eq=False)  # not frozen, which would double the cost of making one
+@attrs.define(eq=False, repr=False)  # not frozen, which would double the cost of making one
 class Source:
     """Where an equation was staged, kept as code and instruction so that staging stays cheap.
 
@@ -188,7 +188,7 @@ def user_source() -> Source | None:
 Direction = Literal["forward", "tangent", "backward"]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class ExampleAxis:
     """Which axis of a result is the batch of a ``vmap``.
 
@@ -207,7 +207,7 @@ class ExampleAxis:
         return attrs.evolve(self, axis=self.axis + 1) if self.axis >= axis else self
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class TracedSource(Source):
     """What the setting ``debug_nans`` wants to know of an equation besides.
 

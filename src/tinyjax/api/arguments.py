@@ -20,7 +20,7 @@ from tinyjax.frames import describe_function, wraps
 from tinyjax.tree import PyTreeDef
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Choice:
     """What a transformation is asked to differentiate.
 
@@ -97,7 +97,7 @@ def check_argnums(
         seen.add(i % num_args)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Chosen:
     """A call, of whose arguments some are differentiated.
 

@@ -37,7 +37,7 @@ from tinyjax.stablehlo.types import Value, Values
 V = TypeVar("V")
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class ErrorIfParams(Params):
     """What to say where the operand is true, and the user's line that checks it."""
 

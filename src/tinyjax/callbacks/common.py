@@ -101,7 +101,7 @@ class LeadingAxis:
     mapped: tuple[bool, ...]
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class CallbackParams(Params):
     """A Python function to be called with arrays.
 

@@ -51,7 +51,7 @@ Pull = Callable[
 Linearization = tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Programs:
     """What becomes of a loop.
 

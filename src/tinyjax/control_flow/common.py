@@ -29,7 +29,7 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Body:
     """A loop's body that is made of a user's function, which messages are to name.
 
@@ -87,7 +87,7 @@ def stage_function(
     return staged, flat.out_tree
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Kept:
     """What a function was staged as, and what it closed over then, whose identities are the key."""
 
@@ -201,7 +201,7 @@ def stabilise(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
     )
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Matched:
     """What ``match_carry`` found for one loop.
 
@@ -216,7 +216,7 @@ class _Matched:
     inside: Sequence[_Matched]
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class _Pass:
     """One staging of a loop's body.
 

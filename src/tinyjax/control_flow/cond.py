@@ -1,5 +1,7 @@
 """``cond`` and ``switch``: one of several functions, chosen by a value."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar, overload
 

@@ -26,7 +26,7 @@ from tinyjax.transforms.varying import fitted, refit
 # cond
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class CondParams(Params):
     """The programs to choose from; all of one type."""
 
@@ -56,7 +56,7 @@ def _fit_cond(params: CondParams, given: Sequence[Axes]) -> tuple[Sequence[Axes]
 # scan
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class ScanParams(Params):
     """A loop.
 
@@ -132,7 +132,7 @@ def scan_body_jvp(
 # while
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class WhileParams(Params):
     """A loop.
 

@@ -4,6 +4,8 @@ Reverse mode that runs iterations again is no transposition of a recorded progra
 map is one equation, which holds both directions.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from tinyjax.control_flow.common import evaluate_compiled

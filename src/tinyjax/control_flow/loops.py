@@ -1,5 +1,7 @@
 """Loops made of ``scan`` and ``while_loop``: ``fori_loop``, ``map``, ``associative_scan``."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 

@@ -1,5 +1,7 @@
 """``scan``: a loop of known length with a state, an input and an output for every iteration."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
@@ -8,7 +10,6 @@ import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax.config import settings
-from tinyjax.control_flow.checkpointed import linearize_scan
 from tinyjax.control_flow.common import (
     Body,
     at_front,
@@ -345,6 +346,8 @@ def _scan_linearize(
     # a loop that is run again in pieces has no iterations that debug_nans could name
     if params.checkpoints is None or not params.length or settings().debugging:
         return _linearize_stacking(primals, nonzero, params)
+    from tinyjax.control_flow.checkpointed import linearize_scan  # noqa: PLC0415 (seldom needed)
+
     return linearize_scan(primals, nonzero, params)
 
 

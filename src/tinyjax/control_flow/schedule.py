@@ -109,7 +109,7 @@ def advance(iterations: Array, slots: Array) -> Array:
 # The states kept
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Kept:
     """The states of a loop that are kept, in the order of their iterations.
 
@@ -221,7 +221,7 @@ def _strong(x: Array) -> Array:
 # Loops whose number of iterations is not known
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Online:
     """The states kept of a loop that goes on, and which of them can best be spared.
 

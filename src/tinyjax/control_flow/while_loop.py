@@ -1,5 +1,7 @@
 """``while_loop``: a loop that runs until a condition on its state no longer holds."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
@@ -7,7 +9,6 @@ from typing import Any, TypeVar
 
 from tinyjax import dtypes, tree
 from tinyjax.config import settings
-from tinyjax.control_flow.checkpointed import linearize_while
 from tinyjax.control_flow.common import (
     Body,
     at_front,
@@ -41,6 +42,7 @@ from tinyjax.core.primitive import (
     BatchResult,
     Hosts,
     JvpResult,
+    LinearizeResult,
     MappedAxis,
     Tangents,
 )
@@ -54,7 +56,6 @@ from tinyjax.frames import describe_function
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import rem, select
-from tinyjax.primitives.philox import rng_bit_generator_p
 from tinyjax.primitives.reduce import reduce_min, reduce_or
 from tinyjax.primitives.shape import full_like, iota, move_batch_axis, moveaxis, zeros_like
 from tinyjax.primitives.stop_gradient import stop_gradient
@@ -187,7 +188,13 @@ def _while_jvp(primals: Arrays, tangents: Tangents, params: WhileParams) -> JvpR
     return outs[:n], with_zeros(nz_state, outs[n:])
 
 
-while_p.def_linearize(linearize_while)
+@while_p.def_linearize
+def _while_linearize(
+    primals: Arrays, nonzero: Sequence[bool], params: WhileParams
+) -> LinearizeResult:
+    from tinyjax.control_flow.checkpointed import linearize_while  # noqa: PLC0415 (seldom needed)
+
+    return linearize_while(primals, nonzero, params)
 
 
 @while_p.def_batch
@@ -239,6 +246,8 @@ def _while_batch(
         # A loop inside would not end for examples that are done, and the derivative of a step that
         # is not theirs, times zero, need not be zero. Where one draw serves all, the first example
         # must not be one whose key stays as it is.
+        from tinyjax.primitives.philox import rng_bit_generator_p  # noqa: PLC0415 (seldom needed)
+
         draws = contains(params.body, rng_bit_generator_p)
         if (draws or contains(params.body, while_p) or differentiable) and mapped.size:
             shared = (False,) * len(body.consts)

@@ -1,5 +1,7 @@
 """What functions close over: which arrays there are among it, and whether any is traced."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,5 +1,7 @@
 """What depends on what in a program, and programs without what nothing depends on."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from operator import is_
 from typing import TypeVar

@@ -491,7 +491,7 @@ class _Names(defaultdict[Var, str]):
                 yield "".join(letters)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Style:
     colour: bool
 

@@ -36,7 +36,7 @@ ZERO: Final = Zero.ZERO
 Tangent: TypeAlias = Array | Literal[Zero.ZERO]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Participation:
     """Which examples take part in a branch or iteration that is computed for all of them.
 
@@ -50,7 +50,7 @@ class Participation:
     batched: dict[Hashable, Any] = attrs.field(factory=dict)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class MappedAxis:
     """The axis that ``vmap`` maps over.
 
@@ -69,7 +69,7 @@ class MappedAxis:
     taking_part: Participation | None = attrs.field(default=None, eq=False)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class UndefinedPrimal:
     """An operand without a value: one that a transposed primitive is linear in."""
 

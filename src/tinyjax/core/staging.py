@@ -40,7 +40,7 @@ from tinyjax.frames import Location, Source, user_frame
 P = TypeVar("P")
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Use:
     """What used a key.
 
@@ -306,7 +306,7 @@ def extend(jaxpr: Jaxpr, fun: Callable[..., Sequence[Array]]) -> Jaxpr:
 stand_ins: ContextVar[int] = ContextVar("tinyjax_stand_ins", default=0)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Staged:
     """A jaxpr, and the values of its first parameters: what the function closed over.
 

@@ -122,7 +122,7 @@ BatchingRule: TypeAlias = Callable[
 ]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class CustomCall(ABC):
     """A function of arrays with its own rule for derivatives, or for batching.
 
@@ -581,7 +581,7 @@ def on_top(trace: Trace) -> Iterator[None]:
         trace.parent, trace.live = parent, live
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Debugger:
     """What stands in for traces, and for their helpers, where the settings ask for debugging.
 

@@ -36,7 +36,7 @@ from tinyjax.transforms.batching import batch_flat, batched_aval
 Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class PullBackParams(Params):
     """A linear map that is given by its transpose.
 

@@ -62,7 +62,7 @@ ControlFlow = Literal["python", "source"]
 _MOST_SIGNATURES: Final = 4096
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Shardings:
     """How the arguments and the results of a function lie.
 

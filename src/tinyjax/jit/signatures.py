@@ -28,7 +28,7 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class StaticArguments:
     """Static arguments as a key: equal where values and types are, and 0.0 is not -0.0.
 
@@ -90,7 +90,7 @@ def same_value(a: object, b: object) -> bool:
 _NONE = StaticArguments()
 
 
-@attrs.frozen(cache_hash=True)
+@attrs.frozen(cache_hash=True, repr=False)
 class Signature:
     """What a call is remembered by.
 
@@ -116,7 +116,7 @@ def make_signature(
     return Signature(in_tree, tuple(avals), static, settings(), enclosing_axes())
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Parameters:
     """Which arguments of a function are static, and which are donated.
 

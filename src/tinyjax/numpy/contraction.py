@@ -688,7 +688,7 @@ def _cheapest(
     return min(((i, j) for i in range(len(names)) for j in range(i + 1, len(names))), key=cost)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Product:
     """How two operands are multiplied: which axes are dropped, summed and aligned, and the rest."""
 

@@ -29,7 +29,7 @@ from tinyjax.primitives.slicing import concatenate
 from tinyjax.primitives.wrap_index import same_dtype, wrap_index
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Keep:
     """An axis that is sliced, with a positive stride; ``is_reversed`` afterwards."""
 
@@ -45,7 +45,7 @@ class Keep:
         return self.start + (self.size - 1) * self.stride + 1 if self.size else self.start
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Pick:
     """An axis that one int, known and in bounds, removes."""
 
@@ -53,7 +53,7 @@ class Pick:
     at: int
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Look:
     """An axis that an array of integers replaces by its own axes."""
 
@@ -64,7 +64,7 @@ class Look:
 Entry = Keep | Pick | Look | None  # None is a new axis of size one
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Parsed:
     """An index, taken apart.
 
@@ -148,7 +148,7 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
     return Parsed(tuple(sizes), tuple(entries))
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class ScalarBool:
     """True or False among the indices: a new axis, taken once or not at all."""
 
@@ -247,7 +247,7 @@ def _parse_slice(entry: slice, axis: int, n: int) -> Keep:
     return Keep(axis, start, size, step if size > 1 else 1, False)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Lookup:
     """The arrays of an index, brought to one shape, and where their axes stand in the result.
 

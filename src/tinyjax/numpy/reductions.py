@@ -103,7 +103,7 @@ def _masked(name: str, x: Array, where: ArrayLike | None, instead: ArrayLike) ->
     return masked
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Reduction:
     """What a reduction of some name does: over axes, to two values, and to none at all."""
 

@@ -108,7 +108,7 @@ def _names(axis_name: AxisName | Sequence[AxisName]) -> tuple[Hashable, ...]:
 Write = Callable[[Lowering, "_Line", Value, P], Value]
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Line:
     """The devices along one axis of a mesh.
 

@@ -29,7 +29,7 @@ def as_axes(given: Sequence[int]) -> Axes:
     return integers(given, "axes and sizes of windows")
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Windows:
     """Where windows of an array lie: what gather and scatter share.
 

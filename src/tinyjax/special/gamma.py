@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cache
 from typing import Final
 
@@ -75,6 +74,8 @@ def minus_log1p(x: Array) -> Array:
 @cache
 def _temme_coefficients() -> tuple[tuple[float, ...], ...]:
     """Expand the coefficients ``c_k`` of DLMF 8.12.8 in powers of eta."""
+    from fractions import Fraction  # noqa: PLC0415 (seldom needed)
+
     count, orders = 17, 7
     length = count + 2 * orders + 2
     # mu = eta + eta^2 / 3 + ..., from mu mu' = (1 + mu) eta

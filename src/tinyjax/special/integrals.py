@@ -115,7 +115,6 @@ dawsn: Elementwise = special("dawsn", by_scipy("dawsn"), _dawsn, _dawsn_slope)
 
 # Owen's T
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 #: Beyond so many standard deviations nothing of a normal density is left.
 _REACH: Final = 9.0
 
@@ -125,7 +124,8 @@ def _owens_t_narrow(h: Array, a: Array) -> Array:
     h = jnp.minimum(h, 60.0)  # beyond nothing is left that float64 can hold
     end = jnp.minimum(a, _REACH / jnp.maximum(h, 1e-3))
     total = jnp.zeros_like(h)
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+    # its module takes as long to load as all of this one
+    for node, weight in zip(*np.polynomial.legendre.leggauss(40), strict=True):
         x = end * float((1 + node) / 2)
         square = x * x
         total = total + float(weight / 2) * jnp.exp(-0.5 * h * h * square) / (1 + square)

@@ -112,7 +112,7 @@ class LinearizeTrace(JVPTrace):
     linearizing = True
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Linearized:
     """A function's results at a point, and its tangent map there.
 
@@ -201,7 +201,7 @@ def linearize_flat(
     )
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class LinearizedJaxpr:
     """A jaxpr split in two by ``linearize_jaxpr``.
 

@@ -6,6 +6,8 @@ computes the results that are needed and nothing else. Called programs (``jit``)
 and so are programs of primitives with a rule for it: bodies of loops, branches of conditionals.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Final
 

@@ -285,7 +285,7 @@ def _evaluate_known(
     return [eqn for eqn in jaxpr.eqns if not linear.isdisjoint(eqn.inputs)]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Transposed:
     """A transposed jaxpr.
 

@@ -47,7 +47,7 @@ def _keys_by_index(x: Any, metadata: Any) -> Iterable[KeyEntry]:
     return map(FlattenedIndexKey, count())
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class NodeKind:
     """How nodes of one type behave.
 

@@ -328,7 +328,7 @@ def static(**options: Any) -> Any:
     return dataclasses.field(metadata=metadata, **options)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Field:
     argument: str  # what the initialiser calls it; attrs drops a leading underscore
     static: bool

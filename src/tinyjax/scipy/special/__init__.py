@@ -5,16 +5,150 @@ Results are NaN outside a function's domain. All have derivatives, of any order,
 
 from __future__ import annotations
 
-from tinyjax.scipy.special import basic, bessel, gammas, hypergeometric, integrals
-from tinyjax.scipy.special.basic import *
-from tinyjax.scipy.special.bessel import *
-from tinyjax.scipy.special.gammas import *
-from tinyjax.scipy.special.hypergeometric import *
-from tinyjax.scipy.special.integrals import *
+from typing import TYPE_CHECKING, Final
 
-__all__: list[str] = []
-__all__ += basic.__all__
-__all__ += bessel.__all__
-__all__ += gammas.__all__
-__all__ += hypergeometric.__all__
-__all__ += integrals.__all__
+from tinyjax.lazy import loader
+
+if TYPE_CHECKING:
+    from tinyjax.scipy.special.basic import (
+        beta,
+        betaln,
+        digamma,
+        entr,
+        erf,
+        erfc,
+        erfinv,
+        expit,
+        factorial,
+        gamma,
+        gammaln,
+        gammasgn,
+        kl_div,
+        log_ndtr,
+        log_softmax,
+        logit,
+        logsumexp,
+        ndtr,
+        polygamma,
+        rel_entr,
+        softmax,
+        xlog1py,
+        xlogy,
+        zeta,
+    )
+    from tinyjax.scipy.special.bessel import (
+        bessel_jn,
+        i0,
+        i0e,
+        i1,
+        i1e,
+        sph_harm_y,
+    )
+    from tinyjax.scipy.special.gammas import (
+        bernoulli,
+        betainc,
+        boxcox,
+        boxcox1p,
+        comb,
+        gammainc,
+        gammaincc,
+        loggamma,
+        multigammaln,
+        poch,
+    )
+    from tinyjax.scipy.special.hypergeometric import (
+        hyp1f1,
+        hyp2f1,
+    )
+    from tinyjax.scipy.special.integrals import (
+        dawsn,
+        erfcx,
+        exp1,
+        expi,
+        expn,
+        fresnel,
+        ndtri,
+        owens_t,
+        sici,
+        spence,
+        wofz,
+    )
+
+# Loaded when first asked for, with what only they need.
+_LATER: Final = {
+    "basic": (
+        "beta betaln digamma entr erf erfc erfinv expit factorial gamma gammaln gammasgn "
+        "kl_div log_ndtr log_softmax logit logsumexp ndtr polygamma rel_entr softmax "
+        "xlog1py xlogy zeta"
+    ),
+    "bessel": "bessel_jn i0 i0e i1 i1e sph_harm_y",
+    "gammas": (
+        "bernoulli betainc boxcox boxcox1p comb gammainc gammaincc loggamma multigammaln poch"
+    ),
+    "hypergeometric": "hyp1f1 hyp2f1",
+    "integrals": "dawsn erfcx exp1 expi expn fresnel ndtri owens_t sici spence wofz",
+}
+
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+    __getattr__ = loader(__name__, _LATER)
+
+
+__all__ = [
+    "bernoulli",
+    "bessel_jn",
+    "beta",
+    "betainc",
+    "betaln",
+    "boxcox",
+    "boxcox1p",
+    "comb",
+    "dawsn",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp1",
+    "expi",
+    "expit",
+    "expn",
+    "factorial",
+    "fresnel",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "gammasgn",
+    "hyp1f1",
+    "hyp2f1",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "kl_div",
+    "log_ndtr",
+    "log_softmax",
+    "loggamma",
+    "logit",
+    "logsumexp",
+    "multigammaln",
+    "ndtr",
+    "ndtri",
+    "owens_t",
+    "poch",
+    "polygamma",
+    "rel_entr",
+    "sici",
+    "softmax",
+    "spence",
+    "sph_harm_y",
+    "wofz",
+    "xlog1py",
+    "xlogy",
+    "zeta",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
