@@ -122,21 +122,18 @@ def _conv_impl(operands: Hosts, params: ConvParams) -> Hosts:
         x = x.reshape(batch, groups * features, *x.shape[3:])
     out_sizes = _out_sizes(x.shape[2:], w.shape[2:], params)
     batch, features, out_features = x.shape[0], x.shape[1] // groups, w.shape[0]
-    sizes, axes = w.shape[2:], tuple(range(2, x.ndim))
+    sizes = w.shape[2:]
     if 0 in out_sizes or not x.size or not w.size:
         out = np.zeros((batch, out_features, *out_sizes), wide)
     else:
         x = _spread(x, params.lhs_dilation, params.padding)
-        spans = [_dilated(k, d) for k, d in zip(sizes, params.rhs_dilation, strict=True)]
-        windows = np.lib.stride_tricks.sliding_window_view(x, spans, axes)
-        index = (
-            slice(None),
-            slice(None),
-            *(slice(None, None, s) for s in params.strides),
-            *(slice(None, None, d) for d in params.rhs_dilation),
-        )
-        windows = windows[index]
-        ndim = len(axes)
+        x, ndim = np.ascontiguousarray(x), len(sizes)
+        steps = [
+            *(a * s for a, s in zip(x.strides[2:], params.strides, strict=True)),
+            *(a * d for a, d in zip(x.strides[2:], params.rhs_dilation, strict=True)),
+        ]
+        shape = (*x.shape[:2], *out_sizes, *sizes)
+        windows = np.ndarray(shape, x.dtype, x, 0, (*x.strides[:2], *steps))
         # (batch, features, out..., kernel...) to (groups, batch and out, features and kernel)
         grouped = windows.reshape(batch, groups, features, *windows.shape[2:])
         places = range(3, 3 + ndim)
@@ -145,8 +142,9 @@ def _conv_impl(operands: Hosts, params: ConvParams) -> Hosts:
         columns = w.reshape(groups, out_features // groups, features * prod(sizes))
         product = np.matmul(rows, columns.swapaxes(1, 2))
         out = product.reshape(groups, batch, *out_sizes, out_features // groups)
-        out = np.moveaxis(out, (0, -1), (1, 2)).reshape(batch, out_features, *out_sizes)
-    inverse = np.argsort(numbers.out_spec)
+        out = out.transpose(1, 0, out.ndim - 1, *range(2, out.ndim - 1))
+        out = out.reshape(batch, out_features, *out_sizes)
+    inverse = sorted(range(out.ndim), key=numbers.out_spec.__getitem__)
     return (out.astype(params.dtype, copy=False).transpose(inverse),)
 
 

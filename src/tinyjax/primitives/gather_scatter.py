@@ -186,15 +186,23 @@ def _gather_kernel(avals: Avals, params: GatherParams) -> Kernel | None:
 
     def read(x: HostArray, indices: HostArray) -> HostArray:
         # as unsigned numbers, indices below zero are too large as well
-        if not np.less_equal(indices.view(unsigned), last).all():
+        if not np.logical_and.reduce(np.less_equal(indices.view(unsigned), last), None):
             return _gather(windows, params, x, indices)
-        if is_take:
-            return np.asarray(x.take(indices[..., 0], axis))
         if of_elements:
             return np.asarray(x[tuple([indices[..., i] for i in order])])
         return gathered(windows, x, indices, offset_dims)
 
-    return read
+    def read_elements(x: HostArray, indices: HostArray) -> HostArray:
+        # NumPy compares them with the sizes of the axes; it takes no unsigned ones of 64 bits
+        places = indices.view(unsigned)
+        try:
+            if is_take:
+                return np.asarray(x.take(places[..., 0], axis))
+            return np.asarray(x[tuple([places[..., i] for i in order])])
+        except IndexError:
+            return _gather(windows, params, x, indices)
+
+    return read_elements if (is_take or of_elements) and unsigned.itemsize == 4 else read
 
 
 def _gather(

@@ -69,18 +69,11 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     a = _matrices("expm", A)
     if not a.size:
         return a
-    degree, limit = _DEGREES[dtypes.real_part(a.dtype)]
-    size = greatest(sum_of(absolute(stop_gradient(a)), -2), -1)
-    times = clip(ceil(log2(size / limit)), 0)
-    one = matrices.identity_like(a)
+    powers, times = _scaled_powers(a, *_DEGREES[dtypes.real_part(a.dtype)])
 
     def square(powers: Array, i: ArrayLike) -> tuple[Array, None]:
-        wanted = (i < times)[..., None, None]
-        # where there is nothing left to square, ones are, which cannot overflow
-        base = pick(wanted, powers, one)
-        return pick(wanted, matmul(base, base), powers), None
+        return _squared(powers, times, i), None
 
-    powers = _rational(a * exp2(-times)[..., None, None], degree)
     if any(isinstance(trace, StagingTrace) for trace in enclosing_traces()):
         # one squaring is compiled, not all of them; evaluation need not be told how many to make
         refuse_to_replay()
@@ -92,6 +85,23 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
         for i in range(count):
             powers, _ = square(powers, i)
     return pick((times <= max_squarings)[..., None, None], powers, math.nan)
+
+
+@replayed
+def _scaled_powers(a: Array, degree: int, limit: float) -> tuple[Array, Array]:
+    """Exponentials of matrices over powers of two, and how often these are to be squared."""
+    size = greatest(sum_of(absolute(stop_gradient(a)), -2), -1)
+    times = clip(ceil(log2(size / limit)), 0)
+    return _rational(a * exp2(-times)[..., None, None], degree), times
+
+
+@replayed
+def _squared(powers: Array, times: Array, i: ArrayLike) -> Array:
+    """Square those matrices that are to be squared more than ``i`` times."""
+    wanted = (i < times)[..., None, None]
+    # where there is nothing left to square, ones are, which cannot overflow
+    base = pick(wanted, powers, matrices.identity_like(powers))
+    return pick(wanted, matmul(base, base), powers)
 
 
 def _rational(a: Array, degree: int) -> Array:
