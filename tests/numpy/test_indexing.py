@@ -590,6 +590,39 @@ def test_jaxprs_are_small() -> None:
     assert names(lambda x: x.at[index].add(1.0), x) == ["scatter_add"]
 
 
+LISTED: dict[str, Any] = {
+    "the first axis": ([0, -1], slice(None)),
+    "the second axis": (slice(None), [0, 3, 0]),
+    "both": ([0, 1], [1, 2]),
+    "alone in a tuple": ([2, 0],),
+    "tuples": ((0, 1), (3, 2)),
+    "a range": (range(2), slice(1, 3)),
+    "of lists": ([[0], [1]], [1, 2]),
+    "a mask": ([True, False, True], slice(None)),
+    "a mask in a tuple": (slice(None), (True, False, False, True)),
+    "empty": ([], slice(None)),
+    "a new axis": (None, [0, 1]),
+    "the last axis": (..., [0, 1]),
+    "an array in a list": ([np.int32(1), jnp.int32(0)], 0),
+}
+
+
+@pytest.mark.parametrize("index", LISTED.values(), ids=LISTED.keys())
+def test_positions_may_be_listed_in_a_tuple(index: Any) -> None:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    expected = x[index]
+    for taken in (jnp.asarray(x)[index], tj.jit(lambda x: x[index])(x)):
+        assert taken.shape == expected.shape
+        np.testing.assert_array_equal(taken, expected)
+    added = x.copy()
+    np.add.at(added, index, 1.0)
+    add = tj.jit(lambda x: x.at[index].add(1.0))
+    for changed in (jnp.asarray(x).at[index].add(1.0), add(x)):
+        np.testing.assert_array_equal(changed, added)
+    counted = tj.grad(lambda x: x[index].sum())(jnp.asarray(x))
+    np.testing.assert_array_equal(counted, added - x)
+
+
 @pytest.mark.wrong_types
 def test_errors_say_what_to_do() -> None:
     x = jnp.arange(6.0).reshape(2, 3)
@@ -597,7 +630,7 @@ def test_errors_say_what_to_do() -> None:
         x[0, 0, 0]
     with pytest.raises(ArgumentError, match=r"only one '\.\.\.'"):
         x[..., ...]
-    with pytest.raises(ArgumentError, match="list cannot be an index"):
+    with pytest.raises(ArgumentError, match="list cannot be the whole index"):
         unchecked(x)[[0, 1]]
     with pytest.raises(ArgumentError, match="must be made of integers"):
         unchecked(x)["a"]

@@ -908,7 +908,9 @@ ArrayLike: TypeAlias = Array | HostArray | np.generic | bool | int | float | com
 Index: TypeAlias = (
     int | slice | EllipsisType | Array | HostArray | np.integer[Any] | np.bool_ | None
 )
-Indices: TypeAlias = Index | tuple[Index, ...]
+#: Beside others an index may be listed; alone, a list might as well mean several axes.
+ListedIndex: TypeAlias = list[int] | list[bool] | list[list[int]] | tuple[int, ...] | range
+Indices: TypeAlias = Index | tuple[Index | ListedIndex, ...]
 
 
 class ConcreteArray(Array):

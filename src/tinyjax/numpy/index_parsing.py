@@ -13,7 +13,16 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ConcreteArray, Index, Indices, as_array, is_constant, splat
+from tinyjax.core.array import (
+    Array,
+    ConcreteArray,
+    Index,
+    Indices,
+    ListedIndex,
+    as_array,
+    is_constant,
+    splat,
+)
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import shortened
 from tinyjax.core.trace import Tracer
@@ -23,6 +32,7 @@ from tinyjax.errors import (
     DtypeError,
     IndexingError,
 )
+from tinyjax.numpy.creation import asarray
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
 from tinyjax.primitives.shape import reshape
 from tinyjax.primitives.slicing import concatenate
@@ -101,7 +111,7 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
         AxisError: there are more entries than axes.
         ConcreteIndexError: a mask or a slice's bound is not known.
     """
-    given = index if isinstance(index, tuple) else (index,)
+    given = tuple(map(_without_list, index)) if isinstance(index, tuple) else (index,)
     expanded: list[Index | ScalarBool] = []
     consumed = 0
     ellipsis: int | None = None
@@ -153,6 +163,13 @@ class ScalarBool:
     """True or False among the indices: a new axis, taken once or not at all."""
 
     value: bool
+
+
+def _without_list(entry: Index | ListedIndex) -> Index:
+    """Convert what is listed to an array; an empty list has no positions."""
+    if isinstance(entry, (list, tuple, range)):
+        return asarray(entry) if entry else ConcreteArray(np.zeros(0, np.int32))
+    return entry
 
 
 def _is_array(entry: object) -> bool:
@@ -214,7 +231,7 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
         return Look(axis, indices)
     if isinstance(entry, (list, range)):
         raise IndexingError(
-            f"a {type(entry).__name__} cannot be an index: use a tuple for several axes, or "
+            f"a {type(entry).__name__} cannot be the whole index: use a tuple for several axes, or "
             f"jnp.array(...) for an array of indices."
         )
     raise IndexingError(
