@@ -35,6 +35,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/source",
         "docs/compilation",
         "docs/exploring",
+        "docs/interactive",
         "docs/sharding",
         "docs/scale",
     ),
