@@ -1,7 +1,7 @@
 """What Sphinx reads, written into a folder: the pages as they lie in the repository, and more.
 
 The folder mirrors the repository, so that links between pages hold as they are. README.md becomes
-the first page. A link to a file that is no page leads to a page that shows the file. A paragraph
+the first page. A link to a file that is no page leads to one that shows it. A paragraph
 that is one link with a title "source of NAME" becomes the source of that function or class.
 """
 
@@ -44,6 +44,8 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/five-ideas",
         "docs/transformations",
         "docs/new-primitive",
+        "docs/testing",
+        "docs/coverage",
         "docs/derivations",
         "docs/design",
         "docs/jaxlib",
@@ -208,16 +210,28 @@ class Staging:
         if not path or ":" in path:
             return link
         target = (file.parent / path).resolve()
+        if not target.exists():
+            raise PageError(f"{file.relative_to(ROOT)} links to {link}, which is not there")
         if target.is_dir():
             target /= "README.md"
         if not target.exists():
-            raise PageError(f"{file.relative_to(ROOT)} links to {link}, which is not there")
-        if target.suffix == ".md":
+            self._folder(target)
+        elif target.suffix == ".md":
             self._page(target)
         elif not target.is_relative_to(DOCS):
             self._shown(target)
         staged = os.path.relpath(_staged(target), _staged(file).parent)
         return f"{Path(staged).as_posix()}{mark}{section}"
+
+    def _folder(self, index: Path) -> None:
+        """Write a page that lists the files of a folder without a page of its own."""
+        if index in self._met:
+            return
+        self._met.add(index)
+        files = sorted(file.name for file in index.parent.iterdir() if file.is_file())
+        rows = "".join(f"- [{name}]({name})\n" for name in files)
+        head = f"---\norphan: true\n---\n# {index.parent.relative_to(ROOT).as_posix()}\n\n"
+        self._put(_staged(index), head + self._linked(rows, index))
 
     def _shown(self, file: Path) -> None:
         """Write a page that shows a file."""
