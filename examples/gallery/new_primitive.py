@@ -18,9 +18,10 @@ from sklearn.datasets import load_sample_image
 import tinyjax as jax
 import tinyjax.numpy as jnp
 from tinyjax import Array
-from tinyjax.core.primitive import Avals, Hosts
 from tinyjax.example_libraries import optimizers
 from tinyjax.extend import (
+    Avals,
+    Hosts,
     Lowering,
     Primitive,
     Values,
@@ -28,9 +29,9 @@ from tinyjax.extend import (
     bind1,
     composed,
     def_linear,
+    def_simple_batch,
     def_transposes,
 )
-from tinyjax.primitives.shape import def_simple_batch
 
 # %%
 # The primitive blurs the last two axes. How far is a parameter: part of the program, not of the
@@ -87,7 +88,7 @@ def blur(picture: Array, sigma: float) -> Array:
 
 def_linear(blur_p)
 def_transposes(blur_p, lambda ct, x, params: blur(ct, params.sigma))
-def_simple_batch(blur_p, lambda params, size: params)
+def_simple_batch(blur_p)
 
 
 # %%

@@ -10,6 +10,8 @@ Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`
 - ``def_linear``, ``def_constant``: derivatives of what is linear, and of what has none
 - ``Lowering``, ``Values``: writes StableHLO, for a primitive's lowering rule; what it writes
 - ``UndefinedPrimal``: an operand of a transpose rule that has no value
+- ``def_simple_batch``, ``def_elementwise_batch``: batch rules: bring the batch to the front
+- ``Hosts``, ``Avals``, ``Arrays``: what rules take and return: NumPy arrays, types, arrays
 - ``bind``, ``bind1``: apply a primitive under the current trace
 - ``Trace``, ``Tracer``: an interpreter of primitives, and the values it interprets them on
 - ``Running``, ``use_trace``, ``current_trace``: make a trace the current one; which it is
@@ -26,6 +28,9 @@ from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
+    Arrays,
+    Avals,
+    Hosts,
     NoParams,
     Params,
     Primitive,
@@ -43,8 +48,9 @@ from tinyjax.core.trace import (
     current_trace,
     use_trace,
 )
-from tinyjax.primitives.families import composed, elementwise
+from tinyjax.primitives.families import composed, def_elementwise_batch, elementwise
 from tinyjax.primitives.rules import def_constant, def_derivatives, def_linear, def_transposes
+from tinyjax.primitives.shape import def_simple_batch
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -52,7 +58,10 @@ __all__ = [
     "NO_PARAMS",
     "ZERO",
     "Array",
+    "Arrays",
+    "Avals",
     "CustomCall",
+    "Hosts",
     "Jaxpr",
     "JaxprEqn",
     "Lit",
@@ -76,7 +85,9 @@ __all__ = [
     "current_trace",
     "def_constant",
     "def_derivatives",
+    "def_elementwise_batch",
     "def_linear",
+    "def_simple_batch",
     "def_transposes",
     "elementwise",
     "eval_jaxpr",
