@@ -34,6 +34,8 @@ NAMES: Final = (
     "new_primitive",
 )
 COLUMNS: Final = 3
+#: Pictures of more bytes are reduced to few colours.
+LARGE: Final = 150_000
 INDEX: Final = """# Gallery
 
 Twelve short programs, each with the picture that it draws. You run one by `python
@@ -119,8 +121,10 @@ def draw(name: str) -> None:
     picture = PAGES / "pictures" / f"{name}.png"
     command = [sys.executable, str(SCRIPTS / f"{name}.py"), str(picture)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    with Image.open(picture) as drawn:  # 256 colours are enough, and a third of the size
-        drawn.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(picture, optimize=True)
+    if picture.stat().st_size > LARGE:  # 256 colours are a third of the size
+        with Image.open(picture) as drawn:
+            few = drawn.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        few.save(picture, optimize=True)
     (PAGES / f"{name}.md").write_text(page(read(name), done.stdout))
 
 
