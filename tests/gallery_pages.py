@@ -41,7 +41,7 @@ INDEX: Final = """# Gallery
 Twelve short programs, each with the picture that it draws. You run one by `python
 examples/gallery/NAME.py picture.png`; it needs matplotlib, and some need SciPy or scikit-learn
 (`pip install matplotlib scikit-learn`). Each page shows the whole program, with a word on each of
-its parts. `import tinyjax as jax` is the only line that most would change to run on JAX.
+its parts. Most run on JAX too: change the imports, and set `jax_enable_x64` where they use float64.
 
 """
 

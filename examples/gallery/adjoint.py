@@ -1,9 +1,9 @@
 """A derivative to read.
 
-A ball flies through air that slows it: plain Python on floats, with a loop that runs until the ball
-is down. `tinyjax.source` reads this program, and writes another: its adjoint, which goes through
-the flight backwards. In the picture a variable and its cotangent have one colour. The slopes that
-the adjoint gives then lead to the farthest throw.
+A program in plain Python, and beside it the program that tinyjax writes for its derivative. A ball
+flies through air that slows it, in a loop that runs until it is down. `tinyjax.source` reads this,
+and writes its adjoint, which goes through the flight backwards. A variable and its cotangent have
+one colour. The slopes that the adjoint gives then lead to the farthest throw.
 """
 
 import inspect

@@ -1,8 +1,8 @@
 """What a convolutional network looks for.
 
-Eight filters of 5 × 5 numbers slide over handwritten digits, and a few weights read the digit from
-where they respond. Nobody says what to look for: the gradient turns random filters into detectors
-of strokes and edges.
+Gradients turn random filters into detectors of strokes and edges. Eight filters of 5 × 5 numbers
+slide over handwritten digits, and a few weights read the digit from where they respond. Nobody says
+what to look for.
 """
 
 import sys

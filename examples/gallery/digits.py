@@ -1,8 +1,8 @@
 """What a network confuses.
 
-A network with one hidden layer learns scikit-learn's handwritten digits. Some of those it never saw
-it misreads. The gradient of its doubt, taken for each of these pictures by `vmap`, says which
-strokes misled it: where more ink would have helped (orange), and where less (purple).
+Which handwritten digits a network misreads, and which strokes misled it. The gradient of its doubt,
+taken for each misread picture by `vmap`, says where more ink would have helped (orange), and where
+less (purple). The digits are scikit-learn's, and the network has not seen these before.
 """
 
 import sys

@@ -1,9 +1,9 @@
 """Eight schools, by Hamiltonian Monte Carlo.
 
-Eight schools coached pupils for a test (Rubin, 1981), and each measured a gain in points with a
-standard error. How much did coaching help, and how much do the schools differ? A hierarchical model
-answers by a distribution, which four chains of Hamiltonian Monte Carlo walk through. Each step
-slides along the gradient of the log density; `vmap` runs the chains side by side.
+How much did coaching help in eight schools, and how much do the schools differ? Each measured a
+gain in points, with a standard error (Rubin, 1981). A hierarchical model answers by a distribution,
+which four chains walk through, sliding along the gradient of its logarithm; `vmap` runs them side
+by side.
 """
 
 import sys

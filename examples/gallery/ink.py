@@ -1,8 +1,8 @@
 """Ink that flows into a picture.
 
-Two bands of ink lie in a still fluid. Which stir at the start makes them flow into a given picture,
-all by themselves? Gradients through the simulation of the fluid, from the last picture back to the
-first velocities, find out. (After an example of autograd, by Maclaurin, Duvenaud and Johnson.)
+Which stir makes two bands of ink in a still fluid flow into a given picture, all by themselves?
+Gradients through the simulation of the fluid, from the last picture back to the first velocities,
+find it. (After an example of autograd, by Maclaurin, Duvenaud and Johnson.)
 """
 
 import sys

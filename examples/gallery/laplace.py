@@ -1,8 +1,8 @@
 """Laplace's equation, by a network.
 
-A wire runs inside a tube, off its centre; the wire is at 1 volt, the tube at 0. The potential
-between them solves Laplace's equation. A small network learns it from the equation alone: no grid,
-no measured values. The exact potential is known here, so the picture shows the error too.
+A network learns the potential between a wire and a tube from the equation alone. The wire runs
+inside the tube, off its centre; it is at 1 volt, the tube at 0. There is no grid, and there are no
+measured values. The exact potential is known here, so the picture shows the error too.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Mandelbrot's set, by its derivative.
 
-A point belongs to the set if `z ← z² + c` stays bounded. The loop is written for one point. `vmap`
-makes a picture of it, and `jvp` gives the derivative along with it, through a loop of unknown
-length. From these follows the distance to the set, which makes its finest threads visible.
+How far each point is from the set shows the finest threads of it. A point belongs to the set if `z
+← z² + c` stays bounded. The loop is written for one point: `vmap` makes a picture of it, and `jvp`
+gives the derivative along with it, from which the distance follows.
 """
 
 import sys

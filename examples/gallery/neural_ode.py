@@ -1,8 +1,9 @@
 """A neural differential equation, and its phase portrait.
 
-Short pieces of an oscillator's motion are all that a small network sees. It learns how fast the
-state changes at each place, by gradients through the solver of the differential equation. Then the
-learnt equation runs on its own, far longer than any piece, and finds the oscillator's limit cycle.
+A small network learns the equation of an oscillator from short pieces of its motion. It says how
+fast the state changes at each place, and is fitted by gradients through the solver of the
+differential equation. Then the learnt equation runs on its own, far longer than any piece, and
+finds the oscillator's limit cycle.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """A new primitive sharpens a photograph.
 
-SciPy blurs pictures well, but knows no derivatives. Here its filter becomes a primitive: a few
+SciPy's blur becomes a primitive, and gradients through it undo the blur of a photograph. A few
 rules say how it is evaluated, compiled, differentiated, transposed and batched. After that it is an
-operation like any other. Gradients through it undo the blur of a photograph.
+operation like any other.
 """
 
 import sys

@@ -1,9 +1,9 @@
 """A pendulum swings up.
 
-A cart can push a hanging pole, but too weakly to lift it at once. Which pushes swing it up, and
-leave it upright at rest? The derivative goes through the simulation. Each step of that is an
-equation, which Newton's method solves, and the implicit function theorem differentiates: `grad`
-looks at the equation, and never into the solver's iterations.
+Pushes of a cart bring a hanging pole upright, though they are too weak to lift it at once. The
+derivative goes through the simulation. Each step of that is an equation, which Newton's method
+solves, and the implicit function theorem differentiates: `grad` looks at the equation, and never
+into the solver's iterations.
 """
 
 import sys

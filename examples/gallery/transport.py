@@ -1,8 +1,8 @@
 """Points that move into letters.
 
-Optimal transport carries one cloud of points to another at the least total cost. Sinkhorn's
-iterations find it, slightly blurred. The gradient of the cost says where each point should go; a
-disc of points that follows it becomes a letter, and no two points cross on the way.
+A disc of points becomes a word, at the least total cost. This is optimal transport; Sinkhorn's
+iterations find it, slightly blurred. The gradient of the cost says where each point should go, and
+no two points cross on the way.
 """
 
 import sys
