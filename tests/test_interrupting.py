@@ -1,5 +1,6 @@
 """Ctrl-C while a program is compiled, or runs."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -96,3 +97,28 @@ def test_a_process_outlives_the_interruption_of_the_compiler(what: str) -> None:
     )
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout in ("interrupted\n", "")  # where it was done by then
+
+
+def test_a_signal_during_a_collection_of_garbage_is_heard() -> None:
+    jit(lambda x: x + 1)(1.0)  # from now on jaxlib releases what it has kept in collections
+
+    class HeardError(Exception):
+        pass
+
+    def handler(number: int, frame: object) -> None:
+        raise HeardError
+
+    def collect() -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        for _ in range(100):
+            gc.collect()
+
+    many: list[list[int]] = [[] for _ in range(500_000)]
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        with pytest.raises(HeardError):
+            collect()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert many

@@ -71,7 +71,7 @@ def folded(call: Callable[P, R]) -> Callable[P, R]:
     def fold_what_it_raises(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return call(*args, **kwargs)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             fold(error, sys._getframe())
             raise
 

@@ -48,7 +48,7 @@ def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Ca
             if not settings().debugging:
                 return call(*args, **kwargs)
             return base_trace().watch(call, shown, args, kwargs)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             fold(error, sys._getframe())
             raise
 

@@ -56,7 +56,7 @@ def checked(fun: Callable[P, R]) -> Callable[P, R]:
                 if name in tests and not tests[name](value):
                     _judge(fun, name, value)
             return fun(*args, **kwargs)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             fold(error, sys._getframe())
             raise
 

@@ -202,7 +202,7 @@ class JitFunction(Generic[P, R]):
                             found = launch(call[0])
                             return found
             return self._call(args, kwargs)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             fold(error, sys._getframe())
             raise
 

@@ -8,10 +8,12 @@ not have may be in the cache on disk (``disk_cache``), where the settings ask fo
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -52,12 +54,14 @@ _RELEASE_EVERY: Final = 256
 _executions: Final = count(1)
 
 
-def _release(phase: str, info: dict[str, int]) -> None:
-    """Release what jaxlib has kept, whenever Python collects garbage."""
-    collect_garbage()
-
-
-gc.callbacks.append(_release)
+# Whenever Python collects garbage, what jaxlib has kept is released. Signals that arrive during a
+# collection are handled by the first Python code after it, and the exceptions of callbacks are
+# ignored: a function of Python's here would lose Ctrl-C. So C calls C, which leaves alone the two
+# arguments of a callback.
+_call: Final = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.py_object] * 3)(
+    ("PyObject_CallNoArgs", ctypes.pythonapi)
+)
+gc.callbacks.append(partial(_call, collect_garbage))
 
 
 def executor(loaded: LoadedExecutable, on: Backend, out_avals: Sequence[ShapedArray]) -> Execute:
