@@ -220,6 +220,22 @@ def libraries(session: nox.Session) -> None:
 
 
 @nox.session
+def notebooks(session: nox.Session) -> None:
+    """Run a notebook in a fresh kernel, and look at what it shows. Arguments go to pytest.
+
+    Kernels have an environment of their own, since they ask for many other packages.
+    """
+    programs = Path(".nox", "notebooks").absolute()
+    if not programs.exists():
+        session.run_install(sys.executable, "-m", "venv", str(programs))
+    python = str(programs / FOLDER / "python")
+    group = nox.project.dependency_groups(PROJECT, "notebooks")
+    session.run_install(python, "-m", "pip", "install", "--quiet", "-e", ".", *group)
+    alone = ("-o", "addopts=", "--confcutdir", "tests/notebooks")  # without what other tests need
+    session.run(python, "-m", "pytest", *alone, "tests/notebooks", *session.posargs)
+
+
+@nox.session
 def jaxtyping(session: nox.Session) -> None:
     """Check jaxtyping's annotations by typeguard 2, which it works with; other tests have 4."""
     install(session, ".", "test")
