@@ -440,7 +440,12 @@ def test_the_command(tmp_path: Path) -> None:
     assert "model.py:4: return jnp.tanh(x @ w).sum()" in done.stdout
     assert Page((tmp_path / "loss.html").read_text(encoding="utf-8")).data["name"] == "loss"
     for arguments, said in (
-        (("model",), "module:function"),
+        (("model",), "name one of the functions in 'model': model:loss"),
+        (("model:loss",), "missing a required argument: 'w'"),
+        (("model.py:lost",), "Its functions: model:loss"),
+        (("other.py:loss",), "there is no file 'other.py'"),
+        (("model:W",), "'W' is no function"),
+        (("model:loss", "--args", "W", "W", "--output", "no/x.html"), "no folder 'no'"),
         (("model:lost",), "'model' has no 'lost'"),
         (("modle:loss",), "No module named 'modle'"),
         (("model:loss", "--args", "V"), "name 'V' is not defined"),

@@ -30,6 +30,7 @@ from tinyjax.exploring.programs import Programs, programs_of, unused
 from tinyjax.frames import place
 from tinyjax.jit import JitFunction, jit
 from tinyjax.jit.stages import Lowered
+from tinyjax.tracebacks import folded
 
 T = TypeVar("T")
 
@@ -157,6 +158,7 @@ def explore(
     """
     wrapped: JitFunction[..., Any] = fun if isinstance(fun, JitFunction) else jit(fun)
 
+    @folded
     def look(*args: Any, **kwargs: Any) -> Exploration:
         timings: list[Timing] = []
         fresh = jit(wrapped.__wrapped__) if wrapped is not fun else None
