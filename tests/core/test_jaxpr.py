@@ -134,6 +134,13 @@ ILL_FORMED = {
             "ReduceParams, but 'sin' takes NoParams."
         ),
     ),
+    "an operand less than its primitive takes": (
+        Jaxpr((), (JaxprEqn(reduce_sum_p, (), ReduceParams((0,)), (B,)),), (B,)),
+        (
+            "the equation 'a:float32[] = reduce_sum [ axes=(0,) ]' has operands of types (), which "
+            "'reduce_sum' does not take: not enough values to unpack (expected 1, got 0)."
+        ),
+    ),
 }
 
 

@@ -34,7 +34,7 @@ from tinyjax.core.encoding import Digested, encode, encode_aval
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.primitive import Primitive, field_names
 from tinyjax.core.trace import EvalTrace, current_trace, evaluated_source, set_evaluated_source
-from tinyjax.errors import ArgumentError, JaxprTypeError
+from tinyjax.errors import ArgumentError, JaxprTypeError, TinyjaxError
 from tinyjax.frames import Source, user_source
 
 K = TypeVar("K")
@@ -367,7 +367,16 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> JaxprType:
                 f"'{eqn.primitive}' "
                 f"takes {eqn.primitive.params.__name__}."
             )
-        expected = list(eqn.primitive.result_types(in_types, eqn.params))
+        try:
+            expected = list(eqn.primitive.result_types(in_types, eqn.params))
+        except (LookupError, TypeError, ValueError) as error:
+            if isinstance(error, TinyjaxError):
+                raise
+            # a rule may take as many operands for granted, or as many axes
+            raise JaxprTypeError(
+                f"{where} has operands of types ({', '.join(map(repr, in_types))}), which "
+                f"'{eqn.primitive}' does not take: {error}."
+            ) from error
         given = eqn.out_avals
         if expected != given:
             raise JaxprTypeError(
