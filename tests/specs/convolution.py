@@ -158,6 +158,19 @@ SPECS: list[Spec] = [
         grad=1,
         tol=4,
     ),
+    Spec(
+        "conv_general_dilated of nothing",
+        co.conv_general_dilated_p,
+        co.conv_general_dilated,
+        [
+            conv_case((2, 4, 5), (6, 4, 0), **LINE),
+            conv_case((2, 0, 5), (6, 0, 2), **LINE),
+            conv_case((0, 4, 5), (6, 4, 2), **LINE),
+        ],
+        lambda x, w, **_: np.zeros((len(x), 6, 5 - w.shape[2] + 1), x.dtype),
+        dtypes=["float64"],
+        grad=1,
+    ),
     *(
         Spec(
             f"conv_general_dilated of one operand, {i}",

@@ -242,6 +242,8 @@ def _conv_lowering(b: Lowering, operands: Values, params: ConvParams) -> Values:
     # Divided along the axes of space, of the contracted features or of groups, XLA's convolutions
     # over several devices give wrong numbers.
     (x, w), (result,) = operands, b.results
+    if 0 in (*x.shape, *w.shape):  # sums of nothing, for which XLA takes no window
+        return [b.full(0, result)]
     batch, batches = numbers.lhs_spec[0], params.batch_groups
     given = (
         b.undivided(x, [i for i in range(x.ndim) if i != batch or batches > 1]),
