@@ -48,7 +48,7 @@ from tinyjax.facade.linear_util import wrap_init
 from tinyjax.primitives.elementwise import sin
 from tinyjax.primitives.families import Elementwise
 from tinyjax.stablehlo.types import Values
-from tinyjax.test_util import check_primitive
+from tinyjax.testing import Case, check_primitive
 
 P = TypeVar("P")
 Function = Callable[..., Any]
@@ -307,11 +307,8 @@ def test_an_elementwise_primitive_with_parameters_and_a_transpose() -> None:
         params=FactorParams,
     )
     del registry["scaled"]
-    check_primitive(
-        lambda x: bind1(scaled_p, (as_array(x),), FactorParams(3.0)),
-        lambda x: 3.0 * x,
-        np.linspace(0.5, 2.0, 4),
-    )
+    example = Case(np.linspace(0.5, 2.0, 4), factor=3.0)
+    check_primitive(scaled_p, example, reference=lambda x, factor: factor * x, stacks=2)
 
 
 def test_a_primitive_that_calls_a_function_stays_a_call() -> None:

@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from tinyjax import source as source
     from tinyjax import stages as stages
     from tinyjax import test_util as test_util
+    from tinyjax import testing as testing
     from tinyjax import tree_util as tree_util
     from tinyjax import typing as typing
     from tinyjax import version as version
@@ -318,6 +319,7 @@ __all__ = [
     "source",
     "stages",
     "test_util",
+    "testing",
     "thread_guard",
     "threefry_partitionable",
     "transfer_guard",

@@ -16,20 +16,17 @@ import numpy as np
 
 from tinyjax import tree
 from tinyjax.api.derivatives import jvp, vjp
-from tinyjax.api.mapping import vmap
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.calling import argument_path, as_arrays, leaf_path
 from tinyjax.dtypes import DType, HostArray, finfo, float0, is_complex, is_inexact, real_part
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import describe_function
-from tinyjax.jit import jit
 from tinyjax.tree import PyTreeDef
 
 __all__ = [
     "DerivativeMismatchError",
     "check_grads",
     "check_jvp",
-    "check_primitive",
     "check_vjp",
 ]
 
@@ -473,38 +470,3 @@ def _recurse(
 def _inexact_leaves(value: Any) -> list[Any]:
     """The derivatives that hold something: float0 stands for none."""
     return [leaf for leaf in tree.leaves(value) if leaf.dtype != float0]
-
-
-def check_primitive(
-    fun: Callable[..., Array],
-    reference: Callable[..., HostArray],
-    *args: HostArray,
-    order: int = 2,
-    rtol: float = 1e-6,
-) -> None:
-    """Hold an elementwise function, of a new primitive say, to all that it has to do.
-
-    It is evaluated and compared with the reference, compiled, mapped over the first axes and
-    compared with a loop, and differentiated (``check_grads``).
-
-    Args:
-        fun: the function of arrays.
-        reference: the same with NumPy.
-        args: its arguments, of float64.
-        order: how many times to differentiate.
-        rtol: the relative tolerance of the comparisons.
-
-    Raises:
-        AssertionError: results differ.
-        DerivativeMismatchError: a derivative is wrong.
-
-    Example:
-        >>> import numpy as np, tinyjax.numpy as jnp
-        >>> from tinyjax.test_util import check_primitive
-        >>> check_primitive(jnp.sin, np.sin, np.linspace(0.0, 1.0, 5))
-    """
-    evaluated = np.asarray(fun(*args))
-    np.testing.assert_allclose(evaluated, reference(*args), rtol)
-    np.testing.assert_allclose(jit(fun)(*args), evaluated, rtol)
-    np.testing.assert_allclose(vmap(fun)(*args), [fun(*xs) for xs in zip(*args, strict=True)], rtol)
-    check_grads(fun, args, order)

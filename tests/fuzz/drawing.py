@@ -10,7 +10,7 @@ from fuzz.equations import EQUATIONS
 from fuzz.nested import NESTED
 from fuzz.plain import MOST_NUMBER
 from fuzz.programs import PLAIN, Program, Step
-from fuzz.stacks import REVERSE, TRANSFORMS, Layer
+from tinyjax.testing.stacks import REVERSE, TRANSFORMS, Layer
 
 NUMBERS = st.integers(0, MOST_NUMBER)
 PLAIN_STEPS = st.builds(Step, st.sampled_from(sorted(PLAIN)), NUMBERS, NUMBERS, NUMBERS)

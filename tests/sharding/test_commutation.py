@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from fuzz.drawing import LAYERS, NUMBERS, PROGRAMS, Case
 from fuzz.forgetting import forget_sometimes
-from fuzz.stacks import Layer, check
+from fuzz.stacks import check
+from tinyjax.testing.stacks import Layer
 
 #: What is transformed within the function given to ``shard_map``, and what is outside of it.
 STACKS = st.builds(

@@ -2,253 +2,40 @@
 
 A module of this package is a family; its ``SPECS`` are the rows. A row gives the function, operands
 to try it on, and independent references; ``tests/primitives/test_primitives.py`` drives every check
-from it.
+of ``tinyjax.testing`` from it.
 
     Spec(
         "sin", sin_p, lax.sin,
         [Case(ArraySpec((3,)), ArraySpec(()))],   # or, with parameters: Case(x, axes=(0, 2))
         numpy=np.sin, jax=jax.lax.sin, dtypes="fc", grad=2,
     )
-
-Operands of an ``ArraySpec`` without a dtype are tried in each of the row's dtypes, in turn; NumPy
-arrays and specs with a dtype are taken as they are. The keyword arguments of a case go to the
-function and to both references.
 """
 
-import hashlib
 import pkgutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, ClassVar
 
 import attrs
-import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.core.primitive import Primitive
-from tinyjax.dtypes import DType, DTypeLike, HostArray
+from tinyjax import testing
+from tinyjax.testing import KINDS, ArraySpec, Case
 
-#: The dtypes a row's letters stand for; "e" is float8, which "f" leaves out.
-KINDS: Final[dict[str, tuple[DType, ...]]] = {
-    "b": (dtypes.bool_,),
-    "i": dtypes.SIGNED,
-    "u": dtypes.UNSIGNED,
-    "e": (dtypes.float8_e4m3fn, dtypes.float8_e5m2),
-    "f": (dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64),
-    "c": dtypes.COMPLEXES,
-}
-
-#: The checks of tests/primitives/test_primitives.py, which a row may skip by name.
-CHECKS: Final = (
-    "numpy",  # eager evaluation against NumPy, and the types that abstract_eval says
-    "dtypes",  # whether it is refused, by type, eagerly, compiled and mapped, in every dtype
-    "compiled",  # the lowering against eager evaluation
-    "jax",  # eager evaluation against jax
-    "grad",  # derivatives against finite differences, to the row's order, in both modes
-    "linear",  # f(a x + b y) = a f(x) + b f(y), and <J t, ct> = <t, J^T ct>
-    "vmap",  # against a loop, over subsets of operands and several axes, nested too
-    "compose",  # jvp of vmap, vmap of vjp, vjp of vmap, derivatives of jit, linearize
-    "jaxpr",  # types, evaluation, printing, digest
-)
-
-_RANGES = {"f": (-2.0, 2.0), "c": (-2.0, 2.0), "i": (-100, 100), "u": (0, 200), "b": (0, 1)}
-_EXTREMES = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, np.inf, -np.inf, np.nan, 1e-3, 100.0)
-
-
-def _ints(given: Iterable[int]) -> tuple[int, ...]:
-    return tuple(given)
-
-
-def _values(given: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple(given)
-
-
-def _dtype(given: DTypeLike) -> DType | None:
-    return None if given is None else np.dtype(given)
-
-
-@attrs.frozen
-class ArraySpec:
-    """A random operand.
-
-    Attributes:
-        shape: its shape.
-        dtype: its dtype; None stands for each of the row's in turn.
-        low: the least value drawn (for complex numbers, of either part).
-        high: the greatest.
-        special: values put in besides the random ones, except where derivatives are checked.
-        extremes: whether to put in, likewise, the values at which formulas break: zeros of both
-            signs, ones, infinities and NaN; for integers the least and the greatest.
-    """
-
-    shape: tuple[int, ...] = attrs.field(converter=_ints)
-    dtype: DType | None = attrs.field(default=None, converter=_dtype)
-    low: float | None = None
-    high: float | None = None
-    special: tuple[Any, ...] = attrs.field(default=(), converter=_values)
-    extremes: bool = False
-
-    def sample(
-        self, rng: np.random.Generator, dtype: DType | None = None, special: bool = True
-    ) -> HostArray:
-        """Draw values; ``dtype`` is the row's, which is taken where the spec has none."""
-        dtype = dtype if self.dtype is None else self.dtype
-        assert dtype is not None, "an operand without a dtype belongs to a row with dtypes"
-        kind = dtypes.kind(dtype)
-        low, high = _RANGES[kind]
-        low = low if self.low is None else self.low
-        high = high if self.high is None else self.high
-        values: HostArray
-        if kind == "b":
-            values = rng.integers(0, 2, self.shape).astype(np.bool_)
-        elif kind in "iu":
-            info = np.iinfo(dtype)
-            # int64's ends are beyond what a float holds exactly
-            least, most = max(int(info.min), round(low)), min(int(info.max), round(high))
-            values = rng.integers(least, most, self.shape, dtype=dtype, endpoint=True)
-        else:
-            values = rng.uniform(low, high, self.shape)
-            if kind == "c":
-                values = values + 1j * rng.uniform(low, high, self.shape)
-        values = np.array(values).astype(dtype)
-        wanted = self._special(dtype) if special else ()
-        if wanted and values.size:
-            flat = values.reshape(-1)
-            places = rng.permutation(flat.size)[: len(wanted)]
-            with np.errstate(all="ignore"):
-                chosen = np.array(wanted)[rng.permutation(len(wanted))[: len(places)]]
-                flat[places] = chosen.astype(dtype)
-            values = flat.reshape(self.shape)
-        return values
-
-    def _special(self, dtype: DType) -> tuple[Any, ...]:
-        if not self.extremes:
-            return self.special
-        match dtypes.kind(dtype):
-            case "f":
-                return (*self.special, *_EXTREMES)
-            case "i" | "u":
-                info = np.iinfo(dtype)
-                ends = (info.min, info.min + 1, info.max, info.max - 1, 0, 1)
-                return (*self.special, *(np.array(v, dtype) for v in ends))
-            case _:
-                return self.special
-
-
-Operand = ArraySpec | HostArray
-
-
-@attrs.frozen(init=False, eq=False)
-class Case:
-    """Operands to try a function on, and the keyword arguments that go with them."""
-
-    operands: tuple[Operand, ...]
-    params: dict[str, Any]
-
-    def __init__(self, *operands: Operand, **params: Any) -> None:
-        self.__attrs_init__(operands, params)
-
-    def sample(
-        self, rng: np.random.Generator, dtype: DType | None, special: bool = True
-    ) -> tuple[HostArray, ...]:
-        """Draw the operands."""
-        return tuple(
-            x.sample(rng, dtype, special) if isinstance(x, ArraySpec) else x for x in self.operands
-        )
-
-    @property
-    def generic(self) -> bool:
-        """Whether an operand takes the row's dtypes."""
-        return any(isinstance(x, ArraySpec) and x.dtype is None for x in self.operands)
-
-
-#: A case, the dtype it is drawn in, and its operands.
-Sample = tuple[Case, DType | None, tuple[HostArray, ...]]
-
-
-def _expand(given: str | Iterable[Any]) -> tuple[DType, ...]:
-    if isinstance(given, str):
-        return tuple(dtype for letter in given for dtype in KINDS[letter])
-    return tuple(np.dtype(dtype) for dtype in given)
-
-
-def _cases(given: Iterable[Case]) -> tuple[Case, ...]:
-    return tuple(given)
-
-
-def _skips(given: dict[str, str]) -> dict[str, str]:
-    unknown = set(given) - set(CHECKS)
-    assert not unknown, f"there are no checks called {unknown}; the checks are {CHECKS}"
-    return given
+__all__ = ["KINDS", "ArraySpec", "Case", "Spec", "all_specs"]
 
 
 @attrs.frozen(eq=False)
-class Spec:
+class Spec(testing.Spec):
     """One row.
 
     Attributes:
-        name: of the row; the primitive's, or that and how it is used.
-        primitive: what the row is about.
-        fun: takes the operands (and a case's keyword arguments); returns an array or several.
-        cases: what to try it on.
-        numpy: an independent reference on NumPy arrays, called as ``fun`` is.
-        jax: the same through jax, called as ``fun`` is, with NumPy arrays.
-        dtypes: what operands without a dtype of their own are tried in: letters of ``KINDS``, or
-            dtypes.
-        grad: to which order derivatives are checked; 0 where there are none.
-        grad_dtypes: in which of the row's dtypes.
-        grad_cases: which cases (by number) derivatives are checked on; all by default.
-        linear: the operands in which, jointly, it is linear; those that a case has.
-        tol: by how much the tolerances are widened, where rounding errors pile up.
-        skip: checks not made, with the reason.
+        jax: a reference through jax, called as ``fun`` is, with NumPy arrays.
     """
 
-    name: str
-    primitive: Primitive[Any]
-    fun: Callable[..., Any]
-    cases: tuple[Case, ...] = attrs.field(converter=_cases)
-    numpy: Callable[..., Any] | None = None
     jax: Callable[..., Any] | None = None
-    dtypes: tuple[DType, ...] = attrs.field(default="f", converter=_expand)
-    grad: int = 0
-    grad_dtypes: tuple[DType, ...] = attrs.field(default=("float64",), converter=_expand)
-    grad_cases: tuple[int, ...] | None = None
-    linear: tuple[int, ...] = attrs.field(default=(), converter=_ints)
-    tol: float = 1.0
-    skip: dict[str, str] = attrs.field(factory=dict, converter=_skips)
 
-    def rng(self, purpose: str = "") -> np.random.Generator:
-        """The row's own random numbers: the same in every run, whatever other rows there are."""
-        seed = hashlib.sha256(f"{self.name}/{purpose}".encode()).digest()
-        return np.random.default_rng(list(seed[:8]))
-
-    def samples(self, most: int | None = None) -> list[Sample]:
-        """Every case in every dtype, with operands that include the special values.
-
-        Args:
-            most: of how many dtypes, in turn, cases after the first two are drawn; where a sample
-                is to be compiled, all of them would take too long.
-        """
-        rng = self.rng("values")
-        found: list[Sample] = []
-        for i, case in enumerate(self.cases):
-            wanted: Sequence[DType | None] = self.dtypes if case.generic else (None,)
-            if most is not None and i > 1 and len(wanted) > most:
-                wanted = [wanted[(i * most + k) % len(wanted)] for k in range(most)]
-            found.extend((case, dtype, case.sample(rng, dtype)) for dtype in wanted)
-        return found
-
-    def smooth_samples(self, cases: Sequence[int] | None = None) -> list[Sample]:
-        """Every case in the dtypes for derivatives, without the special values."""
-        rng = self.rng("smooth")
-        chosen = range(len(self.cases)) if cases is None else cases
-        wanted = self.grad_dtypes if self.grad or self.linear else self.dtypes[-1:]
-        return [
-            (case, dtype, case.sample(rng, dtype, special=False))
-            for case in (self.cases[i] for i in chosen)
-            for dtype in (wanted if case.generic else (None,))
-        ]
+    checks: ClassVar[tuple[str, ...]] = (*testing.Spec.checks, "jax")
 
 
 @cache

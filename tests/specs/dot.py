@@ -90,8 +90,8 @@ SPECS = [
         dot.dot_general,
         CASES,
         by_hand,
-        jax_dot,
-        "iufc",
+        jax=jax_dot,
+        dtypes="iufc",
         grad=2,
         grad_dtypes=("float64", "complex128"),
         grad_cases=tuple(range(len(CASES))),
@@ -115,8 +115,8 @@ SPECS = [
         lambda x, y, contract, batch=((), ()): (
             by_hand(x.astype(int), y.astype(int), contract, batch) > 0
         ),
-        None,
-        "b",
+        jax=None,
+        dtypes="b",
     ),
     Spec(
         "dot_general, with a wider result",
@@ -140,7 +140,7 @@ SPECS = [
             )
         ],
         by_hand,
-        jax_dot,
+        jax=jax_dot,
     ),
     Spec(
         "dot_general, derivatives with a wider result",

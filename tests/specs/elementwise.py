@@ -55,9 +55,9 @@ def one(
         fun,
         cases,
         None if numpy is None else in_wide(numpy),
-        jax_fun,
-        dtypes,
-        grad,
+        jax=jax_fun,
+        dtypes=dtypes,
+        grad=grad,
         grad_cases=(0, 3),
         **more,
     )
@@ -132,7 +132,9 @@ def shift_cases() -> list[Case]:
 
 
 def shift(primitive: Primitive[Any], fun: Callable[..., Any], how: str, jax_fun: Reference) -> Spec:
-    return Spec(primitive.name, primitive, fun, shift_cases(), shifted(how), jax_fun, "iu")
+    return Spec(
+        primitive.name, primitive, fun, shift_cases(), shifted(how), jax=jax_fun, dtypes="iu"
+    )
 
 
 def pairs(
@@ -154,9 +156,9 @@ def pairs(
         fun,
         cases,
         None if numpy is None else in_wide(numpy),
-        jax_fun,
-        dtypes,
-        grad,
+        jax=jax_fun,
+        dtypes=dtypes,
+        grad=grad,
         grad_cases=(0, 3),
         **more,
     )
@@ -176,7 +178,7 @@ def comparison(
     same = np.array([[0, 1, 2], [3, 0, 5]])
     ties = [Case(same, same[::-1].copy())]
     row = pairs(primitive, fun, numpy, jax_fun, dtypes, 0)
-    return Spec(row.name, primitive, fun, [*row.cases, *ties], numpy, jax_fun, dtypes)
+    return Spec(row.name, primitive, fun, [*row.cases, *ties], numpy, jax=jax_fun, dtypes=dtypes)
 
 
 def rank(x: HostArray) -> HostArray:
@@ -331,7 +333,7 @@ def cuts(name: str, fun: Callable[..., Any], primitive: Primitive[Any], numpy: R
     cases = [Case(v.astype(d)) for v in (CUTS, ON_CUTS) for d in dtypes.COMPLEXES]
     jax_fun = getattr(jax.lax, name)
     skip = {"compose": "the row of smooth values does"}
-    return Spec(f"{name}, branch cuts", primitive, fun, cases, numpy, jax_fun, tol=4, skip=skip)
+    return Spec(f"{name}, branch cuts", primitive, fun, cases, numpy, jax=jax_fun, tol=4, skip=skip)
 
 
 def below_cuts(
@@ -398,8 +400,8 @@ SPECS = [
         ew.div,
         [Case(F, NONZERO)],
         np.true_divide,
-        jax.lax.div,
-        "c",
+        jax=jax.lax.div,
+        dtypes="c",
         grad=2,
         grad_dtypes=("complex128",),
         linear=(0,),
@@ -458,8 +460,8 @@ SPECS = [
         ew.pow_,
         [Case(POSITIVE, F)],
         np.power,
-        jax.lax.pow,
-        "c",
+        jax=jax.lax.pow,
+        dtypes="c",
         grad=2,
         grad_dtypes=("complex128",),
         tol=4,
@@ -471,8 +473,8 @@ SPECS = [
         [Case(ArraySpec((2, 3), None, 0.8, 2.0), exponent=n) for n in (0, 2, 3, 7, -1, -2, -5)]
         + [Case(EMPTY, exponent=3)],
         power,
-        jax_power,
-        "fc",
+        jax=jax_power,
+        dtypes="fc",
         grad=2,
         grad_dtypes=BOTH,
         grad_cases=(1, 2, 3, 4, 5, 6, 7),
@@ -484,8 +486,8 @@ SPECS = [
         ew.integer_pow,
         [Case(EXTREME, exponent=n) for n in (0, 2, 3, 9)],
         power,
-        jax_power,
-        "iu",
+        jax=jax_power,
+        dtypes="iu",
     ),
     # Bits and booleans
     one(ew.not_, ew.not_, np.invert, jax.lax.bitwise_not, "biu", grad=0),
@@ -521,8 +523,8 @@ SPECS = [
         ew.nextafter,
         [Case(EXTREME, EXTREME), Case(F, F), Case(EMPTY, EMPTY)],
         None,
-        jax.lax.nextafter,
-        "f",
+        jax=jax.lax.nextafter,
+        dtypes="f",
         tol=0,
     ),
     # Comparison and selection
@@ -545,8 +547,8 @@ SPECS = [
             Case(ArraySpec((0, 2), np.bool_), EMPTY, EMPTY),
         ],
         select,
-        jax.lax.select,
-        "biufce",
+        jax=jax.lax.select,
+        dtypes="biufce",
         grad=2,
         grad_dtypes=BOTH,
         linear=(1, 2),
@@ -569,8 +571,8 @@ SPECS = [
         ew.complex_,
         [Case(F, F), Case(EMPTY, EMPTY), Case(SCALAR, SCALAR)],
         to_complex,
-        jax.lax.complex,
-        ("float32", "float64"),
+        jax=jax.lax.complex,
+        dtypes=("float32", "float64"),
         grad=2,
         linear=(0, 1),
     ),
@@ -608,7 +610,7 @@ SPECS = [
         lambda x: ew.convert_element_type(x, x.dtype, True),
         [Case(F)],
         lambda x: x,
-        None,
-        "biufc",
+        jax=None,
+        dtypes="biufc",
     ),
 ]

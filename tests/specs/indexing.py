@@ -323,8 +323,8 @@ def scatter_row(
         scatter(function, gs.ScatterDimensionNumbers),
         cases,
         numpy_scatter(combine),
-        scatter(jax_function, jax.lax.ScatterDimensionNumbers),
-        kinds,
+        jax=scatter(jax_function, jax.lax.ScatterDimensionNumbers),
+        dtypes=kinds,
         **options,
     )
 
@@ -391,8 +391,8 @@ SPECS = [
         gather,
         GATHERS,
         numpy_gather,
-        jax_gather,
-        "biufce",
+        jax=jax_gather,
+        dtypes="biufce",
         grad=2,
         grad_dtypes=BOTH,
     ),

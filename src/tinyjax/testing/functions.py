@@ -1,0 +1,172 @@
+"""``check_function``: a function's derivatives, and what it is under ``jit`` and ``vmap``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tinyjax import dtypes, tree
+from tinyjax.core.array import as_array
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import ArgumentError
+from tinyjax.frames import describe_function
+from tinyjax.jit import jit, jit_p
+from tinyjax.testing import rules
+from tinyjax.testing.comparing import assert_types, compare, describe
+from tinyjax.testing.errors import blaming
+from tinyjax.testing.primitives import Report
+from tinyjax.testing.specs import Case, Spec
+from tinyjax.testing.stacks import check_stacks
+
+__all__ = ["check_function"]
+
+
+def check_function(
+    f: Callable[..., Any],
+    *examples: tuple[Any, ...],
+    reference: Callable[..., Any] | None = None,
+    order: int = 2,
+    depth: int = 2,
+    stacks: int | None = 6,
+    vmap: bool = True,
+    stable: bool = True,
+    tol: float = 1.0,
+) -> Report:
+    """Hold a function of arrays to all that transformations make of it.
+
+    Compiled it must give what it gives eagerly, in single and in double precision; its derivatives
+    must be those of finite differences, in both modes and to second order; and ``vmap`` must be a
+    loop. Its results must have the precision of its arguments, and be weakly typed only if these
+    are.
+
+    Args:
+        f: takes and returns arrays in any containers.
+        examples: arguments, a tuple for each call. Derivatives are taken there: not at a kink.
+        reference: the same with NumPy, which gets the same arguments.
+        order: how many times to differentiate; 0 for a function without derivatives.
+        depth: how many transformations there are in a stack, at most.
+        stacks: how many stacks of ``jit``, ``vmap``, ``jvp`` and ``vjp`` are tried; None for all.
+        vmap: whether it can be mapped.
+        stable: whether its results have the precision of the arguments.
+        tol: by how much tolerances are widened.
+
+    Returns:
+        What was checked.
+
+    Raises:
+        CheckError: something is wrong. The message says what, and on which arguments.
+        DerivativeMismatchError: a derivative is; it is the cause of a ``CheckError``.
+        ArgumentError: there are no examples.
+
+    Example:
+        >>> import numpy as np, tinyjax.numpy as jnp
+        >>> from tinyjax.testing import check_function
+        >>> def loss(w, x):
+        ...     return jnp.sum(jnp.tanh(x @ w["a"]))
+        >>> w, x = {"a": np.array([0.1, 0.2])}, np.array([[0.3, 0.4], [-0.5, 0.6]])
+        >>> check_function(loss, (w, x), stacks=1).checked
+        ('values', 'jit', 'types', 'derivatives', 'vmap', 'stacks')
+    """
+    if not examples:
+        raise ArgumentError("check_function needs arguments: tuples, one for each call.")
+    name = describe_function(f)
+    cases = [_case(args) for args in examples]
+
+    def flat(*leaves: Any, structure: tree.PyTreeDef) -> Any:
+        args, _ = tree.unflatten(structure, leaves)
+        return f(*args)
+
+    def flat_reference(*leaves: HostArray, structure: tree.PyTreeDef) -> Any:
+        args, _ = tree.unflatten(structure, leaves)
+        return None if reference is None else reference(*args)
+
+    spec = Spec(
+        name,
+        jit_p,
+        flat,
+        cases,
+        None if reference is None else flat_reference,
+        (dtypes.float64,),
+        grad=order,
+        tol=tol,
+    )
+    checked, left_out = ["values", "jit"], {}
+    rules.check_values(spec)
+    rules.check_lowering(spec)
+    if stable:
+        _check_stable(spec)
+        checked.append("types")
+    else:
+        left_out["types"] = "stable is False"
+    if order:
+        rules.check_derivatives(spec)
+        checked.append("derivatives")
+    else:
+        left_out["derivatives"] = "order is 0"
+    if vmap:
+        rules.check_batch(spec)
+        checked.append("vmap")
+    else:
+        left_out["vmap"] = "vmap is False"
+    check_stacks(spec if vmap else _without_vmap(spec), depth, stacks)
+    return Report(name, (*checked, "stacks"), {}, left_out)
+
+
+def _without_vmap(spec: Spec) -> Spec:
+    return Spec(
+        spec.name,
+        spec.primitive,
+        spec.fun,
+        spec.cases,
+        grad=spec.grad,
+        tol=spec.tol,
+        skip={"vmap": "it cannot be mapped"},
+    )
+
+
+def _case(args: tuple[Any, ...]) -> Case:
+    if not isinstance(args, tuple):
+        raise ArgumentError(
+            f"check_function takes a tuple of arguments for each call, but got {args!r}: write "
+            "check_function(f, (x,))."
+        )
+    leaves, structure = tree.flatten_arguments(args, {})
+    return Case(*map(np.asarray, leaves), structure=structure)
+
+
+def _check_stable(spec: Spec) -> None:
+    """Hold that results have the precision of arguments, and are no weaker."""
+    for case, _, operands in spec.samples():
+        fun = spec.applied(case.params)
+        if not any(dtypes.is_inexact(x.dtype) for x in operands):
+            continue
+        for wanted in (dtypes.float32, dtypes.float64):
+            given = [_of_precision(x, wanted.itemsize) for x in operands]
+            on = describe({}, given)
+            out = fun(*given)
+            with blaming(spec.name, "the type of a result", on):
+                for i, y in enumerate(map(as_array, tree.leaves(out))):
+                    real = dtypes.real_part(y.dtype)
+                    if dtypes.is_inexact(y.dtype) and real != wanted:
+                        raise AssertionError(f"result {i} is {y.dtype}, of another precision")
+                    if y.weak_type:
+                        raise AssertionError(
+                            f"result {i} is weakly typed, though no argument is: convert it by "
+                            "jnp.asarray(y, x.dtype)"
+                        )
+            with blaming(spec.name, "jit", on):
+                compiled = jit(fun)(*given)
+                assert_types(compiled, out, "compiled, against eager evaluation")
+                compare(compiled, out, spec.tol, "compiled, against eager evaluation")
+
+
+def _of_precision(x: HostArray, size: int) -> HostArray:
+    match dtypes.kind(x.dtype):
+        case "f":
+            return x.astype(f"f{size}")
+        case "c":
+            return x.astype(f"c{2 * size}")
+        case _:
+            return x

@@ -1,0 +1,675 @@
+"""The rules of a primitive, each held against the others.
+
+``impl`` (NumPy) and ``lowering`` (XLA) are written apart, so each is the other's oracle. Types are
+held against values, derivatives against finite differences, a transpose against the pairing
+``<ct, f(t)> = <f^T(ct), t>``, and a batch rule against a loop. Each check takes a spec, and raises
+``CheckError``, which names the rule and the operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import combinations
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from tinyjax import dtypes, tree
+from tinyjax.api.derivatives import jvp, vjp
+from tinyjax.api.mapping import vmap
+from tinyjax.api.staging import eval_shape, make_jaxpr
+from tinyjax.core.array import Array, as_array, splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Jaxpr, Lit, eval_jaxpr, subjaxprs, typecheck_jaxpr
+from tinyjax.core.trace import bind
+from tinyjax.dtypes import DType, HostArray
+from tinyjax.errors import MissingRuleError, TinyjaxError
+from tinyjax.jit import jit
+from tinyjax.primitives.shape import full
+from tinyjax.test_util import DerivativeMismatchError, check_grads
+from tinyjax.testing.batches import axes_to_map, loop, stacked
+from tinyjax.testing.comparing import (
+    assert_close,
+    assert_types,
+    compare,
+    describe,
+    hosts,
+    pairing,
+    tangent_like,
+    wide,
+)
+from tinyjax.testing.errors import CheckError, blaming
+from tinyjax.testing.specs import ArraySpec, Case, Spec
+from tinyjax.transforms.linearize import linearize_flat
+
+__all__ = [
+    "check_batch",
+    "check_batch_of_batch",
+    "check_complex_step",
+    "check_cotangents",
+    "check_derivatives",
+    "check_dtypes",
+    "check_jaxpr",
+    "check_jit",
+    "check_kernel",
+    "check_linear",
+    "check_lowering",
+    "check_sizes",
+    "check_tangents",
+    "check_values",
+    "check_weak_types",
+]
+
+Arrays: TypeAlias = tuple[HostArray, ...]
+Function: TypeAlias = Callable[..., Any]
+
+#: In how many of a spec's dtypes its third and further cases are compiled, in turn.
+DTYPES_COMPILED: Final = 2
+
+
+# Evaluation
+
+
+def check_kernel(spec: Spec) -> None:
+    """Hold the kernel to the bits of the ``impl`` rule, however operands lie in memory."""
+    for case, _, operands in spec.samples():
+        on = describe(case.params, operands)
+        jaxpr = make_jaxpr(spec.applied(case.params))(*map(as_array, operands)).jaxpr
+        known = dict(zip(jaxpr.in_binders, operands, strict=False))
+        for eqn in jaxpr.eqns:
+            kernel = eqn.primitive.kernel([x.aval for x in eqn.inputs], eqn.params)
+            given = [x.value.host if isinstance(x, Lit) else known.get(x) for x in eqn.inputs]
+            found = [x for x in given if x is not None]
+            if kernel is None or len(found) < len(given):
+                continue
+            columns = [np.array(x, order="F") for x in found]
+            backwards = [np.flip(np.flip(x).copy()) if x.ndim else x for x in found]
+            for laid_out in (found, columns, backwards):
+                with blaming(eqn.primitive.name, "kernel", on), np.errstate(all="ignore"):
+                    (expected,) = eqn.primitive.rules.impl(laid_out, eqn.params)
+                    got, expected = np.asarray(kernel(*laid_out)), np.asarray(expected)
+                    assert_close(got, expected, 0.0, "its result against that of impl")
+                    if got.tobytes() != expected.tobytes():
+                        raise AssertionError("zeros or NaNs differ from those of impl")
+
+
+def check_values(spec: Spec) -> None:
+    """Hold eager evaluation to the reference, and to the types that ``abstract_eval`` says."""
+    for case, _, operands in spec.samples():
+        on = describe(case.params, operands)
+        arrays = [as_array(x) for x in operands]
+        fun = spec.applied(case.params)
+        with blaming(spec.name, "impl", on):
+            out = fun(*arrays)
+        with blaming(spec.name, "abstract_eval", on):
+            structs = eval_shape(fun, *operands)
+        with blaming(spec.name, "impl or abstract_eval", on):
+            assert_types(out, structs, "what impl gives, and abstract_eval expects")
+            for aval, x in zip(
+                map(type_of_data, tree.leaves(out)), tree.leaves(structs), strict=True
+            ):
+                if aval != (x.shape, x.dtype):
+                    raise AssertionError(f"impl gives {aval}, but abstract_eval says {x}")
+        with blaming(spec.name, "impl", on):
+            for i, (x, array) in enumerate(zip(operands, arrays, strict=True)):
+                np.testing.assert_array_equal(
+                    wide(np.asarray(array)), wide(x), err_msg=f"operand {i} was written to"
+                )
+            if spec.numpy is not None:
+                with np.errstate(all="ignore"):
+                    expected = spec.numpy(*operands, **case.params)
+                compare(out, expected, spec.tol, "evaluated, against the reference")
+
+
+def type_of_data(x: Array) -> tuple[tuple[int, ...], DType]:
+    """The type that the data of an array has, whatever it says."""
+    if dtypes.is_key(x.dtype):
+        return x.shape, x.dtype
+    host = np.asarray(x)
+    return host.shape, host.dtype
+
+
+def every_case(spec: Spec, fun: Function) -> tuple[Function, list[Arrays]]:
+    """One function that runs every case: one compilation in place of many."""
+    samples = spec.samples(DTYPES_COMPILED)
+
+    def run(all_operands: list[Arrays]) -> list[Any]:
+        return [
+            fun(*operands, **case.params)
+            for (case, _, _), operands in zip(samples, all_operands, strict=True)
+        ]
+
+    return run, [operands for _, _, operands in samples]
+
+
+def check_lowering(spec: Spec) -> None:
+    """Hold what is compiled to eager evaluation."""
+    run, operands = every_case(spec, spec.fun)
+    types = [describe({}, x) for x in operands]
+    with blaming(spec.name, "lowering", "; ".join(dict.fromkeys(types))):
+        compiled = jit(run)(operands)
+    for (case, _, given), got in zip(spec.samples(DTYPES_COMPILED), compiled, strict=True):
+        expected = spec.applied(case.params)(*given)
+        with blaming(spec.name, "lowering or impl", describe(case.params, given)):
+            compare(got, expected, spec.tol, "compiled, against eager evaluation")
+
+
+def check_weak_types(spec: Spec) -> None:
+    """Hold weak types to what ``abstract_eval`` says: eagerly, staged and compiled."""
+    for case, _, operands in spec.smooth_samples():
+        if not operands or any(dtypes.is_key(x.dtype) for x in operands):
+            continue
+        fun = spec.applied(case.params)
+        for chosen in subsets(len(operands)):
+            given = [weakened(x) if i in chosen else as_array(x) for i, x in enumerate(operands)]
+            on = f"{describe(case.params, operands)}, of which {list(chosen)} are weakly typed"
+            said = refusal(partial(eval_shape, fun), *given)
+            if said:
+                continue
+            with blaming(spec.name, "abstract_eval or impl", on):
+                assert_types(fun(*given), eval_shape(fun, *given), "impl against types")
+        with blaming(spec.name, "abstract_eval", describe(case.params, operands)):
+            for i, out in enumerate(tree.leaves(eval_shape(fun, *operands))):
+                if out.weak_type:
+                    raise AssertionError(f"result {i} is weakly typed, though no operand is")
+
+
+def weakened(x: HostArray) -> Array:
+    """An array of the same type, weakly typed, of one value."""
+    value = wide(x).reshape(-1)[0].item() if x.size else 0
+    return splat(value, ShapedArray(x.shape, x.dtype, True))
+
+
+# Which types are taken
+
+
+def refusal(fun: Function, *operands: Any) -> str:
+    """The error that a call ends in; nothing where it does not."""
+    try:
+        fun(*operands)
+    except TinyjaxError as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def misfits(operands: Arrays) -> list[Arrays]:
+    """The operands with one of another dtype, with an axis more, and with an axis less."""
+    found = []
+    for i, x in enumerate(operands):
+        others = [np.ones(x.shape, np.int32 if x.dtype == np.float32 else np.float32), x[None]]
+        if x.ndim and len(x):
+            others.append(x[0])
+        found += [(*operands[:i], other, *operands[i + 1 :]) for other in others]
+    return found
+
+
+def applications(spec: Spec, fun: Function, operands: Arrays) -> list[tuple[Function, Arrays]]:
+    """The primitive as a spec's function applies it, and operands of the types that it gets.
+
+    A collective is gone before it is staged, and no NumPy array holds keys.
+    """
+    rng = spec.rng("misfits")
+    return [
+        (
+            lambda *xs, params=eqn.params: bind(spec.primitive, [as_array(x) for x in xs], params),
+            tuple(ArraySpec(x.aval.shape, x.aval.dtype).sample(rng) for x in eqn.inputs),
+        )
+        for jaxpr in nested(make_jaxpr(fun)(*operands).jaxpr)
+        for eqn in jaxpr.eqns
+        if eqn.primitive is spec.primitive and not any(dtypes.is_key(a.dtype) for a in eqn.in_avals)
+    ]
+
+
+def same_taken(spec: Spec, fun: Function, operands: Arrays, on: str) -> bool:
+    """Hold that a call is refused by its types, evaluated and mapped, or by none of these."""
+    with blaming(spec.name, "abstract_eval", on):
+        said = refusal(partial(eval_shape, fun), *operands)
+    with blaming(spec.name, "abstract_eval or impl", on):
+        evaluated = refusal(fun, *operands)
+        if bool(said) != bool(evaluated):
+            raise AssertionError(f"typed {said or 'it is taken'!r}, evaluated {evaluated!r}")
+    if operands:
+        with blaming(spec.name, "abstract_eval or batch", on):
+            mapped = refusal(vmap(fun), *[np.stack([x, x]) for x in operands])
+            if bool(said) != bool(mapped):
+                raise AssertionError(f"typed {said or 'it is taken'!r}, mapped {mapped!r}")
+    return not said
+
+
+def check_dtypes(spec: Spec) -> None:
+    """Hold that nobody computes what the type rule refuses, and everybody what it takes.
+
+    Operands are tried in every dtype; and with another dtype, an axis more and an axis less.
+    """
+    rng = spec.rng("every dtype")
+    taken: dict[DType, tuple[dict[str, Any], Arrays, Any]] = {}
+    for case in spec.cases:
+        fun = spec.applied(case.params)
+        for dtype in dtypes.ALL if case.generic else spec.dtypes[:1]:
+            with np.errstate(all="ignore"):
+                operands = case.sample(rng, dtype)
+            on = describe(case.params, operands)
+            if same_taken(spec, fun, operands, on) and dtype not in spec.dtypes:
+                taken.setdefault(dtype, (case.params, operands, fun(*operands)))
+        with np.errstate(all="ignore"):
+            for apply, fitting in applications(spec, fun, case.sample(rng, spec.dtypes[0])):
+                for operands in misfits(fitting):
+                    same_taken(spec, apply, operands, describe(case.params, operands))
+
+    def run(all_operands: list[Arrays]) -> list[Any]:
+        pairs = zip(taken.values(), all_operands, strict=True)
+        return [spec.fun(*operands, **params) for (params, _, _), operands in pairs]
+
+    given = [operands for _, operands, _ in taken.values()]
+    with blaming(spec.name, "lowering", ", ".join(map(str, taken))):
+        compiled = jit(run)(given) if taken else []
+    for (params, operands, expected), got in zip(taken.values(), compiled, strict=True):
+        with blaming(spec.name, "lowering or impl", describe(params, operands)):
+            compare(got, expected, spec.tol, "compiled, against eager evaluation")
+
+
+def resized(spec: Spec) -> list[tuple[Case, Arrays]]:
+    """Operands without elements, and without axes, of the types that ``abstract_eval`` takes.
+
+    Every size that an axis of the operands has is made zero, wherever it occurs.
+    """
+    rng = spec.rng("sizes")
+    found: list[tuple[Case, Arrays]] = []
+    for case in spec.cases[:3]:
+        operands = case.sample(rng, spec.dtypes[-1] if case.generic else None, special=False)
+        shapes = [x.shape for x in operands]
+        wanted = [
+            [tuple(0 if n == size else n for n in shape) for shape in shapes]
+            for size in sorted({n for shape in shapes for n in shape if n})
+        ]
+        wanted.append([()] * len(shapes))
+        for others in wanted:
+            given = tuple(
+                np.resize(x, shape).astype(x.dtype) if x.size else np.zeros(shape, x.dtype)
+                for x, shape in zip(operands, others, strict=True)
+            )
+            fun = spec.applied(case.params)
+            try:
+                eval_shape(fun, *given)
+            except (TinyjaxError, ValueError, IndexError):
+                continue  # parameters that do not fit
+            found.append((case, given))
+    return found
+
+
+def check_sizes(spec: Spec) -> None:
+    """Hold that arrays without elements, and without axes, are evaluated if their types are taken.
+
+    They are evaluated, compiled and mapped.
+    """
+    rng = spec.rng("empty")
+    cases = resized(spec)
+    expected = []
+    for case, operands in cases:
+        on = describe(case.params, operands)
+        fun = spec.applied(case.params)
+        with blaming(spec.name, "impl", on), np.errstate(all="ignore"):
+            out = fun(*operands)
+            assert_types(out, eval_shape(fun, *operands), "impl against abstract_eval")
+        expected.append(out)
+        if operands and "vmap" not in spec.skip:
+            many = [stacked(rng, x, 0, 2) for x in operands]
+            with blaming(spec.name, "batch", f"{on}, each mapped along its first axis"):
+                got = vmap(fun)(*many)
+                compare(got, loop(fun, [0] * len(many), 2, many), spec.tol, "vmap")
+
+    def run(all_operands: list[Arrays]) -> list[Any]:
+        pairs = zip(cases, all_operands, strict=True)
+        return [spec.fun(*operands, **case.params) for (case, _), operands in pairs]
+
+    if "compiled" in spec.skip:
+        return
+    given = [operands for _, operands in cases]
+    with blaming(spec.name, "lowering", "; ".join(describe({}, x) for x in given)):
+        compiled = jit(run)(given) if cases else []
+    for (case, operands), out, got in zip(cases, expected, compiled, strict=True):
+        with blaming(spec.name, "lowering or impl", describe(case.params, operands)):
+            compare(got, out, spec.tol, "compiled, against eager evaluation")
+
+
+# Derivatives
+
+
+def subsets(n: int) -> list[tuple[int, ...]]:
+    """Which of so many operands: each alone, all, and of few operands every subset."""
+    if n <= 3:
+        return [c for k in range(1, n + 1) for c in combinations(range(n), k)]
+    return [tuple(range(n)), *((i,) for i in range(n))]
+
+
+def inexact(operands: Sequence[HostArray]) -> list[int]:
+    """The places of the operands that have derivatives."""
+    return [i for i, x in enumerate(operands) if dtypes.is_inexact(x.dtype)]
+
+
+def of_some(fun: Function, operands: Sequence[Any], chosen: Sequence[int]) -> Function:
+    """A function of some of the operands, the others being given; it returns what has tangents."""
+
+    def of_chosen(*xs: Any) -> Any:
+        given: list[Any] = list(operands)
+        for i, x in zip(chosen, xs, strict=True):
+            given[i] = x
+        return tuple([y for y in tree.leaves(fun(*given)) if dtypes.is_inexact(y.dtype)])
+
+    return of_chosen
+
+
+def check_derivatives(spec: Spec) -> None:
+    """Hold derivatives to finite differences, to the spec's order, in both modes."""
+    for case, _, operands in spec.smooth_samples(spec.grad_cases):
+        on = describe(case.params, operands)
+        try:
+            check_grads(spec.applied(case.params), operands, spec.grad)
+        except MissingRuleError:
+            raise
+        except DerivativeMismatchError as error:
+            # if it were the jvp rule, forward mode would have failed first
+            rule = "transpose, or what jvp applies to tangents," if error.mode == "rev" else "jvp"
+            raise CheckError(spec.name, rule, on, error.message) from error
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error}"
+            raise CheckError(spec.name, "a rule for derivatives", on, detail) from error
+
+
+def check_tangents(spec: Spec) -> None:
+    """Hold the derivative to finite differences whichever operands have tangents.
+
+    Tangents that are known to be zero are symbols, which a rule must neither drop nor compute with.
+    """
+    for of_chosen, xs, on in _of_subsets(spec):
+        with blaming(spec.name, "jvp", on):
+            check_grads(of_chosen, xs, 1, "fwd")
+
+
+def check_cotangents(spec: Spec) -> None:
+    """Hold pull-backs to finite differences whichever operands and results have derivatives."""
+    for of_chosen, xs, on in _of_subsets(spec):
+        with blaming(spec.name, "transpose, or what jvp applies to tangents,", on):
+            check_grads(of_chosen, xs, 1, "rev")
+        results = len(tree.leaves(eval_shape(of_chosen, *xs)))
+        for i in range(results) if results > 1 else ():
+            with blaming(spec.name, "transpose", f"{on}, with a cotangent of result {i} alone"):
+                check_grads(lambda *xs, i=i, f=of_chosen: f(*xs)[i], xs, 1, "rev")
+
+
+def _of_subsets(spec: Spec) -> Iterator[tuple[Function, list[HostArray], str]]:
+    """Functions of some operands each, with these, and what to call it."""
+    for case, _, operands in spec.smooth_samples(spec.grad_cases):
+        for chosen in subsets(len(operands)):
+            if all(dtypes.is_inexact(operands[i].dtype) for i in chosen):
+                more = "" if len(chosen) == len(operands) else "; other tangents are known zeros"
+                on = f"{describe(case.params, operands)}, with tangents of {list(chosen)}{more}"
+                of_chosen = of_some(spec.applied(case.params), operands, chosen)
+                yield of_chosen, [operands[i] for i in chosen], on
+
+
+#: The step of a derivative by complex numbers: no difference is taken, so that nothing cancels.
+_STEP: Final = 1e-30
+
+
+def check_complex_step(spec: Spec) -> str:
+    """Hold the derivative to ``Im f(x + ih) / h``, where ``f`` is holomorphic and real on reals.
+
+    (W. Squire and G. Trapp, SIAM Review 40(1), 1998.) It is exact to the last places.
+
+    Returns:
+        Why it does not apply; nothing where it does.
+    """
+    if spec.primitive.rules.evaluate is not None:
+        return "it is a program, and XLA's complex functions lose imaginary parts as small"
+    why = "no real operand of a derivative"
+    for case, _, operands in spec.smooth_samples(spec.grad_cases):
+        chosen = inexact(operands)
+        if not chosen or any(operands[i].dtype != dtypes.float64 for i in chosen):
+            continue
+        rng = spec.rng("complex step")
+        fun = of_some(spec.applied(case.params), operands, chosen)
+        xs = [operands[i] for i in chosen]
+        ts = [tangent_like(rng, x) for x in xs]
+
+        def moved(by: complex, fun: Function = fun, xs: Any = xs, ts: Any = ts) -> list[HostArray]:
+            with np.errstate(all="ignore"):
+                return hosts(fun(*(x + by * t for x, t in zip(xs, ts, strict=True))))
+
+        if why := no_complex_step(moved):
+            continue
+        slopes = [y.imag / _STEP for y in moved(1j * _STEP)]
+        on = f"{describe(case.params, operands)}, with tangents of {chosen}"
+        with blaming(spec.name, "jvp", on):
+            scale = max([1.0, *[float(np.max(np.abs(y), initial=0.0)) for y in slopes]])
+            for got, slope in zip(hosts(jvp(fun, xs, ts)[1]), slopes, strict=True):
+                rtol = 1e-13 * spec.tol
+                np.testing.assert_allclose(
+                    got, slope, rtol, rtol * scale, err_msg="jvp against the complex step"
+                )
+    return why
+
+
+def no_complex_step(moved: Callable[[complex], list[HostArray]]) -> str:
+    """Say why a derivative along the imaginary axis is none along the real one, if so."""
+    eps = 1e-5
+    try:
+        here, there = moved(0.0), moved(0j)
+        ahead, behind, above, below = (moved(eps * by) for by in (1.0, -1.0, 1j, -1j))
+    except (TinyjaxError, TypeError):
+        return "complex numbers are not taken"
+    if any(dtypes.is_complex(y.dtype) for y in here):
+        return "results of real numbers are complex"
+    if any(not dtypes.is_complex(y.dtype) for y in there):
+        return "it is not holomorphic: results are real"
+    for x, y, a, b, c, d in zip(here, there, ahead, behind, above, below, strict=True):
+        slope, across = (a - b) / (2 * eps), (c - d) / (2j * eps)
+        if not np.allclose(x, y, 1e-8, 1e-8) or not np.allclose(slope, across, 1e-5, 1e-7):
+            return "it is not holomorphic"
+    return ""
+
+
+# Linearity
+
+
+def linear_sets(spec: Spec, case: Case, operands: Arrays) -> list[tuple[int, ...]]:
+    """The operands in which, jointly, a function is linear: as the spec says, or by trial."""
+    if spec.linear or not spec.primitive.has_rule("transpose"):
+        chosen = tuple([i for i in spec.linear if i < len(operands)])
+        return [chosen] if chosen else []
+    rng = spec.rng("linear?")
+    found: list[tuple[int, ...]] = []
+    for some in sorted(subsets(len(operands)), key=len, reverse=True):
+        if all(dtypes.is_inexact(operands[i].dtype) for i in some) and not any(
+            set(some) <= set(larger) for larger in found
+        ):
+            fun = of_some(spec.applied(case.params), operands, some)
+            xs, ys = ([tangent_like(rng, operands[i]) for i in some] for _ in range(2))
+            sums = [1.25 * x - 0.75 * y for x, y in zip(xs, ys, strict=True)]
+            together, apart = hosts(fun(*sums)), zip(hosts(fun(*xs)), hosts(fun(*ys)), strict=True)
+            if together and all(
+                np.allclose(wide(z), wide(1.25 * x - 0.75 * y), 1e-2, 1e-2)
+                for z, (x, y) in zip(together, apart, strict=True)
+            ):
+                found.append(some)
+    return found
+
+
+def check_linear(spec: Spec) -> None:
+    """Hold a function linear, and its transpose to the pairing of results and operands."""
+    for case, _, operands in spec.smooth_samples():
+        for linear in linear_sets(spec, case, operands):
+            _check_linear(spec, case, operands, linear)
+
+
+def _check_linear(spec: Spec, case: Case, operands: Arrays, linear: tuple[int, ...]) -> None:
+    rng = spec.rng("linear")
+    on = f"{describe(case.params, operands)}, linear in {list(linear)}"
+    fun = spec.applied(case.params)
+
+    def of_linear(*xs: Any) -> Any:
+        given: list[Any] = list(operands)
+        for i, x in zip(linear, xs, strict=True):
+            given[i] = x
+        return fun(*given)
+
+    xs = [tangent_like(rng, operands[i]) for i in linear]
+    ys = [tangent_like(rng, operands[i]) for i in linear]
+    a, b = 1.25, -0.75
+    with blaming(spec.name, "impl", on):
+        combined = hosts(of_linear(*(a * x + b * y for x, y in zip(xs, ys, strict=True))))
+        apart = zip(hosts(of_linear(*xs)), hosts(of_linear(*ys)), strict=True)
+        compare(combined, [a * fx + b * fy for fx, fy in apart], 4 * spec.tol, "linearity")
+    with blaming(spec.name, "jvp", on):
+        out, tangent = jvp(of_linear, xs, ys)
+        compare(tangent, of_linear(*ys), spec.tol, "the derivative is the function itself")
+    cts = [tangent_like(rng, x) for x in hosts(out)]
+    ct = tree.unflatten(tree.structure(out), cts)
+    with blaming(spec.name, "transpose", on):
+        pull_back = vjp(of_linear, *xs)[1]
+        pulled = hosts(pull_back(ct))
+        for i, x, y in zip(linear, pulled, xs, strict=True):
+            if (x.shape, x.dtype) != (y.shape, y.dtype):
+                raise AssertionError(
+                    f"the cotangent of operand {i} is {x.dtype}{list(x.shape)}, and the operand "
+                    f"{y.dtype}{list(y.shape)}"
+                )
+        for k, i in enumerate(linear):
+            alone = [y if j == k else np.zeros_like(y) for j, y in enumerate(ys)]
+            left, right = pairing(cts, hosts(of_linear(*alone))), pairing(pulled, alone)
+            np.testing.assert_allclose(
+                right, left, *_of_pairing(xs), err_msg=f"<f^T(ct), t> = <ct, f(t)>, operand {i}"
+            )
+        # transposing twice is doing nothing
+        twice = vjp(pull_back, ct)[1](tuple(ys))
+        compare(twice, (tangent,), 4 * spec.tol, "transposed twice")
+
+
+def _of_pairing(xs: Sequence[HostArray]) -> tuple[float, float]:
+    """Relative and absolute tolerance of a sum of products."""
+    precise = all(dtypes.real_part(x.dtype) == dtypes.float64 for x in xs)
+    return (1e-10, 1e-10) if precise else (2e-2, 2e-2)
+
+
+# Batching
+
+
+def check_batch(spec: Spec, most: int = 12) -> None:
+    """Hold ``vmap`` to a loop, over operands and axes in every combination.
+
+    Args:
+        spec: what is checked.
+        most: of more combinations than these, so many are drawn.
+    """
+    rng = spec.rng("vmap")
+    size = 2
+    for case, _, operands in spec.smooth_samples():
+        fun = spec.applied(case.params)
+        on = describe(case.params, operands)
+        if not operands:
+            with blaming(spec.name, "batch", "no operands"):
+                compare(vmap(fun, axis_size=size)(), loop(fun, (), size, ()), spec.tol, "vmap")
+        for axes in axes_to_map([x.ndim for x in operands], most, rng) if operands else ():
+            mapped = [stacked(rng, x, a, size) for x, a in zip(operands, axes, strict=True)]
+            expected = loop(fun, axes, size, mapped)
+            with blaming(spec.name, "batch", f"{on} mapped over {list(axes)}"):
+                got = vmap(fun, in_axes=axes)(*mapped)
+                compare(got, expected, spec.tol, "vmap against a loop")
+
+
+def check_batch_of_batch(spec: Spec) -> None:
+    """Hold ``vmap`` of ``vmap`` to two loops."""
+    rng = spec.rng("vmap of vmap")
+    for case, _, operands in spec.smooth_samples():
+        fun = spec.applied(case.params)
+        if not operands:
+            continue
+        # the operands in turn mapped by the outer, by the inner, and by both
+        inner = [0 if i % 3 != 1 else None for i in range(len(operands))]
+        outer = [1 if i % 3 != 2 and axis == 0 else 0 for i, axis in enumerate(inner)]
+        mapped = [stacked(rng, x, a, 3) for x, a in zip(operands, inner, strict=True)]
+        mapped = [stacked(rng, x, b, 2) for x, b in zip(mapped, outer, strict=True)]
+        on = f"{describe(case.params, operands)} mapped over {inner}, and that over {outer}"
+        once = partial(loop, fun, inner, 3)
+        expected = loop(lambda *xs, once=once: once(xs), outer, 2, mapped)
+        with blaming(spec.name, "batch", on):
+            got = vmap(vmap(fun, in_axes=tuple(inner)), in_axes=tuple(outer))(*mapped)
+            compare(got, expected, spec.tol, "vmap of vmap against loops")
+
+
+# Compilation of transformations
+
+
+def check_jit(spec: Spec) -> None:
+    """Hold ``jit`` under and over ``jvp``, ``vjp`` and ``vmap``, all in one compiled function."""
+    rng = spec.rng("jit")
+    case, _, operands = spec.smooth_samples()[0]
+    fun = spec.applied(case.params)
+    chosen = inexact(operands) if spec.grad else []
+    many = tuple(stacked(rng, x, 0, 2) for x in operands)
+
+    def everything(f: Function, operands: Arrays, many: Arrays) -> list[Any]:
+        found = [f(*operands), vmap(f)(*many)] if operands else [f()]
+        if chosen:
+            some = of_some(f, operands, chosen)
+            xs = [as_array(operands[i]) for i in chosen]
+            found.append(jvp(some, xs, [full(x.shape, 1, x.dtype) for x in xs]))
+            out, pull_back = vjp(some, *xs)
+            found.append(pull_back(tuple(full(y.shape, 1, y.dtype) for y in out)))
+        return found
+
+    expected = everything(fun, operands, many)
+    with blaming(spec.name, "a rule under jit", describe(case.params, operands)):
+        under = jit(partial(everything, jit(fun)))(operands, many)
+        compare(under, expected, 8 * spec.tol, "jit under and over transformations")
+
+
+# Jaxprs
+
+
+def assert_linear(jaxpr: Jaxpr, residuals: Sequence[Array], rng: np.random.Generator) -> None:
+    """A tangent map as linearize records it: well-typed, and linear in the tangents."""
+    typecheck_jaxpr(jaxpr)
+    rest = jaxpr.in_avals[len(residuals) :]
+    xs = [tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
+    ys = [tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
+
+    def apply(tangents: Sequence[HostArray]) -> list[HostArray]:
+        return hosts(eval_jaxpr(jaxpr, [*residuals, *(as_array(t) for t in tangents)]))
+
+    combined = apply([2.0 * x - 0.5 * y for x, y in zip(xs, ys, strict=True)])
+    apart = [2.0 * fx - 0.5 * fy for fx, fy in zip(apply(xs), apply(ys), strict=True)]
+    for got, expected in zip(combined, apart, strict=True):
+        assert_close(got, expected, 1e-10, "a tangent map is linear")
+
+
+def check_jaxpr(spec: Spec) -> None:
+    """Hold programs of the primitive: types, evaluation, digest, print, and recorded tangents."""
+    rng = spec.rng("jaxpr")
+    for case, _, operands in spec.smooth_samples():
+        fun = spec.applied(case.params)
+        with blaming(spec.name, "a rule when it is staged", describe(case.params, operands)):
+            closed = make_jaxpr(fun)(*operands)
+            typecheck_jaxpr(closed.jaxpr)
+            if not any(e.primitive is spec.primitive for j in nested(closed.jaxpr) for e in j.eqns):
+                raise AssertionError(f"the function does not use {spec.primitive}:\n{closed}")
+            outs = closed(*(as_array(x) for x in operands))
+            compare(list(outs), fun(*operands), spec.tol, "the jaxpr evaluated")
+            again = make_jaxpr(fun)(*operands).jaxpr
+            if again != closed.jaxpr or again.digest != closed.jaxpr.digest:
+                raise AssertionError("staged twice, two different programs")
+            if spec.primitive.name not in repr(closed):
+                raise AssertionError(f"the text does not name it: {closed}")
+        if spec.grad and inexact(operands):
+            with blaming(spec.name, "linearize or jvp", describe(case.params, operands)):
+                flat = linearize_flat(
+                    lambda *xs, fun=fun: tree.leaves(fun(*xs)), [as_array(x) for x in operands]
+                )
+                assert_linear(flat.jaxpr, flat.residuals, rng)
+
+
+def nested(jaxpr: Jaxpr) -> list[Jaxpr]:
+    """A jaxpr and those inside it."""
+    inside = [j for eqn in jaxpr.eqns for sub in subjaxprs(eqn.params) for j in nested(sub)]
+    return [jaxpr, *inside]
