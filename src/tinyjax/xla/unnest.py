@@ -44,14 +44,19 @@ DEEPEST: Final = 16
 LARGEST: Final = 16_384
 
 
-def unnest(jaxpr: Jaxpr) -> Jaxpr:
+def unnest(jaxpr: Jaxpr, deepest: int | None = None) -> Jaxpr:
     """Take deep nests apart.
+
+    Args:
+        jaxpr: the program.
+        deepest: how many levels stay within each other; ``DEEPEST`` by default.
 
     Returns:
         A program that computes the same, or ``jaxpr`` itself where nothing in it is nested deeply.
         Types in it may differ in weakness, which is nothing to a compiler.
     """
-    return _Flattening(jaxpr).of(jaxpr) if depth(jaxpr) > DEEPEST else jaxpr
+    most = DEEPEST if deepest is None else deepest
+    return _Flattening(jaxpr, most).of(jaxpr) if depth(jaxpr) > most else jaxpr
 
 
 def depth(jaxpr: Jaxpr) -> int:
@@ -124,7 +129,8 @@ _Item: TypeAlias = JaxprEqn | _Choice
 class _Flattening:
     """Programs being taken apart; every variable of theirs gets a new one."""
 
-    def __init__(self, program: Jaxpr) -> None:
+    def __init__(self, program: Jaxpr, deepest: int) -> None:
+        self._deepest = deepest
         self._calls = _call_sites(program)
         self._done: dict[bytes, Jaxpr] = {}
         # Views are equations that are written where they are used. They are handed on through a
@@ -135,7 +141,7 @@ class _Flattening:
 
     def of(self, jaxpr: Jaxpr) -> Jaxpr:
         """Take a program apart that nothing is handed to but its parameters."""
-        if depth(jaxpr) <= DEEPEST:
+        if depth(jaxpr) <= self._deepest:
             return jaxpr
         found = self._done.get(jaxpr.digest)
         if found is None:
@@ -184,7 +190,7 @@ class _Flattening:
             body = primitive.rule(INLINED)(params)
             if body is not None and not self._is_shared(body, params):
                 return self._read(body, inputs, items)
-        if CHOICE in rules and _depth(eqn) >= DEEPEST and _is_small(eqn):
+        if CHOICE in rules and _depth(eqn) >= self._deepest and _is_small(eqn):
             return self._read_choice(eqn, inputs, items)
         operands = tuple([self._seen(x, items) for x in inputs])
         binders = tuple([self._new(v.aval) for v in eqn.out_binders])
@@ -198,7 +204,7 @@ class _Flattening:
 
     def _of_params(self, params: Any) -> Any:
         """Parameters with the programs in them taken apart, those of loops for example."""
-        if all(depth(jaxpr) <= DEEPEST for jaxpr in subjaxprs(params)):
+        if all(depth(jaxpr) <= self._deepest for jaxpr in subjaxprs(params)):
             return params
         changes: dict[str, Any] = {}
         for name in field_names(type(params)):

@@ -1,0 +1,654 @@
+"""Random well-typed programs, and programs with one mistake in their types.
+
+A program is a list of steps on typed values, total by construction: whatever numbers a step is
+given, it means something for values of any dtype and shape. So a program shrinks step by step, and
+what is left is still a program. It prints as Python that runs (``tinyjax.source``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.api.staging import make_jaxpr
+from tinyjax.checkpointing import checkpoint
+from tinyjax.core.array import Array, as_array, splat
+from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.dependence import dce
+from tinyjax.core.jaxpr import (
+    Atom,
+    Jaxpr,
+    JaxprEqn,
+    Var,
+    eval_jaxpr,
+    print_jaxpr,
+    typecheck_jaxpr,
+)
+from tinyjax.core.primitive import Params
+from tinyjax.custom_derivatives import custom_jvp
+from tinyjax.dtypes import DType
+from tinyjax.errors import TinyjaxError
+from tinyjax.jit import jit
+from tinyjax.lax import fori_loop, scan, switch, while_loop
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.primitives.cumulative import cumsum
+from tinyjax.primitives.dot import dot_general
+from tinyjax.primitives.reduce import argmax, reduce_max, reduce_min
+from tinyjax.primitives.shape import full, iota, reshape, rev, transpose
+from tinyjax.primitives.slicing import concatenate, pad, slice_in_dim
+from tinyjax.primitives.sort import sort
+from tinyjax.source import jaxpr_of_source, jaxpr_source
+from tinyjax.testing.comparing import assert_types, hosts, wide
+from tinyjax.xla.unnest import unnest
+
+__all__ = ["MISTAKES", "Step", "TypedProgram", "check_program", "check_refused"]
+
+Values: TypeAlias = tuple[Array, ...]
+
+#: The dtypes of values.
+DTYPES: Final[tuple[DType, ...]] = (
+    *(dtypes.float32, dtypes.float64, dtypes.int32, dtypes.bool_, dtypes.complex64),
+    *(dtypes.int8, dtypes.uint8, dtypes.uint32, dtypes.float16, dtypes.bfloat16, dtypes.int64),
+)
+MOST_ELEMENTS: Final = 24
+#: The greatest number in a step.
+MOST_NUMBER: Final = 31
+
+
+@attrs.frozen
+class Step:
+    """One operation: what, on which values, how; and what a function inside does.
+
+    Attributes:
+        op: a name in ``OPERATIONS`` or ``WITH_BODY``.
+        a: which value, counted back from the newest, modulo how many there are.
+        b: a second one.
+        k: chooses among the operation's variants.
+        body: the steps of a function inside.
+    """
+
+    op: str
+    a: int = 0
+    b: int = 0
+    k: int = 0
+    body: tuple[Step, ...] = ()
+
+
+# What steps do
+
+
+def like(x: Array, y: Array) -> Array:
+    """A value with the shape and the dtype of another."""
+    x = converted(x, y.dtype)
+    if x.shape == y.shape:
+        return x
+    if x.ndim and x.size:
+        x = reshape(slice_in_dim(reshape(x, (x.size,)), 0, 1), ())
+    elif x.ndim:
+        x = full((), 1, x.dtype)
+    return broadcast_in_dim(x, y.shape, ())
+
+
+def converted(x: Array, dtype: DType) -> Array:
+    """A value in another dtype; of a complex number the real part."""
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
+        x = ew.real(x)
+    if dtypes.is_complex(dtype) and not dtypes.is_complex(x.dtype):
+        part = dtypes.real_part(dtype)
+        x = ew.convert_element_type(x, part)
+        return ew.complex_(x, full(x.shape, 0, part))
+    return ew.convert_element_type(x, dtype)
+
+
+_UNARY: Final[Mapping[str, Sequence[Callable[[Array], Array]]]] = {
+    "f": (ew.sin, ew.tanh, ew.neg, ew.abs_, ew.floor, ew.sign, ew.is_finite, ew.cos, ew.atan),
+    "c": (ew.sin, ew.neg, ew.conj, ew.real, ew.imag, ew.abs_),
+    "i": (ew.neg, ew.abs_, ew.sign, ew.not_, ew.population_count),
+    "u": (ew.not_, ew.sign, ew.population_count),
+    "b": (ew.not_,),
+}
+_BINARY: Final[Mapping[str, Sequence[Callable[[Array, Array], Array]]]] = {
+    "f": (ew.add, ew.sub, ew.mul, ew.max_, ew.min_, ew.div, ew.atan2, ew.lt, ew.eq, ew.ge),
+    "c": (ew.add, ew.sub, ew.mul, ew.div, ew.eq, ew.ne),
+    "i": (ew.add, ew.sub, ew.mul, ew.max_, ew.and_, ew.xor_, ew.lt, ew.shift_left, ew.div),
+    "u": (ew.add, ew.sub, ew.mul, ew.min_, ew.or_, ew.ge, ew.shift_right_logical),
+    "b": (ew.and_, ew.or_, ew.xor_, ew.eq),
+}
+
+
+def _one(choices: Sequence[Callable[..., Array]], k: int) -> Callable[..., Array]:
+    return choices[k % len(choices)]
+
+
+def unary(x: Array, _: Array, k: int) -> Array:
+    return _one(_UNARY[dtypes.kind(x.dtype)], k)(x)
+
+
+def binary(x: Array, y: Array, k: int) -> Array:
+    return _one(_BINARY[dtypes.kind(x.dtype)], k)(x, like(y, x))
+
+
+def convert(x: Array, y: Array, k: int) -> Array:
+    return converted(x, DTYPES[k % len(DTYPES)])
+
+
+def choose(x: Array, y: Array, k: int) -> Array:
+    y = like(y, x)
+    return ew.select(ew.eq(x, y) if k % 2 else ew.ne(x, y), x, y)
+
+
+def reduce(x: Array, _: Array, k: int) -> Array:
+    axes = tuple(range(x.ndim)) if k % 3 == 0 else (k % x.ndim,) if x.ndim else ()
+    kind = dtypes.kind(x.dtype)
+    if kind == "b":
+        return ew.convert_element_type(
+            reduce_sum(ew.convert_element_type(x, DTYPES[2]), axes), x.dtype
+        )
+    if kind == "c" or not x.size or k % 4 == 0:
+        return reduce_sum(x, axes)
+    if k % 4 == 1 and x.ndim:
+        return argmax(x, k % x.ndim, dtypes.int32)
+    return reduce_max(x, axes) if k % 2 else reduce_min(x, axes)
+
+
+def rearrange(x: Array, y: Array, k: int) -> Array:
+    if not x.ndim:
+        return broadcast_in_dim(x, ((), (1,), (2, 2))[k % 3], ())
+    axis, n = k % x.ndim, x.shape[k % x.ndim]
+    ends = [(0, 0, 0)] * x.ndim
+    ends[axis] = [(1, 0, 0), (-1, 1, 0), (0, 0, 1)][k % 3] if n else (1, 0, 0)
+    choices: list[Callable[[], Array]] = [
+        lambda: reshape(x, (x.size,)),
+        lambda: reshape(x, (1, x.size)),
+        lambda: transpose(x, tuple(range(x.ndim))[::-1]),
+        lambda: rev(x, (axis,)),
+        lambda: slice_in_dim(x, min(1, n), n, 1 + k % 2, axis),
+        lambda: pad(x, like(y, full((), 0, x.dtype)), ends),
+        lambda: concatenate([x, like(y, x)], axis),
+        lambda: broadcast_in_dim(x, (2, *x.shape), tuple(range(1, x.ndim + 1))),
+        lambda: cumsum(converted(x, dtypes.int32) if x.dtype == dtypes.bool_ else x, axis),
+    ]
+    out = choices[k % len(choices)]()
+    return out if out.size <= MOST_ELEMENTS and out.ndim <= 3 else x
+
+
+def order(x: Array, y: Array, k: int) -> Array:
+    if not x.ndim or dtypes.is_complex(x.dtype):
+        return x
+    keys, carried = sort([x, like(y, x)], k % x.ndim, num_keys=1)
+    return carried if k % 2 else keys
+
+
+def contract(x: Array, y: Array, k: int) -> Array:
+    x = converted(x, dtypes.int32) if x.dtype == dtypes.bool_ else x
+    y = converted(y, x.dtype)
+    for i in range(x.ndim):
+        for j in range(y.ndim):
+            n = x.shape[i]
+            if n and n == y.shape[j] and x.size * y.size // n**2 <= MOST_ELEMENTS and x.ndim < 3:
+                return dot_general(x, y, ((i,), (j,)))
+    return x
+
+
+def index(x: Array, y: Array, k: int) -> Array:
+    if not x.ndim or not x.shape[0]:
+        return x
+    if k % 3 == 0:
+        return x[converted(like(y, full((2,), 0, y.dtype)), dtypes.int32)]
+    return x.at[k % x.shape[0]].set(like(y, x[0]))
+
+
+def constant(x: Array, y: Array, k: int) -> Array:
+    if k % 3 == 0:
+        return iota((1 + k % 3, 2), dtypes.int32, k % 2)
+    if k % 3 == 1:
+        return full((), k, DTYPES[k % len(DTYPES)])
+    return splat(k, ShapedArray(x.shape, x.dtype))
+
+
+OPERATIONS: Final[dict[str, Callable[[Array, Array, int], Array]]] = {
+    "unary": unary,
+    "binary": binary,
+    "convert": convert,
+    "choose": choose,
+    "reduce": reduce,
+    "rearrange": rearrange,
+    "order": order,
+    "contract": contract,
+    "index": index,
+    "constant": constant,
+}
+
+#: What a step does inside: of a value, and of another that it closes over.
+Body: TypeAlias = Callable[[Array, Array], Array]
+
+
+def called(body: Body, x: Array, c: Array, k: int) -> Array:
+    return jit(body)(x, c) if k % 2 else jit(lambda x: body(x, c))(x)
+
+
+def checkpointed(body: Body, x: Array, c: Array, k: int) -> Array:
+    found: Array = checkpoint(body)(x, c)
+    return found
+
+
+def ruled(body: Body, x: Array, c: Array, k: int) -> Array:
+    fun = custom_jvp(body)
+    fun.defjvp(lambda primals, tangents: (fun(*primals), like(tangents[0], fun(*primals))))
+    found: Array = jit(fun)(x, c)
+    return found
+
+
+def branch(body: Body, x: Array, c: Array, k: int) -> Array:
+    place = converted(like(c, full((), 0, c.dtype)), dtypes.int32)
+    choices = [lambda x: like(body(x, c), x), lambda x: x, lambda x: like(c, x)]
+    found: Array = switch(place, choices, x)
+    return found
+
+
+def scanned(body: Body, x: Array, c: Array, k: int) -> Array:
+    xs = like(c, full((2,), 0, c.dtype))
+    carry, ys = scan(lambda carry, y: (like(body(carry, y), carry), body(y, c)), x, xs)
+    return ys if k % 2 and ys.size <= MOST_ELEMENTS and ys.ndim <= 3 else carry
+
+
+def repeated(body: Body, x: Array, c: Array, k: int) -> Array:
+    return fori_loop(0, 1 + k % 3, lambda i, x: like(body(x, like(i, c)), x), x)
+
+
+def looped(body: Body, x: Array, c: Array, k: int) -> Array:
+    start = (full((), 0, dtypes.int32), x)
+    most = full((), 1 + k % 3, dtypes.int32)
+    one = full((), 1, dtypes.int32)
+    _, out = while_loop(
+        lambda s: ew.lt(s[0], most), lambda s: (ew.add(s[0], one), like(body(s[1], c), x)), start
+    )
+    return out
+
+
+WITH_BODY: Final[dict[str, Callable[[Body, Array, Array, int], Array]]] = {
+    "jit": called,
+    "checkpoint": checkpointed,
+    "custom_jvp": ruled,
+    "switch": branch,
+    "scan": scanned,
+    "fori_loop": repeated,
+    "while_loop": looped,
+}
+
+
+def _body_of(steps: Sequence[Step]) -> Body:
+    return lambda x, c: run(steps, [c, x])[-1]
+
+
+def run(steps: Sequence[Step], values: Sequence[Array]) -> list[Array]:
+    """The values, and what each step makes of them."""
+    found = list(values)
+    for step in steps:
+        a, b = found[-1 - step.a % len(found)], found[-1 - step.b % len(found)]
+        if step.op in OPERATIONS:
+            found.append(OPERATIONS[step.op](a, b, step.k))
+        else:
+            found.append(WITH_BODY[step.op](_body_of(step.body), a, b, step.k))
+    return found
+
+
+@attrs.frozen(eq=False, repr=False, slots=False)
+class TypedProgram:
+    """A program with the types of its parameters; it prints as Python that runs.
+
+    Attributes:
+        avals: the types of the parameters.
+        steps: what is done with them.
+        seed: chooses the arguments of ``inputs``.
+    """
+
+    avals: tuple[ShapedArray, ...]
+    steps: tuple[Step, ...]
+    seed: int = 0
+
+    @staticmethod
+    def drawn(seed: int, most: int = 8, depth: int = 2) -> TypedProgram:
+        """Draw a program without hypothesis: the same one for the same seed.
+
+        Args:
+            seed: where choices come from.
+            most: how many steps there are.
+            depth: how deep calls, loops and branches are nested.
+        """
+        rng = np.random.default_rng(seed)
+
+        def number() -> int:
+            return int(rng.integers(MOST_NUMBER + 1))
+
+        def steps(most: int, depth: int) -> tuple[Step, ...]:
+            found = []
+            for _ in range(most):
+                nested = depth and rng.random() < 0.25
+                op = str(rng.choice(sorted(WITH_BODY if nested else OPERATIONS)))
+                body = steps(1 + number() % 3, depth - 1) if nested else ()
+                found.append(Step(op, number(), number(), number(), body))
+            return tuple(found)
+
+        avals = [
+            ShapedArray(((), (3,), (2, 3), (0,))[number() % 4], DTYPES[number() % len(DTYPES)])
+            for _ in range(1 + number() % 3)
+        ]
+        return TypedProgram(tuple(avals), steps(most, depth), seed)
+
+    def __call__(self, *args: Any) -> Values:
+        """Run it under the current trace; it returns the last two values."""
+        return tuple(run(self.steps, [as_array(x) for x in args])[-2:])
+
+    def stage(self) -> Jaxpr:
+        """Trace it anew."""
+        structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.avals]
+        return make_jaxpr(self)(*structs).jaxpr
+
+    @cached_property
+    def jaxpr(self) -> Jaxpr:
+        """The program, staged."""
+        return self.stage()
+
+    def inputs(self) -> list[Array]:
+        """Arguments of its types, of moderate size."""
+        rng = np.random.default_rng(self.seed)
+        return [_sample(rng, aval) for aval in self.avals]
+
+    def __repr__(self) -> str:
+        return f"\n{jaxpr_source(self.jaxpr, {})}"
+
+
+def _sample(rng: np.random.Generator, aval: ShapedArray) -> Array:
+    values: Any
+    match dtypes.kind(aval.dtype):
+        case "b":
+            values = rng.integers(0, 2, aval.shape)
+        case "i" | "u":
+            values = rng.integers(0, 9, aval.shape)
+        case "f":
+            values = rng.uniform(-2, 2, aval.shape)
+        case _:
+            values = rng.uniform(-2, 2, aval.shape) + 1j * rng.uniform(-2, 2, aval.shape)
+    host = np.asarray(values).astype(aval.dtype)
+    if aval.weak_type and not aval.shape:
+        return splat(host.item(), aval)
+    return as_array(host)
+
+
+# What must hold of every program
+
+
+def check_program(program: TypedProgram, compiled: bool = True) -> None:
+    """Hold a program through all that is done to programs.
+
+    It is well-typed. Traced again, it has the same digest, and so it has with other variables. It
+    prints; as Python it runs, and gives the same program back. Without dead code, with its calls
+    inlined, and with its conditionals made flat it gives what it gave. Compiled, it has the same
+    types, and the same values unless these depend on rounding.
+
+    Args:
+        program: the program.
+        compiled: whether to compile it.
+
+    Raises:
+        AssertionError: one of these does not hold.
+    """
+    jaxpr, args = program.jaxpr, program.inputs()
+    typecheck_jaxpr(jaxpr)
+    if program.stage().digest != jaxpr.digest or renamed(jaxpr).digest != jaxpr.digest:
+        raise AssertionError("its digest depends on the names of variables")
+    text = print_jaxpr(jaxpr, colour=False)
+    missing = [eqn.primitive.name for eqn in jaxpr.eqns if eqn.primitive.name not in text]
+    if missing:
+        raise AssertionError(f"the text names no {missing}:\n{text}")
+    objects: dict[str, Any] = {}
+    again = jaxpr_of_source(jaxpr_source(jaxpr, objects), objects)
+    if again != jaxpr:
+        raise AssertionError(f"the program that it gives, written as Python, is another:\n{again}")
+    with np.errstate(all="ignore"):
+        expected = eval_jaxpr(jaxpr, args)
+        assert_types(expected, jaxpr.out_avals, "evaluated, against its types")
+        flat = unnest(jaxpr, deepest=0)
+        typecheck_jaxpr(flat)
+        for name, other in (("without dead code", dce(jaxpr)), ("flattened", flat)):
+            typecheck_jaxpr(other)
+            _assert_same(eval_jaxpr(other, args), expected, name)
+        for i in range(len(jaxpr.outs)):
+            used = [k == i for k in range(len(jaxpr.outs))]
+            alone = dce(jaxpr, used)
+            typecheck_jaxpr(alone)
+            _assert_same(eval_jaxpr(alone, args), [expected[i]], f"result {i} alone")
+    if compiled:
+        _check_compiled(program, args, expected)
+
+
+def _assert_same(got: Sequence[Array], expected: Sequence[Array], what: str) -> None:
+    """Hold values equal to the last bit; weakness of types is nothing to an evaluator."""
+    for x, y in zip(hosts(list(got)), hosts(list(expected)), strict=True):
+        if (x.dtype, x.shape) != (y.dtype, y.shape):
+            raise AssertionError(f"{what}: {x.dtype}{x.shape}, expected {y.dtype}{y.shape}")
+        np.testing.assert_array_equal(wide(x), wide(y), err_msg=what)
+
+
+def _check_compiled(
+    program: TypedProgram, args: Sequence[Array], expected: Sequence[Array]
+) -> None:
+    got = jit(program)(*args)
+    assert_types(got, expected, "compiled, against evaluated")
+    if len(got) != len(expected):
+        raise AssertionError("compiled, it has another number of results")
+    with np.errstate(all="ignore"):
+        near = [_values(program(*_moved(args, turn))) for turn in range(3)]
+        for i, (x, y) in enumerate(zip(_values(got), _values(expected), strict=True)):
+            moved = np.max([np.abs(values[i] - y) for values in near], 0)
+            size = float(np.max(np.abs(y), initial=0.0, where=np.isfinite(y)))
+            # a value that jumps near the arguments, or is not finite, is decided by rounding
+            steady = np.isfinite(y) & (moved <= 1e-2 * max(size, 1.0))
+            if np.all(steady):
+                allowed = 100 * moved + _epsilon(program.jaxpr) * max(size, 1.0)
+                if np.any(np.abs(x - y) > allowed):
+                    raise AssertionError(f"compiled, result {i} is {x}, and evaluated {y}")
+
+
+def _values(arrays: Sequence[Array]) -> list[Any]:
+    return [np.asarray(wide(x), np.complex128) for x in hosts(list(arrays))]
+
+
+def _moved(args: Sequence[Array], turn: int) -> list[Array]:
+    """The arguments, but for their last digits."""
+    rng = np.random.default_rng(turn)
+    found = []
+    for x in args:
+        host = np.asarray(x)
+        if dtypes.is_inexact(x.dtype) and not x.weak_type:
+            eps = float(dtypes.finfo(dtypes.real_part(x.dtype)).eps)
+            step = 1 + 4 * eps * rng.choice([-1.0, 1.0], host.shape)
+            found.append(as_array(np.asarray(wide(host) * step).astype(x.dtype)))
+        else:
+            found.append(x)
+    return found
+
+
+def _epsilon(jaxpr: Jaxpr) -> float:
+    """What roundings of the narrowest type in a program may add up to."""
+    avals = [*jaxpr.in_avals, *[a for eqn in jaxpr.eqns for a in eqn.out_avals]]
+    used = [
+        dtypes.finfo(dtypes.real_part(a.dtype)).eps for a in avals if dtypes.is_inexact(a.dtype)
+    ]
+    return 200 * float(max(used, default=0.0))
+
+
+def renamed(jaxpr: Jaxpr) -> Jaxpr:
+    """The same program with other variables."""
+    return substituted(jaxpr, {var: Var(var.aval) for var in _binders(jaxpr)})
+
+
+def substituted(jaxpr: Jaxpr, other: Mapping[Var, Var]) -> Jaxpr:
+    """The program with other variables in the places of some."""
+
+    def of(x: Any) -> Any:
+        return other.get(x, x) if isinstance(x, Var) else x
+
+    eqns = tuple(
+        [
+            attrs.evolve(
+                eqn,
+                inputs=tuple(map(of, eqn.inputs)),
+                out_binders=tuple(map(of, eqn.out_binders)),
+            )
+            for eqn in jaxpr.eqns
+        ]
+    )
+    return Jaxpr(tuple(map(of, jaxpr.in_binders)), eqns, tuple(map(of, jaxpr.outs)))
+
+
+def _binders(jaxpr: Jaxpr) -> Iterator[Var]:
+    yield from jaxpr.in_binders
+    for eqn in jaxpr.eqns:
+        yield from eqn.out_binders
+
+
+# Mistakes
+
+
+@attrs.frozen
+class OtherParams(Params):
+    """Parameters of no primitive."""
+
+    unknown: int = 0
+
+
+def _with(jaxpr: Jaxpr, place: int, eqn: JaxprEqn) -> Jaxpr:
+    return Jaxpr(jaxpr.in_binders, (*jaxpr.eqns[:place], eqn, *jaxpr.eqns[place + 1 :]), jaxpr.outs)
+
+
+def _fresh(atom: Atom) -> Var:
+    return Var(atom.aval)
+
+
+def unbound_operand(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+    places = [i for i, eqn in enumerate(jaxpr.eqns) if eqn.inputs]
+    if not places:
+        return None
+    place = places[k % len(places)]
+    eqn = jaxpr.eqns[place]
+    which = k % len(eqn.inputs)
+    inputs = [_fresh(x) if i == which else x for i, x in enumerate(eqn.inputs)]
+    return _with(jaxpr, place, attrs.evolve(eqn, inputs=tuple(inputs)))
+
+
+def used_before(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+    """The equations backwards, where one needs another."""
+    bound = {var for eqn in jaxpr.eqns for var in eqn.out_binders}
+    if not any(x in bound for eqn in jaxpr.eqns for x in eqn.inputs):
+        return None
+    return Jaxpr(jaxpr.in_binders, jaxpr.eqns[::-1], jaxpr.outs)
+
+
+def bound_twice(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+    places = [i for i, eqn in enumerate(jaxpr.eqns) if eqn.out_binders]
+    if not places:
+        return None
+    eqn = jaxpr.eqns[places[k % len(places)]]
+    return Jaxpr(jaxpr.in_binders, (*jaxpr.eqns, eqn), jaxpr.outs)
+
+
+def unbound_result(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+    return Jaxpr(jaxpr.in_binders, jaxpr.eqns, (*jaxpr.outs, _fresh(jaxpr.outs[0])))
+
+
+def other_params(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+    if not jaxpr.eqns:
+        return None
+    place = k % len(jaxpr.eqns)
+    return _with(jaxpr, place, attrs.evolve(jaxpr.eqns[place], params=OtherParams()))
+
+
+def other_type(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+    """A result that has another type than its primitive gives, everywhere."""
+    bound = [var for eqn in jaxpr.eqns for var in eqn.out_binders]
+    if not bound:
+        return None
+    var = bound[k % len(bound)]
+    aval = var.aval
+    other = (
+        ShapedArray((*aval.shape, 2), aval.dtype),
+        ShapedArray(aval.shape, dtypes.float32 if aval.dtype != dtypes.float32 else dtypes.int8),
+        ShapedArray(aval.shape, aval.dtype, not aval.weak_type),
+    )[k % 3]
+    return substituted(jaxpr, {var: Var(other)})
+
+
+def other_operand_type(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+    """A parameter that has another type, which not all that uses it may take."""
+    if not jaxpr.in_binders:
+        return None
+    var = jaxpr.in_binders[k % len(jaxpr.in_binders)]
+    aval = var.aval
+    other = (
+        ShapedArray((3, *aval.shape), aval.dtype),
+        ShapedArray(aval.shape, DTYPES[k % len(DTYPES)]),
+        ShapedArray(aval.shape[1:], aval.dtype),
+    )[k % 3]
+    return substituted(jaxpr, {var: Var(other)})
+
+
+def fewer_operands(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+    places = [i for i, eqn in enumerate(jaxpr.eqns) if eqn.inputs]
+    if not places:
+        return None
+    place = places[k % len(places)]
+    eqn = jaxpr.eqns[place]
+    return _with(jaxpr, place, attrs.evolve(eqn, inputs=eqn.inputs[:-1]))
+
+
+#: Ways of making a program ill-typed: of a program and a number; None where there is no place.
+MISTAKES: Final[dict[str, Callable[[Jaxpr, int], Jaxpr | None]]] = {
+    "an unbound operand": unbound_operand,
+    "a value used before it is bound": used_before,
+    "a variable bound twice": bound_twice,
+    "an unbound result": unbound_result,
+    "parameters of another class": other_params,
+    "a result of another type": other_type,
+    "an operand of another type": other_operand_type,
+    "an operand left out": fewer_operands,
+}
+#: Those that leave some programs well-typed.
+PERHAPS: Final = ("an operand of another type", "an operand left out")
+
+
+def check_refused(program: TypedProgram, mistake: str, k: int) -> str:
+    """Hold that a program with a mistake is refused, by an error that says why.
+
+    Args:
+        program: the program.
+        mistake: which mistake is made in it: a name in ``MISTAKES``.
+        k: where.
+
+    Returns:
+        The message; nothing where the program is still well-typed.
+
+    Raises:
+        AssertionError: it is not refused, or not by an error of ``tinyjax.errors``.
+    """
+    wrong = MISTAKES[mistake](program.jaxpr, k)
+    if wrong is None:
+        return ""
+    try:
+        typecheck_jaxpr(wrong)
+    except TinyjaxError as error:
+        if len(error.message) < 20:
+            raise AssertionError(f"{mistake} is refused without a reason") from error
+        return error.message
+    except Exception as error:
+        raise AssertionError(f"{mistake} ends in {type(error).__name__}: {error}") from error
+    if mistake not in PERHAPS:
+        raise AssertionError(f"{mistake} is taken:\n{wrong}")
+    return ""

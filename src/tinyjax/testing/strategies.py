@@ -1,0 +1,173 @@
+"""What hypothesis draws tests from: shapes, dtypes, arrays, trees and programs.
+
+It needs the package hypothesis, which tinyjax does not install. A failure is shrunk to a small
+array or program; a program is printed as Python that runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+try:
+    import hypothesis.strategies as st
+except ImportError as error:
+    raise ImportError(
+        "tinyjax.testing.strategies needs hypothesis, which is not installed: run "
+        "`pip install hypothesis`."
+    ) from error
+
+from tinyjax import dtypes as tiny_dtypes
+from tinyjax.core.avals import ShapedArray
+from tinyjax.dtypes import DType, DTypeLike, HostArray
+from tinyjax.errors import ArgumentError
+from tinyjax.testing.programs import (
+    DTYPES,
+    MOST_NUMBER,
+    OPERATIONS,
+    WITH_BODY,
+    Step,
+    TypedProgram,
+)
+from tinyjax.testing.specs import KINDS
+
+__all__ = ["arrays", "dtypes", "programs", "shapes", "trees"]
+
+#: The values at which formulas break, by kind; integers have their ends besides.
+SPECIAL: Final[dict[str, tuple[Any, ...]]] = {
+    "f": (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -2.5, 1e-3, 300.0),
+    "c": (0j, 1 + 0j, -1 - 0j, complex(np.inf, 0), complex(np.nan, 1), -2.5j, 3 - 4j),
+    "i": (0, 1, -1),
+    "u": (0, 1),
+    "b": (False, True),
+}
+
+
+def shapes(most_axes: int = 3, most: int = 4, least: int = 0) -> st.SearchStrategy[tuple[int, ...]]:
+    """Draw shapes, which shrink to ``()``.
+
+    Args:
+        most_axes: how many axes there are at most.
+        most: the greatest size of an axis.
+        least: the least size; 0 draws arrays without elements too.
+    """
+    return st.lists(st.integers(least, most), max_size=most_axes).map(tuple)
+
+
+def dtypes(kinds: str = "biufc") -> st.SearchStrategy[DType]:
+    """Draw dtypes of these kinds: letters of ``tinyjax.testing.KINDS``."""
+    unknown = set(kinds) - set(KINDS)
+    if unknown or not kinds:
+        raise ArgumentError(f"dtypes takes letters of {''.join(KINDS)!r}, but got {kinds!r}.")
+    return st.sampled_from([dtype for kind in kinds for dtype in KINDS[kind]])
+
+
+@st.composite
+def arrays(
+    draw: st.DrawFn,
+    dtype: DTypeLike | st.SearchStrategy[DType] = None,
+    shape: Sequence[int] | st.SearchStrategy[tuple[int, ...]] | None = None,
+    special: bool = True,
+) -> HostArray:
+    """Draw NumPy arrays, the values at which formulas break among theirs.
+
+    Args:
+        draw: is given by hypothesis.
+        dtype: their dtype, or a strategy for it; by default any.
+        shape: their shape, or a strategy for it; by default any of ``shapes``.
+        special: whether there are NaN, infinities, zeros of either sign and the ends of integers.
+    """
+    chosen = draw(dtypes()) if dtype is None else dtype
+    found = np.dtype(draw(chosen) if isinstance(chosen, st.SearchStrategy) else chosen)
+    wanted = shapes() if shape is None else shape
+    sizes = draw(wanted) if isinstance(wanted, st.SearchStrategy) else tuple(wanted)
+    size = int(np.prod(sizes))
+    values = draw(st.lists(_elements(found, special), min_size=size, max_size=size))
+    host = np.empty(size, np.complex128 if found.kind == "c" else object)
+    host[:] = values
+    with np.errstate(all="ignore"):
+        wide = host if found.kind in "biuc" else host.astype(np.float64)
+        return np.asarray(wide).astype(found).reshape(sizes)
+
+
+def _elements(dtype: DType, special: bool) -> st.SearchStrategy[Any]:
+    kind = tiny_dtypes.kind(dtype)
+    plain: st.SearchStrategy[Any]
+    extreme = list(SPECIAL[kind])
+    match kind:
+        case "b":
+            return st.booleans()
+        case "i" | "u":
+            info = np.iinfo(dtype)
+            plain = st.integers(0 if kind == "u" else -9, 9)
+            extreme += [int(info.min), int(info.max)]
+        case "f":
+            plain = st.floats(-3, 3, width=16)
+        case _:
+            parts = st.floats(-3, 3, width=16)
+            plain = st.builds(complex, parts, parts)
+    return st.one_of(plain, st.sampled_from(extreme)) if special else plain
+
+
+def trees(leaves: st.SearchStrategy[Any], most: int = 6) -> st.SearchStrategy[Any]:
+    """Draw trees of tuples, lists, dictionaries and None.
+
+    Args:
+        leaves: what their leaves are drawn from.
+        most: how many leaves there are at most.
+    """
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3),
+            st.lists(inner, max_size=3).map(tuple),
+            st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+            st.tuples(inner, st.none()),
+        ),
+        max_leaves=most,
+    )
+
+
+_NUMBERS: Final = st.integers(0, MOST_NUMBER)
+_SHAPES: Final = st.sampled_from([(), (2,), (3,), (2, 3), (1, 2), (0,), (2, 0)])
+_AVALS: Final = st.one_of(
+    st.builds(ShapedArray, _SHAPES, st.sampled_from(DTYPES)),
+    st.sampled_from([dtypes_ for dtypes_ in DTYPES if dtypes_.kind in "fi"]).map(
+        lambda dtype: ShapedArray((), dtype, True)
+    ),
+)
+
+
+def _steps(depth: int, most: int) -> st.SearchStrategy[tuple[Step, ...]]:
+    plain = st.builds(Step, st.sampled_from(sorted(OPERATIONS)), _NUMBERS, _NUMBERS, _NUMBERS)
+    if not depth:
+        return st.lists(plain, min_size=1, max_size=most).map(tuple)
+    body = _steps(depth - 1, 3)
+    nested = st.builds(Step, st.sampled_from(sorted(WITH_BODY)), _NUMBERS, _NUMBERS, _NUMBERS, body)
+    return st.lists(st.one_of(plain, plain, plain, nested), min_size=1, max_size=most).map(tuple)
+
+
+def programs(depth: int = 2, most: int = 8) -> st.SearchStrategy[TypedProgram]:
+    """Draw well-typed programs, of values of all dtypes, weak types and no elements among them.
+
+    They are functions of arrays; ``program.jaxpr`` is the program, ``program.inputs()`` are
+    arguments. A failing one is shrunk step by step, and printed as Python that runs.
+
+    Args:
+        depth: how deep calls, loops and branches are nested.
+        most: how many steps there are at most.
+
+    Example:
+        >>> from hypothesis import given, settings
+        >>> from tinyjax.testing import strategies
+        >>> from tinyjax.testing.programs import check_program
+        >>> @settings(max_examples=2, database=None, deadline=None)
+        ... @given(strategies.programs())
+        ... def test(program):
+        ...     check_program(program, compiled=False)
+        >>> test()
+    """
+    avals = st.lists(_AVALS, min_size=1, max_size=3).map(tuple)
+    return st.builds(TypedProgram, avals, _steps(depth, most), st.integers(0, 9))

@@ -1,0 +1,70 @@
+"""Random well-typed programs survive all that is done to programs; ill-typed ones are refused."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fuzz.forgetting import forget_sometimes
+from tinyjax.testing.programs import (
+    MISTAKES,
+    MOST_NUMBER,
+    PERHAPS,
+    TypedProgram,
+    check_program,
+    check_refused,
+)
+from tinyjax.testing.strategies import programs
+
+NUMBERS = st.integers(0, MOST_NUMBER)
+
+
+@settings(max_examples=25)
+@given(programs())
+def test_programs_survive(program: TypedProgram) -> None:
+    check_program(program, compiled=False)
+
+
+@pytest.mark.slow
+@settings(max_examples=12)
+@given(programs())
+def test_programs_compile(program: TypedProgram) -> None:
+    check_program(program)
+
+
+@settings(max_examples=40)
+@given(programs(), st.sampled_from(sorted(MISTAKES)), NUMBERS)
+def test_ill_typed_programs_are_refused(program: TypedProgram, mistake: str, k: int) -> None:
+    check_refused(program, mistake, k)
+
+
+@pytest.mark.fuzz
+@given(programs(depth=3, most=12))
+def test_programs_survive_at_length(program: TypedProgram) -> None:
+    check_program(program)
+    forget_sometimes()
+
+
+@pytest.mark.fuzz
+@given(programs(), st.sampled_from(sorted(MISTAKES)), NUMBERS)
+def test_ill_typed_programs_are_refused_at_length(
+    program: TypedProgram, mistake: str, k: int
+) -> None:
+    check_refused(program, mistake, k)
+
+
+def test_every_mistake_is_made_and_the_message_says_which() -> None:
+    program = TypedProgram.drawn(0, 6)
+    words = Counter[str]()
+    for mistake in MISTAKES:
+        messages = [check_refused(program, mistake, k) for k in range(12)]
+        words[mistake] = sum(map(bool, messages))
+    assert all(words[mistake] for mistake in MISTAKES if mistake not in PERHAPS), words
+
+
+def test_a_program_prints_as_python_that_runs() -> None:
+    program = TypedProgram.drawn(3, 8)
+    namespace: dict[str, object] = {}
+    exec(repr(program), namespace)
+    assert callable(namespace["main"])
