@@ -144,6 +144,20 @@ def stress(session: nox.Session) -> None:
     run(session, "pytest", "tests/test_stress.py", *arguments, env=environment)
 
 
+@nox.session
+def hostile(session: nox.Session) -> None:
+    """Try input that means harm: ``nox -s hostile -- 20000`` tries as many cases of each kind.
+
+    Without a number, 2,000. Further arguments choose the kinds: exports, readers.
+    """
+    install(session, ".", "test")
+    budget, kinds = FUZZ_EXAMPLES, session.posargs
+    if kinds and kinds[0].isdigit():
+        budget, *kinds = kinds
+    for kind in kinds or ("exports", "readers"):
+        run(session, "python", "-m", "hostile", kind, budget, env={"PYTHONPATH": "tests"})
+
+
 #: Older processors, to be imitated: what OpenBLAS calls each, which of the instructions that it may
 #: choose NumPy keeps, and XLA's newest. (With less than AVX, XLA cannot compile float16.)
 PROCESSORS: dict[str, tuple[str, set[str], str]] = {

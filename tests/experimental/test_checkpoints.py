@@ -225,3 +225,37 @@ def test_mistakes(tmp_path: Path) -> None:
     checkpoints.save(tmp_path, np.arange(2.0))
     with tinyjax.enable_x64(False), pytest.raises(CheckpointError, match="wide_dtypes"):
         checkpoints.restore(tmp_path)
+
+
+@pytest.mark.parametrize("shape", [[1 << 40], [1 << 70], [0, 1 << 70], [4, 1 << 61]])
+def test_a_manifest_that_asks_for_more_than_there_is(tmp_path: Path, shape: list[int]) -> None:
+    checkpoints.save(tmp_path, {"x": jnp.arange(4.0)})
+    manifest = tmp_path / "manifest.json"
+    record = json.loads(manifest.read_text())
+    record["arrays"]["['x']"]["shape"] = shape
+    manifest.write_text(json.dumps(record))
+    for index in tmp_path.glob("data-*/*.json"):
+        told = json.loads(index.read_text())
+        told["shards"][0] |= {"start": [0] * len(shape), "shape": shape}
+        index.write_text(json.dumps(told))
+    with pytest.raises(CheckpointError):
+        checkpoints.restore(tmp_path)
+
+
+def test_shards_that_overlap_leave_a_gap(tmp_path: Path) -> None:
+    """As many elements as the array has, and yet not all of them."""
+    rows = NamedSharding(tinyjax.make_mesh((2,), ("rows",)), P("rows"))
+    checkpoints.save(tmp_path, {"x": tinyjax.device_put(jnp.arange(4.0), rows)})
+    (index,) = tmp_path.glob("data-*/*.json")
+    told = json.loads(index.read_text())
+    told["shards"][1]["start"] = [1]
+    index.write_text(json.dumps(told))
+    with pytest.raises(CheckpointError, match="it is damaged"):
+        checkpoints.restore(tmp_path)
+
+
+def test_indices_nested_too_deep(tmp_path: Path) -> None:
+    checkpoints.save(tmp_path, {"x": jnp.arange(4.0)})
+    (tmp_path / "manifest.json").write_text("[" * 200_000)
+    with pytest.raises(CheckpointError, match="is damaged"):
+        checkpoints.restore(tmp_path)

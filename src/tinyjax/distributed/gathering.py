@@ -101,7 +101,7 @@ class Line:
         line, _, self._received = self._received.partition(b"\n")
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         return message if isinstance(message, dict) else None
 
@@ -241,10 +241,16 @@ def _read_hello(line: Line) -> Hello | None:
         said = line.receive(_GRACE)
     except TimeoutError:
         return None
-    try:
-        return None if said is None else Hello(**said)
-    except TypeError:
-        return None
+    match said:
+        case {
+            "process_id": int(who),
+            "num_processes": int(size),
+            "devices": int(devices),
+            "versions": str(versions),
+        } if 0 <= who < size and devices > 0:
+            return Hello(who, size, devices, versions)
+        case _:
+            return None
 
 
 def _objection(hello: Hello, mine: Hello, found: Iterable[int]) -> str:
@@ -298,15 +304,23 @@ def approach(address: str, mine: Hello, seconds: float) -> Gathered:
             f"{who} reached {address}, but had no answer within {seconds:g} s "
             "(initialization_timeout). Is process 0 stopped, or another program there?"
         ) from None
-    if said is not None and "devices" in said:
-        return Gathered({0: line}, said["devices"])
-    line.close()
-    if said is not None and "error" in said:
-        raise DistributedError(str(said["error"]))
+    match said:
+        case {"devices": [*devices]} if _are_devices(devices, mine):
+            return Gathered({0: line}, devices)
+        case {"error": str(why)}:
+            line.close()
+            raise DistributedError(why)
+        case _:
+            line.close()
     raise DistributedError(
         f"{who} was turned away at {address}. Process 0 has ended, or the group has begun without "
         "this process, or another program is there: choose another port for all processes."
     )
+
+
+def _are_devices(said: Sequence[object], mine: Hello) -> bool:
+    """Whether these are numbers of devices, one for each process."""
+    return len(said) == mine.num_processes and all(type(n) is int and n > 0 for n in said)
 
 
 def _reach(address: str, ends: float) -> Line | str:

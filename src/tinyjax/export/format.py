@@ -185,6 +185,9 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
     trees = (content.in_tree.num_leaves, content.out_tree.num_leaves)
     if trees != (len(content.in_avals), len(content.out_avals)):
         raise ValueError("its trees do not have as many leaves as it has types")
+    kinds = [node.node_type for node in (content.in_tree, *content.in_tree.children())]
+    if kinds != [tuple, tuple, dict]:
+        raise ValueError("its arguments are no tuple and dict")
     if not {*content.donated} <= {*range(len(content.in_avals))}:
         raise ValueError("it donates what is no argument")
     return content

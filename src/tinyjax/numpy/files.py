@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from typing import IO, Any, TypeAlias
@@ -11,6 +12,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.dtypes import DTypeLike, HostArray
+from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.numpy.creation import asarray
 
 File: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -41,13 +43,30 @@ def save(file: File, arr: ArrayLike) -> None:
 def load(file: File) -> Array | dict[str, Array]:
     """Read the array, or the arrays by name, in a file of ``np.save`` or ``np.savez``.
 
+    Nothing is unpickled. The arrays of a compressed file may take a thousand times its size.
+
     Args:
         file: an open file, or the path of one.
+
+    Raises:
+        ArgumentError: the file is damaged, or holds anything but arrays.
+        DtypeError: an array is of a dtype that arrays cannot have here.
+        OSError: the file cannot be read.
     """
-    found: Any = np.load(file)
-    if isinstance(found, np.ndarray):
-        return _array(found)
-    return {name: _array(found[name]) for name in found}
+    try:
+        found: Any = np.load(file, allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            return _array(found)
+        with found:
+            return {name: _array(found[name]) for name in found}
+    except Exception as error:  # of NumPy, of zip files, of what decompresses them
+        said_where = isinstance(error, OSError) and error.errno == errno.EINVAL  # in the archive
+        if isinstance(error, TinyjaxError | OSError) and not said_where:
+            raise
+        raise ArgumentError(
+            f"load takes a file of np.save or np.savez, which {file!r:.200} is not, or it is "
+            f"damaged: {type(error).__name__}: {error}."
+        ) from error
 
 
 def _array(host: HostArray) -> Array:

@@ -45,7 +45,7 @@ _UNFINISHED: Final = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.part")
 _LONGEST_WRITE: Final = 3600.0
 
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
-_FILE: Final = os.O_CLOEXEC | os.O_NOFOLLOW
+_FILE: Final = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe's writer is not waited for
 #: What differs between the cores of a processor, or from moment to moment.
 _ONE_CORE: Final = frozenset(
     ("processor", "cpu MHz", "bogomips", "BogoMIPS", "apicid", "initial apicid", "core id")
@@ -200,7 +200,7 @@ class DiskCache:
     def discard(self, key: bytes, reason: str) -> None:
         """Remove an entry that turned out to be of no use."""
         with suppress(OSError), self._opened() as folder:
-            os.unlink(key.hex() + _SUFFIX, dir_fd=folder)
+            _remove(folder, key.hex() + _SUFFIX)
         self._warn("holds a damaged entry, which is dropped", reason)
 
     def entries(self) -> list[_Found]:
@@ -266,11 +266,16 @@ def _seal(key: bytes, code: bytes) -> bytes:
     return body + sha256(body).digest()
 
 
+def _check_header(key: bytes, header: bytes, size: int) -> None:
+    """Raise unless an entry of so many bytes begins as what was written for this key."""
+    size -= _HEADER.size + _CHECKSUM_BYTES
+    if size < 0 or header != _HEADER.pack(_MAGIC, key, size):
+        raise _DamagedError("its header is not what was written")
+
+
 def _unseal(key: bytes, entry: bytes) -> bytes:
     """Return the code in an entry, if that is what was written for this key."""
-    size = len(entry) - _HEADER.size - _CHECKSUM_BYTES
-    if size < 0 or entry[: _HEADER.size] != _HEADER.pack(_MAGIC, key, size):
-        raise _DamagedError("its header is not what was written")
+    _check_header(key, entry[: _HEADER.size], len(entry))
     body, checksum = entry[:-_CHECKSUM_BYTES], entry[-_CHECKSUM_BYTES:]
     if sha256(body).digest() != checksum:
         raise _DamagedError("its checksum does not fit what it holds")
@@ -279,8 +284,11 @@ def _unseal(key: bytes, entry: bytes) -> bytes:
 
 def _read(folder: int, name: str, key: bytes) -> bytes:
     with open(os.open(name, os.O_RDONLY | _FILE, dir_fd=folder), "rb") as file:
-        _check_private("an entry", os.fstat(file.fileno()))
-        code = _unseal(key, file.read())
+        status = os.fstat(file.fileno())
+        _check_private("an entry", status)
+        header = file.read(_HEADER.size)
+        _check_header(key, header, status.st_size)  # before all of it is read
+        code = _unseal(key, header + file.read())
         with suppress(OSError):  # a folder that can only be read does as well
             os.utime(file.fileno())  # used now, says its time; access times are often not kept
     return code

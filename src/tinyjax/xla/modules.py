@@ -16,7 +16,7 @@ from jaxlib.mlir.dialects import chlo, stablehlo
 from jaxlib.mlir.passmanager import PassManager
 
 from tinyjax.errors import ExportError
-from tinyjax.xla.verification import check_depth, check_module
+from tinyjax.xla.verification import check_module, check_text
 
 
 def context() -> ir.Context:
@@ -73,7 +73,7 @@ def from_portable(portable: str, in_types: Sequence[str], out_types: Sequence[st
     Raises:
         ExportError: it is none, is of a version that is not known here, or is of other types.
     """
-    check_depth(portable)
+    check_text(portable)
     here = stablehlo.get_current_version()
     try:
         with context():
@@ -83,7 +83,7 @@ def from_portable(portable: str, in_types: Sequence[str], out_types: Sequence[st
             return str(module)
     except ExportError:
         raise
-    except (RuntimeError, ValueError, ir.MLIRError) as error:
+    except (RuntimeError, ValueError, MemoryError, ir.MLIRError) as error:
         raise ExportError(
             f"the program in what was exported cannot be read: {error}. If it was exported with a "
             "later version of jaxlib, have that version here, too."

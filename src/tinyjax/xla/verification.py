@@ -21,8 +21,12 @@ from tinyjax.errors import ExportError
 DEEPEST: Final = 500
 
 _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|->|[\[({<]|[\])}>]|-{3,}')
+_RESULTS: Final = re.compile(r"%([\w$.-]+):(\d+)")
+_RESULT: Final = re.compile(r"%([\w$.-]+)#(\d+)")
 _TENSOR: Final = re.compile(r"tensor<((?:\d+x)*)[^<>?]*(?:<[^<>?]*>)?>")
 _OPTION: Final = re.compile(r"(\w+) = (\w+)")
+_KIND: Final = re.compile(r"I?R?FFT")
+_NUMBER: Final = re.compile(r"-?\d+")
 _TARGET: Final = re.compile(r"lapack_([sdcz])(\w+)_ffi")
 
 #: What reaches other devices, other programs or the host.
@@ -79,12 +83,29 @@ _DECIDES: Final[Mapping[str, str]] = {
 }
 
 
-def check_depth(text: str) -> None:
-    """Raise where a parser might run out of stack.
+def check_text(text: str) -> None:
+    """Raise where a parser might run out of stack or of memory.
 
     Raises:
-        ExportError: brackets are nested too deep.
+        ExportError: brackets are nested too deep, or results are used that there cannot be.
     """
+    _check_depth(text)
+    # The parser makes room for as many results as the highest that is used.
+    results: dict[str, int] = {}
+    for found in _RESULTS.finditer(text):
+        results[found[1]] = max(results.get(found[1], 1), _number(found[2]))
+    if sum(results.values()) > len(text):
+        raise _refused("it declares more results than there is text")
+    for found in _RESULT.finditer(text):
+        if _number(found[2]) >= results.get(found[1], 1):
+            raise _refused(f"it uses the result {found[0]:.100}, which there is not")
+
+
+def _number(digits: str) -> int:
+    return int(digits) if len(digits) < 10 else 1 << 62
+
+
+def _check_depth(text: str) -> None:
     depth = 0
     for found in _TOKENS.finditer(text):
         match found[0][0]:
@@ -149,6 +170,8 @@ def _check_operation(op: ir.Operation) -> None:
         raise _refused(f"it holds the operation {name}")
     if name == "stablehlo.custom_call":
         _check_call(op)
+    elif name == "stablehlo.fft":
+        _check_fft(op)
 
 
 def _check_call(op: ir.Operation) -> None:
@@ -172,6 +195,19 @@ def _check_call(op: ir.Operation) -> None:
     low_high = options.get("low", "1"), options.get("high", str(sizes.get("n")))
     if not sizes or low_high != ("1", str(sizes.get("n"))):
         raise _refused(f"it calls {target!r} with the shapes {operands} for {results}")
+
+
+def _check_fft(op: ir.Operation) -> None:
+    """Raise where a transform is of other lengths than its arrays: the routine ends the process."""
+    kind = _KIND.search(str(op.attributes["fft_type"]))
+    lengths = tuple(map(int, _NUMBER.findall(str(op.attributes["fft_length"]).partition(":")[2])))
+    operand, result = _shape(op.operands[0]), _shape(op.results[0])
+    batch = operand[: max(len(operand) - len(lengths), 0)]
+    half = (*lengths[:-1], lengths[-1] // 2 + 1) if lengths else ()
+    before = half if kind and kind[0] == "IRFFT" else lengths
+    after = half if kind and kind[0] == "RFFT" else lengths
+    if (operand, result) != ((*batch, *before), (*batch, *after)):
+        raise _refused(f"it transforms the shape {operand} to {result} by the lengths {lengths}")
 
 
 def _letter(code: str) -> str:

@@ -14,11 +14,12 @@ Shards have their own dtype where the format safetensors has it; other dtypes ar
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeAlias
@@ -177,7 +178,7 @@ def replace_json(file: Path, record: object) -> None:
 def _read_json(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _damaged(file, error) from error
     if not isinstance(found, dict):
         raise _damaged(file, TypeError(f"it holds a {type(found).__name__}"))
@@ -295,21 +296,17 @@ class Reader:
         except self._errors as error:
             raise _damaged(self.file, error) from error
 
-    def read_into(self, out: HostArray, path: str, part: Part) -> int:
-        """Read what there is of a part of an array.
+    def pieces(self, path: str, part: Part, dtype: DType) -> Iterator[Piece]:
+        """Find what there is of a part of an array.
 
         Args:
-            out: the part, which is written to.
             path: the array's.
             part: slices with bounds.
-
-        Returns:
-            How many elements there were.
+            dtype: the array's.
 
         Raises:
-            CheckpointError: the file is damaged.
+            CheckpointError: the file has other shards than the index says.
         """
-        found = 0
         for shard in self.shards.get(path, ()):
             if len(shard.start) != len(part) or len(shard.shape) != len(part):
                 raise _damaged(self.file, TypeError(f"a shard of {path} has other axes"))
@@ -319,27 +316,75 @@ class Reader:
                 low, high = max(wanted.start, start), min(wanted.stop, start + n)
                 here.append(slice(low - wanted.start, high - wanted.start))
                 there.append(slice(low - start, high - start))
-            if any(s.stop <= s.start for s in there):
-                continue
-            out[tuple(here)] = self._read(shard, out.dtype, tuple(there))
-            found += int(np.prod([s.stop - s.start for s in there], dtype=np.int64))
-        return found
+            if all(s.start < s.stop for s in there):
+                self._check_shape(shard, dtype)
+                yield Piece(self, shard, tuple(here), tuple(there))
 
-    def _read(self, shard: Shard, dtype: DType, part: Part) -> HostArray:
-        as_bytes = dtype not in _STORED
-        shape = (*shard.shape, dtype.itemsize) if as_bytes else shard.shape
+    def _check_shape(self, shard: Shard, dtype: DType) -> None:
         try:
-            if not shape:
-                data: HostArray = self._tensors.get_tensor(shard.name)
-            else:
-                tensor = self._tensors.get_slice(shard.name)
-                if tuple(tensor.get_shape()) != shape:
-                    raise TypeError(f"a shard has the shape {tensor.get_shape()}, not {shape}")
-                data = tensor[part]
+            found = tuple(self._tensors.get_slice(shard.name).get_shape())
         except self._errors as error:
             raise _damaged(self.file, error) from error
+        if found != _stored_shape(shard.shape, dtype):
+            raise _damaged(
+                self.file, TypeError(f"a shard of the shape {shard.shape} is stored as {found}")
+            )
+
+    def read(self, shard: Shard, dtype: DType, part: Part) -> HostArray:
+        """Read a part of a shard.
+
+        Raises:
+            CheckpointError: the file is damaged.
+        """
+        try:
+            if not _stored_shape(shard.shape, dtype):
+                data: HostArray = self._tensors.get_tensor(shard.name)
+            else:
+                data = self._tensors.get_slice(shard.name)[part]
+        except self._errors as error:
+            raise _damaged(self.file, error) from error
+        as_bytes = dtype not in _STORED
         if data.dtype != (np.uint8 if as_bytes else dtype):
             raise _damaged(self.file, TypeError(f"a shard is of the dtype {data.dtype}"))
         if not as_bytes:
             return data
         return np.frombuffer(data.tobytes(), dtype).reshape(data.shape[:-1])
+
+
+@attrs.frozen
+class Piece:
+    """What a shard has of a part of an array.
+
+    Attributes:
+        reader: of the file that it is in.
+        shard: which.
+        here: where in the part it is.
+        there: where in the shard it is.
+    """
+
+    reader: Reader
+    shard: Shard
+    here: Part
+    there: Part
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        return math.prod([s.stop - s.start for s in self.here])
+
+    def overlaps(self, other: Piece) -> bool:
+        """Whether it has elements that another has, too."""
+        both = zip(self.here, other.here, strict=True)
+        return all(a.start < b.stop and b.start < a.stop for a, b in both)
+
+    def read_into(self, out: HostArray) -> None:
+        """Read it into the part.
+
+        Raises:
+            CheckpointError: the file is damaged.
+        """
+        out[self.here] = self.reader.read(self.shard, out.dtype, self.there)
+
+
+def _stored_shape(shape: Shape, dtype: DType) -> Shape:
+    return shape if dtype in _STORED else (*shape, dtype.itemsize)

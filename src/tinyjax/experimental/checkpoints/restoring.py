@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -129,11 +131,19 @@ def _read(
 
 def _part(readers: Sequence[Reader], path: str, aval: ShapedArray, part: Part) -> HostArray:
     bounds = tuple([slice(*s.indices(n)[:2]) for s, n in zip(part, aval.shape, strict=True)])
-    out = np.empty(tuple([s.stop - s.start for s in bounds]), aval.dtype)
-    found = sum([reader.read_into(out, path, bounds) for reader in readers])
-    if found != out.size:
+    shape = tuple([s.stop - s.start for s in bounds])
+    pieces = [p for reader in readers for p in reader.pieces(path, bounds, aval.dtype)]
+    # Files may say anything: memory is taken only for what is there, and all of it is written to.
+    found, size = sum([piece.size for piece in pieces]), math.prod(shape)
+    if found != size or any(p.overlaps(q) for p, q in combinations(pieces, 2)):
         raise CheckpointError(
             f"the checkpoint's shards of the array {path} have {found} elements of a part with "
-            f"{out.size}: it is damaged."
+            f"{size}: it is damaged."
         )
+    try:
+        out = np.empty(shape, aval.dtype)
+    except ValueError as error:  # too large an axis beside one of no elements
+        raise CheckpointError(f"the checkpoint's array {path} is of no shape: {error}.") from error
+    for piece in pieces:
+        piece.read_into(out)
     return out

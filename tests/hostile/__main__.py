@@ -1,0 +1,42 @@
+"""``python -m hostile exports 20000``: try so many cases, and print what became of them."""
+
+import os
+
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+)
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import argparse
+import sys
+import time
+
+from hostile import SURVEYS
+from hostile.isolation import Survey
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("subject", choices=SURVEYS, help="what is tried")
+    parser.add_argument("count", type=int, help="how many cases")
+    parser.add_argument("--seed", type=int, default=0, help="other seeds give other cases")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    options = parser.parse_args()
+    start = time.monotonic()
+    subject = SURVEYS[options.subject]()
+    seen: set[str] = set()
+
+    def report(done: int, found: Survey) -> None:
+        took = time.monotonic() - start
+        print(f"{done} in {took:.0f} s: {dict(found.outcomes)}", file=sys.stderr, flush=True)
+        for outcome, cases in found.unexpected(subject.expected).items():
+            if outcome not in seen:
+                seen.add(outcome)
+                print(f"  {outcome}: {cases[0]}", file=sys.stderr, flush=True)
+
+    found = subject.survey(options.first, options.count, options.seed, report)
+    print(found.as_json(subject.expected))
+    return 1 if found.unexpected(subject.expected) else 0
+
+
+sys.exit(main())

@@ -1,0 +1,45 @@
+"""Input that means harm (``hostile``): of each kind some; ``nox -s hostile`` tries more.
+
+What is tried runs in processes of its own, which may end.
+"""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from hostile import SURVEYS
+
+
+def survey(subject: str, count: int, seed: int) -> dict[str, Any]:
+    """Try so many cases, and return how many had which outcome."""
+    command = [sys.executable, "-m", "hostile", subject, str(count), "--seed", str(seed)]
+    path = os.pathsep.join(sys.path)
+    ran = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path}
+    )
+    assert ran.stdout, ran.stderr
+    found: dict[str, Any] = json.loads(ran.stdout)
+    assert not ran.returncode, {
+        k: v for k, v in found["first"].items() if k not in found["expected"]
+    }
+    return found
+
+
+@pytest.mark.wrong_types
+@pytest.mark.parametrize(("subject", "count"), [("exports", 60), ("readers", 60)])
+def test_some(subject: str, count: int) -> None:
+    assert sum(survey(subject, count, 0)["outcomes"].values()) == count
+
+
+@pytest.mark.fuzz
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("subject", SURVEYS)
+def test_many(subject: str) -> None:
+    survey(
+        subject, int(os.environ.get("TINYJAX_FUZZ_EXAMPLES") or 2000), secrets.randbelow(1 << 30)
+    )
