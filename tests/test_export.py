@@ -731,17 +731,38 @@ def test_transforms_are_of_the_lengths_of_their_arrays() -> None:
                 attrs.evolve(exported, portable=broken).mlir_module()
 
 
+@pytest.mark.parametrize("spatial", [1, 2])
+def test_convolutions_have_the_axes_of_their_arrays(spatial: int) -> None:
+    """An error that shows a convolution of other axes ends the process."""
+    x, w = np.ones((1, 2, *(5,) * spatial)), np.ones((3, 2, *(2,) * spatial))
+    exported = export(jit(lambda x, w: lax.conv(x, w, (1,) * spatial, "SAME")))(x, w)
+    assert "convolution" in deserialize(exported.serialize()).mlir_module()
+    roles = list(
+        re.finditer(r"(?:input|kernel|output)_\w+_dimensions? = \S+?<(\S+)", exported.portable)
+    )
+    assert len(roles) == 9
+    for role in roles:
+        for wrong in ("7", "-1"):
+            number = re.compile(r"\d+(?= :|\]?>)").search(exported.portable, role.start(1))
+            assert number
+            at, end = number.span()
+            broken = exported.portable[:at] + wrong + exported.portable[end:]
+            with pytest.raises(ExportError):
+                attrs.evolve(exported, portable=broken).mlir_module()
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        (": i64>", ": i74>"),  # of which the passes would take 64 bits
         ("(%0)", "(%0#2147483647)"),  # for which the parser would make room
         ("(%0)", "(%0#" + "9" * 5000 + ")"),
         ("%0 =", "%0:2147483647 ="),
         ("(%0)", "(%0#1)"),
     ],
 )
-def test_results_that_there_are_not(old: str, new: str) -> None:
-    exported = export(jit(lambda x: jnp.sin(jnp.cos(x))))(1.0)
+def test_what_parsers_and_passes_do_not_survive(old: str, new: str) -> None:
+    exported = export(jit(lambda x: jnp.sin(jnp.cos(x)) + lax.iota(int, 3)))(1.0)
     assert old in exported.portable
     broken = attrs.evolve(exported, portable=exported.portable.replace(old, new))
     with pytest.raises(ExportError):

@@ -16,7 +16,7 @@ from jaxlib.mlir.dialects import chlo, stablehlo
 from jaxlib.mlir.passmanager import PassManager
 
 from tinyjax.errors import ExportError
-from tinyjax.xla.verification import check_module, check_text
+from tinyjax.xla.verification import check_module, check_portable, check_text
 
 
 def context() -> ir.Context:
@@ -78,6 +78,7 @@ def from_portable(portable: str, in_types: Sequence[str], out_types: Sequence[st
     try:
         with context():
             module = ir.Module.parse(portable)
+            check_portable(module)
             _run(f"vhlo-to-version{{target={here}}},vhlo-legalize-to-stablehlo", module)
             check_module(module, in_types, out_types)
             return str(module)

@@ -21,6 +21,10 @@ from tinyjax.errors import ExportError
 DEEPEST: Final = 500
 
 _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|->|[\[({<]|[\])}>]|-{3,}')
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_INTEGER: Final = re.compile(r"(?:\b|(?<=\dx))[su]?i(\d+)\b")
+#: The bits of the integers that there are.
+_WIDTHS: Final = frozenset(("1", "2", "4", "8", "16", "32", "64"))
 _RESULTS: Final = re.compile(r"%([\w$.-]+):(\d+)")
 _RESULT: Final = re.compile(r"%([\w$.-]+)#(\d+)")
 _TENSOR: Final = re.compile(r"tensor<((?:\d+x)*)[^<>?]*(?:<[^<>?]*>)?>")
@@ -39,6 +43,21 @@ _OUTSIDE: Final = frozenset(
     )
 )
 _DIALECTS: Final = ("stablehlo.", "func.", "builtin.")
+
+_CONVOLUTION: Final = re.compile(r"\w+\.(?:dynamic_conv|convolution)(?:_v\d+)?")
+#: What the axes of the operands and the result of a convolution are.
+_ROLES: Final = (
+    ("input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions"),
+    (
+        "kernel_input_feature_dimension",
+        "kernel_output_feature_dimension",
+        "kernel_spatial_dimensions",
+    ),
+    ("output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions"),
+)
+#: Sizes in the type of an array, and the numbers in an attribute.
+_SIZE: Final = re.compile(r"(?:\d+|\?)x")
+_ELEMENTS: Final = re.compile(r"(?:integer_v\d<|dense<)\s*([^:>]*)")
 
 #: The letters that an option of a routine may be.
 _LETTERS: Final[Mapping[str, str]] = {
@@ -90,6 +109,10 @@ def check_text(text: str) -> None:
         ExportError: brackets are nested too deep, or results are used that there cannot be.
     """
     _check_depth(text)
+    # Others are numbers that no 64 bits hold, which the passes take for such.
+    widths = {found[1] for found in _INTEGER.finditer(_STRING.sub("", text))}
+    if not widths <= _WIDTHS:
+        raise _refused(f"it has integers of {', '.join(sorted(widths - _WIDTHS)):.100} bits")
     # The parser makes room for as many results as the highest that is used.
     results: dict[str, int] = {}
     for found in _RESULTS.finditer(text):
@@ -117,6 +140,46 @@ def _check_depth(text: str) -> None:
                 raise _refused("it has a row of minus signs")
         if depth > DEEPEST:
             raise _refused(f"its brackets are nested more than {DEEPEST} deep")
+
+
+def check_portable(module: ir.Module) -> None:
+    """Raise where the passes from portable form, or what says what they found, end the process.
+
+    Args:
+        module: in portable form.
+
+    Raises:
+        ExportError: a convolution has axes that its arrays have not.
+    """
+    found: list[ExportError] = []
+
+    def check(op: ir.Operation) -> ir.WalkResult:
+        if _CONVOLUTION.fullmatch(op.name) and not _has_axes(op):
+            found.append(_refused(f"the axes of the convolution {str(op)[:200]} are not there"))
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(check)
+    if found:
+        raise found[0]
+
+
+def _has_axes(op: ir.Operation) -> bool:
+    """Whether a convolution in portable form says of each axis of its arrays once what it is."""
+    if len(op.operands) < 2 or len(op.results) != 1:
+        return False
+    arrays = (op.operands[0].type, op.operands[1].type, op.results[0].type)
+    for array, roles in zip(arrays, _ROLES, strict=True):
+        rank = len(_SIZE.findall(str(array)))
+        axes: list[int] = []
+        for role in roles:
+            if role not in op.attributes:
+                return False
+            shape = _ELEMENTS.search(str(op.attributes[role]))
+            axes += [] if shape is None else map(int, _NUMBER.findall(shape[1]))
+        if sorted(axes) != [*range(rank)]:
+            return False
+    return True
 
 
 def check_module(module: ir.Module, in_types: Sequence[str], out_types: Sequence[str]) -> None:
