@@ -257,6 +257,8 @@ def batched_call(
         for x, axis in zip(values, axes, strict=True)
     ]
     own = LeadingAxis(mapped.size, tuple(axis is not None for axis in axes))
+    if mapped.one_by_one:
+        params = attrs.evolve(params, method=VmapMethod.SEQUENTIAL)
     return operands, attrs.evolve(params, leading_axes=(own, *params.leading_axes))
 
 

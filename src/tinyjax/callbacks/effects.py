@@ -52,7 +52,7 @@ def _io_callback_jvp(primals: Arrays, tangents: Tangents, params: CallbackParams
 def _io_callback_batch(
     mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CallbackParams
 ) -> BatchResult:
-    if params.ordered:
+    if params.ordered and not mapped.one_by_one:
         error = CallbackError(
             f"an ordered io_callback of {params.callback!r} is under vmap, which does each step "
             "for all examples before the next, so that no order of the examples can be kept. "

@@ -111,7 +111,7 @@ def _over_axis(
 def _pure_callback_batch(
     mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CallbackParams
 ) -> BatchResult:
-    if params.method is None:
+    if params.method is None and not mapped.one_by_one:
         error = CallbackError(
             f"pure_callback of {params.callback!r} is under vmap, but does not say what to do "
             'there. Pass vmap_method="sequential" to call it once for each example, '

@@ -59,6 +59,8 @@ class MappedAxis:
         name: its name for collectives.
         of_devices: whether it is an axis of a mesh, inside the function given to ``shard_map``.
         of_basis: whether it goes over the directions of a Jacobian, not over examples of the user.
+        one_by_one: whether it goes over devices that are imitated: each calls Python functions by
+            itself.
         taking_part: which examples do; None where all do, or it makes no difference.
     """
 
@@ -66,6 +68,7 @@ class MappedAxis:
     name: Hashable | None = None
     of_basis: bool = False
     of_devices: bool = attrs.field(default=False, kw_only=True)
+    one_by_one: bool = attrs.field(default=False, kw_only=True)
     taking_part: Participation | None = attrs.field(default=None, eq=False)
 
 

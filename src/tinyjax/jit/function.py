@@ -414,6 +414,8 @@ class JitFunction(Generic[P, R]):
         if not all(type(x) is ConcreteArray or type(x) is ShardedArray for x in leaves):
             return
         params = entry.params
+        if xla.runs_on_host(params.jaxpr):
+            return
         given = xla.on_devices((*entry.consts, *leaves))
         placement = xla.placement_of(params.jaxpr, given)
         program = xla.compiled(attrs.evolve(params.compilation, placement=placement))

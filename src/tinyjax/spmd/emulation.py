@@ -50,8 +50,9 @@ def _along(
     name, size = mesh.shape_tuple[number]
     rest = [[other for other in own if other != name] for own in names]
     axes = [0 if name in own else None for own in names]
+    mapped = MappedAxis(size, name, one_by_one=True)
     outs, out_axes = batch_flat(
-        lambda *xs: _along(number + 1, xs, rest, params), MappedAxis(size, name), args, axes
+        lambda *xs: _along(number + 1, xs, rest, params), mapped, args, axes
     )
     found: list[Array] = []
     for out, axis, spec in zip(outs, out_axes, params.out_specs, strict=True):

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.sharded import of_arrays as of_arrays
     from tinyjax.xla.sharded import of_parts as of_parts
     from tinyjax.xla.sharded import put as put
+    from tinyjax.xla.sharded import runs_on_host as runs_on_host
     from tinyjax.xla.sharded_executable import ShardedExecutable as ShardedExecutable
     from tinyjax.xla.tiers import decide as decide
     from tinyjax.xla.tiers import forget as forget
@@ -86,7 +87,7 @@ _LATER: Final = {
     "placing": "on_devices placement_of",
     "processes": "Connection Limits connect serve version",
     "profiling": "annotation start_profile",
-    "sharded": "call_sharded of_arrays of_parts put",
+    "sharded": "call_sharded of_arrays of_parts put runs_on_host",
     "sharded_executable": "ShardedExecutable",
     "tiers": "decide forget run",
 }

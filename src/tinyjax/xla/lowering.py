@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.jaxpr import Jaxpr, effects
 from tinyjax.core.lowering import Locate, write_module, write_sharded_module
 from tinyjax.errors import ShardingError
 from tinyjax.stablehlo.module import HostFunction
@@ -14,6 +14,10 @@ from tinyjax.xla.unnest import unnest
 
 #: What programs run on.
 PLATFORM: Final = "cpu"
+
+
+class CallsPythonError(ShardingError):
+    """A program on other devices than the first calls Python functions."""
 
 
 def lowered(
@@ -47,14 +51,16 @@ def lowered_for(
         locate: says where equations come from; nothing does by default.
 
     Raises:
-        ShardingError: it calls Python functions.
+        CallsPythonError: it calls Python functions.
     """
     ins, outs = placement.ins, placement.outs
-    flat = unnest(jaxpr)
-    text, functions = write_sharded_module(flat, name, ins, outs, donated, PLATFORM, locate)
-    if functions:
-        raise ShardingError(
-            f"'{name}' calls Python functions (callbacks, prints, checks), which programs on other "
-            "devices than the first cannot. Call them outside of it, with its results."
-        )
-    return text
+    if not effects(jaxpr).any:
+        flat = unnest(jaxpr)
+        text, functions = write_sharded_module(flat, name, ins, outs, donated, PLATFORM, locate)
+        if not functions:
+            return text
+    raise CallsPythonError(
+        f"'{name}' calls Python functions (callbacks, prints, checks), for which programs on "
+        "other devices than the first are not compiled. Call it without lower(), and where its "
+        "arrays lie in one process: it is then computed on the host."
+    )

@@ -7,8 +7,10 @@ compiled for is moved first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any, Final, TypeAlias
 
+import attrs
 import numpy as np
 from jaxlib.xla_client import array_result_handler, batched_device_put
 
@@ -16,19 +18,21 @@ from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import PartitionSpec, Sharding, on_first
-from tinyjax.core.jaxpr import Jaxpr, Var
+from tinyjax.core.evaluation import ProgramEvaluation
+from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.primitive import P, Primitive
 from tinyjax.core.sharded_array import ShardedArray, evaluator
 from tinyjax.core.sharding import NamedSharding
 from tinyjax.core.staging import stage
-from tinyjax.core.trace import bind, raise_not_concrete
+from tinyjax.core.trace import bind, raise_not_concrete, use_trace
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
 from tinyjax.errors import ShardingError
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.xla.backend import backend, buffer_of, physical
 from tinyjax.xla.compilation import Compilation, Placement
-from tinyjax.xla.executable import Executable, compiled
-from tinyjax.xla.placing import on_devices, placement_of
+from tinyjax.xla.executable import Executable, compiled, executable_for
+from tinyjax.xla.lowering import CallsPythonError
+from tinyjax.xla.placing import on_devices, placement_of, undivided
 from tinyjax.xla.planned import PlannedExecutable
 from tinyjax.xla.sharded_executable import ShardedExecutable, placed
 
@@ -170,8 +174,46 @@ def run_sharded(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
 
     Raises:
         DonatedArrayError: one was donated to an earlier call.
+        ShardingError: it calls Python functions, and not all of its devices are of this process.
     """
-    return call_sharded(compiled(wanted), args)
+    calls_python = _calls_python(wanted.jaxpr)
+    if not calls_python:
+        try:
+            return call_sharded(compiled(wanted), args)
+        except CallsPythonError:
+            placement = wanted.placement
+            assert placement is not None, "only such programs are compiled for a placement"
+            if not all(x.is_fully_addressable for x in placement.ins) or placement.is_abstract:
+                raise
+            calls_python.append(True)
+    return _run_on_host(wanted, args)
+
+
+def _calls_python(jaxpr: Jaxpr) -> list[bool]:
+    """What is known of whether a program calls Python functions: not empty where it does."""
+    return jaxpr.derive("calls Python", list)
+
+
+def runs_on_host(jaxpr: Jaxpr) -> bool:
+    """Whether the host computes a program in the place of several devices."""
+    return bool(_calls_python(jaxpr))
+
+
+def _run_on_host(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
+    """Run a program that calls Python functions, and put its results where they are to lie.
+
+    Functions are called once, with whole arrays, or within ``shard_map`` once for each device.
+    """
+    placement = wanted.placement
+    assert placement is not None, "it has one"
+    hosts = [x.gathered if isinstance(x, ShardedArray) else x for x in args]
+    if placement_of(wanted.jaxpr, [None] * len(hosts)) is None:
+        outs = executable_for(attrs.evolve(wanted, donated=(), placement=None))(hosts)
+    else:  # it has parts for each device, of which NumPy computes one after the other
+        with use_trace(ProgramEvaluation(inf)):
+            outs = eval_jaxpr(wanted.jaxpr, hosts)
+    whole = undivided(placement.ins, placement.ids)
+    return [put(x, lie or whole) for x, lie in zip(outs, placement.outs, strict=True)]
 
 
 def call_sharded(executable: _Compiled, args: Sequence[Array]) -> list[Array]:
@@ -208,7 +250,11 @@ def _evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequ
     if program is None:
         jaxpr = _operation(primitive, params, avals, splats)
         placement = placement_of(jaxpr, on_devices(operands))
-        program = compiled(Compilation(jaxpr, primitive.name, placement=placement))
+        wanted = Compilation(jaxpr, primitive.name, placement=placement)
+        try:
+            program = compiled(wanted)
+        except CallsPythonError:
+            return run_sharded(wanted, operands)
         if len(_operations) >= _MOST_OPERATIONS:
             _operations.clear()
         _operations[key] = program
