@@ -16,7 +16,8 @@ import tinyjax.numpy as jnp
 from tinyjax import Array
 from tinyjax.core.primitive import registry
 from tinyjax.implicit import odeint
-from tinyjax.test_util import check_grads, check_primitive
+from tinyjax.test_util import check_grads
+from tinyjax.testing import check_primitive
 
 pytest.importorskip("matplotlib").use("Agg")
 
@@ -245,7 +246,10 @@ def test_new_primitive(picture: str) -> None:
     assert found["error of the sharpened one"] < 0.8 * found["error of the blurred photograph"]
     assert found["evaluated and compiled differ by"] < 1e-5
     check_primitive(
-        lambda x: new_primitive.blur(x, 0.5),
-        lambda x: scipy.ndimage.gaussian_filter(x, 0.5, mode="wrap", axes=(-2, -1)),
+        new_primitive.blur_p,
         np.random.default_rng(0).normal(size=(2, 3, 4)),
+        fun=lambda x: new_primitive.blur(x, 0.5),
+        reference=lambda x: scipy.ndimage.gaussian_filter(x, 0.5, mode="wrap", axes=(-2, -1)),
+        kinds=(np.dtype(np.float32), np.dtype(np.float64)),
+        stacks=4,
     )

@@ -109,7 +109,7 @@ def getitem(
 
     Args:
         x: any dtype.
-        index: what NumPy takes; a list of positions is an array within a tuple only, ``x[:, [0, 2]]``.
+        index: what NumPy takes; a list of positions only within a tuple, as in ``x[:, [0, 2]]``.
         mode: for indices out of bounds: ``"clip"`` moves them to the nearest element, as does
             ``"promise_in_bounds"``, the default; ``"fill"`` gives ``fill_value``.
         fill_value: by default NaN for floats, the least integer for signed and the greatest for
