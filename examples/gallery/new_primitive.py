@@ -18,6 +18,7 @@ from sklearn.datasets import load_sample_image
 import tinyjax as jax
 import tinyjax.numpy as jnp
 from tinyjax import Array
+from tinyjax.errors import ShapeError
 from tinyjax.example_libraries import optimizers
 from tinyjax.extend import (
     Avals,
@@ -35,7 +36,7 @@ from tinyjax.extend import (
 
 # %%
 # The primitive blurs the last two axes. How far is a parameter: part of the program, not of the
-# data. Its type is its operand's type.
+# data. Its type is its operand's type, which must have two axes.
 
 
 @attrs.frozen
@@ -50,6 +51,8 @@ blur_p: Primitive[BlurParams] = Primitive("gaussian_blur", BlurParams)
 
 @blur_p.def_abstract_eval
 def _blur_type(avals: Avals, params: BlurParams) -> Avals:
+    if avals[0].ndim < 2:
+        raise ShapeError(f"blur takes pictures, of two axes or more, but got {avals[0]}.")
     return avals
 
 
