@@ -8,10 +8,11 @@ from typing import Final
 import pytest
 
 from fuzz.library.differences import DIFFERENCES, explanation
-from fuzz.library.drawing import Draw
 from fuzz.library.libraries import JAX, TINYJAX
-from fuzz.library.signatures import Function, draw_call, functions
+from fuzz.library.signatures import draw_call, functions
 from fuzz.library.survey import compare, plan
+from tinyjax.testing.libraries.drawing import Draw
+from tinyjax.testing.libraries.signatures import Function
 
 FUNCTIONS: Final = functions(TINYJAX, JAX)
 DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "differences.md"

@@ -3,15 +3,18 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
+from types import ModuleType
 from typing import Any
 
 import attrs
 import numpy as np
 import pytest
+from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax.core.array import Array
+from tinyjax import lax
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
@@ -39,7 +42,15 @@ from tinyjax.primitives.elementwise import add, conj, cos, mul, neg, sin, tanh
 from tinyjax.primitives.shape import full_like
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
-from tinyjax.testing import ArraySpec, Case, CheckError, check_primitive
+from tinyjax.testing import (
+    ArraySpec,
+    Case,
+    CheckError,
+    check_function,
+    check_library,
+    check_primitive,
+    check_transform,
+)
 
 X = np.linspace(0.3, 1.4, 6).reshape(2, 3)
 Y = X[::-1] - 2.0
@@ -361,3 +372,102 @@ def test_parameters_of_a_case() -> None:
         stacks=2,
     )
     assert not report.left_out.keys() - {"complex step"}
+
+
+# Functions
+
+
+def loss(params: dict[str, Array], x: Array) -> Array:
+    return jnp.sum(jnp.tanh(x @ params["w"]))
+
+
+def leaky(x: Any) -> Any:
+    """A function whose derivative is that of another."""
+    return x + lax.stop_gradient(jnp.sin(x))
+
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
+    "a derivative that is left out": (leaky, "jvp"),
+    "a wider result": (lambda x: x.astype("float64"), "the type of a result"),
+    "a weak result": (lambda x: jnp.asarray(1.0), "the type of a result"),
+    "a result by a value": (lambda x: x * float(x[0, 0]), "abstract_eval"),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_is_wrong_with_a_function_is_found(name: str) -> None:
+    fun, rule = FUNCTIONS[name]
+    with pytest.raises(CheckError) as error:
+        check_function(fun, (X,))
+    assert error.value.rule == rule
+
+
+def test_a_function_of_trees_passes() -> None:
+    report = check_function(loss, ({"w": X[0]}, Y), stacks=3)
+    assert "derivatives" in report.checked
+    with pytest.raises(ArgumentError, match="tuple of arguments"):
+        check_function(loss, unchecked([X]))
+    report = check_function(jnp.sign, (X,), order=0, vmap=False, stacks=1)
+    assert {*report.left_out} == {"derivatives", "vmap"}
+
+
+# Transformations
+
+
+def slope(fun: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x: tinyjax.jvp(fun, (x,), (jnp.ones_like(x),))[1]
+
+
+TRANSFORMS: dict[str, tuple[Callable[..., Any], str]] = {
+    "that needs data": (lambda fun: lambda x: fun(x) if float(x[0, 0]) > 0 else x, "jit of it"),
+    "that calls twice": (lambda fun: lambda x: (fun(x), fun(x)), "an effect of the function"),
+    "that does not call": (lambda fun: jnp.sin, "an effect of the function"),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_wrong_transformation_is_found(name: str) -> None:
+    transform, rule = TRANSFORMS[name]
+    with pytest.raises(CheckError) as error:
+        check_transform(transform, jnp.sin, (X,), through=("jit",))
+    assert error.value.rule.startswith(rule)
+
+
+def test_transformations_of_our_own_pass() -> None:
+    ways = ("jit", "checkpoint", "cond", "scan", "while")
+    assert "through while" in check_transform(slope, jnp.sin, (X,), through=ways).checked
+    assert "effects" in check_transform(tinyjax.checkpoint, jnp.cos, (X,)).checked
+    with pytest.raises(CheckError, match="through custom_jvp, it is wrong"):
+        check_transform(slope, jnp.sin, (X,), through=("custom_jvp",))
+    with pytest.raises(ArgumentError, match="no way called"):
+        check_transform(slope, jnp.sin, (X,), through=("pmap",))
+
+
+# Libraries
+
+
+def library(**functions: Callable[..., Any]) -> ModuleType:
+    module = ModuleType("library")
+    vars(module).update(functions)
+    return module
+
+
+def narrow(a: ArrayLike) -> Array:
+    return jnp.negative(a).astype("float32")
+
+
+def positive(a: ArrayLike) -> Array:
+    return jnp.abs(a)
+
+
+def test_a_library_is_held_against_a_reference() -> None:
+    names = ["negative", "transpose", "ravel", "isnan"]
+    assert check_library(jnp, np, names, calls=4).checked == tuple(names)
+    for wrong in (narrow, positive):
+        with pytest.raises(CheckError, match="reference: ") as error:
+            check_library(library(negative=wrong), np)
+        assert error.value.rule == "negative"
+    everything = check_library(library(negative=narrow), np, known=lambda mismatch: True)
+    assert everything.checked == ("negative",)
+    with pytest.raises(ArgumentError, match="do not both have"):
+        check_library(jnp, np, ["no_such_function"])

@@ -10,10 +10,8 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from fuzz.library.calls import Library
-from fuzz.library.drawing import Draw
 from fuzz.library.libraries import JAX, TINYJAX
-from fuzz.library.signatures import Function, draw_call, functions
+from fuzz.library.signatures import draw_call, functions
 from tinyjax import lax, random, tree
 from tinyjax.core import replay
 from tinyjax.core.array import Array
@@ -21,6 +19,9 @@ from tinyjax.core.primitive import registry
 from tinyjax.core.replay import replayed
 from tinyjax.core.tangents import present
 from tinyjax.dtypes import HostArray
+from tinyjax.testing.libraries.calls import Library
+from tinyjax.testing.libraries.drawing import Draw
+from tinyjax.testing.libraries.signatures import Function
 
 
 @attrs.frozen(eq=False)

@@ -19,6 +19,7 @@ from tinyjax.lazy import loader
 from tinyjax.testing.comparing import compare
 from tinyjax.testing.errors import CheckError
 from tinyjax.testing.functions import check_function
+from tinyjax.testing.libraries import check_library
 from tinyjax.testing.primitives import Report, check_primitive
 from tinyjax.testing.specs import KINDS, ArraySpec, Case, Spec
 from tinyjax.testing.transforms import check_transform
@@ -34,6 +35,7 @@ __all__ = [
     "Report",
     "Spec",
     "check_function",
+    "check_library",
     "check_primitive",
     "check_transform",
     "compare",

@@ -23,6 +23,7 @@ from tinyjax import dtypes as tiny_dtypes
 from tinyjax.core.avals import ShapedArray
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError
+from tinyjax.testing.libraries.drawing import SPECIAL
 from tinyjax.testing.programs import (
     DTYPES,
     MOST_NUMBER,
@@ -34,15 +35,6 @@ from tinyjax.testing.programs import (
 from tinyjax.testing.specs import KINDS
 
 __all__ = ["arrays", "dtypes", "programs", "shapes", "trees"]
-
-#: The values at which formulas break, by kind; integers have their ends besides.
-SPECIAL: Final[dict[str, tuple[Any, ...]]] = {
-    "f": (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -2.5, 1e-3, 300.0),
-    "c": (0j, 1 + 0j, -1 - 0j, complex(np.inf, 0), complex(np.nan, 1), -2.5j, 3 - 4j),
-    "i": (0, 1, -1),
-    "u": (0, 1),
-    "b": (False, True),
-}
 
 
 def shapes(most_axes: int = 3, most: int = 4, least: int = 0) -> st.SearchStrategy[tuple[int, ...]]:

@@ -7,9 +7,9 @@ from typing import Final
 import attrs
 import numpy as np
 
-from fuzz.library.calls import Call
-from fuzz.library.check import Mismatch
 from tinyjax import dtypes
+from tinyjax.testing.libraries.calls import Call
+from tinyjax.testing.libraries.check import Mismatch
 
 
 @attrs.frozen

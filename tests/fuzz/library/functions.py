@@ -5,35 +5,6 @@ from typing import Final
 
 import numpy as np
 
-from fuzz.library.calls import Operand
-from fuzz.library.parameters import (
-    UNSET,
-    Strategy,
-    any_dtype,
-    any_matrix,
-    array_like,
-    axes,
-    axis,
-    definite,
-    fixed,
-    float_dtype,
-    indices,
-    mask,
-    new_shape,
-    nonnegative_axes,
-    of_kinds,
-    of_rank,
-    optional,
-    percentiles,
-    probability,
-    right_side,
-    sections,
-    shift,
-    sometimes_none,
-    sorted_line,
-    square,
-    whole,
-)
 from fuzz.library.strategies import (
     abstract_or_dtype,
     along_axis,
@@ -91,6 +62,35 @@ from fuzz.library.strategies import (
     with_zeros,
 )
 from tinyjax import dtypes
+from tinyjax.testing.libraries.calls import Operand
+from tinyjax.testing.libraries.parameters import (
+    UNSET,
+    Strategy,
+    any_dtype,
+    any_matrix,
+    array_like,
+    axes,
+    axis,
+    definite,
+    fixed,
+    float_dtype,
+    indices,
+    mask,
+    new_shape,
+    nonnegative_axes,
+    of_kinds,
+    of_rank,
+    optional,
+    percentiles,
+    probability,
+    right_side,
+    sections,
+    shift,
+    sometimes_none,
+    sorted_line,
+    square,
+    whole,
+)
 
 _ANY_KEY = {"dtype": optional(any_dtype, 0.5)}
 _WITH_FLOATS = {"dtype": optional(float_dtype, 0.6)}

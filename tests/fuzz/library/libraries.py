@@ -15,10 +15,10 @@ import tinyjax.lax.linalg
 import tinyjax.nn.initializers
 import tinyjax.random
 import tinyjax.scipy
-from fuzz.library.calls import Library
 from tinyjax import default_dtypes
 from tinyjax.core.array import Array
 from tinyjax.dtypes import HostArray
+from tinyjax.testing.libraries.calls import Library
 
 
 def _tinyjax_defaults(wide: bool) -> AbstractContextManager[Any]:
@@ -41,6 +41,7 @@ TINYJAX: Final = Library(
     _host,
     lambda x: isinstance(x, (Array, np.ndarray)),
     _tinyjax_defaults,
+    tinyjax,
 )
 JAX: Final = Library(
     "jax",
@@ -49,4 +50,5 @@ JAX: Final = Library(
     _host,
     lambda x: isinstance(x, (jax.Array, np.ndarray)),
     _jax_defaults,
+    jax,
 )

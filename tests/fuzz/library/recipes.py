@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from fuzz.library.calls import Call, FromLibrary, Library, Operand
-from fuzz.library.parameters import Drawn, axis, key
 from fuzz.library.strategies import initializer_shape, made, named
 from tinyjax import dtypes
+from tinyjax.testing.libraries.calls import Call, FromLibrary, Library, Operand
+from tinyjax.testing.libraries.parameters import Drawn, axis, key
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]
 Recipe = Callable[[Drawn], Given]

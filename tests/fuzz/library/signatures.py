@@ -1,16 +1,13 @@
 """The functions that two libraries have in common, and random calls of them."""
 
-import inspect
-import re
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
-import attrs
-
-from fuzz.library.calls import Call, Library
-from fuzz.library.drawing import Draw
 from fuzz.library.functions import BY_FUNCTION
-from fuzz.library.parameters import BY_ANNOTATION, BY_NAME, UNSET, Drawn, Strategy, fixed
 from fuzz.library.recipes import RECIPES, build
+from tinyjax.testing.libraries.calls import Call, Library
+from tinyjax.testing.libraries.drawing import Draw
+from tinyjax.testing.libraries.signatures import Catalogue, Function
 
 #: Where public functions are.
 MODULES: Final = (
@@ -137,123 +134,16 @@ NOT_CALLED: Final[dict[str, str]] = {
 }
 
 
-@attrs.frozen(eq=False)
-class Function:
-    """A public function of both libraries.
-
-    Attributes:
-        path: where it is found.
-        parameters: those that both have, as the first library declares them.
-    """
-
-    path: str
-    parameters: tuple[inspect.Parameter, ...]
+CATALOGUE: Final = Catalogue(
+    MODULES, NOT_CALLED, BY_FUNCTION, {path: partial(build, path) for path in RECIPES}
+)
 
 
 def functions(library: Library, reference: Library) -> list[Function]:
     """The public functions of a library that its reference has too; of aliases the first."""
-    found: list[Function] = []
-    seen: set[int] = set()
-    for module in MODULES:
-        ours, theirs = library.find(module), reference.find(module)
-        for name in sorted(getattr(ours, "__all__", None) or dir(ours)):
-            path = f"{module}.{name}"
-            fun, other = getattr(ours, name), getattr(theirs, name, None)
-            if (
-                not name.startswith("_")
-                and callable(fun)
-                and callable(other)
-                and path not in NOT_CALLED
-            ):
-                if id(fun) not in seen:
-                    found.append(Function(path, _common(fun, other) if path not in RECIPES else ()))
-                seen.add(id(fun))
-    return found
-
-
-def _common(fun: Any, other: Any) -> tuple[inspect.Parameter, ...]:
-    parameters = inspect.signature(fun).parameters.values()
-    try:
-        theirs = list(inspect.signature(other).parameters.values())
-    except (TypeError, ValueError):
-        theirs = []
-    named = {p.name: p for p in theirs}
-    positions = [p for p in theirs if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    anything = not named or any(p.kind is p.VAR_POSITIONAL for p in theirs)
-    kept = []
-    for i, p in enumerate(parameters):
-        needed = p.default is p.empty and p.kind is not p.KEYWORD_ONLY
-        other = named.get(p.name)
-        if other is None and i == 0 and not named:
-            p = p.replace(default=p.empty)  # nothing is known: the first is needed
-            needed = True
-        if other is not None and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            if other.default is other.empty:
-                p = p.replace(default=p.empty)
-            if other.kind is p.KEYWORD_ONLY:
-                p = p.replace(kind=p.KEYWORD_ONLY)
-        if other is not None or (needed and (anything or i < len(positions))):
-            kept.append(p)
-    return tuple(kept)
+    return CATALOGUE.functions(library, reference)
 
 
 def draw_call(function: Function, draw: Draw) -> Call:
-    """Draw a call of a function.
-
-    Args:
-        function: which.
-        draw: where choices come from.
-    """
-    call = Drawn(function.path, draw)
-    if function.path in RECIPES:
-        return build(function.path, call, draw.smooth)
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    gap = False
-    for p in function.parameters:
-        strategy = strategy_of(function.path, p)
-        if p.kind is p.VAR_POSITIONAL:
-            if not gap:
-                args += [strategy(call) for _ in range(draw.randint(1, 3))]
-            continue
-        left_out = p.default is not p.empty and not draw.chance(0.4)
-        value = UNSET if left_out else strategy(call)
-        call.values[p.name] = value
-        if value is UNSET:
-            if p.kind is p.POSITIONAL_ONLY:
-                args.append(p.default)
-            else:
-                gap = True
-        elif gap or p.kind is p.KEYWORD_ONLY:
-            kwargs[p.name] = value
-        else:
-            args.append(value)
-    while args and function.parameters[len(args) - 1 : len(args)]:
-        last = function.parameters[len(args) - 1]
-        if last.kind is last.POSITIONAL_ONLY and call.values.get(last.name) is UNSET:
-            args.pop()
-        else:
-            break
-    return Call(function.path, tuple(args), kwargs, None, draw.wide, draw.smooth)
-
-
-def strategy_of(path: str, parameter: inspect.Parameter) -> Strategy:
-    """Find the strategy for a parameter of a function."""
-    own = BY_FUNCTION.get(path, {})
-    if parameter.name in own:
-        return own[parameter.name]
-    annotation = re.sub(r"\s", "", str(parameter.annotation))
-    if parameter.name in BY_NAME:
-        return BY_NAME[parameter.name]
-    if annotation.startswith("Literal["):
-        return fixed(*_choices(annotation))
-    if annotation in BY_ANNOTATION:
-        return BY_ANNOTATION[annotation]
-    if parameter.default is parameter.empty:
-        raise LookupError(f"no strategy for {parameter} of {path}: add one to BY_FUNCTION")
-    return lambda call: UNSET
-
-
-def _choices(annotation: str) -> list[Any]:
-    inside = annotation[len("Literal[") :].split("]", maxsplit=1)[0]
-    return [part.strip("'\"") for part in inside.split(",")]
+    """Draw a call of a function."""
+    return CATALOGUE.draw_call(function, draw)

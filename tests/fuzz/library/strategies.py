@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.library.calls import FromLibrary, Operand
-from fuzz.library.parameters import (
+from tinyjax import dtypes
+from tinyjax.testing.libraries.calls import FromLibrary, Operand
+from tinyjax.testing.libraries.parameters import (
     Drawn,
     Strategy,
     any_dtype,
@@ -19,7 +20,6 @@ from fuzz.library.parameters import (
     sorted_line,
     square,
 )
-from tinyjax import dtypes
 
 
 def named(path: str) -> FromLibrary:

@@ -4,6 +4,8 @@ Shapes and dtypes come from small pools, so that what the reference compiles for
 others; values are free.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from random import Random
 from typing import Any, Final, TypeVar

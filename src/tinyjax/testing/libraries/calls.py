@@ -1,5 +1,7 @@
 """Calls of a function that exists in two libraries."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +22,8 @@ class Library:
         host: makes a NumPy array of an array.
         is_array: whether something is one of its arrays.
         precise: enters a context in which its defaults are 64 bits wide, or 32.
+        transforms: has its ``jit``, ``jvp`` and ``vjp``; None where there are none.
+        weak: whether it has weak types.
     """
 
     name: str
@@ -28,11 +32,13 @@ class Library:
     host: Callable[[Any], HostArray]
     is_array: Callable[[object], bool]
     precise: Callable[[bool], Any]
+    transforms: Any = None
+    weak: bool = True
 
     def find(self, path: str) -> Any:
         """Look up ``numpy.linalg.norm``."""
         found = self.root
-        for part in path.split("."):
+        for part in filter(None, path.split(".")):
             found = getattr(found, part)
         return found
 

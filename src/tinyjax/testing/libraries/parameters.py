@@ -4,6 +4,8 @@ A strategy takes what has been drawn of the call so far, and returns the argumen
 leave the parameter at its default.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final
@@ -11,10 +13,12 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from fuzz.library.calls import Operand
-from fuzz.library.drawing import Draw, Shape
 from tinyjax import dtypes
 from tinyjax.dtypes import DType
+from tinyjax.testing.libraries.calls import Operand
+from tinyjax.testing.libraries.drawing import Draw, Shape
+
+__all__ = ["BY_ANNOTATION", "BY_NAME", "UNSET", "Drawn", "Strategy"]
 
 
 class Unset(Enum):

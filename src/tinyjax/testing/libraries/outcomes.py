@@ -4,6 +4,8 @@ Numbers are equal up to the rounding of their type, and up to what the result mo
 operands are rounded: a difference that a change of the operands in the last place explains is none.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -11,9 +13,11 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from fuzz.library.calls import Library
 from tinyjax import dtypes
 from tinyjax.dtypes import DType, HostArray
+from tinyjax.testing.libraries.calls import Library
+
+__all__ = ["Leaf", "Outcome", "differences", "movement", "run"]
 
 #: How many units in the last place two evaluations of one formula may differ by.
 ULPS: Final = 16.0
@@ -72,7 +76,9 @@ def _flatten(library: Library, tree: Any, leaves: list[Leaf]) -> str:
     if isinstance(tree, (tuple, list)):
         return f"({','.join(_flatten(library, x, leaves) for x in tree)})"
     if library.is_array(tree):
-        leaves.append(Leaf(library.host(tree), bool(getattr(tree, "weak_type", False))))
+        leaves.append(
+            Leaf(library.host(tree), library.weak and bool(getattr(tree, "weak_type", False)))
+        )
     else:
         leaves.append(Leaf(tree, None))
     return "*"
