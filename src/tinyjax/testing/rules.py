@@ -134,7 +134,7 @@ def every_case(spec: Spec, fun: Function) -> tuple[Function, list[Arrays]]:
     """One function that runs every case: one compilation in place of many."""
     samples = spec.samples(DTYPES_COMPILED)
 
-    def run(all_operands: list[Arrays]) -> list[Any]:
+    def run(all_operands: list[Any]) -> list[Any]:
         return [
             fun(*operands, **case.params)
             for (case, _, _), operands in zip(samples, all_operands, strict=True)
@@ -257,7 +257,7 @@ def check_dtypes(spec: Spec) -> None:
                 for operands in misfits(fitting):
                     same_taken(spec, apply, operands, describe(case.params, operands))
 
-    def run(all_operands: list[Arrays]) -> list[Any]:
+    def run(all_operands: list[Any]) -> list[Any]:
         pairs = zip(taken.values(), all_operands, strict=True)
         return [spec.fun(*operands, **params) for (params, _, _), operands in pairs]
 
@@ -319,7 +319,7 @@ def check_sizes(spec: Spec) -> None:
                 got = vmap(fun)(*many)
                 compare(got, loop(fun, [0] * len(many), 2, many), spec.tol, "vmap")
 
-    def run(all_operands: list[Arrays]) -> list[Any]:
+    def run(all_operands: list[Any]) -> list[Any]:
         pairs = zip(cases, all_operands, strict=True)
         return [spec.fun(*operands, **case.params) for (case, _), operands in pairs]
 
@@ -609,7 +609,7 @@ def check_jit(spec: Spec) -> None:
     chosen = inexact(operands) if spec.grad else []
     many = tuple(stacked(rng, x, 0, 2) for x in operands)
 
-    def everything(f: Function, operands: Arrays, many: Arrays) -> list[Any]:
+    def everything(f: Function, operands: Any, many: Any) -> list[Any]:
         found = [f(*operands), vmap(f)(*many)] if operands else [f()]
         if chosen:
             some = of_some(f, operands, chosen)
