@@ -110,6 +110,30 @@ def test_bad_arguments(call: str) -> None:
             assert re.search(r"ax[ie]s|dimension|permutation|source|destination", str(error))
 
 
+def nested(depth: int) -> Any:
+    found: Any = 1
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+@pytest.mark.wrong_types
+@pytest.mark.parametrize("junk", [nested(5000), 10**5000, -(10**5000)], ids=["list", "int", "less"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        jnp.sin,
+        lambda x: lax.add(x, jnp.ones(2)),
+        lambda x: tinyjax.device_put(1.0, x),
+        lambda x: jnp.zeros(3, device=x),
+    ],
+)
+def test_what_cannot_be_shown(call: Callable[[Any], Any], junk: Any) -> None:
+    """Python raises an error of its own where a message is to show it."""
+    with pytest.raises(TinyjaxError):
+        call(junk)
+
+
 MODULES: dict[str, ModuleType] = {
     "jnp": jnp,
     "jnp.linalg": jnp.linalg,

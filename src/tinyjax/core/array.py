@@ -1231,7 +1231,7 @@ def scalar(
     except OverflowError:
         if not isinstance(value, int):  # a float's infinity
             raise
-        raise too_wide(value, dtype, f"jnp.asarray({value}, dtype=%s)") from None
+        raise too_wide(value, dtype, f"jnp.asarray({shortened(value)}, dtype=%s)") from None
     return ConcreteArray(host, ShapedArray((), dtype, weak_type))
 
 
@@ -1244,7 +1244,7 @@ def too_wide(value: int, dtype: DType, wider: str, name: str = "") -> NumberRang
         wider: the same call with ``%s`` for another dtype.
         name: of the function, for the message.
     """
-    what = f"{name}: {value}" if name else f"{value}"
+    what = f"{name}: {shortened(value)}" if name else shortened(value)
     if not settings().wide_dtypes:
         return NumberRangeError(
             f"{what} does not fit in {dtype.name}, and there are no 64-bit types: set "

@@ -88,7 +88,10 @@ def described(value: object) -> str:
 
 def shortened(value: object) -> str:
     """Show the beginning of a value, in one line."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except (RecursionError, ValueError):  # nested too deep, or an int of thousands of digits
+        return f"<{type(value).__name__}, too large to show>"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

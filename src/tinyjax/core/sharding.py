@@ -27,7 +27,7 @@ from tinyjax.core.devices import (
     group,
     places_of,
 )
-from tinyjax.core.integers import integers
+from tinyjax.core.integers import integers, shortened
 from tinyjax.errors import ShardingError
 
 
@@ -584,7 +584,8 @@ def resolve(where: object, function: str) -> Sharding:
             return NamedSharding(mesh, where)
         case _:
             raise ShardingError(
-                f"{function} takes a device, a sharding or a PartitionSpec, but got {where!r}."
+                f"{function} takes a device, a sharding or a PartitionSpec, but got "
+                f"{shortened(where)}."
             )
 
 
