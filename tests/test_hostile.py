@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from hostile import SURVEYS
-
 
 def survey(subject: str, count: int, seed: int) -> dict[str, Any]:
     """Try so many cases, and return how many had which outcome."""
@@ -38,7 +36,7 @@ def test_some(subject: str, count: int) -> None:
 
 @pytest.mark.fuzz
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize("subject", SURVEYS)
+@pytest.mark.parametrize("subject", ["exports", "readers"])
 def test_many(subject: str) -> None:
     survey(
         subject, int(os.environ.get("TINYJAX_FUZZ_EXAMPLES") or 2000), secrets.randbelow(1 << 30)

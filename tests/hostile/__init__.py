@@ -1,4 +1,4 @@
-"""Input that means harm: bytes from elsewhere that were changed.
+"""Input that means harm: bytes from elsewhere that were changed, and arguments that are wrong.
 
 ``python -m hostile exports 20000`` tries as many in processes of their own, whose time and memory
 are limited, and prints what became of them.
@@ -22,8 +22,15 @@ def _readers() -> Subject:
     return Readers()
 
 
+def _arguments() -> Subject:
+    from hostile.arguments import Arguments
+
+    return Arguments()
+
+
 #: What is tried, by name.
 SURVEYS: Final[dict[str, Callable[[], Subject]]] = {
+    "arguments": _arguments,
     "exports": _exports,
     "readers": _readers,
 }
