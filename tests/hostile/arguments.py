@@ -25,12 +25,13 @@ import numpy as np
 
 import tinyjax
 import tinyjax.numpy as jnp
-from fuzz.library.calls import Call
-from fuzz.library.drawing import Draw
 from fuzz.library.libraries import JAX, TINYJAX
-from fuzz.library.signatures import Function, draw_call, functions
+from fuzz.library.signatures import draw_call, functions
 from hostile.isolation import Subject, explanation
 from tinyjax.errors import TinyjaxError
+from tinyjax.testing.libraries.calls import Call
+from tinyjax.testing.libraries.drawing import Draw
+from tinyjax.testing.libraries.signatures import Function
 
 OURS, PYTHONS, TAKEN, UNNAMED = (
     "an error of the package's",
