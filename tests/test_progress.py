@@ -16,7 +16,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import NamedSharding, P, config, debug, lax
-from tinyjax.core import bars, progress
+from tinyjax.display import bars, progress
 
 
 def body(c: Any, x: Any) -> Any:

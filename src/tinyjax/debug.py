@@ -18,13 +18,13 @@ from tinyjax import tree
 from tinyjax.callbacks import debug_callback
 from tinyjax.config import scoped
 from tinyjax.core.array import Array, ConcreteArray, as_array
-from tinyjax.core.bars import choose_display, in_notebook
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Effect
-from tinyjax.core.progress import AFTER, Screen, shown_on
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.staging import stage
+from tinyjax.display.bars import choose_display, in_notebook
+from tinyjax.display.progress import AFTER, Screen, shown_on
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShardingError, TinyjaxError
 from tinyjax.frames import user_frame, wraps
@@ -301,7 +301,7 @@ def visualize_array(arr: Any) -> None:
 
 
 def _draw(x: HostArray) -> None:
-    from tinyjax.core.showing import Shown  # noqa: PLC0415 (most programs draw nothing)
+    from tinyjax.display.showing import Shown  # noqa: PLC0415 (most programs draw nothing)
 
     shown = Shown(x)
     if in_notebook():

@@ -15,9 +15,9 @@ from tinyjax.control_flow.declared import CondParams, ScanParams, WhileParams
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, subjaxprs
 from tinyjax.core.programs import CALLED
-from tinyjax.core.showing import ranges, sampled
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
+from tinyjax.display.showing import ranges, sampled
 from tinyjax.dtypes import HostArray
 from tinyjax.frames import Location, place
 

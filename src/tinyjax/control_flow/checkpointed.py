@@ -29,10 +29,10 @@ from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lists import marked, split_list
 from tinyjax.core.primitive import ZERO, Arrays, LinearizeResult, Tangent
-from tinyjax.core.progress import Progress, in_phase, read_at
 from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.tangents import with_zeros
 from tinyjax.core.trace import bind
+from tinyjax.display.progress import Progress, in_phase, read_at
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from tinyjax.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.primitives.shape import full, zeros_like

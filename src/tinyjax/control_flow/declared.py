@@ -16,10 +16,10 @@ from tinyjax.core.avals import Axes
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lists import split_list
 from tinyjax.core.primitive import FITS, Params, Primitive
-from tinyjax.core.progress import Progress
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
 from tinyjax.core.varying import axes_of, check_reached, joined
+from tinyjax.display.progress import Progress
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.varying import fitted, refit
 

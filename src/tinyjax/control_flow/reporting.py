@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from tinyjax import dtypes
 from tinyjax.core.lists import split_list
-from tinyjax.core.progress import Progress, Reports
+from tinyjax.display.progress import Progress, Reports
 from tinyjax.stablehlo.builder import Block
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values, tensor

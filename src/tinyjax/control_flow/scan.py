@@ -53,11 +53,11 @@ from tinyjax.core.primitive import (
     UndefinedPrimal,
 )
 from tinyjax.core.programs import DEPENDS, INLINED, PRUNE
-from tinyjax.core.progress import Progress, asked, in_phase, reported, silently
 from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
+from tinyjax.display.progress import Progress, asked, in_phase, reported, silently
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function, imitate
 from tinyjax.primitives import shape as sh

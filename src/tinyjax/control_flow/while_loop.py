@@ -46,11 +46,11 @@ from tinyjax.core.primitive import (
     MappedAxis,
     Tangents,
 )
-from tinyjax.core.progress import Progress, asked, counting, reported, silently
 from tinyjax.core.refs import Watch, in_use
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
+from tinyjax.display.progress import Progress, asked, counting, reported, silently
 from tinyjax.errors import ArgumentError, RefError, TracerBoolConversionError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.broadcast import broadcast_in_dim

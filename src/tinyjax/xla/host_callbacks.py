@@ -27,8 +27,8 @@ from jaxlib.xla_client import LoadedExecutable
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.progress import Reports
 from tinyjax.core.trace import EVAL, use_trace
+from tinyjax.display.progress import Reports
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CallbackError
 from tinyjax.stablehlo.module import HostFunction

@@ -3,7 +3,7 @@
 A loop whose parameters have a ``Progress`` reports while it runs. A report takes some microseconds,
 and drawing a bar some milliseconds. So each report says at which iteration the next one is due:
 ``Run`` measures how long an iteration and a report take, and asks for ten reports a second, or for
-as many as take half a hundredth of the time. What is drawn, and where, ``core.bars`` knows.
+as many as take half a hundredth of the time. What is drawn, and where, ``display.bars`` knows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import attrs
 import numpy as np
 
 from tinyjax.config import scoped, settings
-from tinyjax.core.bars import Bar, Display, choose_display
+from tinyjax.display.bars import Bar, Display, choose_display
 from tinyjax.dtypes import HostArray
 from tinyjax.frames import describe_function
 

@@ -1,0 +1,1 @@
+"""What people see while they work: bars of loops, and large values in notebooks."""
