@@ -63,7 +63,7 @@ def place(filename: str, lineno: int) -> str:
     return f"{filename}:{lineno}"
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class Location:
     """A place in a program: file, line number and the function that holds the line."""
 
