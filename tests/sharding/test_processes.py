@@ -224,7 +224,9 @@ def test_launch(
 def test_one_that_fails(what: str, victim: int, status: int | None, said: str) -> None:
     done = launched("-n", 2, HERE / "process_failures.py", what, victim)
     assert done.returncode == status if status else done.returncode != 0
-    assert {*done.stdout.splitlines()} <= {"[0] ready", "[1] ready"}
+    # Of what Gloo prints from several threads at once, a number or an empty line may be left.
+    words = {line for line in done.stdout.splitlines() if re.search("[a-z]", line)}
+    assert words <= {"[0] ready", "[1] ready"}
     assert re.search(said, done.stderr) is not None, done.stderr
 
 
