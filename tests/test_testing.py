@@ -402,6 +402,7 @@ def test_what_is_wrong_with_a_function_is_found(name: str) -> None:
     assert error.value.rule == rule
 
 
+@pytest.mark.wrong_types
 def test_a_function_of_trees_passes() -> None:
     report = check_function(loss, ({"w": X[0]}, Y), stacks=3)
     assert "derivatives" in report.checked
@@ -460,6 +461,7 @@ def positive(a: ArrayLike) -> Array:
     return jnp.abs(a)
 
 
+@pytest.mark.wrong_types
 def test_a_library_is_held_against_a_reference() -> None:
     names = ["negative", "transpose", "ravel", "isnan"]
     assert check_library(jnp, np, names, calls=4).checked == tuple(names)

@@ -129,8 +129,8 @@ def type_text(x: Any) -> str:
     return f"{x.dtype}{list(x.shape)}" + (", weak" if x.weak_type else "")
 
 
-def describe(params: Mapping[str, Any], operands: Sequence[HostArray]) -> str:
-    """Name operands by their types, with the parameters."""
+def describe(params: Mapping[str, Any], operands: Sequence[Any]) -> str:
+    """Name operands, arrays or descriptions of them, by their types, with the parameters."""
     given = ", ".join(f"{x.dtype}{list(x.shape)}" for x in operands)
     return f"({given}) {dict(params) or ''}".rstrip()
 
@@ -142,7 +142,7 @@ def tangent_like(rng: np.random.Generator, x: HostArray) -> HostArray:
     """A random tangent of the type of an array."""
     direction: HostArray = np.asarray(rng.standard_normal(x.shape))
     if dtypes.is_complex(x.dtype):
-        direction = direction + 1j * rng.standard_normal(x.shape)
+        direction = np.asarray(direction + 1j * rng.standard_normal(x.shape))
     return direction.astype(x.dtype)
 
 

@@ -199,7 +199,7 @@ def misfits(operands: Arrays) -> list[Arrays]:
     for i, x in enumerate(operands):
         others = [np.ones(x.shape, np.int32 if x.dtype == np.float32 else np.float32), x[None]]
         if x.ndim and len(x):
-            others.append(x[0])
+            others.append(np.asarray(x[0]))
         found += [(*operands[:i], other, *operands[i + 1 :]) for other in others]
     return found
 
@@ -635,7 +635,7 @@ def assert_linear(jaxpr: Jaxpr, residuals: Sequence[Array], rng: np.random.Gener
     xs = [tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
     ys = [tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
 
-    def apply(tangents: Sequence[HostArray]) -> list[HostArray]:
+    def apply(tangents: Sequence[Any]) -> list[HostArray]:
         return hosts(eval_jaxpr(jaxpr, [*residuals, *(as_array(t) for t in tangents)]))
 
     combined = apply([2.0 * x - 0.5 * y for x, y in zip(xs, ys, strict=True)])

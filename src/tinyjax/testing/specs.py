@@ -112,7 +112,7 @@ class ArraySpec:
         else:
             values = rng.uniform(low, high, self.shape)
             if kind == "c":
-                values = values + 1j * rng.uniform(low, high, self.shape)
+                values = np.asarray(values + 1j * rng.uniform(low, high, self.shape))
         values = np.array(values).astype(dtype)
         wanted = self._special(dtype) if special else ()
         if wanted and values.size:

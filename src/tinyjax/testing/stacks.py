@@ -61,7 +61,7 @@ class Side:
 
     fun: Function
     args: tuple[HostArray, ...]
-    other: Callable[[HostArray], HostArray] = lambda x: 0.7 * x + 0.1
+    other: Callable[[HostArray], HostArray] = lambda x: np.asarray(0.7 * x + 0.1)
 
     def stacked(self, axes: Sequence[int | None]) -> tuple[HostArray, ...]:
         """Two examples of the arguments, along these axes."""
