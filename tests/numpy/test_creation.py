@@ -215,6 +215,9 @@ def test_errors() -> None:
         untyped.array(None)
     with pytest.raises(DtypeError, match="not a dtype"):
         jnp.zeros(2, dtype="nonsense")
+    for make in (jnp.zeros, jnp.ones, jnp.eye, jnp.tri):
+        with pytest.raises(ShapeError, match="more elements than memory"):
+            make(2**50)
     with pytest.raises(ShapeError, match="negative"):
         jnp.zeros(-1)
     with pytest.raises(ArgumentError, match=r"shape must be an int, but got 2\.5"):

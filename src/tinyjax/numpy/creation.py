@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, overload, runtime_checkable
+from typing import (
+    Any,
+    Final,
+    Literal,
+    Protocol,
+    SupportsIndex,
+    TypeAlias,
+    overload,
+    runtime_checkable,
+)
 
 import numpy as np
 
@@ -28,7 +37,7 @@ from tinyjax.core.array import (
 )
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer, integers, one_or_more
+from tinyjax.core.integers import integer, integers, one_or_more, shortened
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
@@ -118,17 +127,25 @@ Nested: TypeAlias = ArrayLike | ConvertibleToNumpy | Sequence[Any]
 _PYTHON = (bool, int, float, complex)
 
 
+#: So many bytes 64-bit processors address.
+_MOST_ELEMENTS: Final = 2**47
+
+
 def canonical_shape(shape: Shape, name: str = "shape") -> tuple[int, ...]:
     """Return a shape as a tuple of ints.
 
     Raises:
-        ShapeError: a size is negative.
+        ShapeError: a size is negative, or there are more elements than a processor has addresses.
         ArgumentError: a size is not an int.
         ConcretizationError: a size is traced.
     """
     sizes = integers(one_or_more(shape, name), name)
     if any(n < 0 for n in sizes):
         raise ShapeError(f"{name} must not be negative, but got {sizes}.")
+    if math.prod(sizes) > _MOST_ELEMENTS:
+        raise ShapeError(
+            f"{name} is of more elements than memory has addresses: {shortened(sizes)}."
+        )
     return sizes
 
 
