@@ -1,12 +1,10 @@
 """Checks of primitives, functions, transformations and libraries: yours as well as ours.
 
-| name | checks |
-|---|---|
-| ``check_primitive`` | every rule of a primitive against the others |
-| ``check_function`` | a function's derivatives, types, and what ``jit`` and ``vmap`` make of it |
-| ``check_transform`` | what holds of every transformation |
-| ``check_library`` | random calls of a library's functions against a reference |
-| ``strategies`` | draws shapes, arrays, trees and programs, by hypothesis |
+- ``check_primitive``: every rule of a primitive against the others
+- ``check_function``: a function's derivatives, types, and what ``jit`` and ``vmap`` make of it
+- ``check_transform``: what holds of every transformation
+- ``check_library``: random calls of a library's functions against a reference
+- ``strategies``: draws shapes, arrays, trees and programs, by hypothesis
 
 ``docs/testing.md`` shows how to use them.
 """
