@@ -55,6 +55,22 @@ def install(session: nox.Session, *wanted: str) -> None:
         record.write_text(json.dumps(found | missing))
 
 
+def run_apart(session: nox.Session, name: str) -> None:
+    """Run the tests in a folder, with the dependency group of its name.
+
+    They have an environment of their own, since they ask for many other packages.
+    """
+    environment = Path(".nox", name).absolute()
+    if not environment.exists():
+        session.run_install(sys.executable, "-m", "venv", str(environment))
+    python = str(environment / FOLDER / "python")
+    group = nox.project.dependency_groups(PROJECT, name)
+    session.run_install(python, "-m", "pip", "install", "--quiet", "-e", ".", *group)
+    folder = f"tests/{name}"
+    alone = ("-o", "addopts=", "--confcutdir", folder)  # without what other tests need
+    session.run(python, "-m", "pytest", *alone, folder, *session.posargs)
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests. Arguments go to pytest."""
@@ -220,34 +236,14 @@ def compare(session: nox.Session) -> None:
 
 @nox.session
 def libraries(session: nox.Session) -> None:
-    """Run libraries written for JAX, as they are, and compare with jax. Arguments go to pytest.
-
-    They have an environment of their own, since they ask for many other packages.
-    """
-    programs = Path(".nox", "libraries").absolute()
-    if not programs.exists():
-        session.run_install(sys.executable, "-m", "venv", str(programs))
-    python = str(programs / FOLDER / "python")
-    group = nox.project.dependency_groups(PROJECT, "libraries")
-    session.run_install(python, "-m", "pip", "install", "--quiet", "-e", ".", *group)
-    alone = ("-o", "addopts=", "--confcutdir", "tests/libraries")  # without what other tests need
-    session.run(python, "-m", "pytest", *alone, "tests/libraries", *session.posargs)
+    """Run libraries written for JAX, as they are, and compare with jax. Arguments go to pytest."""
+    run_apart(session, "libraries")
 
 
 @nox.session
 def notebooks(session: nox.Session) -> None:
-    """Run a notebook in a fresh kernel, and look at what it shows. Arguments go to pytest.
-
-    Kernels have an environment of their own, since they ask for many other packages.
-    """
-    programs = Path(".nox", "notebooks").absolute()
-    if not programs.exists():
-        session.run_install(sys.executable, "-m", "venv", str(programs))
-    python = str(programs / FOLDER / "python")
-    group = nox.project.dependency_groups(PROJECT, "notebooks")
-    session.run_install(python, "-m", "pip", "install", "--quiet", "-e", ".", *group)
-    alone = ("-o", "addopts=", "--confcutdir", "tests/notebooks")  # without what other tests need
-    session.run(python, "-m", "pytest", *alone, "tests/notebooks", *session.posargs)
+    """Run a notebook in a fresh kernel, and look at what it shows. Arguments go to pytest."""
+    run_apart(session, "notebooks")
 
 
 @nox.session
