@@ -20,6 +20,7 @@ from tinyjax.core.primitive import MappedAxis, Participation, Primitive
 from tinyjax.core.refs import Watch
 from tinyjax.core.staging import Staged, extend, stage, stand_ins
 from tinyjax.core.trace import enclosing_axes
+from tinyjax.display.progress import Progress, asked
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import and_, convert_element_type
@@ -47,6 +48,17 @@ class Body:
 
     def __call__(self, *args: Any) -> Any:
         return self.call(*args)
+
+
+def bar_of(loop: str, fun: Callable[..., Any], total: int | None = None) -> Progress | None:
+    """Return what the bar of a loop is to say, of the loop and the body that the user wrote.
+
+    Args:
+        loop: the function that makes the loop.
+        fun: its body.
+        total: the number of iterations, where it is known.
+    """
+    return asked(fun.loop, fun.fun, total) if isinstance(fun, Body) else asked(loop, fun, total)
 
 
 def stage_function(

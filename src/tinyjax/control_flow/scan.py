@@ -13,6 +13,7 @@ from tinyjax.config import settings
 from tinyjax.control_flow.common import (
     Body,
     at_front,
+    bar_of,
     check_checkpoints,
     evaluate_compiled,
     fixed_point,
@@ -57,7 +58,7 @@ from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
-from tinyjax.display.progress import Progress, asked, in_phase, reported, silently
+from tinyjax.display.progress import in_phase, reported, silently
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function, imitate
 from tinyjax.primitives import shape as sh
@@ -604,7 +605,7 @@ def scan(
         y_trees.append(y_tree)
         return staged, new_carry
 
-    progress = _asked(f, iterations)
+    progress = bar_of("scan", f, iterations)
     with silently(progress):
         carry, staged = match_carry("scan", f, carry, carry_tree, stage_body)
     if watch:
@@ -688,7 +689,7 @@ def _by_python(
     found: list[list[Array]] = []
     y_tree = treedef
     order = reversed(range(iterations)) if reverse else range(iterations)
-    for i in reported(order, _asked(f, iterations)):
+    for i in reported(order, bar_of("scan", f, iterations)):
         x = treedef.unflatten([squeeze(slice_in_dim(a, i, i + 1), (0,)) for a in inputs])
         flat = FlatFunction(f, tree.structure(((carry, x), {})))
         outs = flat(*tree.leaves((carry, x)))
@@ -702,11 +703,6 @@ def _by_python(
         for column in zip(*found, strict=True)
     ]
     return carry, tree.unflatten(y_tree, stacked)
-
-
-def _asked(f: Callable[..., Any], iterations: int) -> Progress | None:
-    loop, fun = (f.loop, f.fun) if isinstance(f, Body) else ("scan", f)
-    return asked(loop, fun, iterations)
 
 
 def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int | None) -> int:

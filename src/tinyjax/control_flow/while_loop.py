@@ -12,6 +12,7 @@ from tinyjax.config import settings
 from tinyjax.control_flow.common import (
     Body,
     at_front,
+    bar_of,
     check_checkpoints,
     contains,
     evaluate_compiled,
@@ -50,7 +51,7 @@ from tinyjax.core.refs import Watch, in_use
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
-from tinyjax.display.progress import Progress, asked, counting, reported, silently
+from tinyjax.display.progress import counting, reported, silently
 from tinyjax.errors import ArgumentError, RefError, TracerBoolConversionError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.broadcast import broadcast_in_dim
@@ -349,7 +350,7 @@ def while_loop(
     def stage_body(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
         return stage_function(body_fun, in_tree, avals, of_body)
 
-    progress = _asked(body_fun)
+    progress = bar_of("while_loop", body_fun)
     with silently(progress):
         state, body = match_carry("while_loop", body_fun, state, state_tree, stage_body)
         avals = body.jaxpr.in_avals[len(body.consts) :]
@@ -442,14 +443,8 @@ def _by_python(
         (going,) = FlatFunction(cond_fun, in_tree)(*state)
         return bool(going)
 
-    for _ in reported(iter(goes_on, False), _asked(body_fun)):
+    for _ in reported(iter(goes_on, False), bar_of("while_loop", body_fun)):
         state = FlatFunction(body_fun, in_tree)(*state)
     (result,), _ = tree.unflatten(in_tree, state)
     found: S = result
     return found
-
-
-def _asked(body_fun: Callable[..., Any]) -> Progress | None:
-    if isinstance(body_fun, Body):
-        return asked(body_fun.loop, body_fun.fun)
-    return asked("while_loop", body_fun)
