@@ -658,7 +658,7 @@ def test_a_region_that_loses_the_order_is_an_error() -> None:
     @quiet_p.def_lowering
     def _lowering(b: Lowering, operands: Any, params: NoParams) -> Any:
         def body(_: list[Value]) -> list[Value]:
-            b.host_call(lambda x: (), operands, True, True)
+            b.host_call(lambda x: (), operands, b.results, True, True)
             return list(operands)
 
         return b.emit("stablehlo.case", operands, b.results, {}, [b.region((), body)])

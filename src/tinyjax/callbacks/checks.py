@@ -75,7 +75,7 @@ def _error_if_lowering(b: Lowering, operands: Values, params: ErrorIfParams) -> 
         return ()
 
     def raised(_: list[Value]) -> Values:
-        return b.host_call(check, operands, effectful=True)
+        return b.host_call(check, operands, b.results, effectful=True)
 
     # Python is called where it fails alone: a call takes some 6 us
     (fails,) = (

@@ -272,7 +272,7 @@ def declare(primitive: Primitive[CallbackParams]) -> None:
         def call(*args: HostArray) -> Sequence[HostArray]:
             return call_host(params, args)
 
-        return b.host_call(call, operands, primitive.effectful, params.ordered)
+        return b.host_call(call, operands, b.results, primitive.effectful, params.ordered)
 
     @primitive.def_transpose
     def transpose_rule(

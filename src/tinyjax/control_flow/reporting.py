@@ -47,11 +47,8 @@ def write_loop(
 
     def report(number: Value, count: Value, going: Value, state: Sequence[Value]) -> Values:
         far = count if done is None else b.convert(done(state), dtypes.int64)
-        results, b.results = b.results, [tensor((), dtypes.int64)] * 2
-        try:
-            return b.host_call(reports, [number, count, far, going], effectful=True)
-        finally:
-            b.results = results
+        of = [tensor((), dtypes.int64)] * 2
+        return b.host_call(reports, [number, count, far, going], of, effectful=True)
 
     def inner_condition(values: Sequence[Value]) -> Values:
         going, count, due = values[:3]

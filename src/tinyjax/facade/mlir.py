@@ -131,4 +131,5 @@ def emit_python_callback(
         with use_trace(EVAL):
             return [np.asarray(out) for out in callback(*args)]
 
-    return ctx.builder.host_call(call, operands, has_side_effect, False), None, callback
+    b = ctx.builder
+    return b.host_call(call, operands, b.results, has_side_effect), None, callback

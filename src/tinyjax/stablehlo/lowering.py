@@ -105,18 +105,19 @@ class Lowering(Builder):
         self,
         fun: HostFunction,
         operands: Sequence[Value],
+        results: Sequence[TensorType],
         effectful: bool = False,
         ordered: bool = False,
     ) -> list[Value]:
-        """Write a call of a Python function, with the current equation's results.
+        """Write a call of a Python function.
 
         Args:
             fun: the function; it is called on the host while the program runs.
             operands: its arguments.
+            results: the types of what it returns.
             effectful: whether it must be called even where its results are not used.
             ordered: whether it must be called after the ordered ones written before it.
         """
-        results = [*self.results]
         if any(of.dtype in dtypes.PHYSICAL for of in (*(x.type for x in operands), *results)):
             fun = _of_own_types(fun, [x.dtype for x in operands], [of.dtype for of in results])
         if ordered:
