@@ -9,7 +9,8 @@ import hypothesis.strategies as st
 from fuzz.equations import EQUATIONS
 from fuzz.nested import NESTED
 from fuzz.plain import MOST_NUMBER
-from fuzz.programs import PLAIN, Program, Step
+from fuzz.programs import PLAIN, Program
+from tinyjax.testing.programs import Step
 from tinyjax.testing.stacks import REVERSE, TRANSFORMS, Layer
 
 NUMBERS = st.integers(0, MOST_NUMBER)

@@ -15,6 +15,7 @@ from tinyjax.core.array import Array, as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.jit import jit
 from tinyjax.primitives import elementwise as ew
+from tinyjax.testing.programs import Step
 
 Values = tuple[Array, ...]
 Function = Callable[..., Values]
@@ -23,25 +24,6 @@ Function = Callable[..., Values]
 ONE_SIDED = {**OPERATIONS, **MIXED}
 PLAIN = (*ONE_SIDED, *TWO_SIDED)
 WITH_BODY = {**NESTED, **EQUATIONS}
-
-
-@attrs.frozen
-class Step:
-    """One operation: what, on which values, how; and what a nested function does.
-
-    Attributes:
-        op: a name in ``PLAIN`` or ``WITH_BODY``.
-        a: which value, counted back from the newest, modulo how many there are.
-        b: a second one.
-        k: chooses among the operation's variants.
-        body: the steps of a nested function.
-    """
-
-    op: str
-    a: int = 0
-    b: int = 0
-    k: int = 0
-    body: tuple["Step", ...] = ()
 
 
 @attrs.frozen

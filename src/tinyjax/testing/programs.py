@@ -66,7 +66,7 @@ class Step:
     """One operation: what, on which values, how; and what a function inside does.
 
     Attributes:
-        op: a name in ``OPERATIONS`` or ``WITH_BODY``.
+        op: which one.
         a: which value, counted back from the newest, modulo how many there are.
         b: a second one.
         k: chooses among the operation's variants.
