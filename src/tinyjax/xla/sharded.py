@@ -176,17 +176,24 @@ def run_sharded(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
         DonatedArrayError: one was donated to an earlier call.
         ShardingError: it calls Python functions, and not all of its devices are of this process.
     """
+    program = _for_devices(wanted)
+    return _run_on_host(wanted, args) if program is None else call_sharded(program, args)
+
+
+def _for_devices(wanted: Compilation) -> _Compiled | None:
+    """Compile a program that has a placement; None if it calls Python, so that the host runs it."""
     calls_python = _calls_python(wanted.jaxpr)
-    if not calls_python:
-        try:
-            return call_sharded(compiled(wanted), args)
-        except CallsPythonError:
-            placement = wanted.placement
-            assert placement is not None, "only such programs are compiled for a placement"
-            if not all(x.is_fully_addressable for x in placement.ins) or placement.is_abstract:
-                raise
-            calls_python.append(True)
-    return _run_on_host(wanted, args)
+    if calls_python:
+        return None
+    try:
+        return compiled(wanted)
+    except CallsPythonError:
+        placement = wanted.placement
+        assert placement is not None, "only such programs are compiled for a placement"
+        if not all(x.is_fully_addressable for x in placement.ins) or placement.is_abstract:
+            raise
+        calls_python.append(True)
+        return None
 
 
 def _calls_python(jaxpr: Jaxpr) -> list[bool]:
@@ -251,10 +258,9 @@ def _evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequ
         jaxpr = _operation(primitive, params, avals, splats)
         placement = placement_of(jaxpr, on_devices(operands))
         wanted = Compilation(jaxpr, primitive.name, placement=placement)
-        try:
-            program = compiled(wanted)
-        except CallsPythonError:
-            return run_sharded(wanted, operands)
+        program = _for_devices(wanted)
+        if program is None:
+            return _run_on_host(wanted, operands)
         if len(_operations) >= _MOST_OPERATIONS:
             _operations.clear()
         _operations[key] = program
