@@ -274,6 +274,20 @@ def test_a_lowering_rule_for_one_platform() -> None:
     assert same_p.rule_names == ("abstract_eval", "lowering", "lowering for cuda")
 
 
+def test_a_name_given_again_does_not_find_the_programs_of_the_primitive_before() -> None:
+    def made(factor: float) -> Any:
+        times_p: Primitive[NoParams] = Primitive("times", NoParams)
+        del registry["times"]
+        times_p.def_abstract_eval(lambda avals, params: avals)
+        times_p.def_lowering(
+            lambda b, operands, params: [b.mul(operands[0], b.full_like(operands[0], factor))]
+        )
+        return jit(lambda x: bind1(times_p, (x,), NO_PARAMS))(jnp.ones(3))
+
+    np.testing.assert_array_equal(made(2.0), [2.0] * 3)
+    np.testing.assert_array_equal(made(3.0), [3.0] * 3)
+
+
 def test_a_missing_rule_of_a_strangers_names_the_call_that_registers_it() -> None:
     key: RuleKey[Callable[[], int]] = RuleKey("cost")
     with pytest.raises(MissingRuleError, match=r"@p\.def_rule\(KEY\), where p is the Primi"):

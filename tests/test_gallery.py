@@ -14,10 +14,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 import tinyjax as jax
 import tinyjax.numpy as jnp
 from tinyjax import Array
-from tinyjax.core.primitive import registry
 from tinyjax.implicit import odeint
 from tinyjax.test_util import check_grads
 from tinyjax.testing import check_primitive
+from website.blocks import primitives_put_back
 
 pytest.importorskip("matplotlib").use("Agg")
 
@@ -229,16 +229,7 @@ def test_mandelbrot(picture: str) -> None:
     assert 1 / 2.2 < left / 0.5 < 2.2
 
 
-@pytest.fixture
-def primitives_put_back() -> Iterator[None]:
-    """The suite's table has no row for the primitive of an example."""
-    before = dict(registry)
-    yield
-    registry.clear()
-    registry.update(before)
-
-
-@pytest.mark.usefixtures("primitives_put_back")
+@primitives_put_back()  # the suite's table has no row for it
 def test_new_primitive(picture: str) -> None:
     from gallery import new_primitive
 

@@ -1,7 +1,6 @@
 """The kit of ``tinyjax.testing``: it passes what is right, and says which rule is wrong."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import count
 from types import ModuleType
 from typing import Any
@@ -29,7 +28,6 @@ from tinyjax.core.primitive import (
     NoParams,
     Primitive,
     Tangents,
-    registry,
 )
 from tinyjax.core.staging import stage
 from tinyjax.core.tangents import present
@@ -51,6 +49,7 @@ from tinyjax.testing import (
     check_primitive,
     check_transform,
 )
+from website.blocks import primitives_put_back
 
 X = np.linspace(0.3, 1.4, 6).reshape(2, 3)
 Y = X[::-1] - 2.0
@@ -59,17 +58,6 @@ Z = X + 1j * Y
 
 #: Programs are kept by the names of their primitives.
 NUMBER = count()
-
-
-@contextmanager
-def unregistered() -> Iterator[None]:
-    """Let the registry forget the primitives that are made inside."""
-    before = dict(registry)
-    try:
-        yield
-    finally:
-        registry.clear()
-        registry.update(before)
 
 
 def conjugate(x: Array) -> Array:
@@ -315,7 +303,8 @@ WRONG: dict[str, Wrong] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_rule_is_found_and_named(name: str) -> None:
     row = WRONG[name]
-    with unregistered(), pytest.raises(CheckError, match=rf"^my_\w+: ({row.rule}).* on .*") as e:
+    found = pytest.raises(CheckError, match=rf"^my_\w+: ({row.rule}).* on .*")
+    with primitives_put_back(), found as e:
         check_primitive(row.make(), row.example, stacks=0)
     assert row.on in e.value.on
 
@@ -333,7 +322,7 @@ RIGHT: dict[str, tuple[Callable[[], Primitive[Any]], Any, Any]] = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_right_passes(name: str) -> None:
     make, example, reference = RIGHT[name]
-    with unregistered():
+    with primitives_put_back():
         report = check_primitive(make(), example, reference=reference, stacks=2, tol=2)
     assert {"values", "lowering", "batch", "derivatives", "stacks"} <= {*report.checked}
     assert {*report.missing} <= {"transpose"}
@@ -345,7 +334,7 @@ def test_a_wrong_reference_is_found() -> None:
 
 
 def test_what_a_primitive_lacks_is_reported() -> None:
-    with unregistered():
+    with primitives_put_back():
         lonely: Primitive[NoParams] = Primitive("lonely", NoParams)
         lonely.def_impl(lambda operands, params: (operands[0] + 1,))
         lonely.def_abstract_eval(lambda avals, params: (avals[0],))

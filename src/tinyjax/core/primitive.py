@@ -50,7 +50,7 @@ class Participation:
     batched: dict[Hashable, Any] = attrs.field(factory=dict)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class MappedAxis:
     """The axis that ``vmap`` maps over.
 
@@ -72,7 +72,7 @@ class MappedAxis:
     taking_part: Participation | None = attrs.field(default=None, eq=False)
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(eq=False)
 class UndefinedPrimal:
     """An operand without a value: one that a transposed primitive is linear in."""
 
@@ -286,6 +286,14 @@ _MOST_TYPES: Final = 1024
 #: Every primitive that exists in this process, by name; the tests hold their table against it.
 registry: dict[str, Primitive[Any]] = {}
 
+#: The last revision of rules by the primitive's name, of primitives that are gone as well.
+_revisions: Final[dict[str, int]] = {}
+
+
+def _next_revision(name: str) -> int:
+    _revisions[name] = _revisions.get(name, -1) + 1
+    return _revisions[name]
+
 
 @attrs.frozen(eq=False, repr=False)
 class Primitive(Generic[P]):
@@ -335,9 +343,7 @@ class Primitive(Generic[P]):
             )
 
     def __attrs_post_init__(self) -> None:
-        before = registry.get(self.name)
-        if before is not None:
-            self.rules.revision = before.rules.revision + 1
+        self.rules.revision = _next_revision(self.name)
         registry[self.name] = self
 
     def __repr__(self) -> str:
@@ -528,7 +534,7 @@ class Primitive(Generic[P]):
                 f"the {name} rule of '{self.name}' must be callable, but got {rule!r}."
             )
         if name in self.rules.registered:
-            self.rules.revision += 1
+            self.rules.revision = _next_revision(self.name)
             for forget in on_replaced:
                 forget()
         else:
