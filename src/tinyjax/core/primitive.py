@@ -501,20 +501,24 @@ class Primitive(Generic[P]):
             raise MissingRuleError(self.name, key.name, self.rules.registered, keyed=True) from None
         return found
 
-    def check_types(self, avals: Sequence[ShapedArray], params: P) -> tuple[ShapedArray, ...]:
+    def check_types(
+        self, avals: Sequence[ShapedArray], params: P
+    ) -> tuple[ShapedArray, ...] | None:
         """Ask ``abstract_eval`` for the types of the results, and remember them.
 
         Returns:
-            The types; none where the primitive has no such rule.
+            The types; None where the primitive has no such rule.
         """
-        if not self.has_rule("abstract_eval"):
-            return ()
-        outs = tuple(self.rules.abstract_eval(avals, params))
-        types = self.rules.types
+        rules = self.rules
+        if "abstract_eval" not in rules.registered:
+            return None
+        outs = tuple(rules.abstract_eval(avals, params))
+        types = rules.types
         if len(types) >= _MOST_TYPES:
             types.clear()
+        kernel = rules.numpy if rules.kernel is None else self.kernel(avals, params)
         with suppress(TypeError):  # parameters that have no hash
-            types[params, *avals] = outs, self.kernel(avals, params)
+            types[params, *avals] = outs, kernel
         return outs
 
     def result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:

@@ -197,16 +197,16 @@ class Recorder(Trace):
                 inputs.append(x)
                 avals.append(x.aval)
         rules = primitive.rules
-        out_avals: Sequence[ShapedArray]
+        out_avals: Sequence[ShapedArray] | None
         if rules.evaluate is None and rules.collective is None:
             # what the operands' types give is looked up, as in evaluation
             try:
                 out_avals = rules.types[params, *avals][0]
             except (KeyError, TypeError):  # types not met before, parameters that have no hash
-                out_avals = primitive.check_types(avals, params) or rules.abstract_eval(
-                    avals, params
-                )
+                out_avals = primitive.check_types(avals, params)
         else:
+            out_avals = None
+        if out_avals is None:
             out_avals = rules.abstract_eval(avals, params)
         if len(out_avals) == 1:  # nearly always, and faster than the loop
             (aval,) = out_avals

@@ -25,7 +25,7 @@ from tinyjax.config import Settings, settings
 from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import MappedAxis, Primitive, Tangent, binder
-from tinyjax.core.sharded_array import ShardedArray, any_sharded, evaluator
+from tinyjax.core.sharded_array import ShardedArray, evaluator
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import (
     ArgumentError,
@@ -427,25 +427,34 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
     Raises:
         JaxprTypeError: the ``impl`` rule gives other types than the ``abstract_eval`` rule says.
     """
-    check_concrete(args)
-    if any_sharded(args):
-        return evaluator[0](primitive, args, params)
-    said = primitive.check_types([arg.aval for arg in args], params)
+    hosts: list[HostArray] = []
+    for arg in args:
+        if type(arg) is not ConcreteArray:
+            check_concrete(args)
+            return evaluator[0](primitive, args, params)
+        host = arg._host
+        hosts.append(arg.host if host is None else host)
+    said = primitive.check_types([arg._aval or arg.aval for arg in args], params)
     token = set_errors(IGNORE)
     try:
-        outs = [asarray(out) for out in primitive.rules.impl([_host_of(x) for x in args], params)]
+        outs = primitive.rules.impl(hosts, params)
     finally:
         reset_errors(token)
-    if not primitive.has_rule("abstract_eval"):
-        return [ConcreteArray(out) for out in outs]
-    if [(out.shape, out.dtype) for out in outs] != [(aval.shape, aval.dtype) for aval in said]:
-        primitive.rules.types.clear()
-        raise JaxprTypeError(
-            f"the impl rule of '{primitive}' gives "
-            f"{', '.join(str(ShapedArray(out.shape, out.dtype)) for out in outs)}, but its "
-            f"abstract_eval rule says {', '.join(map(str, said))}: they must agree."
-        )
-    return [ConcreteArray(out, aval) for out, aval in zip(outs, said, strict=True)]
+    arrays = [asarray(out) for out in outs]
+    if said is None:
+        return [ConcreteArray(x) for x in arrays]
+    if len(arrays) == len(said):
+        for x, aval in zip(arrays, said, strict=True):
+            if x.dtype != aval.dtype or x.shape != aval.shape:
+                break
+        else:
+            return [ConcreteArray(x, aval) for x, aval in zip(arrays, said, strict=True)]
+    primitive.rules.types.clear()
+    raise JaxprTypeError(
+        f"the impl rule of '{primitive}' gives "
+        f"{', '.join(str(ShapedArray(x.shape, x.dtype)) for x in arrays)}, but its "
+        f"abstract_eval rule says {', '.join(map(str, said))}: they must agree."
+    )
 
 
 def _ignore(iteration: int) -> None:

@@ -183,10 +183,10 @@ def _by_rows(fun: np.ufunc, avals: Avals) -> Kernel:
     """Choose a kernel for operands of which one may be broadcast along the last axis but one."""
     shape, dtype, ndim = avals[0].shape, avals[0].dtype, avals[0].ndim
     if (
-        avals[0].size < _LARGE
-        or ndim < 2
+        ndim < 2
         or not 1 < shape[-1] < _SHORT
         or shape[-2] < 4 * shape[-1]
+        or avals[0].size < _LARGE
     ):
         return fun
     size, order = shape[-1], (ndim - 1, *range(ndim - 1))

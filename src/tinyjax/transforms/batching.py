@@ -151,7 +151,7 @@ class BatchTrace(Trace):
             active = True
         if not active and not self._named_in(primitive, params):
             return self.parent.process(primitive, args, params)
-        known: Sequence[ShapedArray] = ()
+        known: Sequence[ShapedArray] | None = None
         if rules.evaluate is None:
             # of one example: the rule sees the operands of all, and may have more that fit
             try:
