@@ -16,7 +16,8 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import NamedSharding, P, config, debug, lax
-from tinyjax.display import bars, progress
+from tinyjax.display import bars, runs
+from tinyjax.display.progress import Progress
 
 
 def body(c: Any, x: Any) -> Any:
@@ -59,7 +60,7 @@ def drawn(call: Callable[[], Any]) -> list[str]:
     stream = io.StringIO()
     with debug.progress(file=stream, after=0):
         tinyjax.block_until_ready(call())
-    assert not progress._screens
+    assert not runs._screens
     lines = [line for line in stream.getvalue().splitlines() if "<" not in line.split("[")[-1]]
     found = [re.sub(r" \[.*?\]", "", line) for line in lines if line]
     # a counter has no other mark of its end than being the last of its name
@@ -182,7 +183,7 @@ def test_a_loop_that_fails_closes_its_bar(changes: dict[str, Any]) -> None:
         with pytest.raises(ZeroDivisionError):
             tinyjax.jit(fails_at(7))(1.0)
         assert stream.getvalue().endswith(" stopped\n")
-        assert not progress._screens[-1].runs
+        assert not runs._screens[-1].runs
         tinyjax.jit(fails_at(40))(1.0)  # the next is none the worse
     assert " 30/30 " in stream.getvalue().splitlines()[-1]
 
@@ -282,9 +283,9 @@ def test_a_terminal_has_one_line_for_a_bar(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_reports_are_few_however_short_iterations_are() -> None:
-    screen = progress.Screen(bars.TextDisplay(io.StringIO()), 60.0)
-    with progress.shown_on(screen):
-        run, count = progress.Run(progress.Progress("a loop")), 0
+    screen = runs.Screen(bars.TextDisplay(io.StringIO()), 60.0)
+    with runs.shown_on(screen):
+        run, count = runs.Run(Progress("a loop")), 0
         reports = 0
         while count < 10**9:
             count = run.report(count, count)

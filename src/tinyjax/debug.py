@@ -24,7 +24,7 @@ from tinyjax.core.jaxpr import Effect
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.staging import stage
 from tinyjax.display.bars import choose_display, in_notebook
-from tinyjax.display.progress import AFTER, Screen, shown_on
+from tinyjax.display.runs import AFTER, Screen, shown_on
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShardingError, TinyjaxError
 from tinyjax.frames import user_frame, wraps

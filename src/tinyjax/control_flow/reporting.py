@@ -1,19 +1,31 @@
-"""Compiled loops that report how far they have come.
+"""Loops that report how far they have come.
 
-Such a loop is two: an inner one, which is the loop itself up to the iteration of the next report,
-and an outer one, which reports. So an iteration costs one comparison of numbers more.
+A compiled one is two: an inner one, which is the loop itself up to the iteration of the next
+report, and an outer one, which reports. So an iteration costs one comparison of numbers more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from tinyjax import dtypes
 from tinyjax.core.lists import split_list
-from tinyjax.display.progress import Progress, Reports
+from tinyjax.display.progress import Progress
 from tinyjax.stablehlo.builder import Block
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values, tensor
+
+T = TypeVar("T")
+
+
+def reported(iterations: Iterable[T], progress: Progress | None) -> Iterable[T]:
+    """Go through the iterations of a loop that Python makes, and report where it is to."""
+    if progress is None:
+        return iterations
+    from tinyjax.display import runs  # noqa: PLC0415 (few loops have bars)
+
+    return runs.reported(iterations, progress)
 
 
 def write_loop(
@@ -43,6 +55,8 @@ def write_loop(
     # nothing is called from a program on several devices
     if progress is None or b.module.is_divided:
         return b.loop(state, condition, body, ordered)
+    from tinyjax.display.runs import Reports  # noqa: PLC0415 (few loops have bars)
+
     reports = Reports(progress)
 
     def report(number: Value, count: Value, going: Value, state: Sequence[Value]) -> Values:

@@ -24,7 +24,7 @@ from tinyjax.control_flow.common import (
 )
 from tinyjax.control_flow.declared import ScanParams, bind_scan, scan_body_jvp, scan_p
 from tinyjax.control_flow.rematerialized import prune_scan, split_scan, varying
-from tinyjax.control_flow.reporting import write_loop
+from tinyjax.control_flow.reporting import reported, write_loop
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray, rows, same_types, stacked
 from tinyjax.core.calling import FlatFunction, as_arrays
@@ -58,7 +58,7 @@ from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
-from tinyjax.display.progress import in_phase, reported, silently
+from tinyjax.display.progress import in_phase, silently
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function, imitate
 from tinyjax.primitives import shape as sh

@@ -23,7 +23,7 @@ from tinyjax.control_flow.common import (
     stage_function,
 )
 from tinyjax.control_flow.declared import WhileParams, bind_while, while_body_jvp, while_p
-from tinyjax.control_flow.reporting import write_loop
+from tinyjax.control_flow.reporting import reported, write_loop
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
@@ -51,7 +51,7 @@ from tinyjax.core.refs import Watch, in_use
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
-from tinyjax.display.progress import counting, reported, silently
+from tinyjax.display.progress import counting, silently
 from tinyjax.errors import ArgumentError, RefError, TracerBoolConversionError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.broadcast import broadcast_in_dim

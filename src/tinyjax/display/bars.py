@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from time import perf_counter
@@ -183,6 +182,8 @@ class _Shown:
     """A bar as it is now."""
 
     def __init__(self, bar: Bar) -> None:
+        from html import escape  # noqa: PLC0415 (1.5 ms, and loops report without notebooks)
+
         self._text = text_of(bar)
         share = _share(bar)
         value = "" if share is None else f' value="{share:.4f}"'

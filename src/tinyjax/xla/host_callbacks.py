@@ -28,7 +28,7 @@ from jaxlib.xla_client import LoadedExecutable
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.trace import EVAL, use_trace
-from tinyjax.display.progress import Reports
+from tinyjax.display.runs import Reports
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CallbackError
 from tinyjax.stablehlo.module import HostFunction
