@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
@@ -21,6 +22,9 @@ from benchmarks.real_programs import PROGRAMS
 from tinyjax import lax
 from tinyjax.errors import ArgumentError
 from tinyjax.exploring import Exploration
+from tinyjax.exploring.model import Computation, Instruction, Work
+from tinyjax.exploring.profiled import compiled_times
+from tinyjax.xla import OpEvent
 from tinyjax.xla.backend import backend
 
 XLA: Any = import_module("jaxlib._jax")
@@ -136,12 +140,71 @@ def test_times_are_measured(of_gradient: Exploration) -> None:
     measured = [e.work.seconds for e in of_gradient.equations]
     assert all(seconds is not None and seconds > 0 for seconds in measured)
     assert sum(of_gradient.shares("seconds").values()) == pytest.approx(1.0)
+    timed = [i.seconds for c in of_gradient.hlo for i in c.instructions if i.seconds is not None]
+    assert of_gradient.work.xla_seconds is not None
+    assert of_gradient.untold_seconds is not None
+    told = of_gradient.work.xla_seconds + of_gradient.untold_seconds
+    assert sum(timed) == pytest.approx(told)
+    assert sum(of_gradient.shares("xla_seconds").values()) == pytest.approx(1.0)
     unmeasured = tinyjax.explore(jnp.sin)(tinyjax.ShapeDtypeStruct((3,), "float32"))
     assert [timing.name for timing in unmeasured.timings] == names[:3]
     with pytest.raises(ArgumentError, match="measured=True"):
         unmeasured.shares("seconds")
+    with pytest.raises(ArgumentError, match="measured=True"):
+        unmeasured.shares("xla_seconds")
+    with pytest.raises(ArgumentError, match="measure is 'flops', 'bytes'"):
+        unmeasured.shares(unchecked("time"))
     with pytest.raises(ArgumentError, match="an argument has no data"):
         tinyjax.explore(jnp.sin, measured=True)(tinyjax.ShapeDtypeStruct((3,), "float32"))
+
+
+def test_xla_times_are_those_of_the_lines_that_take_long() -> None:
+    def unequal(x: Any) -> Any:
+        y = jnp.tanh(x)  # 90,000 functions
+        z = lax.fori_loop(0, 20, lambda i, c: c @ y, y)  # 20 products
+        return z.sum()
+
+    x = np.full((300, 300), 1e-3, np.float32)
+    seen = tinyjax.explore(unequal, measured=True, runs=0)(x)
+    shares = {line: share for (_, line), share in seen.shares("xla_seconds").items()}
+    assert shares[line_with("20 products")] > 0.5
+    # of the loop's time what runs in it has most
+    (loop,) = [i for c in seen.hlo for i in c.instructions if " while(" in i.text]
+    assert loop.seconds is not None
+    assert seen.work.xla_seconds is not None
+    assert loop.seconds < 0.5 * seen.work.xla_seconds
+
+
+EVENTS = [
+    # a loop of two iterations; in each a copy and a product, which goes on beside the copy
+    *(("while", 0.0, 10.0), ("copy", 1.0, 3.0), ("dot", 2.0, 4.0), ("copy", 5.0, 7.0)),
+    *(("dot", 7.0, 9.0), ("tail", 10.0, 11.0)),
+]
+
+
+def test_time_is_divided_among_instructions_and_equations() -> None:
+    def instruction(name: str, text: str, line: int | None, *calls: int) -> Instruction:
+        return Instruction(name, f"%{name} = f32[] {text}", line, calls)
+
+    hlo = (
+        Computation(
+            "entry",
+            "",
+            (instruction("while", "while()", 0, 1), instruction("tail", "fusion()", None, 2)),
+        ),
+        Computation(
+            "body", "", (instruction("copy", "copy()", None), instruction("dot", "dot()", 1))
+        ),
+        Computation("fused", "", (instruction("a", "add()", 2), instruction("b", "sine()", 3))),
+    )
+    events = [
+        OpEvent(op, "f", run, 20 * run + s, 20 * run + e) for run in (0, 1) for op, s, e in EVENTS
+    ]
+    works = [Work(), Work(9.0), Work(9.0), Work(0.0, 2.9)]
+    found = compiled_times(events, hlo, [(0,), (1,), (2,), (3,)], works)
+    assert found.instructions == {"while": 3.0, "copy": 4.0, "dot": 4.0, "tail": 1.0}
+    assert found.untold == 4.0
+    assert found.equations == pytest.approx({0: 3.0, 1: 4.0, 2: 0.25, 3: 0.75})
 
 
 # Memory
@@ -278,7 +341,7 @@ def test_a_page_is_whole_and_needs_nothing_else(of_gradient: Exploration, tmp_pa
         assert {program, *nested} <= {*range(len(data["programs"]))}
         assert all(i < len(data["stablehlo"]) for i in written)
     for computation in data["hlo"]:
-        for _, written, calls in computation["rows"]:
+        for _, written, calls, _ in computation["rows"]:
             assert -1 <= written < len(data["stablehlo"])
             assert all(i < len(data["hlo"]) for i in calls)
     assert max(size for _, size in data["memory"]) == max(m.nbytes for m in of_gradient.memory)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -89,6 +90,7 @@ _FRAME: Final = re.compile(r"^(\d+) \{file_location_id=(\d+)")
 _PLACE: Final = re.compile(r"^(\d+) \{file_name_id=.* line=(\d+) ")
 _OWN_LINE: Final = re.compile(r" source_line=(\d+)")
 _FRAME_OF: Final = re.compile(r"stack_frame_id=(\d+)")
+_NAME: Final = re.compile(r"(?:ROOT )?%?([\w.\-]+) = ")
 _DETAILS: Final = re.compile(r", (?:metadata|backend_config|frontend_attributes)=\{.*")
 _LAYOUT: Final = re.compile(r"(?<=\])\{[\d,]*\}")
 
@@ -116,7 +118,8 @@ def read_hlo(text: str) -> tuple[Computation, ...]:
     def read(instruction: str) -> Instruction:
         calls = tuple([numbers[name] for name in xla.called_by(instruction) if name in numbers])
         bare = _LAYOUT.sub("", _DETAILS.sub("", instruction))
-        return Instruction(bare, line_of(instruction), calls)
+        name = _NAME.match(bare)
+        return Instruction("" if name is None else name[1], bare, line_of(instruction), calls)
 
     return tuple(
         [
@@ -124,3 +127,48 @@ def read_hlo(text: str) -> tuple[Computation, ...]:
             for x in found
         ]
     )
+
+
+_PRODUCT: Final = re.compile(r"= \w+\[([\d,]*)\] (dot|convolution)\(")
+_WRITTEN_PRODUCT: Final = re.compile(
+    r"stablehlo\.(dot|convolution).*-> \(?tensor<((?:\d+x)*)\w+>\)?$"
+)
+
+
+def with_products(hlo: Sequence[Computation], stablehlo: Sequence[str]) -> tuple[Computation, ...]:
+    """Find the lines of products of which XLA does not say where they come from.
+
+    XLA rewrites convolutions, and products of matrices and vectors. One is recognised if it is the
+    only one without a line that has a result of its size, and one such line became nothing.
+    """
+    instructions = [one for computation in hlo for one in computation.instructions]
+    known = {one.stablehlo for one in instructions}
+    lines: defaultdict[tuple[str, tuple[int, ...]], list[int]] = defaultdict(list)
+    for i, line in enumerate(stablehlo):
+        written = _WRITTEN_PRODUCT.search(line)
+        if written is not None and i not in known:
+            lines[written[1], _size(written[2].split("x"))].append(i)
+    names: defaultdict[tuple[str, tuple[int, ...]], list[str]] = defaultdict(list)
+    for one in instructions:
+        product = _PRODUCT.search(one.text)
+        if product is not None and one.stablehlo is None:
+            names[product[2], _size(product[1].split(","))].append(one.name)
+    found = {
+        made[0]: lines[key][0]
+        for key, made in names.items()
+        if len(made) == 1 and len(lines[key]) == 1
+    }
+
+    def read(one: Instruction) -> Instruction:
+        return attrs.evolve(one, stablehlo=found[one.name]) if one.name in found else one
+
+    return tuple(
+        [attrs.evolve(x, instructions=tuple(map(read, x.instructions))) for x in hlo]
+        if found
+        else hlo
+    )
+
+
+def _size(shape: Sequence[str]) -> tuple[int, ...]:
+    """The lengths of axes, in no order and without those of one element."""
+    return tuple(sorted(int(n) for n in shape if n not in ("", "1")))

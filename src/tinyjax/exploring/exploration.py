@@ -20,12 +20,13 @@ from tinyjax.core.calling import as_arrays
 from tinyjax.core.jaxpr import effects, jaxpr_text
 from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.errors import ArgumentError
-from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo
+from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
 from tinyjax.exploring.counting import work_of
 from tinyjax.exploring.lines import Lines
 from tinyjax.exploring.memory import direction_of, moments, waiting
 from tinyjax.exploring.model import EquationView, Explored, ProgramView, Timing, Work
 from tinyjax.exploring.page import page
+from tinyjax.exploring.profiled import CompiledTimes, compiled_times, with_times
 from tinyjax.exploring.programs import Programs, programs_of, unused
 from tinyjax.frames import place
 from tinyjax.jit import JitFunction, jit
@@ -34,9 +35,11 @@ from tinyjax.tracebacks import folded
 
 T = TypeVar("T")
 
-Measure = Literal["flops", "bytes", "seconds"]
+Measure = Literal["flops", "bytes", "seconds", "xla_seconds"]
 
 _MOST_SHOWN: Final = 8
+_MOST_PROFILED: Final = 10
+_SECONDS_PROFILED: Final = 0.3
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -47,14 +50,15 @@ class Exploration(Explored):
         """Return the share of each line in what the whole program costs.
 
         Args:
-            measure: ``"flops"``, ``"bytes"``, or ``"seconds"`` where these were measured.
+            measure: ``"flops"``, ``"bytes"``, or, where they were measured, ``"seconds"``, which
+                are NumPy's, and ``"xla_seconds"``, those of the compiled program.
 
         Returns:
             For each line, by file and number, its share, the largest first. They add up to less
             than one where equations come from no line of yours.
 
         Raises:
-            ArgumentError: the seconds were not measured.
+            ArgumentError: there is no such measure, or the seconds were not measured.
         """
         total = amount(self.work, measure)
         found = {(x.file, x.number): amount(x.work, measure) for x in self.lines}
@@ -111,11 +115,18 @@ def amount(work: Work, measure: Measure) -> float:
         case "bytes":
             return work.nbytes
         case "seconds":
-            if work.seconds is None:
-                raise ArgumentError(
-                    "the time of equations was not measured: explore(f, measured=True)(...) does."
-                )
-            return work.seconds
+            seconds = work.seconds
+        case "xla_seconds":
+            seconds = work.xla_seconds
+        case _:
+            raise ArgumentError(
+                f"measure is 'flops', 'bytes', 'seconds' or 'xla_seconds', but got {measure!r}."
+            )
+    if seconds is None:
+        raise ArgumentError(
+            "the time of equations was not measured: explore(f, measured=True)(...) does."
+        )
+    return seconds
 
 
 def _seconds(seconds: float) -> str:
@@ -135,7 +146,9 @@ def explore(
     Args:
         fun: the function, jitted or not; ``grad(f)`` and other transformed functions are explored
             with their derivatives.
-        measured: whether to evaluate the program with NumPy, equation by equation, to measure each.
+        measured: whether to measure each equation: evaluated with NumPy, one by one, and in the
+            compiled program, as XLA's profile tells. Where a profile is being recorded, XLA records
+            no other.
         runs: how often the compiled program is run for its time; 0 for not at all. It is not run
             where it has effects, or where arguments are ``ShapeDtypeStruct``.
 
@@ -186,6 +199,15 @@ def _timed(timings: list[Timing], name: str, call: Callable[[], T]) -> T:
     return found
 
 
+def _repeat(run: Callable[[], None]) -> None:
+    """Run a program a few times for its profile, or once if that takes long."""
+    start = perf_counter()
+    for _ in range(_MOST_PROFILED):
+        run()
+        if perf_counter() - start > _SECONDS_PROFILED:
+            break
+
+
 def _operands(
     wrapped: JitFunction[..., Any], lowered: Lowered, args: Any, kwargs: Any
 ) -> list[Array] | None:
@@ -212,31 +234,37 @@ def _explored(
     stablehlo = read_stablehlo(marked, programs)
     compilation = attrs.evolve(compilation, jaxpr=traced.jaxpr)
     executable = _timed(timings, "compile", lambda: xla.compile_anew(compilation))
-    hlo = read_hlo(executable.loaded.get_hlo_text())
+    hlo = with_products(read_hlo(executable.loaded.get_hlo_text()), stablehlo.lines)
+    given = operands or []
+
+    def run() -> None:
+        if isinstance(executable, xla.Executable):
+            outs = executable(given)
+        else:  # on several devices
+            outs = xla.call_sharded(executable, given)
+        for out in outs:
+            out.block_until_ready()
+
     if operands is not None and runs:
-        given = operands
-
-        def run() -> None:
-            if isinstance(executable, xla.Executable):
-                outs = executable(given)
-            else:  # on several devices
-                outs = xla.call_sharded(executable, given)
-            for out in outs:
-                out.block_until_ready()
-
         _timed(timings, "first run", run)
         later: list[Timing] = []
         for _ in range(runs):
             _timed(later, "later runs", run)
         timings.append(Timing("later runs", statistics.median([t.seconds for t in later])))
+    works = [work_of(eqn) for _, eqn in programs.equations()]
     seconds: dict[int, float] | None = None
+    times: CompiledTimes | None = None
     if measured and operands is not None:
         # nothing else evaluates programs equation by equation
         from tinyjax.exploring.measuring import measure  # noqa: PLC0415
 
         seconds = measure(traced.jaxpr, operands)
+        profile = xla.profile_of(lambda: _repeat(run))
+        if profile is not None:
+            times = compiled_times(profile.ops, hlo, stablehlo.of_equation, works)
+            hlo = with_times(hlo, times)
     lines = Lines()
-    equations = _equations(programs, stablehlo, lines, seconds)
+    equations = _equations(programs, stablehlo, lines, works, seconds, times)
     kept = waiting(programs, lines)
     texts = [jaxpr_text(jaxpr) for jaxpr in programs.jaxprs]
     views = tuple(
@@ -256,22 +284,30 @@ def _explored(
         kept,
         tuple(timings),
         programs.bounded,
+        None if times is None else times.untold,
     )
 
 
 def _equations(
-    programs: Programs, stablehlo: StableHLO, lines: Lines, seconds: dict[int, float] | None
+    programs: Programs,
+    stablehlo: StableHLO,
+    lines: Lines,
+    works: Sequence[Work],
+    seconds: dict[int, float] | None,
+    compiled: CompiledTimes | None,
 ) -> tuple[EquationView, ...]:
     texts = [text for jaxpr in programs.jaxprs for text in jaxpr_text(jaxpr).eqns]
     found: list[EquationView] = []
     idle = [x for jaxpr in programs.jaxprs for x in unused(jaxpr)]
     for number, (program, eqn) in enumerate(programs.equations()):
         times = 0.0 if idle[number] else programs.times[program]
-        work = work_of(eqn).repeated(times)
+        work = works[number].repeated(times)
         if seconds is not None:
             # programs that share an equation share its time
             passed = seconds.get(id(eqn), 0.0) / len(programs.of_eqn[id(eqn)])
             work = attrs.evolve(work, seconds=passed)
+        if compiled is not None:
+            work = attrs.evolve(work, xla_seconds=compiled.equations.get(number, 0.0))
         location = None if eqn.source is None else eqn.source.location
         found.append(
             EquationView(

@@ -21,26 +21,34 @@ class Work:
             ``2 m n k`` for a product of matrices.
         functions: elements of which functions such as ``exp`` are computed.
         nbytes: bytes of the operands read and of the results written.
-        seconds: time measured; None where it was not.
+        seconds: time that NumPy takes, measured; None where it was not.
+        xla_seconds: time in a run of the compiled program, from XLA's profile; None where none
+            was recorded.
     """
 
     flops: float = 0.0
     functions: float = 0.0
     nbytes: float = 0.0
     seconds: float | None = None
+    xla_seconds: float | None = None
 
     def __add__(self, other: Work) -> Work:
-        mine, theirs = self.seconds, other.seconds
         return Work(
             self.flops + other.flops,
             self.functions + other.functions,
             self.nbytes + other.nbytes,
-            mine if theirs is None else theirs + (mine or 0.0),
+            _sum(self.seconds, other.seconds),
+            _sum(self.xla_seconds, other.xla_seconds),
         )
 
     def repeated(self, times: float) -> Work:
         """The same so many times; the time measured is of all of them already."""
-        return Work(self.flops * times, self.functions * times, self.nbytes * times, self.seconds)
+        counts = self.flops * times, self.functions * times, self.nbytes * times
+        return Work(*counts, self.seconds, self.xla_seconds)
+
+
+def _sum(mine: float | None, theirs: float | None) -> float | None:
+    return mine if theirs is None else theirs + (mine or 0.0)
 
 
 @attrs.frozen
@@ -112,14 +120,19 @@ class Instruction:
     """An instruction of compiled HLO.
 
     Attributes:
+        name: its name.
         text: the instruction, without layouts and metadata.
         stablehlo: the line of StableHLO that it comes from, from 0; None where XLA made it up.
         calls: the computations that it calls; those of a fusion are what was fused.
+        seconds: how long it takes in a run of the program, all its own runs together and without
+            instructions that run by themselves within it; None where XLA's profile has none.
     """
 
+    name: str
     text: str
     stablehlo: int | None
     calls: tuple[int, ...]
+    seconds: float | None = None
 
 
 @attrs.frozen
@@ -195,6 +208,8 @@ class Explored:
         waiting: what waits for a backward pass.
         timings: how long tracing, lowering, compiling and running took.
         bounded: whether it is known how often all loops run.
+        untold_seconds: how long instructions take in a run of the compiled program of which XLA
+            does not say where they come from; None where no profile was recorded.
     """
 
     name: str
@@ -207,6 +222,7 @@ class Explored:
     waiting: tuple[Waiting, ...]
     timings: tuple[Timing, ...]
     bounded: bool
+    untold_seconds: float | None = None
 
     @property
     def work(self) -> Work:

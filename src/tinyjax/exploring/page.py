@@ -39,6 +39,7 @@ def contents(seen: Explored) -> dict[str, Any]:
         "name": seen.name,
         "bounded": seen.bounded,
         "total": _work(seen.work),
+        "untold": seen.untold_seconds or 0,
         "timings": [[timing.name, timing.seconds] for timing in seen.timings],
         "files": _files(seen.lines),
         "lines": [_work(line.work) for line in seen.lines],
@@ -73,7 +74,7 @@ def contents(seen: Explored) -> dict[str, Any]:
 def _work(work: Work) -> list[float]:
     numbers = (work.flops, work.functions, work.nbytes)
     # whole numbers take half of the room
-    return [*(int(x) for x in numbers), work.seconds or 0]
+    return [*(int(x) for x in numbers), work.seconds or 0, work.xla_seconds or 0]
 
 
 def _cut(text: str) -> str:
@@ -100,10 +101,10 @@ def _hlo(computations: Sequence[Computation]) -> list[dict[str, Any]]:
             room -= len(instruction.text)
             if room < 0:
                 left = len(computation.instructions) - len(rows)
-                rows.append([f"… {left} more", -1, ()])
+                rows.append([f"… {left} more", -1, (), 0])
                 break
             line = -1 if instruction.stablehlo is None else instruction.stablehlo
-            rows.append([instruction.text, line, instruction.calls])
+            rows.append([instruction.text, line, instruction.calls, instruction.seconds or 0])
         # a computation without room keeps its place, by which others call it
         found.append({"heading": _cut(computation.heading), "rows": rows})
     return found

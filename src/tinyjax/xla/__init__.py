@@ -57,7 +57,11 @@ if TYPE_CHECKING:
     from tinyjax.xla.processes import connect as connect
     from tinyjax.xla.processes import serve as serve
     from tinyjax.xla.processes import version as version
+    from tinyjax.xla.profiling import OpEvent as OpEvent
+    from tinyjax.xla.profiling import Profile as Profile
     from tinyjax.xla.profiling import annotation as annotation
+    from tinyjax.xla.profiling import profile_of as profile_of
+    from tinyjax.xla.profiling import read_profile as read_profile
     from tinyjax.xla.profiling import start_profile as start_profile
     from tinyjax.xla.sharded import call_sharded as call_sharded
     from tinyjax.xla.sharded import of_arrays as of_arrays
@@ -86,7 +90,7 @@ _LATER: Final = {
     "options": "as_flags",
     "placing": "on_devices placement_of",
     "processes": "Connection Limits connect serve version",
-    "profiling": "annotation start_profile",
+    "profiling": "OpEvent Profile annotation profile_of read_profile start_profile",
     "sharded": "call_sharded of_arrays of_parts put runs_on_host",
     "sharded_executable": "ShardedExecutable",
     "tiers": "decide forget run",

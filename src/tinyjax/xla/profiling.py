@@ -1,15 +1,122 @@
-"""XLA's profiler."""
+"""XLA's profiler: what it records, and how that is read.
+
+XLA writes an event for each instruction of a compiled program that it runs by itself: a fusion, a
+product, a loop. What is done by a library's threads, or after other instructions were begun, ends
+with an event of its own, which names the first.
+"""
 
 from __future__ import annotations
 
-from jaxlib._profiler import ProfilerSession, TraceMe
+from collections.abc import Callable, Collection
+
+import attrs
+from jaxlib._profile_data import ProfileData
+from jaxlib._profiler import ProfileOptions, ProfilerSession, TraceMe
 
 
-def start_profile() -> ProfilerSession:
-    """Start to record what XLA does, and what annotations say."""
-    return ProfilerSession()
+@attrs.frozen
+class OpEvent:
+    """A run of an instruction.
+
+    Attributes:
+        op: the instruction's name.
+        module: its program's.
+        run: which run of the program it belongs to.
+        start: when it began, in seconds.
+        end: when it was done.
+    """
+
+    op: str
+    module: str
+    run: int
+    start: float
+    end: float
+
+
+@attrs.frozen
+class SpanEvent:
+    """A block that made itself known.
+
+    Attributes:
+        name: the span's name.
+        thread: the thread, by its place in the profile.
+        start: when it began, in seconds.
+        end: when it ended.
+    """
+
+    name: str
+    thread: int
+    start: float
+    end: float
+
+
+@attrs.frozen
+class Profile:
+    """What was read of a profile.
+
+    Attributes:
+        ops: the instructions that ran, in the order in which they began.
+        spans: the spans asked for.
+    """
+
+    ops: tuple[OpEvent, ...]
+    spans: tuple[SpanEvent, ...]
+
+
+def start_profile(python_frames: bool = False) -> ProfilerSession:
+    """Start to record what XLA does, and what annotations say.
+
+    Args:
+        python_frames: whether to record each call of a Python function, too.
+    """
+    options = ProfileOptions()
+    options.python_tracer_level = int(python_frames)
+    return ProfilerSession(options)
 
 
 def annotation(name: str, metadata: dict[str, object]) -> TraceMe:
     """Make a span of the profile, which lasts as long as a ``with`` block."""
     return TraceMe(name, **metadata)
+
+
+def profile_of(call: Callable[[], None]) -> Profile | None:
+    """Call a function and return its profile; None where another is being recorded."""
+    session = start_profile()
+    call()
+    try:
+        recorded = session.stop()
+    except RuntimeError:  # there is one at a time
+        return None
+    return read_profile(recorded)
+
+
+def read_profile(recorded: bytes, names: Collection[str] = ()) -> Profile:
+    """Read a profile.
+
+    Args:
+        recorded: what a session has returned.
+        names: of the spans to be read.
+    """
+    begun: dict[object, OpEvent] = {}
+    ends: dict[object, float] = {}
+    spans: list[SpanEvent] = []
+    thread = 0
+    for plane in ProfileData.from_serialized_xspace(recorded).planes:
+        for line in plane.lines:
+            thread += 1
+            for event in line.events:
+                name, start, end = event.name, 1e-9 * event.start_ns, 1e-9 * event.end_ns
+                if name in names:
+                    spans.append(SpanEvent(name, thread, start, end))
+                    continue
+                told = dict(event.stats)
+                if "hlo_op" in told:
+                    op, module, run = told["hlo_op"], told["hlo_module"], told["run_id"]
+                    begun[told["_p"]] = OpEvent(str(op), str(module), int(run), start, end)
+                elif name.startswith("end: "):
+                    ends[told.get("_c")] = end
+    ops = [
+        attrs.evolve(event, end=max(event.end, ends.get(key, event.end)))
+        for key, event in begun.items()
+    ]
+    return Profile(tuple(sorted(ops, key=lambda event: event.start)), tuple(spans))
