@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple, overload
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.api import jvp
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
 from tinyjax.core.integers import integer, listed, one_or_more
 from tinyjax.core.replay import replayed
@@ -471,13 +472,21 @@ def slogdet(a: ArrayLike, *, method: Literal["lu"] | None = None) -> SlogdetResu
     return SlogdetResult(*determinant.slogdet(_matrices("slogdet", a, square=True)))
 
 
+def _pinv_and_values(a: Array, rtol: Array) -> tuple[Array, Array]:
+    u, s, vh = spectral.svd(a, full_matrices=False)
+    kept = _above(s, rtol)
+    inverse = pick(kept, 1 / pick(kept, s, 1), 0)
+    return (matrices.mH(vh) * inverse[..., None, :]) @ matrices.mH(u), s
+
+
+def _above(s: Array, rtol: Array) -> Array:
+    """Which singular values count: those above a part of the greatest."""
+    return s > rtol[..., None] * greatest(s, -1, keepdims=True, initial=0)
+
+
 @custom_jvp
 def _pinv(a: Array, rtol: Array) -> Array:
-    u, s, vh = spectral.svd(a, full_matrices=False)
-    cutoff = rtol[..., None] * greatest(s, -1, keepdims=True, initial=0)
-    kept = s > cutoff
-    inverse = pick(kept, 1 / pick(kept, s, 1), 0)
-    return (matrices.mH(vh) * inverse[..., None, :]) @ matrices.mH(u)
+    return _pinv_and_values(a, rtol)[0]
 
 
 @_pinv.defjvp
@@ -488,6 +497,22 @@ def _pinv_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tu
     th, ph = matrices.mH(ta), matrices.mH(p)
     left, right = th - th @ (a @ p), th - (p @ a) @ th
     return p, p @ (ph @ left) + (right @ ph) @ p - p @ ta @ p
+
+
+@custom_jvp
+def _decomposed(a: Array, rtol: Array) -> tuple[Array, Array]:
+    """The pseudo-inverse and the singular values."""
+    return _pinv_and_values(a, rtol)
+
+
+@_decomposed.defjvp
+def _decomposed_jvp(
+    primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Each by itself: singular values have derivatives where their vectors have none."""
+    p, tp = jvp(_pinv, primals, tangents)
+    s, ts = jvp(spectral.singular_values, primals[:1], tangents[:1])
+    return (p, s), (tp, ts)
 
 
 @replayed
@@ -622,14 +647,15 @@ def lstsq(
         )
     matrices.check_matrices("lstsq", x.aval)
     rtol = _relative_tolerance(x, rcond, 1.0)
-    s = spectral.singular_values(x)
     if 0 in x.shape:
+        s = spectral.singular_values(x)
         solution = creation.zeros((x.shape[1], *y.shape[1:]), x.dtype)
     else:
-        solution = _pinv(x, rtol) @ y
+        inverse, s = _decomposed(x, rtol)
+        solution = inverse @ y
     rest = y - x @ solution
     squares = sum_of(real(rest * conj(rest)), 0, keepdims=rest.ndim == 1)
-    rank = sum_of(s > rtol * greatest(s, initial=0), None)
+    rank = sum_of(_above(s, rtol), None)
     m, n = x.shape
     if numpy_resid and (m <= n or int(rank) < n):
         squares = squares[:0]
