@@ -16,7 +16,7 @@ from tinyjax import lax, random, tree
 from tinyjax.core import replay
 from tinyjax.core.array import Array
 from tinyjax.core.primitive import registry
-from tinyjax.core.replay import replayed
+from tinyjax.core.replay import _write, replayed
 from tinyjax.core.tangents import present
 from tinyjax.dtypes import HostArray
 from tinyjax.testing.libraries.calls import Library
@@ -192,6 +192,32 @@ def test_results_are_nobody_elses() -> None:
     changed = tinyjax.jit(lambda x: x + 1, donate_argnums=0)(first)
     assert changed.tolist() == (np.eye(3) + 1).tolist()
     assert jnp.eye(3).tolist() == np.eye(3).tolist()
+
+
+def _repeats_and_reads(x: Array, y: Array) -> tuple[Array, ...]:
+    """Repeats elements for every kind of reader: those that broadcast, others, and the caller."""
+    column, row = x[:, None], x[None, :]
+    wide = jnp.broadcast_to(column, y.shape)
+    again = jnp.broadcast_to(jnp.reshape(column, (1, -1, 1)), (2, *y.shape))
+    both = column + row  # of which neither has the shape of the result
+    return wide + y, jnp.sin(wide), both, again, wide, jnp.reshape(wide * 2 + wide * 2, -1)
+
+
+def test_what_repeats_elements_is_read_in_any_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "CALLS", (1,))
+    replayed_too, made = replayed(_repeats_and_reads), list[Any]()
+
+    def write(*args: Any) -> Any:
+        made.append(_write(*args))
+        return made[-1]
+
+    monkeypatch.setattr(replay, "_write", write)
+    for seed in range(3):
+        x, y = (random.normal(random.key(seed), shape) for shape in ((4,), (4, 4)))
+        expected, found = _repeats_and_reads(x, y), replayed_too(x, y)
+        for one, other in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+    assert made[0] is not None
 
 
 def test_threads_replay_side_by_side() -> None:

@@ -26,7 +26,7 @@ from tinyjax.core.array import Array, ConcreteArray, raw_host
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, effects
 from tinyjax.core.nesting import STAGING_LEVEL
-from tinyjax.core.primitive import on_replaced
+from tinyjax.core.primitive import Kernel, RuleKey, on_replaced
 from tinyjax.core.staging import NOTHING_USED, Staged, StagingTrace
 from tinyjax.core.trace import (
     EVAL,
@@ -54,9 +54,19 @@ _MOST: Final = 256
 #: Values that are part of a call's key; others are not replayed.
 _PLAIN: Final = frozenset((bool, int, str, type(None)))
 
-#: Operations that round each element by itself, so that a number may stand for an array of it: of
-#: matrices they take 0.3 us then, in place of 0.8.
-EXACT: Final = frozenset((np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum))
+#: Operations that round each element by itself, so that NumPy may broadcast their operands, and a
+#: number stand for an array of it: of matrices they take 0.3 us then, in place of 0.8.
+EXACT: Final = frozenset(
+    (
+        *(np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum, np.where),
+        *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
+        *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift),
+    )
+)
+
+#: Of a primitive that repeats the elements of its operand, in their order: from its parameters, the
+#: shape that the operand has to have for NumPy to broadcast it to the result.
+REPEATS: Final[RuleKey[Callable[[Any], tuple[int, ...]]]] = RuleKey("repeats")
 
 Program = Callable[..., Any]
 
@@ -274,64 +284,17 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
     )
     if staged.uses is not NOTHING_USED or effects(jaxpr).any or largest > LARGEST:
         return None
-    names: dict[Atom, str] = {x: f"a{i}" for i, x in enumerate(inputs)}
-    scope: dict[str, Any] = {
-        "set_errors": set_errors,
-        "reset_errors": reset_errors,
-        "IGNORE": IGNORE,
-        "asarray": asarray,
-        "ndarray": ndarray,
-        "ConcreteArray": ConcreteArray,
-        "unflatten": tree.unflatten,
-        "structure": tree.structure(result),
-    }
-    constants: list[HostArray] = []
-
-    def value(x: Atom) -> Array | None:
-        return x.value if isinstance(x, Lit) else known.get(x)
-
-    def read(x: Atom, scalars: bool = False) -> str:
-        found = value(x)
-        if found is None:
-            return names[x]
-        data = found.concrete("data")
-        constants.append(as_number(data) if scalars else data)
-        scope[f"c{len(constants)}"] = constants[-1]
-        return f"c{len(constants)}"
-
-    lines: list[str] = []
+    writer = _Writer(known, {x: f"a{i}" for i, x in enumerate(inputs)})
     for eqn in dce(jaxpr).eqns:
-        operands = [value(x) for x in eqn.inputs]
-        consts = [x for x in operands if x is not None]
-        if len(consts) == len(operands):
-            outs = EVAL.process(eqn.primitive, consts, eqn.params)
-            known.update(zip(eqn.out_binders, outs, strict=True))
-            continue
-        rules, place = eqn.primitive.rules, len(names)
-        kernel = eqn.primitive.kernel([x.aval for x in eqn.inputs], eqn.params)
-        given = ", ".join([read(x, kernel in EXACT) for x in eqn.inputs])
-        for var in eqn.out_binders:
-            names[var] = f"v{len(names)}"
-        left = ", ".join(names[var] for var in eqn.out_binders)
-        scope[f"f{place}"], scope[f"p{place}"] = rules.impl, eqn.params
-        if rules.evaluate is not None:
-            scope[f"f{place}"] = _evaluation(eqn)
-            lines.append(f"{left}, = f{place}({given})")
-        elif kernel is not None:
-            scope[f"f{place}"] = kernel
-            lines.append(f"{left} = f{place}({given})")
-        else:
-            lines.append(f"{left}, = f{place}(({given},), p{place})")
-        # NumPy gives scalars in place of arrays without axes
-        scalars = [names[var] for var in eqn.out_binders if not var.aval.shape]
-        lines += [f"if type({x}) is not ndarray: {x} = asarray({x})" for x in scalars]
+        writer.write(eqn)
     results: list[str] = []
     for i, x in enumerate(jaxpr.outs):
-        found = value(x)
+        found = writer.value(x)
         if x in inputs or (found is not None and not _can_be_copied(found)):
             return None
-        scope[f"t{i}"] = x.aval
-        results.append(f"ConcreteArray({read(x)}{'' if found is None else '.copy()'}, t{i})")
+        writer.scope[f"t{i}"] = x.aval
+        copied = "" if found is None else ".copy()"
+        results.append(f"ConcreteArray({writer.read(x)}{copied}, t{i})")
     shown = ", ".join(results)
     match result:
         case ConcreteArray():
@@ -339,10 +302,11 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
         case tuple() | list() if type(result) in (tuple, list) and len(result) == len(results):
             shown = f"({shown},)" if isinstance(result, tuple) else f"[{shown}]"
         case _:
+            writer.scope |= {"unflatten": tree.unflatten, "structure": tree.structure(result)}
             shown = f"unflatten(structure, [{shown}])"
-    body = "\n        ".join(lines or ["pass"])
+    body = "\n        ".join(writer.lines or ["pass"])
     text = (
-        f"def program({', '.join(map(names.__getitem__, inputs))}):\n"
+        f"def program({', '.join(f'a{i}' for i in range(len(inputs)))}):\n"
         f"    token = set_errors(IGNORE)\n"
         f"    try:\n"
         f"        {body}\n"
@@ -350,8 +314,153 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
         f"        reset_errors(token)\n"
         f"    return {shown}\n"
     )
-    exec(compile(text, f"{PACKAGE_DIRECTORY}<replayed>", "exec"), scope)
-    return scope["program"], constants
+    exec(compile(text, f"{PACKAGE_DIRECTORY}<replayed>", "exec"), writer.scope)
+    return writer.scope["program"], writer.constants
+
+
+class _Writer:
+    """Writes equations as lines of Python.
+
+    What only repeats elements is written where it is read. Most readers, those in ``EXACT``, take
+    the elements as they are, in a shape from which NumPy broadcasts.
+
+    Attributes:
+        lines: what is written.
+        scope: what the names in it stand for.
+        constants: the arrays among these.
+    """
+
+    def __init__(self, known: dict[Atom, Array], names: dict[Atom, str]) -> None:
+        self.lines: list[str] = []
+        self.constants: list[HostArray] = []
+        self.scope: dict[str, Any] = {
+            "set_errors": set_errors,
+            "reset_errors": reset_errors,
+            "IGNORE": IGNORE,
+            "asarray": asarray,
+            "ndarray": ndarray,
+            "ConcreteArray": ConcreteArray,
+        }
+        self._known = known
+        self._names = names
+        self._waiting: dict[Atom, JaxprEqn] = {}
+        self._repeated: dict[Atom, tuple[Atom, tuple[int, ...]]] = {}
+        self._views: dict[tuple[str, tuple[int, ...]], str] = {}
+        self._written: dict[tuple[object, ...], Sequence[Atom]] = {}
+
+    def value(self, x: Atom) -> Array | None:
+        """Return the data of what depends on no argument."""
+        return x.value if isinstance(x, Lit) else self._known.get(x)
+
+    def read(self, x: Atom) -> str:
+        """Name a value, in its own shape."""
+        found = self.value(x)
+        if found is not None:
+            return self._constant(found.concrete("data"))
+        if x not in self._names:
+            root, shape = self._repeated[x]
+            if shape == x.aval.shape:
+                self._names[x] = self._view(root, shape)
+            else:
+                self._call(self._waiting[x])
+        return self._names[x]
+
+    def write(self, eqn: JaxprEqn) -> None:
+        """Write an equation, or compute it where it depends on no argument."""
+        operands = [self.value(x) for x in eqn.inputs]
+        consts = [x for x in operands if x is not None]
+        if len(consts) == len(operands):
+            outs = EVAL.process(eqn.primitive, consts, eqn.params)
+            self._known.update(zip(eqn.out_binders, outs, strict=True))
+            return
+        repeats = eqn.primitive.rules.extensions.get(REPEATS)
+        if repeats is not None:
+            (x,), (out,) = eqn.inputs, eqn.out_binders
+            root, shape = self._repeated.get(x, (x, x.aval.shape))
+            self._repeated[out] = root if shape == x.aval.shape else x, repeats(eqn.params)
+            self._waiting[out] = eqn
+            return
+        key = (eqn.primitive, eqn.params, *map(self._same, eqn.inputs))
+        before = self._written.setdefault(key, eqn.out_binders)
+        if before is eqn.out_binders:
+            self._call(eqn)
+        else:
+            self._names.update(
+                (x, self._names[y]) for x, y in zip(eqn.out_binders, before, strict=True)
+            )
+
+    def _same(self, x: Atom) -> object:
+        """What two names of one value have in common."""
+        found = self.value(x)
+        if found is not None:
+            return x.aval, as_number(found.concrete("data")).tobytes()
+        if x in self._repeated:
+            root, shape = self._repeated[x]
+            return self._same(root), shape, x.aval.shape
+        return self._names.get(x, x)
+
+    def _constant(self, data: HostArray) -> str:
+        self.constants.append(data)
+        self.scope[f"c{len(self.constants)}"] = data
+        return f"c{len(self.constants)}"
+
+    def _view(self, root: Atom, shape: tuple[int, ...]) -> str:
+        """Name the elements of a value in another shape."""
+        if shape == root.aval.shape:
+            return self.read(root)
+        name = self.read(root)
+        if (name, shape) not in self._views:
+            self._views[name, shape] = f"r{len(self._views)}"
+            self.lines.append(f"{self._views[name, shape]} = {name}.reshape({shape})")
+        return self._views[name, shape]
+
+    def _operands(self, eqn: JaxprEqn, kernel: Kernel | None) -> list[str]:
+        """Name the operands of an equation: in fewer elements, where NumPy broadcasts them."""
+        if kernel not in EXACT:
+            return [self.read(x) for x in eqn.inputs]
+        found = [self.value(x) for x in eqn.inputs]
+        numbers = [None if x is None else as_number(x.concrete("data")) for x in found]
+        shapes = [
+            number.shape
+            if number is not None
+            else self._repeated[x][1]
+            if x in self._repeated
+            else x.aval.shape
+            for x, number in zip(eqn.inputs, numbers, strict=True)
+        ]
+        if np.broadcast_shapes(*shapes) != eqn.out_binders[0].aval.shape:
+            return [self.read(x) for x in eqn.inputs]
+        return [
+            self._constant(number)
+            if number is not None
+            else self._view(*self._repeated[x])
+            if x in self._repeated
+            else self.read(x)
+            for x, number in zip(eqn.inputs, numbers, strict=True)
+        ]
+
+    def _call(self, eqn: JaxprEqn) -> None:
+        rules, place = eqn.primitive.rules, len(self.scope)
+        kernel = eqn.primitive.kernel([x.aval for x in eqn.inputs], eqn.params)
+        given = ", ".join(self._operands(eqn, kernel))
+        outs = [f"v{place}_{i}" for i in range(len(eqn.out_binders))]
+        left = ", ".join(outs)
+        if rules.evaluate is not None:
+            self.scope[f"f{place}"] = _evaluation(eqn)
+            self.lines.append(f"{left}, = f{place}({given})")
+        elif kernel is not None:
+            self.scope[f"f{place}"] = kernel
+            self.lines.append(f"{left} = f{place}({given})")
+        else:
+            self.scope[f"f{place}"], self.scope[f"p{place}"] = rules.impl, eqn.params
+            self.lines.append(f"{left}, = f{place}(({given},), p{place})")
+        # NumPy gives scalars in place of arrays without axes
+        self.lines += [
+            f"if type({out}) is not ndarray: {out} = asarray({out})"
+            for out, var in zip(outs, eqn.out_binders, strict=True)
+            if not var.aval.shape
+        ]
+        self._names.update(zip(eqn.out_binders, outs, strict=True))
 
 
 def as_number(x: HostArray) -> HostArray:

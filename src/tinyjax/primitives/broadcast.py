@@ -26,6 +26,7 @@ from tinyjax.core.primitive import (
     Params,
     Primitive,
 )
+from tinyjax.core.replay import REPEATS
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray, HostResult
 from tinyjax.errors import ShapeError
@@ -100,6 +101,11 @@ def _broadcast_kernel(avals: Avals, params: BroadcastParams) -> Kernel | None:
         return _broadcast_impl((host,), params)[0]
 
     return spread
+
+
+@broadcast_in_dim_p.def_rule(REPEATS)
+def _broadcast_repeats(params: BroadcastParams) -> tuple[int, ...]:
+    return tuple(size if d in params.dims else 1 for d, size in enumerate(params.shape))
 
 
 @broadcast_in_dim_p.def_abstract_eval

@@ -24,6 +24,7 @@ from tinyjax.core.primitive import (
     Primitive,
 )
 from tinyjax.core.programs import VIEW
+from tinyjax.core.replay import REPEATS
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, bool_, float0, is_inexact
 from tinyjax.errors import DtypeError, ShapeError
@@ -101,6 +102,7 @@ def _reshape_lowering(b: Lowering, operands: Values, params: ReshapeParams) -> V
 
 
 reshape_p.def_rule(VIEW)(lambda first, second: second)
+reshape_p.def_rule(REPEATS)(lambda params: params.shape)
 
 
 def_linear(reshape_p)
