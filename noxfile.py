@@ -18,10 +18,9 @@ ENVIRONMENT = Path(".nox", "dev").absolute()
 FOLDER = "Scripts" if os.name == "nt" else "bin"
 PROGRAMS = ENVIRONMENT / FOLDER
 FUZZ_EXAMPLES = "2000"
+TESTS = {"PYTHONPATH": "tests"}
 #: A test that takes longer than this, in seconds, fails, and says where it was.
 SUITE = ("pytest", "-n", "2", "--timeout", "300", "--timeout-method", "thread")
-# Those of tests/conftest.py, which leaves flags alone that are in the environment.
-XLA_FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
 
 def run(session: nox.Session, program: str, *args: str, env: dict[str, str] | None = None) -> None:
@@ -172,7 +171,7 @@ def hostile(session: nox.Session) -> None:
     if kinds and kinds[0].isdigit():
         budget, *kinds = kinds
     for kind in kinds or ("exports", "readers"):
-        run(session, "python", "-m", "hostile", kind, budget, env={"PYTHONPATH": "tests"})
+        run(session, "python", "-m", "hostile", kind, budget, env=TESTS)
 
 
 #: Older processors, to be imitated: what OpenBLAS calls each, which of the instructions that it may
@@ -194,14 +193,17 @@ def processors(session: nox.Session, processor: str) -> None:
     install(session, ".", "test", "examples", "types")
     openblas, kept, xla = PROCESSORS[processor]
     ask = "import numpy; print(*numpy.show_config('dicts')['SIMD Extensions'].get('found', ()))"
-    found = session.run(str(PROGRAMS / "python"), "-W", "ignore", "-c", ask, silent=True)
+    python = str(PROGRAMS / "python")
+    found = session.run(python, "-W", "ignore", "-c", ask, silent=True)
+    # tests/conftest.py leaves flags alone that are in the environment
+    quick = session.run(python, "-c", "import quick; print(quick.FLAGS)", silent=True, env=TESTS)
     run(
         session,
         *("pytest", "-n", "2", *session.posargs),
         env={
             "OPENBLAS_CORETYPE": openblas,
             "NPY_DISABLE_CPU_FEATURES": " ".join(set(str(found).split()) - kept),
-            "XLA_FLAGS": f"{XLA_FLAGS} --xla_cpu_max_isa={xla}",
+            "XLA_FLAGS": f"{str(quick).strip()} --xla_cpu_max_isa={xla}",
         },
     )
 

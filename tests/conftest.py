@@ -9,15 +9,6 @@ from zlib import crc32
 import hypothesis
 import pytest
 
-# LLVM's optimisation, and the lowering by way of MLIR of what XLA fuses, are two thirds of the time
-# of a compilation (docs/jaxlib.md); cutting a module up for several threads takes a fifth of
-# the rest. Small programs that run once repay none of it.
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
-    "--xla_cpu_parallel_codegen_split_count=1",
-)
-
 # Several devices, for the tests of what lies on them; all else is on the first. Read when tinyjax
 # is first imported, and jax.
 os.environ.setdefault("TINYJAX_NUM_CPU_DEVICES", "4")
@@ -27,7 +18,10 @@ os.environ.setdefault("JAX_NUM_CPU_DEVICES", "4")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 from fuzz.forgetting import forget
+from quick import FLAGS
 from tinyjax import default_dtypes
+
+os.environ.setdefault("XLA_FLAGS", FLAGS)  # read when XLA is started
 
 # The suite takes the same examples in every run, so that a failure is the change's and no dice's.
 hypothesis.settings.register_profile(

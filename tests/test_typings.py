@@ -5,6 +5,9 @@ Every name in the stubs is looked up at run time, and every stubbed call must be
 accepts: nanobind keeps the C++ signatures of a function, as text, in ``__nb_signature__``; Python
 functions are asked through ``inspect``. Where a stub promises more than jaxlib's own signature
 (``ArrayImpl`` for ``object``), a compiled program is run and looked at.
+
+A comment such as ``# jaxlib < 0.11.2`` on a line of a stub says which releases have what it
+declares. With others it is left out.
 """
 
 import ast
@@ -12,6 +15,7 @@ import enum
 import importlib
 import inspect
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +24,7 @@ from types import ModuleType
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 import attrs
+import jaxlib
 import ml_dtypes
 import numpy as np
 import pytest
@@ -27,7 +32,12 @@ from jaxlib import _jax, lapack
 from jaxlib import xla_client as xc
 from jaxlib._jax import config
 
+from tinyjax.xla.versions import UNCHECKED, Release, release_of
+
 TYPINGS = Path(__file__).resolve().parent.parent / "typings"
+INSTALLED = release_of(jaxlib.__version__)
+#: How a line of a stub says which releases have what it declares.
+RELEASES = re.compile(r"# jaxlib (<|>=) ([\d.]+)$")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -100,24 +110,35 @@ def is_type_variable(node: ast.stmt) -> bool:
             return False
 
 
-def stubs_in(module: str, body: list[ast.stmt], path: tuple[str, ...] = ()) -> Iterator[Stub]:
+def is_in_release(line: str, release: Release) -> bool:
+    """Whether a release has what a line declares, by its comment."""
+    if not (found := RELEASES.search(line)):
+        return True
+    bound = release_of(found[2])
+    return release < bound if found[1] == "<" else release >= bound
+
+
+def stubs_in(
+    module: str, body: list[ast.stmt], lines: list[str], path: tuple[str, ...] = ()
+) -> Iterator[Stub]:
     declared: dict[str, list[ast.stmt]] = {}
     for node in body:
-        if not is_type_variable(node):
+        if not is_type_variable(node) and is_in_release(lines[node.lineno - 1], INSTALLED):
             for name in names_declared(node):
                 declared.setdefault(name, []).append(node)
     for name, nodes in declared.items():
         yield Stub(module, (*path, name), tuple(nodes))
         for node in nodes:
             if isinstance(node, ast.ClassDef):
-                yield from stubs_in(module, node.body, (*path, name))
+                yield from stubs_in(module, node.body, lines, (*path, name))
 
 
 def all_stubs() -> list[Stub]:
     return [
         stub
         for module, file in stub_modules()
-        for stub in stubs_in(module, ast.parse(file.read_text()).body)
+        for text in [file.read_text()]
+        for stub in stubs_in(module, ast.parse(text).body, text.splitlines())
     ]
 
 
@@ -296,6 +317,8 @@ def same_type_tree(runtime: ast.expr, stub: ast.expr) -> bool:
             return True
         case ast.Name(id=name), ast.Subscript(value=ast.Name(id=other)):
             return name == other  # jaxlib leaves out the arguments of a generic type
+        case ast.Name(id="T" | "_T"), ast.Name(id="T" | "_T"):
+            return True  # a type variable: its name changed
         case ast.Name(id=name), ast.Name(id=other):
             return other in (name, "Self")
         case ast.Constant(value=value), ast.Constant(value=other):
@@ -409,6 +432,20 @@ def test_a_return_type_that_disagrees_is_found(runtime: str, stub: str, *, expec
     assert same_type(runtime, stub) is expected
 
 
+@pytest.mark.parametrize(
+    ("line", "release", "expected"),
+    [
+        ("f: int", (0, 11, 2), True),
+        ("f: int  # jaxlib < 0.11.2", (0, 11, 1), True),
+        ("f: int  # jaxlib < 0.11.2", (0, 11, 2), False),
+        ("f: int  # jaxlib >= 0.11.2", (0, 11, 1), False),
+        ("f: int  # jaxlib >= 0.11.2", (0, 12, 0, 1), True),
+    ],
+)
+def test_a_stub_is_of_some_releases(line: str, release: Release, *, expected: bool) -> None:
+    assert is_in_release(line, release) is expected
+
+
 # Where the stubs say more than jaxlib's signatures do
 
 
@@ -470,7 +507,7 @@ def test_what_the_stubs_promise_beyond_the_signatures() -> None:
     assert executable.hlo_modules()[0].to_string() == executable.get_hlo_text()
 
     buffer = a_buffer(device)
-    handler = xc.array_result_handler(buffer.aval, buffer._sharding, True, True)
+    handler = xc.array_result_handler(buffer.aval, buffer._sharding, True, **UNCHECKED)
     (result,) = executable.execute_sharded([buffer]).consume_with_handlers([handler])
     assert isinstance(result, xc.ArrayImpl)
     assert isinstance(result.block_until_ready(), xc.ArrayImpl)

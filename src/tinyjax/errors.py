@@ -256,6 +256,10 @@ class InconclusiveDimensionOperation(TinyjaxError, ValueError):  # noqa: N818 (J
     """Sizes cannot be compared, which cannot happen: they are known when a program is staged."""
 
 
+class UnsupportedVersionError(TinyjaxError, ImportError):
+    """The jaxlib that is installed is older or newer than those tinyjax runs on."""
+
+
 class ForkError(TinyjaxError, RuntimeError):
     """A program is to be compiled in a process that was forked from one that runs XLA."""
 

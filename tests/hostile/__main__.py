@@ -2,9 +2,6 @@
 
 import os
 
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-)
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import argparse
@@ -13,6 +10,9 @@ import time
 
 from hostile import SURVEYS
 from hostile.isolation import Survey
+from quick import FLAGS
+
+os.environ.setdefault("XLA_FLAGS", FLAGS)
 
 
 def main() -> int:

@@ -447,7 +447,7 @@ def test_programs_of_other_options_are_other_programs() -> None:
     for options in (
         None,
         {"xla_backend_optimization_level": 0},
-        {"xla_cpu_use_fusion_emitters": "true"},
+        {"xla_cpu_enable_fast_min_max": "true"},
     ):
         fun = jit(chain, compiler_options=options)
         np.testing.assert_allclose(fun(X), chain(X), rtol=1e-6)

@@ -144,7 +144,7 @@ def _meet(mine: Cluster, bind: str | None, limits: xla.Limits) -> Membership:
     """Meet the other processes, and connect to them."""
     size, number, seconds = mine.num_processes, mine.process_id, limits.initialization
     bind = bind or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS") or mine.coordinator_address
-    versions = f"tinyjax {__version__} on {xla.version()} and Python {platform.python_version()}"
+    versions = f"tinyjax {__version__} on {xla.COMPILER} and Python {platform.python_version()}"
     hello = Hello(number, size, own_device_count(), versions)
     if number == 0:
         found = gather(listener(bind), hello, seconds)

@@ -7,7 +7,8 @@ eager programs on CPU never need it. So the parts of this room are loaded when f
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from tinyjax.lazy import loader
 
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from tinyjax.xla.processes import Limits as Limits
     from tinyjax.xla.processes import connect as connect
     from tinyjax.xla.processes import serve as serve
-    from tinyjax.xla.processes import version as version
     from tinyjax.xla.profiling import OpEvent as OpEvent
     from tinyjax.xla.profiling import Profile as Profile
     from tinyjax.xla.profiling import annotation as annotation
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.tiers import decide as decide
     from tinyjax.xla.tiers import forget as forget
     from tinyjax.xla.tiers import run as run
+    from tinyjax.xla.versions import COMPILER as COMPILER
 
 _LATER: Final = {
     "backend": "has_started",
@@ -89,13 +90,19 @@ _LATER: Final = {
     "modules": "from_portable to_artifact to_portable",
     "options": "as_flags",
     "placing": "on_devices placement_of",
-    "processes": "Connection Limits connect serve version",
+    "processes": "Connection Limits connect serve",
     "profiling": "OpEvent Profile annotation profile_of read_profile start_profile",
     "sharded": "call_sharded of_arrays of_parts put runs_on_host",
     "sharded_executable": "ShardedExecutable",
     "tiers": "decide forget run",
+    "versions": "COMPILER",
 }
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, _LATER)
+    _load = loader(__name__, _LATER)
+
+    def __getattr__(name: str) -> Any:
+        """Load a part, after the check that the jaxlib installed is one that the parts know."""
+        import_module("tinyjax.xla.versions")
+        return _load(name)

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any, Final
 
-import jaxlib
 import numpy as np
 from jaxlib import xla_client
+from jaxlib._jax import ResultHandler
 from jaxlib.xla_client import (
     ArrayImpl,
     Client,
@@ -25,6 +25,7 @@ from jaxlib.xla_client import (
     array_result_handler,
     batched_device_put,
 )
+from jaxlib.xla_client import Sharding as XlaSharding
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
@@ -32,6 +33,7 @@ from tinyjax.core.devices import all_devices
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
 from tinyjax.errors import ArgumentError
 from tinyjax.xla.forks import note_client
+from tinyjax.xla.versions import COMPILER, UNCHECKED
 
 
 class _Placement(SingleDeviceSharding):
@@ -93,7 +95,7 @@ class Backend:
     @property
     def compiler(self) -> str:
         """Which compiler this is: programs may be kept for others of the same only."""
-        return f"{self.identity}:jaxlib {jaxlib.__version__}"
+        return f"{self.identity}:{COMPILER}"
 
     def put(self, host: HostArray, aval: ShapedArray) -> ArrayImpl:
         """Send data that nobody will write to; aligned memory is not copied."""
@@ -102,9 +104,14 @@ class Backend:
             host, aval = to_physical(host), aval.with_dtype(dtype)
         return batched_device_put(aval, self.placement, [host], [self.device], enable_x64=True)
 
-    def handlers(self, avals: Sequence[ShapedArray]) -> list[Any]:
+    def handlers(self, avals: Sequence[ShapedArray]) -> list[ResultHandler]:
         """Return the functions that make device arrays of a program's results."""
-        return [array_result_handler(physical(a), self.placement, True, True) for a in avals]
+        return [result_handler(physical(a), self.placement) for a in avals]
+
+
+def result_handler(aval: ShapedArray, sharding: XlaSharding) -> ResultHandler:
+    """Return the function that makes a device array of its parts, which are what they should be."""
+    return array_result_handler(aval, sharding, True, **UNCHECKED)
 
 
 def physical(aval: ShapedArray) -> ShapedArray:

@@ -20,11 +20,11 @@ from tinyjax.config import settings
 from tinyjax.core.costs import cost_of
 from tinyjax.errors import ArgumentError, JaxRuntimeError
 from tinyjax.xla.compilation import Compilation, Flag, Flags, Placement
+from tinyjax.xla.versions import PLAIN_LOOPS
 
 #: Programs that evaluate functions such as ``exp`` of so many elements keep the fusions of MLIR.
 _WORTH_FUSING: Final = 1e5
 
-_PLAIN_LOOPS: Final[tuple[str, Flag]] = ("xla_cpu_use_fusion_emitters", False)
 _ONE_THREAD: Final[tuple[str, Flag]] = ("xla_cpu_parallel_codegen_split_count", 1)
 _UNOPTIMIZED: Final[tuple[str, Flag]] = ("xla_backend_optimization_level", 0)
 
@@ -61,9 +61,9 @@ def flags_for(wanted: Compilation) -> Flags:
     chosen: list[tuple[str, Flag]]
     match settings().effort:
         case "low":
-            chosen = [_PLAIN_LOOPS, _ONE_THREAD, _UNOPTIMIZED]
+            chosen = [*PLAIN_LOOPS, _ONE_THREAD, _UNOPTIMIZED]
         case "medium" if cost_of(wanted.jaxpr).functions < _WORTH_FUSING:
-            chosen = [_PLAIN_LOOPS, _ONE_THREAD]
+            chosen = [*PLAIN_LOOPS, _ONE_THREAD]
         case "medium":
             chosen = [_ONE_THREAD]
         case _:

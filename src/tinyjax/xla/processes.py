@@ -12,7 +12,6 @@ from math import ceil
 from typing import Final
 
 import attrs
-import jaxlib
 from jaxlib import _jax, xla_client
 from jaxlib._jax import DistributedRuntimeClient, DistributedRuntimeService
 
@@ -126,8 +125,3 @@ def connect(
     assert sorted(d.id for d in made.devices()) == numbers, "XLA numbers devices otherwise"
     install(Backend(made))
     return Connection(client, service)
-
-
-def version() -> str:
-    """Return which jaxlib this is: programs of several processes are compiled by each of them."""
-    return f"jaxlib {jaxlib.__version__}"

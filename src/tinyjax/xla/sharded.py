@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 import numpy as np
-from jaxlib.xla_client import array_result_handler, batched_device_put
+from jaxlib.xla_client import batched_device_put
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat
@@ -28,7 +28,7 @@ from tinyjax.core.trace import bind, raise_not_concrete, use_trace
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
 from tinyjax.errors import ShardingError
 from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.xla.backend import backend, buffer_of, physical
+from tinyjax.xla.backend import backend, buffer_of, physical, result_handler
 from tinyjax.xla.compilation import Compilation, Placement
 from tinyjax.xla.executable import Executable, compiled, executable_for
 from tinyjax.xla.lowering import CallsPythonError
@@ -140,7 +140,7 @@ def of_arrays(aval: ShapedArray, sharding: Sharding, arrays: Sequence[Array]) ->
     buffers: list[Any] = [
         x.shards if isinstance(x, ShardedArray) else buffer_of(x, on) for x in arrays
     ]
-    join = array_result_handler(physical(aval), placed(sharding, aval.ndim), True, True)
+    join = result_handler(physical(aval), placed(sharding, aval.ndim))
     return ShardedArray(aval, sharding, join(buffers))
 
 

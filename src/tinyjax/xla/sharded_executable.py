@@ -25,7 +25,6 @@ from jaxlib.xla_client import (
     HloSharding,
     LoadedExecutable,
     OpSharding,
-    array_result_handler,
 )
 
 from tinyjax.core.array import Array, ConcreteArray, check_donated
@@ -35,7 +34,7 @@ from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import Locate
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding
-from tinyjax.xla.backend import Backend, backend, physical
+from tinyjax.xla.backend import Backend, backend, physical, result_handler
 from tinyjax.xla.compilation import Compilation, Flags, Placement
 from tinyjax.xla.loading import load_or_compile
 from tinyjax.xla.lowering import lowered_for
@@ -136,7 +135,7 @@ class ShardedExecutable:
         self.placement: Placement = placement
         outs = [x for x in placement.outs if x is not None]
         self._handlers = [
-            array_result_handler(physical(aval), placed(sharding, aval.ndim), True, True)
+            result_handler(physical(aval), placed(sharding, aval.ndim))
             for aval, sharding in zip(self.out_avals, outs, strict=True)
         ]
         first = on_first()

@@ -2,9 +2,6 @@
 
 import os
 
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-)
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 import argparse
@@ -15,6 +12,9 @@ from fuzz.library.differences import explanation
 from fuzz.library.libraries import JAX, TINYJAX
 from fuzz.library.signatures import functions
 from fuzz.library.survey import compare, plan
+from quick import FLAGS
+
+os.environ.setdefault("XLA_FLAGS", FLAGS)
 
 
 def main() -> int:
