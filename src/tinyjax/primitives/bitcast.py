@@ -8,7 +8,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import Avals, Hosts, Params, Primitive
+from tinyjax.core.primitive import Avals, Hosts, Kernel, Params, Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
 from tinyjax.errors import DtypeError, ShapeError
@@ -38,6 +38,12 @@ def _bitcast_impl(operands: Hosts, params: BitcastParams) -> Hosts:
         parts = np.frombuffer(x.tobytes(), dtype)
         return (parts.reshape(*x.shape, old // dtype.itemsize),)
     return (np.frombuffer(x.tobytes(), dtype).reshape(x.shape[:-1]),)
+
+
+@bitcast_convert_type_p.def_kernel
+def _bitcast_kernel(avals: Avals, params: BitcastParams) -> Kernel | None:
+    (x,), dtype = avals, params.dtype
+    return (lambda host: host.view(dtype)) if x.dtype.itemsize == dtype.itemsize else None
 
 
 @bitcast_convert_type_p.def_abstract_eval

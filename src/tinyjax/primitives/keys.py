@@ -12,9 +12,17 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import NO_PARAMS, Avals, Hosts, NoParams, Params, Primitive
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    Avals,
+    Hosts,
+    Kernel,
+    NoParams,
+    Params,
+    Primitive,
+)
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.rules import check_kind, def_constant
 from tinyjax.primitives.shape import def_simple_batch
@@ -36,6 +44,18 @@ random_wrap_p: Primitive[WrapParams] = Primitive("random_wrap", WrapParams)
 def _wrap_impl(operands: Hosts, params: WrapParams) -> Hosts:
     (words,) = operands
     return (np.ascontiguousarray(words).view(params.dtype).reshape(words.shape[:-1]),)
+
+
+@random_wrap_p.def_kernel
+def _wrap_kernel(avals: Avals, params: WrapParams) -> Kernel:
+    shape, dtype = avals[0].shape[:-1], params.dtype
+
+    def wrap(words: HostArray) -> HostArray:
+        if not words.flags.c_contiguous:
+            words = np.ascontiguousarray(words)
+        return words.view(dtype).reshape(shape)
+
+    return wrap
 
 
 @random_wrap_p.def_abstract_eval
@@ -84,6 +104,12 @@ random_unwrap_p: Primitive[NoParams] = Primitive("random_unwrap", NoParams)
 def _unwrap_impl(operands: Hosts, params: NoParams) -> Hosts:
     (keys,) = operands
     return (keys[dtypes.key_tag(keys.dtype)],)
+
+
+@random_unwrap_p.def_kernel
+def _unwrap_kernel(avals: Avals, params: NoParams) -> Kernel:
+    tag = dtypes.key_tag(avals[0].dtype)
+    return lambda keys: keys[tag]
 
 
 @random_unwrap_p.def_abstract_eval

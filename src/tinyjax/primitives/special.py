@@ -305,6 +305,8 @@ _WICHURA_FAR: Final = (
 
 def _erf_inv_single(x: HostArray) -> HostArray:
     w = -np.log1p(-x * x)
+    if np.logical_and.reduce(w < 5):  # of few numbers mostly, none of which is 1 or -1 then
+        return _polynomial(w - np.float32(2.5), _GILES_NEAR) * x
     out = _piecewise(
         w,
         (

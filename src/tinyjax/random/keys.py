@@ -20,6 +20,7 @@ from tinyjax.primitives.keys import random_unwrap, random_wrap
 from tinyjax.primitives.shape import full, full_like
 from tinyjax.random.arguments import Shape, default_generator, one_key, sizes_of
 from tinyjax.random.generators import Generator, named, of_keys
+from tinyjax.random.threefry import join
 
 _WORD: Final = 0xFFFFFFFF
 
@@ -62,7 +63,7 @@ def PRNGKey(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
         fits = default.min <= seed <= default.max
         narrow = default.bits == 32 and (fits or not settings().wide_dtypes)
         words = (0 if narrow else (seed >> 32) & _WORD, seed & _WORD)
-        return rules.seed(*[ConcreteArray(np.array(word, np.uint32)) for word in words])
+        return rules.seed(ConcreteArray(np.array(words, np.uint32)))
     array = as_array(seed)
     if not dtypes.is_integer(array.dtype):
         raise DtypeError(f"a seed is an integer, but got {array.aval}.")
@@ -75,7 +76,7 @@ def PRNGKey(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
     if array.dtype.itemsize == 8:
         upper = ew.shift_right_logical(array, full_like(array, 32))
         high = ew.convert_element_type(upper, dtypes.uint32)
-    return rules.seed(high, low)
+    return rules.seed(join(high, low))
 
 
 def key(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:

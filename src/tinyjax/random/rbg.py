@@ -32,9 +32,8 @@ def _of_both(words: Array, make: Callable[[Array], Array]) -> Array:
     return concatenate(made, made[0].ndim - 1)
 
 
-def _seed(high: Array, low: Array) -> Array:
-    half = threefry.seed(high, low)
-    return concatenate([half, half], 0)
+def _seed(words: Array) -> Array:
+    return concatenate([words, words], 0)
 
 
 def _bits(words: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
@@ -58,7 +57,7 @@ def _split_by_draws(words: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _fold_in_by_draws(words: Array, number: Array) -> Array:
-    seed = _seed(full((), 0, dtypes.uint32), number)
+    seed = _seed(threefry.join(full((), 0, dtypes.uint32), number))
     drawn = _bits(seed, dtypes.uint32, (_DRAWS, 4))
     return xor_(words, reshape(slice_in_dim(drawn, _DRAWS - 1, _DRAWS), (4,)))
 

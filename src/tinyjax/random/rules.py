@@ -15,13 +15,13 @@ class Rules:
     """The functions of a generator, on the words of one key: uint32, of shape (n,).
 
     Attributes:
-        seed: the words of the key for a seed, given as two words.
+        seed: the words of the key for a seed, given as two words, its upper and lower half.
         split: the words of new keys, of shape (*shape, n).
         fold_in: the words of the key for this one and a number, a uint32 scalar.
         bits: unsigned integers of a type and a shape, all of their bits random.
     """
 
-    seed: Callable[[Array, Array], Array]
+    seed: Callable[[Array], Array]
     split: Callable[[Array, tuple[int, ...]], Array]
     fold_in: Callable[[Array, Array], Array]
     bits: Callable[[Array, DType, tuple[int, ...]], Array]

@@ -37,15 +37,15 @@ def _pair(words: Array) -> Words:
     return part(words, 0), part(words, 1)
 
 
-def _join(first: Array, second: Array) -> Array:
+def join(first: Array, second: Array) -> Array:
     """Put words together along a new last axis."""
     axis = first.ndim
     return concatenate([expand_dims(x, (axis,)) for x in (first, second)], axis)
 
 
-def seed(high: Array, low: Array) -> Array:
+def seed(words: Array) -> Array:
     """Return the words of the key for a seed: the seed's own."""
-    return _join(high, low)
+    return words
 
 
 def split(words: Array, shape: tuple[int, ...]) -> Array:
@@ -58,7 +58,7 @@ def split(words: Array, shape: tuple[int, ...]) -> Array:
 
 def fold_in(words: Array, number: Array) -> Array:
     """Return the words of the key for this one and a number, a uint32 scalar."""
-    return _join(*threefry2x32(*_pair(words), full((), 0, dtypes.uint32), number))
+    return join(*threefry2x32(*_pair(words), full((), 0, dtypes.uint32), number))
 
 
 def _hash_halves(words: Words, counts: Array) -> Array:
