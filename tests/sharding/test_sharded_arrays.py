@@ -14,8 +14,9 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, random
+from tinyjax.core.devices import PER_PROCESS, Device
 from tinyjax.errors import ArgumentError, DonatedArrayError, IndexingError, ShardingError
-from tinyjax.experimental.mesh_utils import create_device_mesh
+from tinyjax.experimental.mesh_utils import create_device_mesh, create_hybrid_device_mesh
 from tinyjax.sharding import AbstractMesh, SingleDeviceSharding
 
 MESH = tinyjax.make_mesh((2, 2), ("x", "y"))
@@ -346,3 +347,18 @@ def test_grids_of_devices() -> None:
     assert [d.id for d in create_device_mesh((2,), tinyjax.devices()[2:])] == [2, 3]
     with pytest.raises(ShardingError, match="takes 3 devices, but there are 4"):
         create_device_mesh((3,))
+
+
+def test_grids_of_processes() -> None:
+    devices = [Device(id=PER_PROCESS * process + i) for process in (1, 0) for i in range(4)]
+    for inner, outer, ordered in (((2, 2), (2, 1), True), ((4, 1), (1, 2), False)):
+        grid = create_hybrid_device_mesh(inner, outer, devices, should_sort_granules_by_key=ordered)
+        processes = np.vectorize(lambda device: device.process_index)(grid)
+        numbers = [0, 1] if ordered else [1, 0]
+        expected = np.kron(np.reshape(numbers, outer), np.ones(inner, int))
+        np.testing.assert_array_equal(processes, expected)
+        assert {d.id for d in grid.flat} == {d.id for d in devices}
+    with pytest.raises(ShardingError, match="takes 3 processes, but the devices are of 2"):
+        create_hybrid_device_mesh((4,), (3,), devices)
+    with pytest.raises(ShardingError, match="same number of axes"):
+        create_hybrid_device_mesh((4,), (2, 1), devices)

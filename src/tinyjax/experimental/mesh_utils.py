@@ -13,7 +13,7 @@ from tinyjax.core.devices import Device, all_devices
 from tinyjax.core.integers import integers
 from tinyjax.errors import ShardingError
 
-__all__ = ["create_device_mesh"]
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
 
 
 def create_device_mesh(
@@ -53,3 +53,59 @@ def create_device_mesh(
     grid = np.empty(len(given), object)
     grid[:] = given
     return grid.reshape(sizes)
+
+
+def create_hybrid_device_mesh(
+    mesh_shape: Sequence[int],
+    dcn_mesh_shape: Sequence[int],
+    devices: Sequence[Device] | None = None,
+    *,
+    process_is_granule: bool = True,
+    should_sort_granules_by_key: bool = True,
+    allow_split_physical_axes: bool = False,
+) -> NDArray[Any]:
+    """Return devices in a grid of grids, one of each process, for ``tinyjax.sharding.Mesh``.
+
+    Axes within a process are for what is communicated most.
+
+    Args:
+        mesh_shape: the shape of the grid of one process's devices.
+        dcn_mesh_shape: the shape of the grid of processes, with as many axes.
+        devices: as many as it takes; by default ``tinyjax.devices()``.
+        process_is_granule: of no effect: processes are what is far apart.
+        should_sort_granules_by_key: whether processes come in the order of their numbers, and not
+            in that of ``devices``.
+        allow_split_physical_axes: of no effect.
+
+    Returns:
+        A grid whose sizes are the products of both.
+
+    Raises:
+        ShardingError: the shapes have different numbers of axes, or there are not as many processes
+            or devices.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax.experimental import mesh_utils
+        >>> one = tinyjax.devices()[:1]
+        >>> mesh_utils.create_hybrid_device_mesh((1, 1), (1, 1), one).shape
+        (1, 1)
+    """
+    name = "create_hybrid_device_mesh"
+    inner, outer = integers(mesh_shape, "mesh_shape"), integers(dcn_mesh_shape, "dcn_mesh_shape")
+    if len(inner) != len(outer):
+        raise ShardingError(f"{name}: {inner} and {outer} must have the same number of axes.")
+    groups: dict[int, list[Device]] = {}
+    for device in all_devices() if devices is None else devices:
+        groups.setdefault(device.process_index, []).append(device)
+    order = sorted(groups) if should_sort_granules_by_key else [*groups]
+    if len(order) != prod(outer):
+        raise ShardingError(
+            f"{name}: a grid of the shape {outer} takes {prod(outer)} processes, but the devices "
+            f"are of {len(order)}."
+        )
+    grid = np.empty([a * b for a, b in zip(outer, inner, strict=True)], object)
+    for place, number in zip(np.ndindex(*outer), order, strict=True):
+        block = tuple(slice(i * n, (i + 1) * n) for i, n in zip(place, inner, strict=True))
+        grid[block] = create_device_mesh(inner, groups[number])
+    return grid

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tinyjax.scipy import optimize as optimize
     from tinyjax.scipy import signal as signal
     from tinyjax.scipy import sparse as sparse
+    from tinyjax.scipy import spatial as spatial
     from tinyjax.scipy import special as special
     from tinyjax.scipy import stats as stats
 
@@ -29,6 +30,7 @@ __all__ = [
     "optimize",
     "signal",
     "sparse",
+    "spatial",
     "special",
     "stats",
 ]
