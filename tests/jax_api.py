@@ -199,7 +199,7 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
         r"profiler\.(start_server|stop_server|register_subprocess)",
         "profiles are written by the process",
     ),
-    (r"profiler\..*", "XLA's profiler records with its defaults, and viewers read what it writes"),
+    (r"profiler\..*", "`profiler.summary` and viewers read what is written"),
     (r"experimental\..*", INTERNALS),
     (r"(core|extend\.core)\..*", INTERNALS),
     (r"lax\.(ragged_all_to_all|device_put)_p", DEVICES),

@@ -152,10 +152,15 @@ def test_times_are_measured(of_gradient: Exploration) -> None:
         unmeasured.shares("seconds")
     with pytest.raises(ArgumentError, match="measured=True"):
         unmeasured.shares("xla_seconds")
-    with pytest.raises(ArgumentError, match="measure is 'flops', 'bytes'"):
-        unmeasured.shares(unchecked("time"))
     with pytest.raises(ArgumentError, match="an argument has no data"):
         tinyjax.explore(jnp.sin, measured=True)(tinyjax.ShapeDtypeStruct((3,), "float32"))
+
+
+@pytest.mark.wrong_types
+def test_a_measure_that_is_not_there() -> None:
+    seen = tinyjax.explore(jnp.sin, runs=0)(1.0)
+    with pytest.raises(ArgumentError, match="measure is 'flops', 'bytes'"):
+        seen.shares(unchecked("time"))
 
 
 def test_xla_times_are_those_of_the_lines_that_take_long() -> None:

@@ -490,7 +490,7 @@ def test_code_that_xla_does_not_serialise_is_not_kept(folder: Path) -> None:
 
     client = Client()
     on = SimpleNamespace(client=client, devices=(), compiler="a compiler")
-    assert loading.load_or_compile(unchecked(on), "module {}") is unchecked(client)
+    assert loading.load_or_compile(unchecked(on), "module {}", "f") is unchecked(client)
     assert not folder.exists()
 
 

@@ -3,6 +3,7 @@ from typing import Self
 class ProfileOptions:
     def __init__(self) -> None: ...
     python_tracer_level: int
+    host_tracer_level: int
 
 class ProfilerSession:
     def __init__(self, arg: ProfileOptions, /) -> None: ...

@@ -92,7 +92,7 @@ class Exploration(Explored):
 
     def __repr__(self) -> str:
         work = self.work
-        times = ", ".join([f"{t.name} {_seconds(t.seconds)}" for t in self.timings])
+        times = ", ".join([f"{t.name} {seconds_text(t.seconds)}" for t in self.timings])
         head = (
             f"{self.name}: {len(self.equations)} equations, {work.flops:.3g} flops, "
             f"{work.nbytes:.3g} bytes"
@@ -129,7 +129,8 @@ def amount(work: Work, measure: Measure) -> float:
     return seconds
 
 
-def _seconds(seconds: float) -> str:
+def seconds_text(seconds: float) -> str:
+    """Write a time with its unit."""
     if seconds < 1e-3:
         return f"{1e6 * seconds:.3g} us"
     return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -16,7 +16,11 @@ from typing import Final
 import attrs
 
 from tinyjax import xla
+from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.exploring.compiled import Marks, read_hlo, read_stablehlo, with_products
+from tinyjax.exploring.counting import work_of
 from tinyjax.exploring.model import Computation, Instruction, Work
+from tinyjax.exploring.programs import programs_of
 
 #: What a function such as ``exp`` takes, in operations, and what moving a byte does.
 _OF_A_FUNCTION: Final = 10.0
@@ -156,5 +160,71 @@ def with_times(hlo: Sequence[Computation], times: CompiledTimes) -> tuple[Comput
                 ),
             )
             for computation in hlo
+        ]
+    )
+
+
+@attrs.frozen
+class LineTimes:
+    """How long lines took in all runs of a program.
+
+    Attributes:
+        lines: by file and number, the seconds.
+        untold: seconds of instructions of which it is not known which line they come from.
+    """
+
+    lines: dict[tuple[str, int], float]
+    untold: float
+
+
+def line_times(
+    events: Sequence[xla.OpEvent], hlo: Sequence[Computation], jaxpr: Jaxpr
+) -> LineTimes:
+    """Divide the time of a program's instructions among lines.
+
+    Args:
+        events: their runs, in the order in which they began.
+        hlo: the compiled program.
+        jaxpr: the program.
+    """
+    programs = programs_of(jaxpr)
+    text, _ = xla.lowered(jaxpr, "f", (), Marks(programs))
+    stablehlo = read_stablehlo(text, programs)
+    eqns = [eqn for _, eqn in programs.equations()]
+    joined = with_products(hlo, stablehlo.lines)
+    times = compiled_times(events, joined, stablehlo.of_equation, [*map(work_of, eqns)])
+    runs = len({event.run for event in events})
+    lines: defaultdict[tuple[str, int], float] = defaultdict(float)
+    untold = times.untold
+    for number, seconds in times.equations.items():
+        source = eqns[number].source
+        if source is None:
+            untold += seconds
+        else:
+            lines[source.location.filename, source.location.lineno] += seconds * runs
+    return LineTimes(dict(lines), untold * runs)
+
+
+def read_compiled(hlo: str, wanted: xla.Compilation) -> tuple[Computation, ...]:
+    """Read compiled HLO, also where its metadata names the user's lines (setting ``locations``).
+
+    Such a program is compiled once more. XLA names its instructions otherwise, but has them in the
+    same order.
+    """
+    found = read_hlo(hlo)
+    if 'source_file="-"' in hlo:
+        return found
+    plain = read_hlo(xla.compile_anew(wanted).loaded.get_hlo_text())
+    names = [one.name for computation in found for one in computation.instructions]
+    if len(names) != sum(len(computation.instructions) for computation in plain):
+        return ()
+    left = iter(names)
+    return tuple(
+        [
+            attrs.evolve(
+                x,
+                instructions=tuple([attrs.evolve(one, name=next(left)) for one in x.instructions]),
+            )
+            for x in plain
         ]
     )

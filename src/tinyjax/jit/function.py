@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from operator import attrgetter, is_not
 from types import MethodType
@@ -39,6 +40,7 @@ from tinyjax.core.devices import (
     on_first,
 )
 from tinyjax.core.events import timed
+from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.key_reuse import carry_over, pass_on
 from tinyjax.core.refs import Ref, Watch, can_be_used, discharge, freeze, in_use, keep
 from tinyjax.core.sharded_array import ShardedArray, any_sharded
@@ -577,6 +579,19 @@ class JitFunction(Generic[P, R]):
         if not signature.settings.debugging:  # which may have to run the program again
             donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]
         return self._entry_of(staged, flat.out_tree, tuple(donated), before)
+
+    def retraced(self, wanted: Container[bytes]) -> Iterator[Jaxpr]:
+        """Trace again, under the settings in force, what has given programs of these digests.
+
+        What the function gives another program for now, or nothing, is left out.
+        """
+        for signature, entry in [*self._entries.items()]:
+            digest = entry.params.jaxpr.digest
+            if digest in wanted:
+                with suppress(Exception):  # the function's own: what it closes over has changed
+                    found = self._stage(signature)[0].params.jaxpr
+                    if found.digest == digest:
+                        yield found
 
     def _entry_of(
         self, staged: Staged, out_tree: PyTreeDef, donated: tuple[int, ...], before: int

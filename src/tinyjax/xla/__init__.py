@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.executable import compile_anew as compile_anew
     from tinyjax.xla.executable import compiled as compiled
     from tinyjax.xla.executable import executable_for as executable_for
+    from tinyjax.xla.executable import held as held
     from tinyjax.xla.executable import is_compiled as is_compiled
     from tinyjax.xla.executable import match_donations as match_donations
     from tinyjax.xla.hlo import called_by as called_by
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.processes import serve as serve
     from tinyjax.xla.profiling import OpEvent as OpEvent
     from tinyjax.xla.profiling import Profile as Profile
+    from tinyjax.xla.profiling import SpanEvent as SpanEvent
     from tinyjax.xla.profiling import annotation as annotation
     from tinyjax.xla.profiling import profile_of as profile_of
     from tinyjax.xla.profiling import read_profile as read_profile
@@ -83,7 +85,7 @@ _LATER: Final = {
     "exchange": "bytes_of check_same digest_of exchanged",
     "executable": (
         "CacheInfo Executable cache_clear cache_info compile_anew compiled executable_for "
-        "is_compiled match_donations"
+        "held is_compiled match_donations"
     ),
     "lowering": "lowered lowered_for",
     "hlo": "called_by computations_of",
@@ -91,7 +93,7 @@ _LATER: Final = {
     "options": "as_flags",
     "placing": "on_devices placement_of",
     "processes": "Connection Limits connect serve",
-    "profiling": "OpEvent Profile annotation profile_of read_profile start_profile",
+    "profiling": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile",
     "sharded": "call_sharded of_arrays of_parts put runs_on_host",
     "sharded_executable": "ShardedExecutable",
     "tiers": "decide forget run",

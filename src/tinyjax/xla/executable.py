@@ -81,6 +81,7 @@ class Executable:
     """A compiled program.
 
     Attributes:
+        name: the name of its module.
         backend: the device it runs on.
         loaded: XLA's executable.
         execute: runs it on buffers.
@@ -90,10 +91,14 @@ class Executable:
         host_program: the program itself, where it calls Python functions.
     """
 
-    __slots__ = ("backend", "donated", "execute", "host_program", "in_avals", "loaded", "out_avals")
+    __slots__ = (
+        *("backend", "donated", "execute", "host_program", "in_avals", "loaded", "name"),
+        "out_avals",
+    )
 
     def __init__(
         self,
+        name: str,
         on: Backend,
         loaded: LoadedExecutable,
         in_avals: tuple[ShapedArray, ...],
@@ -101,6 +106,7 @@ class Executable:
         donated: tuple[int, ...],
         host_program: HostProgram | None = None,
     ) -> None:
+        self.name: str = name
         self.host_program: HostProgram | None = host_program
         self.backend: Backend = on
         self.loaded: LoadedExecutable = loaded
@@ -272,6 +278,12 @@ def is_compiled(wanted: Compilation) -> bool:
         return key in _cache
 
 
+def held(jaxpr: Jaxpr) -> list[Executable | ShardedExecutable | PlannedExecutable]:
+    """Return what the process has compiled of a program, for all devices and with all flags."""
+    with _lock:
+        return [x for key, x in _cache.items() if key.digest == jaxpr.digest]
+
+
 def _key(on: Backend, wanted: Compilation) -> CompileKey:
     donated, flags = wanted.donated, flags_for(wanted)
     return CompileKey(wanted.jaxpr.digest, on.identity, donated, flags, wanted.placement)
@@ -303,11 +315,12 @@ def compile_program(
     text, host_functions = lowered(jaxpr, name, aliases, locate)
     if host_functions:
         # Its arguments stay where they are, so their memory is not to be had.
-        program = HostProgram(*lowered(jaxpr, name, (), locate), jaxpr.out_avals, flags)
-        return Executable(on, program.loaded(), jaxpr.in_avals, jaxpr.out_avals, (), program)
-    loaded = load_or_compile(on, text, flags)
+        module = lowered(jaxpr, name, (), locate)
+        program = HostProgram(*module, jaxpr.out_avals, flags, name)
+        return Executable(name, on, program.loaded(), jaxpr.in_avals, jaxpr.out_avals, (), program)
+    loaded = load_or_compile(on, text, name, flags)
     used = tuple(i for i, alias in enumerate(aliases) if alias is not None)
-    return Executable(on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)
+    return Executable(name, on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)
 
 
 def match_donations(jaxpr: Jaxpr, donated: tuple[int, ...]) -> tuple[int | None, ...]:

@@ -27,6 +27,7 @@ from jaxlib.xla_client import LoadedExecutable
 
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.events import span
 from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.display.runs import Reports
 from tinyjax.dtypes import HostArray
@@ -64,7 +65,9 @@ class HostProgram:
         functions: Sequence[HostFunction],
         out_avals: Sequence[ShapedArray],
         flags: Flags = (),
+        name: str = "f",
     ) -> None:
+        self.name = name
         self._text = text
         self._functions = functions
         self._out_avals = out_avals
@@ -88,7 +91,7 @@ class HostProgram:
             on = backend(depth)
             prepare_calls(self._text)
             module = parse(self._text)
-            with compiling(self._flags):
+            with compiling(self._flags), span("compile", program=self.name):
                 found = self._loaded[depth] = aside(
                     lambda: on.client.compile_and_load(
                         module,

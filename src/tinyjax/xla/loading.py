@@ -7,6 +7,7 @@ from contextlib import suppress
 from jaxlib.xla_client import CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax.config import settings
+from tinyjax.core.events import span
 from tinyjax.xla.announcing import waiting
 from tinyjax.xla.backend import Backend
 from tinyjax.xla.compilation import Flags, Placement
@@ -18,6 +19,7 @@ from tinyjax.xla.options import compile_options, compiling
 def load_or_compile(
     on: Backend,
     text: str,
+    name: str,
     flags: Flags = (),
     placement: Placement | None = None,
 ) -> LoadedExecutable:
@@ -26,6 +28,7 @@ def load_or_compile(
     Args:
         on: the client.
         text: the program's module.
+        name: the program's name.
         flags: XLA's, and their values.
         placement: on which devices it runs; None for the first.
 
@@ -34,28 +37,44 @@ def load_or_compile(
     """
     devices = on.devices if placement is None else on.device_list(placement.ids)
     options = compile_options(flags, placement)
+    kept = bool(settings().cache_dir)
     with compiling(flags):
-        return aside(lambda: _load_or_compile(on, text, options, devices), waiting=waiting())
+        if kept:
+            with span("load", program=name):
+                found = aside(lambda: _load(on, text, options, devices), waiting=waiting())
+            if found is not None:
+                return found
+        with span("compile", program=name):
+            return aside(lambda: _compile(on, text, options, devices, kept), waiting=waiting())
 
 
-def _load_or_compile(
+def _load(
     on: Backend, text: str, options: CompileOptions, devices: DeviceList
-) -> LoadedExecutable:
+) -> LoadedExecutable | None:
     prepare_calls(text)
-    if not settings().cache_dir:
-        return on.client.compile_and_load(text.encode(), devices, options)
     # Most processes have no such cache, and need not load what it takes.
     from tinyjax.xla.disk_cache import disk_cache, program_key  # noqa: PLC0415
 
-    kept = disk_cache()
+    folder = disk_cache()
     key = program_key(text, options.SerializeAsString(), on.compiler)
-    code = kept.load(key)
+    code = folder.load(key)
     if code is not None:
         try:
             return on.client.deserialize_executable(code, devices, options)
         except (RuntimeError, ValueError) as error:  # whole, but not to XLA's liking
-            kept.discard(key, str(error))
+            folder.discard(key, str(error))
+    return None
+
+
+def _compile(
+    on: Backend, text: str, options: CompileOptions, devices: DeviceList, keep: bool
+) -> LoadedExecutable:
+    prepare_calls(text)
     loaded = on.client.compile_and_load(text.encode(), devices, options)
-    with suppress(RuntimeError):  # one that XLA cannot serialise, every process compiles
-        kept.store(key, loaded.serialize())
+    if keep:
+        from tinyjax.xla.disk_cache import disk_cache, program_key  # noqa: PLC0415
+
+        key = program_key(text, options.SerializeAsString(), on.compiler)
+        with suppress(RuntimeError):  # one that XLA cannot serialise, every process compiles
+            disk_cache().store(key, loaded.serialize())
     return loaded

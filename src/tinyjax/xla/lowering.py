@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tinyjax.core.events import span
 from tinyjax.core.jaxpr import Jaxpr, effects
 from tinyjax.core.lowering import Locate, write_module, write_sharded_module
 from tinyjax.errors import ShardingError
@@ -31,7 +32,8 @@ def lowered(
         aliases: for each parameter, which result may take its memory.
         locate: says where equations come from; nothing does by default.
     """
-    return write_module(unnest(jaxpr), name, aliases, PLATFORM, locate)
+    with span("lower", program=name):
+        return write_module(unnest(jaxpr), name, aliases, PLATFORM, locate)
 
 
 def lowered_for(
@@ -55,8 +57,9 @@ def lowered_for(
     """
     ins, outs = placement.ins, placement.outs
     if not effects(jaxpr).any:
-        flat = unnest(jaxpr)
-        text, functions = write_sharded_module(flat, name, ins, outs, donated, PLATFORM, locate)
+        with span("lower", program=name):
+            flat = unnest(jaxpr)
+            text, functions = write_sharded_module(flat, name, ins, outs, donated, PLATFORM, locate)
         if not functions:
             return text
     raise CallsPythonError(

@@ -63,14 +63,16 @@ class Profile:
     spans: tuple[SpanEvent, ...]
 
 
-def start_profile(python_frames: bool = False) -> ProfilerSession:
+def start_profile(python_level: int = 0, host_level: int = 2) -> ProfilerSession:
     """Start to record what XLA does, and what annotations say.
 
     Args:
-        python_frames: whether to record each call of a Python function, too.
+        python_level: 1 to record each call of a Python function, too.
+        host_level: how much XLA is to say.
     """
     options = ProfileOptions()
-    options.python_tracer_level = int(python_frames)
+    options.python_tracer_level = python_level
+    options.host_tracer_level = host_level
     return ProfilerSession(options)
 
 

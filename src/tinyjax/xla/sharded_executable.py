@@ -113,6 +113,7 @@ class ShardedExecutable:
     """A compiled program on several devices, or on another than the first.
 
     Attributes:
+        name: the name of its module.
         loaded: XLA's executable.
         in_avals: the types of its parameters.
         out_avals: the types of its results.
@@ -121,13 +122,17 @@ class ShardedExecutable:
         results: the types of the results, and how they lie; None on the first device.
     """
 
-    __slots__ = ("_handlers", "donated", "in_avals", "loaded", "out_avals", "placement", "results")
+    __slots__ = (
+        *("_handlers", "donated", "in_avals", "loaded", "name", "out_avals", "placement"),
+        "results",
+    )
 
     #: Such programs call no Python functions.
     host_program: Final = None
 
     def __init__(self, loaded: LoadedExecutable, wanted: Compilation, placement: Placement) -> None:
         jaxpr = wanted.jaxpr
+        self.name: str = wanted.name
         self.loaded: LoadedExecutable = loaded
         self.in_avals: tuple[ShapedArray, ...] = jaxpr.in_avals
         self.out_avals: tuple[ShapedArray, ...] = jaxpr.out_avals
@@ -210,7 +215,7 @@ def compile_placed(
 ) -> tuple[LoadedExecutable, Placement]:
     """Compile a program, and return how its results lie, too."""
     text = lowered_for(placement, wanted.jaxpr, wanted.name, wanted.donated, locate)
-    loaded = load_or_compile(on, text, flags, placement)
+    loaded = load_or_compile(on, text, wanted.name, flags, placement)
     outs = _read_back(loaded, wanted.jaxpr, placement)
     found = tuple([undivided(placement.ins, placement.ids) if x is None else x for x in outs])
     decided = attrs.evolve(placement, outs=found)

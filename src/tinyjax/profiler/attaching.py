@@ -1,0 +1,171 @@
+"""tinyjax's own spans, which are attached while a profile is recorded.
+
+What compiles is rare, and makes its spans by ``core.events.span``. What runs at every call makes
+none: here is one table of such functions, each with what stands in for it while a profile is
+recorded. So they are no slower while none is. Calls of jitted functions are then made in the usual
+way, since the shortest one has no place for spans.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import wraps
+from threading import local
+from typing import Any, Final, TypeAlias
+
+from tinyjax import xla
+from tinyjax.core import events
+from tinyjax.core.array import ConcreteArray
+from tinyjax.core.staging import StagingTrace
+from tinyjax.core.trace import Running, Trace
+from tinyjax.jit import JitFunction
+from tinyjax.jit.function import Entry
+from tinyjax.jit.program import JitParams
+from tinyjax.jit.stages import Compiled
+from tinyjax.profiler.notes import Notes
+from tinyjax.tracebacks import fold
+from tinyjax.transforms import transpose
+from tinyjax.transforms.batching import BatchTrace
+from tinyjax.transforms.jvp import JVPTrace
+from tinyjax.xla import sharded
+from tinyjax.xla.backend import Backend
+from tinyjax.xla.host_callbacks import HostProgram
+
+#: What is made of a function while a profile is recorded.
+Stand: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def attach(notes: Notes) -> Callable[[], None]:
+    """Make spans from now on, and note which programs run.
+
+    Returns:
+        What undoes it.
+    """
+    before: list[tuple[Any, str, Any]] = []
+    for owner, name, stand in _table(notes):
+        original = vars(owner)[name]
+        before.append((owner, name, original))
+        setattr(owner, name, wraps(original)(stand(original)))
+    events.spans.append(xla.annotation)
+
+    def detach() -> None:
+        events.spans.clear()
+        for owner, name, original in before:
+            setattr(owner, name, original)
+
+    return detach
+
+
+def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
+    yield JitFunction, "__call__", lambda _: _call_usually(notes)
+    yield JitFunction, "_plan", lambda _: lambda *args: None
+    yield Entry, "run", _noting(notes, lambda entry: entry.params.compilation)
+    yield JitParams, "run", _noting(notes, lambda params: params.compilation)
+    yield Compiled, "__call__", _noting(notes, lambda compiled: compiled.lowered.compilation)
+    yield Running, "__enter__", _begin_trace
+    yield Running, "__exit__", _end_trace
+    yield transpose, "_pull_back", _spanned("transform", lambda *args: {"kind": "transpose"})
+    yield xla.Executable, "executing", _executing
+    yield xla.ShardedExecutable, "execute", _spanned("execute", _program)
+    yield HostProgram, "_run", _spanned("execute", _program)
+    yield Backend, "put", _spanned("transfer", lambda on, host, aval: _moved(aval.nbytes))
+    yield (
+        sharded,
+        "batched_device_put",
+        _spanned("transfer", lambda aval, *rest: _moved(aval.nbytes)),
+    )
+    yield ConcreteArray, "_fetch", _spanned("transfer", lambda x: _moved(x.aval.nbytes, "host"))
+
+
+def _moved(nbytes: int, to: str = "device") -> dict[str, object]:
+    return {"bytes": nbytes, "to": to}
+
+
+def _program(executable: Any, *_: object) -> dict[str, object]:
+    return {"program": executable.name}
+
+
+def _spanned(name: str, told: Callable[..., dict[str, object]]) -> Stand:
+    """A function whose calls are spans."""
+
+    def stand(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with xla.annotation(name, told(*args)):
+                return original(*args, **kwargs)
+
+        return call
+
+    return stand
+
+
+def _executing(original: Callable[..., Any]) -> Callable[..., Any]:
+    def executing(executable: xla.Executable) -> Callable[..., Any]:
+        return _spanned("execute", lambda _: _program(executable))(original(executable))
+
+    return executing
+
+
+def _noting(notes: Notes, wanted: Callable[[Any], xla.Compilation]) -> Stand:
+    """A method of something whose program runs."""
+
+    def stand(original: Callable[..., Any]) -> Callable[..., Any]:
+        def run(runs: Any, *args: Any, **kwargs: Any) -> Any:
+            notes.note(wanted(runs))
+            return original(runs, *args, **kwargs)
+
+        return run
+
+    return stand
+
+
+def _call_usually(notes: Notes) -> Callable[..., Any]:
+    def call(function: JitFunction[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        notes.functions.setdefault(id(function), function)
+        try:
+            return function._call(args, kwargs)
+        except (Exception, KeyboardInterrupt) as error:
+            fold(error, sys._getframe())
+            raise
+
+    return call
+
+
+class _Open(local):
+    """The spans of this thread's transformations, each with what began it."""
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[Running, AbstractContextManager[object]]] = []
+
+
+_open: Final = _Open()
+
+
+def _begin_trace(original: Callable[..., Any]) -> Callable[..., Any]:
+    def begin(running: Running) -> None:
+        made = _span_of(running._trace)
+        if made is not None:
+            made.__enter__()
+            _open.spans.append((running, made))
+        original(running)
+
+    return begin
+
+
+def _end_trace(original: Callable[..., Any]) -> Callable[..., Any]:
+    def end(running: Running, *exception: object) -> None:
+        original(running, *exception)
+        if _open.spans and _open.spans[-1][0] is running:
+            _open.spans.pop()[1].__exit__(None, None, None)
+
+    return end
+
+
+def _span_of(trace: Trace) -> AbstractContextManager[object] | None:
+    """The span of a transformation, or of the recording of a user's function."""
+    if isinstance(trace, JVPTrace | BatchTrace):
+        return xla.annotation("transform", {"kind": trace.transformation})
+    if isinstance(trace, StagingTrace) and trace.fun is not None:
+        return xla.annotation("trace", {"program": getattr(trace.fun, "__name__", "f")})
+    return None

@@ -1,0 +1,187 @@
+"""Starting and stopping a profile."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+import attrs
+
+from tinyjax import xla
+from tinyjax.errors import ArgumentError, ProfilerError
+from tinyjax.profiler.notes import Notes
+
+
+@attrs.define
+class ProfileOptions:
+    """What is recorded besides the spans of tinyjax and XLA.
+
+    Attributes:
+        python_tracer_level: 1 for each call of a Python function, too, which makes what Python does
+            take several times as long; 0, the default, for none.
+        host_tracer_level: how much XLA says of what the processor does: 0 nothing, 1 the spans that
+            you name and instructions of programs, 2, the default, more, 3 all.
+
+    Example:
+        >>> import tinyjax
+        >>> options = tinyjax.profiler.ProfileOptions()
+        >>> options.python_tracer_level = 1
+    """
+
+    python_tracer_level: int = 0
+    host_tracer_level: int = 2
+
+
+@attrs.frozen
+class _Recording:
+    session: Any
+    folder: Path
+    perfetto: bool
+    notes: Notes
+    detach: Callable[[], None]
+
+
+@attrs.frozen
+class Recorded:
+    """A profile that was recorded in this process.
+
+    Attributes:
+        data: what XLA recorded.
+        notes: which programs ran.
+    """
+
+    data: bytes
+    notes: Notes
+
+
+_lock: Final = Lock()
+_recording: Final[list[_Recording]] = []
+_recorded: Final[list[Recorded]] = []
+
+
+def start_trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: ProfileOptions | None = None,
+) -> None:
+    """Start to record a profile; ``stop_trace`` writes it.
+
+    While a profile is recorded, a call of a jitted function takes some 10 us more.
+
+    Args:
+        log_dir: the folder to write to. The files are in ``plugins/profile/<time>`` in there, where
+            TensorBoard looks for them.
+        create_perfetto_link: False: no page is opened and no server is started.
+        create_perfetto_trace: whether to write ``perfetto_trace.json.gz``, too.
+        profiler_options: what to record; None for the defaults of ``ProfileOptions``.
+
+    Raises:
+        ArgumentError: a link is asked for, or the options are not ``ProfileOptions``.
+        ProfilerError: a profile is being recorded.
+    """
+    if create_perfetto_link:
+        raise ArgumentError(
+            "create_perfetto_link: tinyjax opens no page. Open the file trace.json.gz at "
+            "https://ui.perfetto.dev yourself."
+        )
+    options = ProfileOptions() if profiler_options is None else profiler_options
+    if not isinstance(options, ProfileOptions):
+        raise ArgumentError(
+            "profiler_options is a tinyjax.profiler.ProfileOptions, or None, but got "
+            f"{type(options).__name__}."
+        )
+    folder = Path(log_dir)
+    # It needs all of jaxlib, which the annotations of a program that is not profiled do not.
+    from tinyjax.profiler.attaching import attach  # noqa: PLC0415
+
+    with _lock:
+        if _recording:
+            raise ProfilerError(
+                "a profile is being recorded, and there is one at a time. Call stop_trace first."
+            )
+        session = xla.start_profile(options.python_tracer_level, options.host_tracer_level)
+        notes = Notes()
+        detach = attach(notes)
+        _recording.append(_Recording(session, folder, create_perfetto_trace, notes, detach))
+
+
+def stop_trace() -> None:
+    """Write the profile that ``start_trace`` began to record.
+
+    Raises:
+        ProfilerError: none is being recorded.
+    """
+    with _lock:
+        if not _recording:
+            raise ProfilerError("no profile is being recorded. Call start_trace first.")
+        found = _recording.pop()
+        found.detach()
+        data = found.session.stop()
+        _recorded[:] = [Recorded(data, found.notes)]
+        found.session.export(data, str(found.folder))
+    if found.perfetto:
+        written = max(found.folder.glob("plugins/profile/*/*.trace.json.gz"), key=_time)
+        shutil.copyfile(written, written.with_name("perfetto_trace.json.gz"))
+
+
+def _time(file: Path) -> int:
+    return file.stat().st_mtime_ns
+
+
+def last_recorded() -> Recorded:
+    """Return the last profile.
+
+    Raises:
+        ProfilerError: there is none, or one is being recorded.
+    """
+    if _recording:
+        raise ProfilerError("the profile is still being recorded. Call stop_trace first.")
+    if not _recorded:
+        raise ProfilerError(
+            "this process has recorded no profile. Run what is to be profiled within "
+            "`with tinyjax.profiler.trace(folder):` first."
+        )
+    return _recorded[0]
+
+
+@contextmanager
+def trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: ProfileOptions | None = None,
+) -> Iterator[None]:
+    """Record a profile of a block, and write it.
+
+    Args:
+        log_dir: the folder to write to.
+        create_perfetto_link: False, as in ``start_trace``.
+        create_perfetto_trace: whether to write ``perfetto_trace.json.gz``, too.
+        profiler_options: what to record, as in ``start_trace``.
+
+    Raises:
+        ArgumentError: as in ``start_trace``.
+        ProfilerError: a profile is being recorded.
+
+    Example:
+        >>> import tempfile, tinyjax, tinyjax.numpy as jnp
+        >>> from pathlib import Path
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with tinyjax.profiler.trace(folder.name):
+        ...     with tinyjax.profiler.TraceAnnotation("the first call"):
+        ...         y = tinyjax.jit(jnp.sin)(jnp.ones(3)).block_until_ready()
+        >>> sorted(file.name.split(".", 1)[1] for file in Path(folder.name).rglob("*.*"))
+        ['trace.json.gz', 'xplane.pb']
+        >>> folder.cleanup()
+    """
+    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
+    try:
+        yield
+    finally:
+        stop_trace()

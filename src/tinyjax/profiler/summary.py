@@ -1,0 +1,161 @@
+"""Which lines of the user's took longest in compiled programs, from a profile."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from tinyjax import xla
+from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.errors import ArgumentError
+from tinyjax.exploring.exploration import seconds_text
+from tinyjax.exploring.profiled import line_times, read_compiled
+from tinyjax.frames import place
+from tinyjax.profiler.notes import Notes
+from tinyjax.profiler.recording import last_recorded
+from tinyjax.profiler.spans import SPANS
+
+_WIDEST: Final = 60
+
+
+def summary(most: int = 10) -> None:
+    """Print which of your lines took longest in compiled programs, in the last profile.
+
+    The times are those of XLA's instructions, which run side by side where they can: their sum may
+    exceed the time that passed. Functions whose programs ran are traced once more, so that a
+    backward pass knows the lines that it differentiates.
+
+    Args:
+        most: how many lines.
+
+    Raises:
+        ArgumentError: ``most`` is not a positive number.
+        ProfilerError: this process has recorded no profile, or is recording one.
+
+    Example:
+        >>> import tempfile, tinyjax, tinyjax.numpy as jnp
+        >>> step = tinyjax.jit(lambda x: jnp.tanh(x @ x).sum())
+        >>> with tempfile.TemporaryDirectory() as folder, tinyjax.profiler.trace(folder):
+        ...     y = step(jnp.ones((500, 500))).block_until_ready()
+        >>> tinyjax.profiler.summary()  # doctest: +ELLIPSIS
+        <lambda>: 1 run, ...
+    """
+    if most < 1:
+        raise ArgumentError(f"most is how many lines to print, but got {most}.")
+    recorded = last_recorded()
+    profile = xla.read_profile(recorded.data, SPANS)
+    sys.stdout.write("\n".join([*_programs(profile, recorded.notes, most), _spans(profile)]) + "\n")
+
+
+@attrs.frozen(eq=False)
+class _Candidate:
+    """A program that may be the one of some events.
+
+    Attributes:
+        wanted: what was compiled.
+        jaxpr: the program, whose equations know their lines.
+        text: the compiled program.
+        events: the events that are its.
+    """
+
+    wanted: xla.Compilation
+    jaxpr: Jaxpr
+    text: str
+    events: list[xla.OpEvent] = attrs.field(factory=list[xla.OpEvent])
+
+    def has(self, ran: frozenset[tuple[str, str]]) -> bool:
+        """Whether instructions, of a module each, may be this program's."""
+        module = self.text.split(",", 1)[0].removeprefix("HloModule ")
+        return all(of == module and f"%{op} = " in self.text for of, op in ran)
+
+    @property
+    def runs(self) -> int:
+        """How often it ran."""
+        return len({event.run for event in self.events})
+
+
+def _candidates(notes: Notes) -> list[_Candidate]:
+    sourced = notes.sourced()
+    found: list[_Candidate] = []
+    for digest, wanted in notes.programs.items():
+        for executable in xla.held(wanted.jaxpr):
+            text = executable.loaded.get_hlo_text()
+            found.append(_Candidate(wanted, sourced[digest], text))
+    return found
+
+
+def _programs(profile: xla.Profile, notes: Notes, most: int) -> list[str]:
+    """The lines that took longest, and of how many runs of which programs."""
+    candidates = _candidates(notes)
+    runs: defaultdict[int, list[xla.OpEvent]] = defaultdict(list)
+    for event in profile.ops:
+        runs[event.run].append(event)
+    for events in runs.values():
+        ran = frozenset([(event.module, event.op) for event in events])
+        for candidate in candidates:
+            if candidate.has(ran):
+                candidate.events.extend(events)
+                break
+    total: defaultdict[tuple[str, int], float] = defaultdict(float)
+    untold = 0.0
+    heads: list[str] = []
+    for candidate in candidates:
+        if candidate.events:
+            hlo = read_compiled(candidate.text, candidate.wanted)
+            times = line_times(candidate.events, hlo, candidate.jaxpr)
+            for line, seconds in times.lines.items():
+                total[line] += seconds
+            untold += times.untold
+            number = candidate.runs
+            took = seconds_text(sum(times.lines.values()) + times.untold)
+            heads.append(
+                f"{candidate.wanted.name}: {number} run{'s' * (number > 1)}, {took} in all"
+            )
+    if not heads:
+        return ["No compiled program of a jitted function ran to its end while this was recorded."]
+    whole = sum(total.values()) + untold
+    largest = sorted(total.items(), key=lambda item: -item[1])
+    rows = [_row(seconds, whole, _line(*line)) for line, seconds in largest[:most]]
+    rest = sum([seconds for _, seconds in largest[most:]])
+    if rest:
+        rows.append(_row(rest, whole, f"{len(largest) - most} other lines"))
+    if untold:
+        rows.append(_row(untold, whole, "XLA does not say where it comes from"))
+    return [*heads, *rows]
+
+
+def _row(seconds: float, whole: float, what: str) -> str:
+    return f"{seconds / whole:6.1%}  {seconds_text(seconds):>8}  {what}"
+
+
+def _line(file: str, number: int) -> str:
+    text = linecache.getline(file, number).strip()
+    shown = text if len(text) <= _WIDEST else f"{text[:_WIDEST]} ..."
+    return f"{place(file, number)}: {shown}"
+
+
+def _spans(profile: xla.Profile) -> str:
+    """How often there was each of tinyjax's spans, and how long these took."""
+    told: list[str] = []
+    for name in SPANS:
+        found = [span for span in profile.spans if span.name == name]
+        if found:
+            told.append(f"{name} {len(found)} ({seconds_text(_covered(found))})")
+    return f"Spans: {', '.join(told) or 'none'}"
+
+
+def _covered(spans: Sequence[xla.SpanEvent]) -> float:
+    """How long spans took, those within others of the same name not counted again."""
+    found = 0.0
+    thread, reached = -1, 0.0
+    for span in sorted(spans, key=lambda x: (x.thread, x.start)):
+        if span.thread != thread:
+            thread, reached = span.thread, span.start
+        found += max(span.end - max(span.start, reached), 0.0)
+        reached = max(reached, span.end)
+    return found
