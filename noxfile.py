@@ -174,6 +174,17 @@ def hostile(session: nox.Session) -> None:
         run(session, "python", "-m", "hostile", kind, budget, env=TESTS)
 
 
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Make mistakes in the package, and list those that no test notices.
+
+    ``nox -s mutants -- 300 --seed 1`` makes 300, and takes an hour on two cores. ``--write`` writes
+    docs/mutants.md, ``--room transforms`` makes mistakes there only.
+    """
+    install(session, ".", "test")
+    run(session, "python", "-m", "mutants", *session.posargs, env={"PYTHONPATH": "tests"})
+
+
 #: Older processors, to be imitated: what OpenBLAS calls each, which of the instructions that it may
 #: choose NumPy keeps, and XLA's newest. (With less than AVX, XLA cannot compile float16.)
 PROCESSORS: dict[str, tuple[str, set[str], str]] = {

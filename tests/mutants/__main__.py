@@ -1,0 +1,87 @@
+"""``python -m mutants 300``: so many mutants meet the tests, and the survivors are listed."""
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from mutants import page, trials
+from mutants.covering import Coverage
+from mutants.population import PACKAGE, ROOMS, ROOT, Mutant, module_files, sample
+from mutants.survivors import REASONS
+from mutants.trials import Result
+
+FOLDER: Final = ROOT / ".nox" / "mutants"
+#: For how many seconds, and from how many files, tests meet a mutant; more if it survives.
+ROUNDS: Final = ((12.0, 5), (60.0, 15))
+
+
+def coverage(jobs: int, keep: bool) -> Coverage:
+    """Find out which tests run which blocks, unless that is known."""
+    maps = [FOLDER / f"map{part}.npz" for part in range(jobs)]
+    digest = hashlib.sha256(bytes([jobs]))
+    for file in (*(PACKAGE / name for name in module_files()), *(ROOT / "tests").rglob("*.py")):
+        digest.update(file.read_bytes())
+    stamp = FOLDER / "map.sha256"
+    known = stamp.exists() and (keep or stamp.read_text() == digest.hexdigest())
+    if not known:
+        trials.make_map(FOLDER, jobs)
+        stamp.write_text(digest.hexdigest())
+    return Coverage.load(maps)
+
+
+def survey(drawn: Sequence[Mutant], known: Coverage, jobs: int) -> list[Result]:
+    """Let mutants meet tests, and those that survive more of them."""
+    results: dict[Mutant, Result] = {}
+    waiting = [*drawn]
+    for number, (seconds, files) in enumerate(ROUNDS):
+        for result in trials.trials(waiting, known, FOLDER, jobs, seconds, files):
+            results[result.mutant] = result
+            print(
+                f"{len(results)}/{len(drawn)} {result.seconds:5.1f} s {result.tests:4d} tests "
+                f"{result.by or ('SURVIVED' if number else 'once more')}: "
+                f"[{result.mutant.operator}] {result.mutant.line} {result.mutant.name[:300]}",
+                flush=True,
+            )
+        if not number:
+            noticing = dict.fromkeys(r.by for r in results.values() if "::" in r.by)
+            doubtful = trials.untrustworthy([*noticing], FOLDER)
+            for name in doubtful:
+                print(f"fails without mutants: {name}", flush=True)
+            known = known.without(doubtful)
+            waiting = [m for m, r in results.items() if not r.by or r.by in doubtful]
+    return [*results.values()]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=300, help="how many mutants")
+    parser.add_argument("--seed", type=int, default=0, help="other seeds give other mutants")
+    parser.add_argument("--jobs", type=int, default=2, help="how many meet tests at once")
+    parser.add_argument("--room", choices=ROOMS, action="append", help="where to make mistakes")
+    parser.add_argument("--only", help="of these, those with so much in their names")
+    parser.add_argument("--write", action="store_true", help="write docs/mutants.md")
+    parser.add_argument(
+        "--keep", action="store_true", help="take it that changed tests run what they did"
+    )
+    options = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    trials.prepare()
+    known = coverage(options.jobs, options.keep)
+    drawn = sample(options.count, options.seed, options.room or tuple(ROOMS))
+    if options.only:
+        drawn = [mutant for mutant in drawn if options.only in mutant.name]
+    results = survey(drawn, known, options.jobs)
+    survivors = [result.mutant for result in results if not result.by]
+    noticed = len(results) - len(survivors)
+    print(f"{noticed} of {len(results)} noticed: {100 * noticed / max(len(results), 1):.1f}%")
+    if options.write:
+        page.DOCUMENT.write_text(page.text(results, options.seed))
+    unexplained = [mutant for mutant in survivors if mutant.name not in REASONS]
+    for mutant in unexplained:
+        print(f"survived: [{mutant.operator}] {PACKAGE / mutant.file}:{mutant.line} {mutant.name}")
+    return 1 if unexplained else 0
+
+
+sys.exit(main())

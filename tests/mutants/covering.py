@@ -1,0 +1,209 @@
+"""Which tests run which blocks: a map, made by running the tests with marks in every block."""
+
+import ast
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+from zlib import crc32
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from mutants.population import Block, Mutant, anatomy, dissected, module_files, parse
+
+#: What changed modules call the marks.
+_MARKS: Final = "__marks__"
+#: Of a test with many cases, the map is made of one in so many.
+_CASES_PER_CASE_RUN: Final = 5
+#: What it takes to import another file of tests, in seconds.
+_OPENING: Final = 1.0
+
+
+def first_marks() -> tuple[dict[str, int], int]:
+    """The place of each module's marks among those of all modules, and how many there are."""
+    places: dict[str, int] = {}
+    total = 0
+    for file in module_files():
+        places[file] = total
+        total += len(dissected(file).blocks)
+    return places, total
+
+
+def marked(file: str, first: int) -> ast.Module:
+    """The tree of a module that sets the mark of every block that it runs."""
+    tree = parse(file)
+    for block in reversed(anatomy(tree).blocks[1:]):
+        place = first + block.number
+        if isinstance(block.body, ast.Lambda):
+            mark = ast.parse(f"{_MARKS}.__setitem__({place}, 1) or 0", mode="eval").body
+            assert isinstance(mark, ast.BoolOp)
+            mark.values[1] = block.body.body
+            block.body.body = ast.fix_missing_locations(ast.copy_location(mark, block.body.body))
+        else:
+            (stmt,) = ast.parse(f"{_MARKS}[{place}] = 1").body
+            old = block.body[block.start]
+            block.body.insert(block.start, ast.copy_location(stmt, old))
+    return ast.fix_missing_locations(tree)
+
+
+def _case(name: str) -> tuple[str, str]:
+    """The file of a test and its case, or its name."""
+    file, _, test = name.partition("::")
+    return file, test.partition("[")[2] or test
+
+
+class Recorder:
+    """A plugin of pytest: records which blocks each test runs, and how long it takes."""
+
+    def __init__(self, marks: bytearray) -> None:
+        self.marks = marks
+        self.others: list[str] = []
+        self.names: list[str] = []
+        self.seconds: list[float] = []
+        self.blocks: list[npt.NDArray[np.uint16]] = []
+        self.failed: set[str] = set()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        run: list[pytest.Item] = []
+        for item in items:
+            many = "[" in item.nodeid and crc32(f"map {item.nodeid}".encode()) % _CASES_PER_CASE_RUN
+            if many:
+                self.others.append(item.nodeid)
+            else:
+                run.append(item)
+        items[:] = run
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self.marks[:] = bytes(len(self.marks))
+        start = time.process_time()
+        done = yield
+        self.names.append(item.nodeid)
+        self.seconds.append(time.process_time() - start)
+        self.blocks.append(np.flatnonzero(np.frombuffer(bytes(self.marks), np.uint8)).astype("u2"))
+        return done
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.outcome != "passed":
+            self.failed.add(report.nodeid)
+
+    def save(self, path: Path) -> None:
+        kept = [i for i, name in enumerate(self.names) if name not in self.failed]
+        np.savez_compressed(
+            path,
+            others=np.array(self.others, np.str_),
+            names=np.array([self.names[i] for i in kept], np.str_),
+            seconds=np.array([self.seconds[i] for i in kept]),
+            counts=np.array([len(self.blocks[i]) for i in kept], np.int64),
+            blocks=np.concatenate([np.zeros(0, "u2"), *(self.blocks[i] for i in kept)]),
+        )
+
+
+@attrs.frozen(eq=False)
+class Coverage:
+    """Which tests run which blocks.
+
+    Attributes:
+        names: the tests, as pytest calls them.
+        seconds: how long each takes.
+        tests: the tests that run each block, by the block's place.
+        places: the place of each module's first block.
+    """
+
+    names: Sequence[str]
+    seconds: npt.NDArray[np.float64]
+    tests: dict[int, npt.NDArray[np.int64]]
+    places: dict[str, int]
+
+    @classmethod
+    def load(cls, paths: Sequence[Path]) -> "Coverage":
+        """Read what recorders saved."""
+        names: list[str] = []
+        seconds: list[float] = []
+        blocks: list[npt.NDArray[np.uint16]] = []
+        others: list[str] = []
+        for path in paths:
+            part = np.load(path)
+            names += part["names"].tolist()
+            seconds += part["seconds"].tolist()
+            blocks += np.split(part["blocks"], np.cumsum(part["counts"])[:-1])
+            others += part["others"].tolist()
+        # A case that was not run is taken to run what other tests of its file do in this case.
+        alike: dict[tuple[str, str], list[int]] = defaultdict(list)
+        costs: dict[str, list[float]] = defaultdict(list)
+        for i, name in enumerate(names):
+            alike[_case(name)].append(i)
+            costs[name.partition("[")[0]].append(seconds[i])
+        for name in others:
+            if found := alike.get(_case(name)):
+                names.append(name)
+                blocks.append(np.unique(np.concatenate([blocks[i] for i in found])))
+                seconds.append(float(np.mean(costs.get(name.partition("[")[0], [_OPENING]))))
+        flat = np.concatenate(blocks)
+        by_block = np.argsort(flat, kind="stable")
+        tests = np.repeat(np.arange(len(names)), [*map(len, blocks)])[by_block]
+        places, starts = np.unique(flat[by_block], return_index=True)
+        split = dict(zip(places.tolist(), np.split(tests, starts[1:]), strict=True))
+        return cls(names, np.array(seconds), split, first_marks()[0])
+
+    def without(self, names: Iterable[str]) -> "Coverage":
+        """Leave some tests out."""
+        left_out = frozenset(names)
+        kept = np.array([name not in left_out for name in self.names])
+        return attrs.evolve(self, tests={b: found[kept[found]] for b, found in self.tests.items()})
+
+    def choose(self, mutant: Mutant, seconds: float, files: int) -> list[str]:
+        """Choose tests for a mutant: those nearest to the mistake, of many kinds, quick ones first.
+
+        Args:
+            mutant: what they shall notice.
+            seconds: how long they may take together.
+            files: how many files they may be from.
+        """
+        chosen: dict[str, None] = {}
+        opened: set[str] = set()
+        left = seconds
+        for blocks in self._nearest(mutant):
+            for i in self._varied(blocks):
+                name = self.names[i]
+                file = name.partition("::")[0]
+                cost = self.seconds[i] + (0.0 if file in opened else _OPENING)
+                if name in chosen or cost > left or (file not in opened and len(opened) == files):
+                    continue
+                left -= cost
+                opened.add(file)
+                chosen[name] = None
+        return [*chosen]
+
+    def _nearest(self, mutant: Mutant) -> Iterator[list[int]]:
+        """The blocks that are near a mistake: its own, its function's, those around, all others."""
+        blocks, first = dissected(mutant.file).blocks, self.places[mutant.file]
+
+        def places(found: list[Block]) -> list[int]:
+            return [first + block.number for block in found]
+
+        own = mutant.block
+        yield [first + own.number]
+        if own.function:
+            yield places([x for x in blocks if x.function.startswith(own.function)])
+        yield places([x for x in blocks if x.top == own.top])
+        yield places(blocks)
+
+    def _varied(self, blocks: list[int]) -> list[int]:
+        """The tests that run one of some blocks: of each test function a case, then another."""
+        hits = [self.tests[block] for block in blocks if block in self.tests]
+        found = np.unique(np.concatenate(hits)).tolist() if hits else []
+        found.sort(key=self.seconds.__getitem__)
+        cases: dict[str, int] = defaultdict(int)
+        ranks: dict[int, int] = {}
+        for i in found:
+            function = self.names[i].partition("[")[0]
+            ranks[i] = cases[function]
+            cases[function] += 1
+        found.sort(key=ranks.__getitem__)
+        return found

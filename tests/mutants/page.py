@@ -1,0 +1,101 @@
+"""Writes docs/mutants.md: how many mutants tests noticed, and why the others survive."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import Final
+
+from mutants.operators import OPERATORS
+from mutants.population import PACKAGE, ROOMS, ROOT, module_files, mutants_of
+from mutants.survivors import NOTICED, REASONS
+from mutants.trials import Result
+
+DOCUMENT: Final = ROOT / "docs" / "mutants.md"
+
+
+def _version() -> str:
+    """The package's version, which is read, since a process that tries mutants imports nothing."""
+    names: dict[str, str] = {}
+    exec((PACKAGE / "version.py").read_text(), names)
+    return names["__version__"]
+
+
+def _table(
+    title: str, results: Sequence[Result], rows: Sequence[str], of: Callable[[Result], str]
+) -> list[str]:
+    made, killed, known = Counter[str](), Counter[str](), Counter[str]()
+    everything = [mutant for file in module_files() for mutant in mutants_of(file)]
+    population_of = Counter(of(Result(mutant, "", 0, 0.0)) for mutant in everything)
+    for result in results:
+        made[of(result)] += 1
+        killed[of(result)] += bool(result.by)
+        known[of(result)] += not result.by and result.mutant.name in REASONS
+    lines = [f"| {title} | there are | tried | noticed | explained |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {row} | {population_of[row]:,} | {made[row]} | {killed[row]} | {known[row] or ''} |"
+        for row in rows
+        if made[row]
+    ]
+    return lines
+
+
+def _described(operator: str) -> str:
+    words = (OPERATORS[operator].__doc__ or "").rstrip(".")
+    return words[0].lower() + words[1:]
+
+
+def text(results: Sequence[Result], seed: int) -> str:
+    """The document."""
+    killed = sum(bool(result.by) for result in results)
+    seconds = sum(result.seconds for result in results)
+    survivors = sorted(result.mutant.name for result in results if not result.by)
+    share = f"**{killed}: {100 * killed / len(results):.1f}%**"
+    made = f"seed {seed}, version {_version()}, {date.today():%-d %B %Y}"
+    lines = [
+        "# Mutants",
+        "",
+        "A mutant is the package with one small mistake in one place. Those that no test notices",
+        "show what the tests do not check. `nox -s mutants -- 300 --write` makes 300 in rules,",
+        "transformations and caches, lets each meet tests that run its line, and writes this page.",
+        "",
+        f"Of {len(results)} mutants ({made}), tests noticed {share}.",
+        f"That took {seconds / 60:.0f} minutes of a processor.",
+        "",
+        *_table(
+            "mistake",
+            results,
+            [_described(x) for x in OPERATORS],
+            lambda result: _described(result.mutant.operator),
+        ),
+        "",
+        *_table("room", results, [*ROOMS], lambda result: result.mutant.room),
+        "",
+        "## Survivors",
+        "",
+        "A change that makes no difference to results is no mistake, but is counted here as well.",
+        "",
+        "| mutant | why it survives |",
+        "|---|---|",
+        *[f"| {_cell(name)} | {REASONS.get(name, '**open**')} |" for name in survivors],
+        "",
+    ]
+    if NOTICED:
+        lines += [
+            "## Noticed since",
+            "",
+            "These had survived in such runs, and led to a test or a repair.",
+            "",
+            "| mutant | what notices it |",
+            "|---|---|",
+            *[f"| {_cell(name)} | {test} |" for name, test in sorted(NOTICED.items())],
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def _cell(name: str) -> str:
+    place, _, change = name.partition(": ")
+    if len(change) > 160:
+        change = f"{change[:157]}…"
+    change = change.replace("|", "\\|")
+    return f"`{place}`: `{change}`"
