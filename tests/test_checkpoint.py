@@ -485,6 +485,8 @@ def test_static_arguments() -> None:
     for flip, how, sign in ((False, "sin", np.cos(0.3)), (True, "", -np.sin(0.3))):
         slope = tinyjax.grad(lambda x, a=flip, b=how: f(x, a, 2.0, b))(0.3)
         np.testing.assert_allclose(slope, 2 * sign, 1e-6)
+    first = tinyjax.checkpoint(lambda flip, x: jnp.cos(x) if flip else x, static_argnums=0)
+    np.testing.assert_allclose(tinyjax.grad(first, 1)(True, 0.3), -np.sin(0.3), 1e-6)
     with pytest.raises(StaticArgumentError, match="names argument 1, but"):
         unchecked(f)(1.0)
 

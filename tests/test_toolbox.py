@@ -667,6 +667,9 @@ def test_a_function_too_large_for_patterns_takes_a_mode() -> None:
     agree(jacobian(fun)(x), np.cos(x))
     wide = jacobian(lambda t: jnp.sin(t * jnp.ones(5000)) * jnp.arange(5000.0))(np.array(0.5))
     assert wide.shape == (5000,)
+    factors = np.linspace(0, 1, 5000)
+    holomorphic = jacobian(lambda t: jnp.sin(t * factors), holomorphic=True)
+    agree(holomorphic(np.array(0.5j)), factors * np.cos(0.5j * factors))
     with pytest.raises(ArgumentError, match="more than the 16777216"):
         multiplications(fun)(x)
 
@@ -674,6 +677,8 @@ def test_a_function_too_large_for_patterns_takes_a_mode() -> None:
 def test_jacobians_of_and_in_nothing() -> None:
     for fun in (lambda x: jnp.sin(jnp.cos(x)) * x, lambda x: jnp.sum(jnp.sin(x) * x)):
         agree(jacobian(fun)(np.zeros(0)), tinyjax.jacrev(fun)(np.zeros(0)))
+    scanned = jacobian(lambda x: lax.scan(lambda c, y: (c, jnp.sin(y) * y), 0.0, x)[1])
+    agree(scanned(np.zeros(0)), np.zeros((0, 0)))
     agree(jacobian(lambda x: jnp.sin(jnp.sin(x)[:0]))(normal(2)), np.zeros((0, 2)))
     assert jacobian(lambda x: {})(normal(2)) == {}
     agree(jacobian(lambda x: 3.0)(normal(2)), np.zeros(2))

@@ -14,7 +14,14 @@ import pytest
 import tinyjax
 from tinyjax import lax
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError, TinyjaxError
+from tinyjax.errors import (
+    ArgumentError,
+    AxisError,
+    DifferentiationError,
+    DtypeError,
+    ShapeError,
+    TinyjaxError,
+)
 from tinyjax.test_util import check_grads
 
 RNG = np.random.default_rng(0)
@@ -454,6 +461,21 @@ def test_scatter_sub() -> None:
     x = np.ones(4, np.float32)
     where, what = np.array([[1], [1]]), np.array([2.0, 3.0], np.float32)
     same(lax.scatter_sub(x, where, what, numbers), np.array([1, -4, 1, 1], np.float32))
+
+
+def test_factors_that_meet_have_no_derivative() -> None:
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    where, x = np.array([[1], [1]]), np.full(4, 3.0, np.float32)
+
+    def product(factors: Any, **how: Any) -> Any:
+        return lax.scatter_mul(x, where, factors, numbers, **how).sum()
+
+    factors = np.array([2.0, 5.0], np.float32)
+    with pytest.raises(DifferentiationError, match="these may"):
+        tinyjax.grad(product)(factors)
+    where[1] = 2
+    slope = tinyjax.grad(lambda y: product(y, unique_indices=True))(factors)
+    same(slope, np.array([3, 3], np.float32))
 
 
 def conv(x: HostArray, w: HostArray, **how: Any) -> Any:

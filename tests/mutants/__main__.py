@@ -2,19 +2,21 @@
 
 import argparse
 import hashlib
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from mutants import page, trials
 from mutants.covering import Coverage
-from mutants.population import PACKAGE, ROOMS, ROOT, Mutant, module_files, sample
+from mutants.population import PACKAGE, ROOMS, ROOT, Mutant, module_files, mutants_of, sample
 from mutants.survivors import REASONS
 from mutants.trials import Result
 
 FOLDER: Final = ROOT / ".nox" / "mutants"
+RESULTS: Final = FOLDER / "results.json"
 #: For how many seconds, and from how many files, tests meet a mutant; more if it survives.
-ROUNDS: Final = ((12.0, 5), (60.0, 15))
+ROUNDS: Final = ((12.0, 5), (40.0, 15))
 
 
 def coverage(jobs: int, keep: bool) -> Coverage:
@@ -31,13 +33,33 @@ def coverage(jobs: int, keep: bool) -> Coverage:
     return Coverage.load(maps)
 
 
-def survey(drawn: Sequence[Mutant], known: Coverage, jobs: int) -> list[Result]:
+def save(results: Iterable[Result]) -> None:
+    """Keep what became of mutants."""
+    kept = [(r.mutant.operator, r.mutant.name, r.by, r.tests, r.seconds) for r in results]
+    RESULTS.write_text(json.dumps(kept, ensure_ascii=False, indent=0))
+
+
+def saved() -> list[Result]:
+    """Read what became of mutants, of those that can still be made."""
+    found: list[Result] = []
+    for operator, name, by, tests, seconds in json.loads(RESULTS.read_text()):
+        for mutant in mutants_of(name.partition(" ")[0]):
+            if mutant.operator == operator and mutant.name == name:
+                found.append(Result(mutant, by, tests, seconds))
+                break
+    return found
+
+
+def survey(
+    drawn: Sequence[Mutant], before: Sequence[Result], known: Coverage, jobs: int
+) -> list[Result]:
     """Let mutants meet tests, and those that survive more of them."""
-    results: dict[Mutant, Result] = {}
-    waiting = [*drawn]
+    results = {result.mutant: result for result in before}
+    waiting = [m for m in drawn if m not in results or not results[m].by]
     for number, (seconds, files) in enumerate(ROUNDS):
         for result in trials.trials(waiting, known, FOLDER, jobs, seconds, files):
             results[result.mutant] = result
+            save(results.values())
             print(
                 f"{len(results)}/{len(drawn)} {result.seconds:5.1f} s {result.tests:4d} tests "
                 f"{result.by or ('SURVIVED' if number else 'once more')}: "
@@ -50,8 +72,8 @@ def survey(drawn: Sequence[Mutant], known: Coverage, jobs: int) -> list[Result]:
             for name in doubtful:
                 print(f"fails without mutants: {name}", flush=True)
             known = known.without(doubtful)
-            waiting = [m for m, r in results.items() if not r.by or r.by in doubtful]
-    return [*results.values()]
+            waiting = [m for m in drawn if not results[m].by or results[m].by in doubtful]
+    return [results[mutant] for mutant in drawn]
 
 
 def main() -> int:
@@ -61,6 +83,11 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="how many meet tests at once")
     parser.add_argument("--room", choices=ROOMS, action="append", help="where to make mistakes")
     parser.add_argument("--only", help="of these, those with so much in their names")
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="go on where the last run ended; try those that survived",
+    )
     parser.add_argument("--write", action="store_true", help="write docs/mutants.md")
     parser.add_argument(
         "--keep", action="store_true", help="take it that changed tests run what they did"
@@ -69,10 +96,12 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     trials.prepare()
     known = coverage(options.jobs, options.keep)
+    before = saved() if options.again else []
     drawn = sample(options.count, options.seed, options.room or tuple(ROOMS))
+    drawn = [*dict.fromkeys([*(result.mutant for result in before), *drawn])][: options.count]
     if options.only:
         drawn = [mutant for mutant in drawn if options.only in mutant.name]
-    results = survey(drawn, known, options.jobs)
+    results = survey(drawn, before, known, options.jobs)
     survivors = [result.mutant for result in results if not result.by]
     noticed = len(results) - len(survivors)
     print(f"{noticed} of {len(results)} noticed: {100 * noticed / max(len(results), 1):.1f}%")
@@ -84,4 +113,5 @@ def main() -> int:
     return 1 if unexplained else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -70,11 +70,14 @@ class Recorder:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         run: list[pytest.Item] = []
+        functions: set[str] = set()
         for item in items:
-            many = "[" in item.nodeid and crc32(f"map {item.nodeid}".encode()) % _CASES_PER_CASE_RUN
-            if many:
-                self.others.append(item.nodeid)
+            name = item.nodeid
+            function = name.partition("[")[0]
+            if function in functions and crc32(f"map {name}".encode()) % _CASES_PER_CASE_RUN:
+                self.others.append(name)
             else:
+                functions.add(function)
                 run.append(item)
         items[:] = run
 
@@ -133,17 +136,20 @@ class Coverage:
             seconds += part["seconds"].tolist()
             blocks += np.split(part["blocks"], np.cumsum(part["counts"])[:-1])
             others += part["others"].tolist()
-        # A case that was not run is taken to run what other tests of its file do in this case.
+        # A case that was not run is taken to run what other tests of its file do in this case, or
+        # what the same test does in others.
         alike: dict[tuple[str, str], list[int]] = defaultdict(list)
-        costs: dict[str, list[float]] = defaultdict(list)
+        own: dict[str, list[int]] = defaultdict(list)
         for i, name in enumerate(names):
             alike[_case(name)].append(i)
-            costs[name.partition("[")[0]].append(seconds[i])
+            own[name.partition("[")[0]].append(i)
         for name in others:
-            if found := alike.get(_case(name)):
+            cases = own[name.partition("[")[0]]
+            like = alike.get(_case(name), cases)
+            if cases:
                 names.append(name)
-                blocks.append(np.unique(np.concatenate([blocks[i] for i in found])))
-                seconds.append(float(np.mean(costs.get(name.partition("[")[0], [_OPENING]))))
+                blocks.append(np.unique(np.concatenate([blocks[i] for i in like])))
+                seconds.append(float(np.mean([seconds[i] for i in cases])))
         flat = np.concatenate(blocks)
         by_block = np.argsort(flat, kind="stable")
         tests = np.repeat(np.arange(len(names)), [*map(len, blocks)])[by_block]
@@ -168,8 +174,8 @@ class Coverage:
         chosen: dict[str, None] = {}
         opened: set[str] = set()
         left = seconds
-        for blocks in self._nearest(mutant):
-            for i in self._varied(blocks):
+        for tests in self._ranked(mutant):
+            for i in tests:
                 name = self.names[i]
                 file = name.partition("::")[0]
                 cost = self.seconds[i] + (0.0 if file in opened else _OPENING)
@@ -180,19 +186,31 @@ class Coverage:
                 chosen[name] = None
         return [*chosen]
 
-    def _nearest(self, mutant: Mutant) -> Iterator[list[int]]:
-        """The blocks that are near a mistake: its own, its function's, those around, all others."""
+    def _ranked(self, mutant: Mutant) -> Iterator[list[int]]:
+        """The tests near a mistake; then others that have the same case, as of a primitive."""
+        found: set[int] = set()
+        for blocks in self._nearest(mutant):
+            tests = self._varied(blocks)
+            yield tests
+            found.update(tests)
+        cases = {_case(self.names[i]) for i in found}
+        yield [i for i, name in enumerate(self.names) if "[" in name and _case(name) in cases]
+
+    def _nearest(self, mutant: Mutant) -> list[list[int]]:
+        """The blocks that are near a mistake: its own, its function's; else those around it."""
         blocks, first = dissected(mutant.file).blocks, self.places[mutant.file]
 
         def places(found: list[Block]) -> list[int]:
             return [first + block.number for block in found]
 
         own = mutant.block
-        yield [first + own.number]
+        nearest = [[first + own.number]]
         if own.function:
-            yield places([x for x in blocks if x.function.startswith(own.function)])
-        yield places([x for x in blocks if x.top == own.top])
-        yield places(blocks)
+            nearest.append(places([x for x in blocks if x.function.startswith(own.function)]))
+        if not any(block in self.tests for near in nearest for block in near):
+            nearest.append(places([x for x in blocks if x.top == own.top]))
+            nearest.append(places(blocks))
+        return nearest
 
     def _varied(self, blocks: list[int]) -> list[int]:
         """The tests that run one of some blocks: of each test function a case, then another."""
