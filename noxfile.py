@@ -163,14 +163,13 @@ def stress(session: nox.Session) -> None:
 def hostile(session: nox.Session) -> None:
     """Try input that means harm: ``nox -s hostile -- 20000`` tries as many cases of each kind.
 
-    Without a number, 2,000. Further arguments choose the kinds: exports, readers; or arguments,
-    wrong ones of public functions, some of which still raise errors of Python's own.
+    Without a number, 2,000. Further arguments choose the kinds: exports, readers, arguments.
     """
     install(session, ".", "test")
     budget, kinds = FUZZ_EXAMPLES, session.posargs
     if kinds and kinds[0].isdigit():
         budget, *kinds = kinds
-    for kind in kinds or ("exports", "readers"):
+    for kind in kinds or ("exports", "readers", "arguments"):
         run(session, "python", "-m", "hostile", kind, budget, env=TESTS)
 
 

@@ -262,21 +262,22 @@ def types_that_do_not_meet() -> object:
 
 @case(
     ArgumentError,
-    "add: 1000000000000 does not fit in the other operand's dtype, int32. Convert that operand to "
+    "other of add: 1000000000000 does not fit in the other operand's dtype, int32. Convert that "
+    "operand to "
     "a wider one with .astype(...).",
 )
 def a_number_that_does_not_fit() -> object:
     return array(INTS) + 10**12  # here
 
 
-@case(DtypeError, "'float33' is not a dtype.")
+@case(DtypeError, "dtype of astype: 'float33' is not a dtype.")
 def no_dtype() -> object:
     return array(A).astype("float33")  # here
 
 
 @case(
     DtypeError,
-    "a NumPy array of dtype object cannot be an array: it must hold numbers or "
+    "x of sin: a NumPy array of dtype object cannot be an array: it must hold numbers or "
     "bools, in the machine's byte order.",
 )
 def numpy_array_of_objects() -> object:
@@ -288,7 +289,7 @@ def numpy_array_of_objects() -> object:
 
 @case(
     ArgumentError,
-    "add: expected an array or a number, but got str: 'a'. " + OF_TEXT,
+    "other of add: expected an array or a number, but got str: 'a'. " + OF_TEXT,
     wrong_types=True,
 )
 def operator_with_a_string() -> object:
@@ -297,7 +298,7 @@ def operator_with_a_string() -> object:
 
 @case(
     ArgumentError,
-    "sin: expected an array or a number, but got NoneType: None. Was a value forgotten?",
+    "x of sin: expected an array or a number, but got NoneType: None. Was a value forgotten?",
     wrong_types=True,
 )
 def function_of_none() -> object:
@@ -362,7 +363,8 @@ def array_of_texts() -> object:
 
 @case(
     NumberRangeError,
-    "1180591620717411303424 does not fit in int32, nor in 64 bits. Make it a float, for instance "
+    "object of array: 1180591620717411303424 does not fit in int32, nor in 64 bits. Make it a "
+    "float, for instance "
     "jnp.asarray(1180591620717411303424, dtype=float).",
 )
 def number_of_more_than_64_bits() -> object:

@@ -19,6 +19,7 @@ from tinyjax.callbacks import debug_callback
 from tinyjax.config import scoped
 from tinyjax.core.array import Array, ConcreteArray, as_array
 from tinyjax.core.calling import FlatFunction, as_arrays
+from tinyjax.core.checking import explained
 from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Effect
 from tinyjax.core.sharded_array import ShardedArray
@@ -376,6 +377,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) 
         callback(_sharding_of(as_array(leaf), "inspect_array_sharding"))
 
 
+@explained
 def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
     """Print which device holds which part of an array, as a picture.
 
@@ -396,6 +398,7 @@ def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
     visualize_sharding(arr.shape, _sharding_of(arr, "visualize_array_sharding"), **kwargs)
 
 
+@explained
 def visualize_sharding(
     shape: Sequence[int],
     sharding: Sharding,

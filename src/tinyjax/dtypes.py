@@ -18,8 +18,8 @@ import ml_dtypes
 import numpy as np
 
 from tinyjax.config import settings
-from tinyjax.errors import ArgumentError, DtypeError, PromotionError
-from tinyjax.frames import warn_user
+from tinyjax.errors import ArgumentError, DtypeError, PromotionError, shortened
+from tinyjax.frames import subject, warn_user
 
 DType = np.dtype[Any]
 
@@ -268,11 +268,14 @@ def parse(dtype: DTypeLike) -> DType:
     try:
         found = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError):  # of texts and tuples that describe no type
-        hint = " A shape of several axes is one tuple: (2, 3)." if repr(dtype).isdigit() else ""
-        raise DtypeError(f"{dtype!r} is not a dtype.{hint}") from None
+        hint = (
+            " A shape of several axes is one tuple: (2, 3)." if shortened(dtype).isdigit() else ""
+        )
+        raise DtypeError(f"{subject(dtype)}{shortened(dtype)} is not a dtype.{hint}") from None
     if found not in _ALL and not is_key(found) and found != float0:
         raise DtypeError(
-            f"arrays cannot have dtype {found}. The types are: {', '.join(d.name for d in ALL)}."
+            f"{subject(dtype)}arrays cannot have dtype {found}. The types are: "
+            f"{', '.join(d.name for d in ALL)}."
         )
     return found
 

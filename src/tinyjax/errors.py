@@ -288,6 +288,20 @@ class SourceError(TinyjaxError, NotImplementedError):
         return type(self), (self.message, self.location)
 
 
+def described(value: object) -> str:
+    """Show a value and its type, for a message."""
+    return "None" if value is None else f"{shortened(value)} ({type(value).__name__})"
+
+
+def shortened(value: object) -> str:
+    """Show the beginning of a value, in one line."""
+    try:
+        text = " ".join(repr(value).split())
+    except (RecursionError, ValueError):  # nested too deep, or an int of thousands of digits
+        return f"<{type(value).__name__}, too large to show>"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 class DiskCacheWarning(UserWarning):
     """The cache of compiled programs on disk cannot be used as it was asked for."""
 

@@ -106,6 +106,42 @@ def is_ours(frame: FrameType) -> bool:
     return filename in _ours
 
 
+def subject(value: object, name: str = "") -> str:
+    """Name the argument that is at fault, for the beginning of a message: ``x of sin: ``.
+
+    Args:
+        value: what was given.
+        name: of the function that was called, where the stack does not tell it.
+
+    Returns:
+        The argument and the function; only one of them, or nothing, where that is all there is.
+    """
+    parameter = _parameter(value)
+    if " of " not in parameter and name:
+        parameter = f"{parameter} of {name}" if parameter else name
+    return f"{parameter}: " if parameter else ""
+
+
+def _parameter(value: object) -> str:
+    """Say which parameter of the function that the user called a value is, and of which."""
+    frame: FrameType | None = sys._getframe(2)
+    ours: list[FrameType] = []
+    while frame is not None and is_ours(frame):
+        ours.append(frame)
+        frame = frame.f_back
+    for frame in reversed(ours):
+        code = frame.f_code
+        is_inner = "<locals>" in code.co_qualname  # a decorator's, or of a function that makes some
+        if code.co_name.startswith("_") and not is_inner:
+            break
+        for parameter in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+            if frame.f_locals.get(parameter) is value and parameter != "self":
+                return parameter if is_inner else f"{parameter} of {code.co_name}"
+        if not is_inner:
+            break
+    return ""
+
+
 def user_location() -> Location | None:
     """Return the user's innermost line, or None when no frame is the user's."""
     frame = user_frame(2)

@@ -127,7 +127,7 @@ class _Kind:
         rows, ids = as_array(data), as_array(segment_ids)
         if num_segments is None:
             largest = jnp.max(ids).concrete("the number of segments (or give num_segments)")
-            num_segments = int(largest) + 1
+            num_segments = integer(largest, "the largest of segment_ids") + 1
         count = integer(num_segments, "num_segments")
         if count < 0:
             raise ArgumentError(f"num_segments must not be negative, but got {count}.")

@@ -7,6 +7,7 @@ from typing import Any
 from tinyjax import numpy as jnp
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.checking import explained
 from tinyjax.core.refs import AbstractRef, Ref, RefView, free_ref, freeze, new_ref
 from tinyjax.errors import ArgumentError
 
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 
+@explained
 def empty_ref(ty: ShapedArray | ShapeDtypeStruct, memory_space: None = None) -> Ref:
     """Make an array of zeros that can be written in place.
 

@@ -16,6 +16,7 @@ from tinyjax.api import vjp
 from tinyjax.api.arguments import check_argnums
 from tinyjax.core.array import Array, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.checking import explained
 from tinyjax.core.devices import (
     PLATFORM,
     Device,
@@ -26,9 +27,10 @@ from tinyjax.core.devices import (
     on_first,
 )
 from tinyjax.core.folding import ensure_compile_time_eval
+from tinyjax.core.integers import integer, is_one_of
 from tinyjax.core.refs import AbstractRef, Ref
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.errors import ArgumentError, PlatformError
+from tinyjax.errors import ArgumentError, PlatformError, described, shortened
 from tinyjax.jit import jit
 
 P = ParamSpec("P")
@@ -63,8 +65,8 @@ __all__ = [
 
 def _check_platform(name: str | None) -> None:
     """Raise PlatformError unless the platform is there."""
-    if name not in (None, PLATFORM):
-        raise PlatformError(f"there are no devices of the platform {name!r}: only 'cpu'.")
+    if not is_one_of(name, (None, PLATFORM)):
+        raise PlatformError(f"there are no devices of the platform {shortened(name)}: only 'cpu'.")
 
 
 def devices(backend: str | None = None) -> list[Device]:
@@ -102,11 +104,12 @@ def local_devices(
         PlatformError: there is no such platform.
     """
     number = group().process_index if host_id is None else host_id
-    number = number if process_index is None else process_index
+    number = integer(number if process_index is None else process_index, "process_index")
     every = devices(backend)
     if not 0 <= number < group().size:
         raise ArgumentError(
-            f"local_devices: there is no process {number}: the processes are {process_indices()}."
+            f"local_devices: there is no process {shortened(number)}: the processes are "
+            f"{process_indices()}."
         )
     return [device for device in every if device.process_index == number]
 
@@ -249,10 +252,11 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
         ArgumentError: this is not a function.
     """
     if not callable(fun):
-        raise ArgumentError(f"named_call takes a function, but got {fun!r}.")
+        raise ArgumentError(f"named_call takes a function, but got {described(fun)}.")
     return fun
 
 
+@explained
 def fwd_and_bwd(
     fun: Callable[..., Any],
     argnums: int | Sequence[int],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from tinyjax.core.checking import explained
 from tinyjax.errors import ArgumentError
 from tinyjax.tree import (
     DictKey,
@@ -113,11 +114,13 @@ def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[KeyEntry, Any]
     return list(zip(kind.keys(tree, metadata), children, strict=False)), metadata
 
 
+@explained
 def is_tree_node(typ: type) -> bool:
     """Say whether values of a type are nodes: containers, named tuples and registered classes."""
     return KINDS[typ] is not None
 
 
+@explained
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Say whether everything in an iterable is a leaf.
 
@@ -129,11 +132,13 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
     return all(KINDS[type(x)] is None or (is_leaf is not None and is_leaf(x)) for x in iterable)
 
 
+@explained
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """Return the structure of each child; empty for a leaf."""
     return treedef.children()
 
 
+@explained
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Say whether a structure has no children: that of a leaf, or of an empty container."""
     return treedef.num_nodes == 1

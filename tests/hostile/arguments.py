@@ -9,15 +9,18 @@ import math
 import random
 import re
 import tempfile
+import traceback
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from os import chdir
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -29,7 +32,7 @@ from fuzz.library.libraries import JAX, TINYJAX
 from fuzz.library.signatures import draw_call, functions
 from hostile.isolation import Subject, explanation
 from tinyjax.errors import TinyjaxError
-from tinyjax.testing.libraries.calls import Call
+from tinyjax.testing.libraries.calls import Call, FromLibrary, Library
 from tinyjax.testing.libraries.drawing import Draw
 from tinyjax.testing.libraries.signatures import Function
 
@@ -43,8 +46,11 @@ OURS, PYTHONS, TAKEN, UNNAMED = (
 #: What Python says of a call that does not fit a function, or of what is none.
 OWN: Final = re.compile(
     r"missing \d+ required|positional argument|unexpected keyword|multiple values|is not callable"
-    r"|positional-only arguments passed"
+    r"|positional-only arguments passed|^(float|int)\(\) argument must be"
 )
+
+
+TESTS: Final = str(Path(__file__).parent.parent)
 
 
 class OwnError(Exception):
@@ -137,6 +143,10 @@ def made(text: str) -> Any:
     return eval(text, NAMES)
 
 
+def _made_for(text: str, _: Library) -> Any:
+    return made(text)
+
+
 #: What these texts use.
 NAMES: Final[dict[str, Any]] = {
     "np": np,
@@ -166,10 +176,16 @@ NOT_CALLED: Final = {
     "profiler.": "listens at a port",
     "make_c_api_client": "loads a library",
     "as_jax": "changes what other modules are",
+    "debug.breakpoint": "waits for its user",
+    "tree.all": "asks the user's leaves whether they are true",
+    "tree_util.tree_all": "likewise",
     "config.": "changes what later cases do",
     "test_util.": "raises AssertionError, which is its purpose",
     "errors.": "classes of errors",
     "extend.": "takes what its types say",
+    "core.": "takes what its types say",
+    "numpy.set_printoptions": "is NumPy's",
+    "testing.": "raises AssertionError, which is its purpose",
 }
 
 
@@ -191,14 +207,29 @@ def public() -> dict[str, Any]:
             if isinstance(value, ModuleType):
                 if value.__name__.startswith("tinyjax"):
                     waiting.append((f"{prefix}{name}.", value))
-            elif callable(value) and not any(f"{prefix}{name}".startswith(no) for no in NOT_CALLED):
+            elif callable(value) and not _is_left_out(f"{prefix}{name}", value):
                 found[f"{prefix}{name}"] = value
     return found
+
+
+def _is_left_out(path: str, value: Any) -> bool:
+    """Whether it is not to be called with anything, is NumPy's, or a class that nobody calls."""
+    if any(path.startswith(beginning) for beginning in NOT_CALLED):
+        return True
+    if value is Any or value.__module__ in ("numpy", "typing"):
+        return True
+    is_kind = isinstance(value, type) and issubclass(value, BaseException | Enum)
+    return is_kind or getattr(value, "_is_protocol", False)
 
 
 def _is_own(error: BaseException) -> bool:
     """Whether it is Python's to say, or was raised by an object of the user's."""
     if isinstance(error, OwnError):
+        return True
+    if isinstance(error, MemoryError):  # NumPy says how much there is not
+        return "Unable to allocate" in str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    if frames[-1].filename.startswith(TESTS):  # a function that calls are drawn of
         return True
     return isinstance(error, TypeError) and OWN.search(str(error)) is not None
 
@@ -257,25 +288,26 @@ class Arguments(Subject):
             call = draw_call(function, Draw(case, wide=draw.random() < 0.5))
             args, kwargs = [*call.args], dict(call.kwargs)
             text = draw.choice(JUNK)
+            junk = FromLibrary(partial(_made_for, text), text)  # made when it is called
             names = [p.name for p in function.parameters]
             if draw.random() < 0.05:
                 name = draw.choice(["nope", *names])
-                kwargs[name] = made(text)
+                kwargs[name] = junk
             elif draw.random() < 0.3 and names:
                 name = draw.choice(names)
                 position = names.index(name)
                 if position < len(args):
-                    args[position] = made(text)
+                    args[position] = junk
                 else:
-                    kwargs[name] = made(text)
+                    kwargs[name] = junk
             elif args:
                 position = draw.randrange(len(args))
                 inner = args[position]
                 if type(inner) is tuple and inner and draw.random() < 0.5:
                     i = draw.randrange(len(inner))
-                    args[position] = (*inner[:i], made(text), *inner[i + 1 :])
+                    args[position] = (*inner[:i], junk, *inner[i + 1 :])
                 else:
-                    args[position] = made(text)
+                    args[position] = junk
                 name = (
                     names[position]
                     if position < len(names)

@@ -9,6 +9,7 @@ from tinyjax import numpy as jnp
 from tinyjax import random, tree
 from tinyjax.api import grad, jvp, linear_transpose, linearize, vmap
 from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.checking import explained
 from tinyjax.errors import ArgumentError
 
 A = TypeVar("A")
@@ -109,6 +110,7 @@ def gauss_newton_vp(
     return product if len(primals) > 1 else product[0]
 
 
+@explained
 def hutchinson_trace(
     fun: Callable[..., Any], primals: Sequence[Any], key: Any, samples: int = 64
 ) -> Array:

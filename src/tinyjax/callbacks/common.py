@@ -26,11 +26,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import (
-    ArgumentError,
-    CallbackError,
-    DifferentiationError,
-)
+from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, described
 from tinyjax.frames import Location, describe_function
 from tinyjax.primitives.shape import move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
@@ -315,6 +311,4 @@ def declared_results(declared: object) -> tuple[PyTreeDef, tuple[ShapedArray, ..
 def check_callable(callback: object, name: str) -> None:
     """Raise where there is no function to call."""
     if not callable(callback):
-        raise ArgumentError(
-            f"{name} takes a function to call, but got {callback!r} ({type(callback).__name__})."
-        )
+        raise ArgumentError(f"{name} takes a function to call, but got {described(callback)}.")

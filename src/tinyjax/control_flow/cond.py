@@ -48,7 +48,7 @@ from tinyjax.core.refs import Watch, closed_over, in_use
 from tinyjax.core.staging import Staged, Use, close_over, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
-from tinyjax.errors import ArgumentError, BranchTypeError, PromotionError
+from tinyjax.errors import ArgumentError, BranchTypeError, PromotionError, described
 from tinyjax.frames import describe_function
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import clamp, convert_element_type, eq, select
@@ -489,9 +489,7 @@ def cond(
             true_fun, false_fun = lambda x, _: apply_true(x), lambda _, y: apply_false(y)
     for name, branch in (("true_fun", true_fun), ("false_fun", false_fun)):
         if not callable(branch):
-            raise ArgumentError(
-                f"{name} of cond must be a function, but got {branch!r} ({type(branch).__name__})."
-            )
+            raise ArgumentError(f"{name} of cond must be a function, but got {described(branch)}.")
     predicate = as_array(pred)
     if predicate.shape:
         raise ArgumentError(

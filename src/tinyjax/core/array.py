@@ -43,7 +43,7 @@ from tinyjax.core.devices import (
     on_first,
 )
 from tinyjax.core.dlpack import called, known
-from tinyjax.core.integers import described, integer, one_or_more, shortened
+from tinyjax.core.integers import integer, is_one_of, one_or_more
 from tinyjax.dtypes import (
     ALL,
     FLOAT8,
@@ -70,8 +70,10 @@ from tinyjax.errors import (
     DtypeError,
     IndexingError,
     NumberRangeError,
+    described,
+    shortened,
 )
-from tinyjax.frames import imitate
+from tinyjax.frames import imitate, subject
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -1155,7 +1157,9 @@ def put(x: Array, where: Placement, function: str) -> Array:
 
     What is on the first device, as everything is that is put nowhere else, stays as it is.
     """
-    if where is None or (where in (first_device(), on_first()) and x.sharding == on_first()):
+    if where is None or (
+        is_one_of(where, (first_device(), on_first())) and x.sharding == on_first()
+    ):
         return x
     return mover[0](x, where, function)
 
@@ -1223,15 +1227,16 @@ def is_array_like(x: object) -> TypeGuard[ArrayLike]:
 
 
 def scalar(
-    value: bool | int | float | complex, dtype: DType, weak_type: bool = False
+    value: bool | int | float | complex, dtype: DType, weak_type: bool = False, name: str = ""
 ) -> ConcreteArray:
-    """Make a scalar array of a given type from a Python number."""
+    """Make a scalar array of a given type from a Python number; ``name`` is the function's."""
     try:
         host = np.array(value, dtype)
     except OverflowError:
         if not isinstance(value, int):  # a float's infinity
             raise
-        raise too_wide(value, dtype, f"jnp.asarray({shortened(value)}, dtype=%s)") from None
+        call = f"jnp.asarray({shortened(value)}, dtype=%s)"
+        raise too_wide(value, dtype, call, name) from None
     return ConcreteArray(host, ShapedArray((), dtype, weak_type))
 
 
@@ -1244,7 +1249,7 @@ def too_wide(value: int, dtype: DType, wider: str, name: str = "") -> NumberRang
         wider: the same call with ``%s`` for another dtype.
         name: of the function, for the message.
     """
-    what = f"{name}: {shortened(value)}" if name else shortened(value)
+    what = f"{subject(value, name)}{shortened(value)}"
     if not settings().wide_dtypes:
         return NumberRangeError(
             f"{what} does not fit in {dtype.name}, and there are no 64-bit types: set "
@@ -1323,8 +1328,12 @@ def first_element(host: HostArray) -> Any:
     return host[(0,) * host.ndim]
 
 
-def as_array(x: object) -> Array:
+def as_array(x: object, name: str = "") -> Array:
     """Return ``x`` as an array: arrays unchanged, Python numbers weakly typed, NumPy data copied.
+
+    Args:
+        x: what the user gave.
+        name: of the function that was called, for messages.
 
     Raises:
         ArgumentError: ``x`` is not an array or a number.
@@ -1336,7 +1345,8 @@ def as_array(x: object) -> Array:
         case np.ndarray() | np.generic():
             if x.dtype not in _ALL and x.dtype != float0:
                 raise DtypeError(
-                    f"a NumPy array of dtype {x.dtype} cannot be an array: it must hold numbers "
+                    f"{subject(x, name)}a NumPy array of dtype {x.dtype} cannot be an array: it "
+                    "must hold numbers "
                     "or bools, in the machine's byte order."
                 )
             # The user may write into their array later; nothing computed from it may change.
@@ -1344,17 +1354,17 @@ def as_array(x: object) -> Array:
         case bool():
             return scalar(x, np.dtype(np.bool_))
         case int():
-            return _of_number(x, default_int())
+            return _of_number(x, default_int(), name)
         case float():
-            return _of_number(x, default_float())
+            return _of_number(x, default_float(), name)
         case complex():
-            return _of_number(x, default_complex())
+            return _of_number(x, default_complex(), name)
         case _ if hasattr(x, "__jax_array__"):
-            return as_array(x.__jax_array__())
+            return as_array(x.__jax_array__(), name)
         case _:
             raise ArgumentError(
-                f"expected an array or a number, but got {type(x).__name__}: {shortened(x)}. "
-                f"{_way_out(x)}"
+                f"{subject(x, name)}expected an array or a number, but got {type(x).__name__}: "
+                f"{shortened(x)}. {_way_out(x)}"
             )
 
 
@@ -1389,8 +1399,8 @@ def _way_out(x: object) -> str:
             )
 
 
-def _of_number(value: int | float | complex, dtype: DType) -> ConcreteArray:
-    made = scalar(value, dtype, True)
+def _of_number(value: int | float | complex, dtype: DType, name: str) -> ConcreteArray:
+    made = scalar(value, dtype, True, name)
     made._number = value
     return made
 
@@ -1423,7 +1433,7 @@ def canonical_axis(axis: int, ndim: int, what: str = "axis") -> int:
         axis = integer(axis, what)
     if not -ndim <= axis < ndim:
         raise AxisError(
-            f"{what} {axis} is out of range for an array with {ndim} "
+            f"{what} {shortened(axis)} is out of range for an array with {ndim} "
             f"{'axis' if ndim == 1 else 'axes'}: it must be in [{-ndim}, {ndim}).",
             axis,
             ndim,
@@ -1445,5 +1455,5 @@ def canonical_axes(axis: Axis, ndim: int, what: str = "axis") -> tuple[int, ...]
     axes = tuple(sorted([canonical_axis(a, ndim, what) for a in one_or_more(axis, what)]))
     for a, b in pairwise(axes):
         if a == b:
-            raise AxisError(f"{what} {a} is repeated in {axis}.", a, ndim)
+            raise AxisError(f"{what} {a} is repeated in {shortened(axis)}.", a, ndim)
     return axes

@@ -7,10 +7,11 @@ comes is named in an error, before it can fail somewhere inside.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any, SupportsIndex
 
-from tinyjax.errors import ArgumentError, ConcretizationError, TinyjaxError
+from tinyjax.errors import ArgumentError, ConcretizationError, TinyjaxError, described
 
 
 def integer(value: object, what: str) -> int:
@@ -52,7 +53,8 @@ def listed(values: object, what: str) -> Sequence[Any]:
         return values
     array: Any = values
     if getattr(array, "ndim", None):
-        return list(array)
+        with suppress(TypeError):  # of what tells a shape, and holds nothing
+            return list(array)
     raise ArgumentError(f"{what} must be a sequence, but got {described(values)}.")
 
 
@@ -81,18 +83,12 @@ def int_pairs(values: object, what: str) -> tuple[tuple[int, int], ...]:
     return tuple([(first, second) for first, second in pairs])
 
 
-def described(value: object) -> str:
-    """Show a value and its type, for a message."""
-    return "None" if value is None else f"{shortened(value)} ({type(value).__name__})"
-
-
-def shortened(value: object) -> str:
-    """Show the beginning of a value, in one line."""
+def is_one_of(value: object, options: Collection[object]) -> bool:
+    """Say whether a value is one of some; arrays and others that compare as they like are none."""
     try:
-        text = " ".join(repr(value).split())
-    except (RecursionError, ValueError):  # nested too deep, or an int of thousands of digits
-        return f"<{type(value).__name__}, too large to show>"
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        return value in options
+    except Exception:
+        return False
 
 
 def one_or_more(values: object, what: str) -> Sequence[Any]:

@@ -26,7 +26,7 @@ from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.trace import EvalTrace, Trace, Tracer, current_trace
 from tinyjax.dtypes import DType
-from tinyjax.errors import ArgumentError, RefError
+from tinyjax.errors import ArgumentError, RefError, described
 from tinyjax.frames import imitate
 
 R = TypeVar("R")
@@ -126,6 +126,8 @@ class Ref(_Typed):
     aval: ShapedArray
 
     def __init__(self, value: Array) -> None:
+        if not isinstance(value, Array):
+            raise ArgumentError(f"Ref holds an array, but got {described(value)}: see new_ref.")
         self.aval = value.aval.strip_weak()
         self._cell = _Cell(value, current_trace())
         self._number = next(_numbers)

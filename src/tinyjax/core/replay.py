@@ -23,6 +23,7 @@ from numpy import asarray, ndarray
 from tinyjax import tree
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray, raw_host
+from tinyjax.core.checking import explain
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, effects
 from tinyjax.core.nesting import STAGING_LEVEL
@@ -149,29 +150,33 @@ def replayed(fun: F) -> F:
     programs = Programs()
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if current_trace() is not EVAL:
-            return fun(*args, **kwargs)
-        key: list[object] = [id(settings())]  # of which there is one record of each kind
-        hosts: list[HostArray] = []
-        for x in args:
-            if type(x) is ConcreteArray and x._host is not None and x._aval is not None:
-                hosts.append(x._host)
-                key.append(x._aval)
-            elif not _add(x, key, hosts):
+        try:
+            if current_trace() is not EVAL:
                 return fun(*args, **kwargs)
-        for name, x in kwargs.items():
-            key.append(name)
-            if not _add(x, key, hosts):
-                return fun(*args, **kwargs)
-        found = tuple(key)
-        program = programs.known.get(found)
-        if program is not None:
-            try:
-                return program(*hosts)
-            except Exception:  # let the operations say what is wrong
-                return fun(*args, **kwargs)
-        result = fun(*args, **kwargs)
-        programs.note(found, fun, args, kwargs, hosts, result)
+            key: list[object] = [id(settings())]  # of which there is one record of each kind
+            hosts: list[HostArray] = []
+            for x in args:
+                if type(x) is ConcreteArray and x._host is not None and x._aval is not None:
+                    hosts.append(x._host)
+                    key.append(x._aval)
+                elif not _add(x, key, hosts):
+                    return fun(*args, **kwargs)
+            for name, x in kwargs.items():
+                key.append(name)
+                if not _add(x, key, hosts):
+                    return fun(*args, **kwargs)
+            found = tuple(key)
+            program = programs.known.get(found)
+            if program is not None:
+                try:
+                    return program(*hosts)
+                except Exception:  # let the operations say what is wrong
+                    return fun(*args, **kwargs)
+            result = fun(*args, **kwargs)
+            programs.note(found, fun, args, kwargs, hosts, result)
+        except Exception as error:
+            explain(fun, args, kwargs, error)
+            raise
         return result
 
     stands_in: Any = imitate(call, fun)

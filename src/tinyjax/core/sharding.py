@@ -27,8 +27,8 @@ from tinyjax.core.devices import (
     group,
     places_of,
 )
-from tinyjax.core.integers import integers, shortened
-from tinyjax.errors import ShardingError
+from tinyjax.core.integers import integers, is_one_of, listed
+from tinyjax.errors import ShardingError, described, shortened
 
 
 class AxisType(Enum):
@@ -50,10 +50,10 @@ def _device_ids(devices: object) -> NDArray[np.int64]:
     known = all_devices()
     ids: list[int] = []
     for device in grid.flat:
-        if device not in known:
+        if not is_one_of(device, known):
             raise ShardingError(
-                f"a mesh is made of tinyjax.devices(), which are {list(known)}, but got {device!r}."
-                + _MORE_DEVICES
+                f"a mesh is made of tinyjax.devices(), which are {list(known)}, but got "
+                f"{shortened(device)}." + _MORE_DEVICES
             )
         ids.append(device.id)
     if len({*ids}) != len(ids):
@@ -168,7 +168,8 @@ class Mesh(_Grid):
             ShardingError: the names are not as many as the axes, or not distinct; a device is none
                 of ``tinyjax.devices()``, or there twice; or an axis is of another type.
         """
-        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        names = (axis_names,) if isinstance(axis_names, str) else axis_names
+        names = tuple(listed(names, "axis_names"))
         ids = _device_ids(devices)
         if ids.ndim != len(names) or len({*names}) != len(names):
             raise ShardingError(
@@ -314,6 +315,16 @@ class AbstractMesh(_Grid):
 AnyMesh: TypeAlias = Mesh | AbstractMesh
 
 
+def _is_one(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Check a field of a sharding."""
+    kinds = (Mesh, AbstractMesh) if attribute.name == "mesh" else (PartitionSpec,)
+    if not isinstance(value, kinds):
+        raise ShardingError(
+            f"{attribute.name} of NamedSharding must be a {kinds[0].__name__}, but got "
+            f"{described(value)}."
+        )
+
+
 @attrs.frozen(repr=False, cache_hash=True)  # calls of programs are found by it
 class NamedSharding(Sharding):
     """The axes of an array are divided over the axes of a mesh.
@@ -333,8 +344,8 @@ class NamedSharding(Sharding):
         NamedSharding(mesh=Mesh('data': 1, axis_types=(Auto,)), spec=P('data',), memory_kind=device)
     """
 
-    mesh: AnyMesh = attrs.field(validator=attrs.validators.instance_of((Mesh, AbstractMesh)))
-    spec: PartitionSpec = attrs.field(validator=attrs.validators.instance_of(PartitionSpec))
+    mesh: AnyMesh = attrs.field(validator=_is_one)
+    spec: PartitionSpec = attrs.field(validator=_is_one)
 
     def __attrs_post_init__(self) -> None:
         names = self.spec.names

@@ -45,6 +45,7 @@ from tinyjax.errors import (
     DifferentiationError,
     TinyjaxError,
     UndefinedRuleError,
+    described,
 )
 from tinyjax.frames import Function, describe_function, imitate, wraps
 from tinyjax.primitives.elementwise import convert_element_type
@@ -229,7 +230,7 @@ class _Custom(Generic[P, R]):
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
         if not callable(fun):
-            raise ArgumentError(f"{self.kind} takes a function, but got {fun!r}.")
+            raise ArgumentError(f"{self.kind} takes a function, but got {described(fun)}.")
         imitate(self, fun)
         self.fun = fun
         self.rule: Callable[..., Any] | None = None

@@ -9,7 +9,8 @@ from tinyjax import dtypes, numpy
 from tinyjax.control_flow import while_loop
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import checked
-from tinyjax.errors import ArgumentError
+from tinyjax.core.integers import is_one_of
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.frames import Function
 from tinyjax.implicit.information import Info, default_tolerance
 from tinyjax.implicit.krylov import Operator, norm
@@ -139,9 +140,10 @@ def fixed_point(  # noqa: PLR0913
     """
     check_solver("fixed_point", linear_solver)
     check_maxiter("fixed_point", maxiter)
-    if method not in ("iteration", "anderson", "newton"):
+    if not is_one_of(method, ("iteration", "anderson", "newton")):
         raise ArgumentError(
-            f"method of fixed_point is {method!r}. Say 'iteration', 'anderson' or 'newton'."
+            f"method of fixed_point is {shortened(method)}. Say 'iteration', 'anderson' or "
+            "'newton'."
         )
     if history < 1:
         raise ArgumentError(f"history of fixed_point must be at least 1, but it is {history}.")

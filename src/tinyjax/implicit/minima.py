@@ -12,7 +12,8 @@ from tinyjax.api import grad, value_and_grad
 from tinyjax.control_flow import fori_loop, while_loop
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import checked
-from tinyjax.errors import ArgumentError
+from tinyjax.core.integers import is_one_of
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.frames import Function
 from tinyjax.implicit.information import Info
 from tinyjax.implicit.krylov import Operator, norm
@@ -141,8 +142,10 @@ def minimize(  # noqa: PLR0913
     """
     check_solver("minimize", linear_solver)
     check_maxiter("minimize", maxiter)
-    if method not in ("lbfgs", "gradient_descent"):
-        raise ArgumentError(f"method of minimize is {method!r}. Say 'lbfgs' or 'gradient_descent'.")
+    if not is_one_of(method, ("lbfgs", "gradient_descent")):
+        raise ArgumentError(
+            f"method of minimize is {shortened(method)}. Say 'lbfgs' or 'gradient_descent'."
+        )
     if history < 1:
         raise ArgumentError(f"history of minimize must be at least 1, but it is {history}.")
     problem = equation("minimize", fun, x0, args, scalar=True)

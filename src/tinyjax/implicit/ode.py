@@ -11,11 +11,12 @@ from tinyjax.control_flow import scan
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.calling import as_arrays, leaf_path
 from tinyjax.core.checking import checked
+from tinyjax.core.integers import is_one_of
 from tinyjax.core.primitive import ZERO
 from tinyjax.core.varying import axes_of, union
 from tinyjax.custom_derivatives import custom_derivative
 from tinyjax.custom_derivatives.linear_call import linear_call
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.frames import Function, describe_function
 from tinyjax.implicit.information import Info
 from tinyjax.implicit.runge_kutta import Steps, integrate
@@ -205,8 +206,10 @@ def _check_settings(
             f"rtol and atol of odeint must not be negative, nor both zero, but they are {rtol} and "
             f"{atol}."
         )
-    if gradient not in ("adjoint", "checkpointed"):
-        raise ArgumentError(f"gradient of odeint is {gradient!r}. Say 'adjoint' or 'checkpointed'.")
+    if not is_one_of(gradient, ("adjoint", "checkpointed")):
+        raise ArgumentError(
+            f"gradient of odeint is {shortened(gradient)}. Say 'adjoint' or 'checkpointed'."
+        )
 
 
 def _columns(states: Array, space: Space) -> list[Array]:

@@ -10,6 +10,7 @@ from tinyjax.api import linearize
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.calling import split_aux
 from tinyjax.core.checking import checked
+from tinyjax.core.integers import is_one_of
 from tinyjax.custom_derivatives import closure_convert, custom_derivative, zero_from_primal
 from tinyjax.errors import ArgumentError, ConcretizationError
 from tinyjax.frames import Function, describe_function
@@ -156,7 +157,7 @@ def root(  # noqa: PLR0913
     check_solver("root", linear_solver)
     check_maxiter("root", maxiter)
     chosen = method or ("newton" if bracket is None else "bisection")
-    if chosen not in ("newton", "bisection"):
+    if not is_one_of(chosen, ("newton", "bisection")):
         raise ArgumentError(f"method of root is {method!r}. Say 'newton' or 'bisection'.")
     if chosen == "bisection":
         if bracket is None:

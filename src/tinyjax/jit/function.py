@@ -40,13 +40,14 @@ from tinyjax.core.devices import (
     on_first,
 )
 from tinyjax.core.events import timed
+from tinyjax.core.integers import is_one_of
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.key_reuse import carry_over, pass_on
 from tinyjax.core.refs import Ref, Watch, can_be_used, discharge, freeze, in_use, keep
 from tinyjax.core.sharded_array import ShardedArray, any_sharded
 from tinyjax.core.staging import NOTHING_USED, Staged, Uses, stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
-from tinyjax.errors import ArgumentError, OuterRefError, PlatformError, RefError
+from tinyjax.errors import ArgumentError, OuterRefError, PlatformError, RefError, shortened
 from tinyjax.frames import describe_function, imitate
 from tinyjax.jit.explaining import Explanation, differences, log
 from tinyjax.jit.program import JitParams, jit_p
@@ -750,9 +751,9 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             )
 
         return decorate
-    if backend not in (None, PLATFORM):
+    if not is_one_of(backend, (None, PLATFORM)):
         raise PlatformError(
-            f"jit compiles for the backend 'cpu' alone, but backend is {backend!r}."
+            f"jit compiles for the backend 'cpu' alone, but backend is {shortened(backend)}."
         )
     if device is not None and (in_shardings is not None or out_shardings is not None):
         raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")

@@ -12,12 +12,14 @@ from tinyjax import tree, xla
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays, watched
+from tinyjax.core.checking import explained
 from tinyjax.core.devices import on_first
+from tinyjax.core.integers import is_one_of
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, close, effects, eval_jaxpr
 from tinyjax.core.lowering import location_text
 from tinyjax.core.trace import base_trace, check_concrete
 from tinyjax.dtypes import DType
-from tinyjax.errors import ArgumentError, PlatformError
+from tinyjax.errors import ArgumentError, PlatformError, described, shortened
 from tinyjax.tree import PyTreeDef, SequenceKey, path_str
 
 if TYPE_CHECKING:
@@ -184,9 +186,10 @@ class Lowered(_Stage):
         Raises:
             ArgumentError: it is another dialect.
         """
-        if dialect not in (None, "stablehlo"):
+        if not is_one_of(dialect, (None, "stablehlo")):
             raise ArgumentError(
-                f"programs are lowered to 'stablehlo', not to {dialect!r}. The HLO that XLA makes "
+                f"programs are lowered to 'stablehlo', not to {shortened(dialect)}. The HLO that "
+                "XLA makes "
                 "of it is compile().as_text()."
             )
         locate = location_text if debug_info else None
@@ -225,6 +228,8 @@ class Compiled(_Stage):
     """A function compiled for one signature."""
 
     def __init__(self, lowered: Lowered) -> None:
+        if not isinstance(lowered, Lowered):
+            raise ArgumentError(f"Compiled takes a Lowered, but got {described(lowered)}.")
         self._lowered = lowered
         self._executable = xla.compiled(lowered.compilation)
 
@@ -339,6 +344,7 @@ class Compiled(_Stage):
         return Communication(found, exact, held)
 
 
+@explained
 def precompile(*programs: Lowered) -> list[Compiled]:
     """Compile several programs in parallel; later calls of their functions find them compiled.
 

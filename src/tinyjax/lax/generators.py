@@ -8,8 +8,9 @@ from enum import IntEnum
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, put
 from tinyjax.core.devices import Placement
+from tinyjax.core.integers import is_one_of
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.creation import canonical_shape
 from tinyjax.primitives import philox
 from tinyjax.primitives.bitcast import bitcast_convert_type
@@ -64,10 +65,10 @@ def rng_bit_generator(
         >>> after, bits
         (Array([0, 1, 3, 3], dtype=uint32), Array([ 895509795, 3230209149], dtype=uint32))
     """
-    if algorithm not in (RandomAlgorithm.RNG_DEFAULT, RandomAlgorithm.RNG_PHILOX):
+    if not is_one_of(algorithm, (RandomAlgorithm.RNG_DEFAULT, RandomAlgorithm.RNG_PHILOX)):
         raise ArgumentError(
             "rng_bit_generator draws by RNG_PHILOX, which is also RNG_DEFAULT, but got "
-            f"{algorithm!r}. tinyjax.random draws by Threefry."
+            f"{shortened(algorithm)}. tinyjax.random draws by Threefry."
         )
     state, sizes, found = as_array(key), canonical_shape(shape), dtypes.check(dtype)
     if state.dtype != dtypes.uint64:

@@ -11,6 +11,8 @@ from enum import Enum
 from typing import Any, Literal, overload
 
 from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.checking import explained
+from tinyjax.core.integers import integer, is_one_of
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives import eigen as _eigen
 from tinyjax.primitives import householder as _householder
@@ -190,7 +192,7 @@ def eig(
         >>> lax.linalg.eig(jnp.array([[0.0, -1.0], [1.0, 0.0]]))[0]
         Array([0.+1.j, 0.-1.j], dtype=complex64)
     """
-    if implementation not in (None, EigImplementation.LAPACK):
+    if not is_one_of(implementation, (None, EigImplementation.LAPACK)):
         raise ArgumentError(f"eig is computed by LAPACK, but got implementation={implementation}.")
     return list(
         _eigen.eig(as_array(x), left=compute_left_eigenvectors, right=compute_right_eigenvectors)
@@ -339,7 +341,9 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
         >>> lax.linalg.lu_pivots_to_permutation(jnp.array([2, 2]), 3)
         Array([2, 0, 1], dtype=int32)
     """
-    return _lu.pivots_to_permutation(as_array(pivots), permutation_size)
+    return _lu.pivots_to_permutation(
+        as_array(pivots), integer(permutation_size, "permutation_size")
+    )
 
 
 def ormqr(
@@ -497,6 +501,7 @@ def svd(
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
 ) -> Array: ...
+@explained
 def svd(
     x: ArrayLike,
     *,

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from tinyjax import tree
 from tinyjax.core.array import as_array
-from tinyjax.core.integers import integer
-from tinyjax.errors import ArgumentError, IndexingError
+from tinyjax.core.integers import integer, is_one_of
+from tinyjax.errors import ArgumentError, IndexingError, shortened
 from tinyjax.jit.constraint import with_sharding_constraint
 from tinyjax.primitives.collective import AxisName, all_gather, axes_of_devices, axis_size, pvary
 
@@ -73,9 +73,10 @@ def pcast(x: T, axis_name: AxisName | Sequence[AxisName], *, to: str) -> T:
         Array([0., 1., 2.], dtype=float32)
     """
     axis_size(axis_name)
-    if to != "varying":
+    if not is_one_of(to, ("varying",)):
         raise ArgumentError(
-            f"pcast takes to='varying', but got {to!r}. Devices have the same after lax.psum, "
+            f"pcast takes to='varying', but got {shortened(to)}. Devices have the same after "
+            "lax.psum, "
             "lax.pmax or lax.all_gather(..., to='invarying')."
         )
     axes = axes_of_devices(axis_name)

@@ -7,9 +7,10 @@ from math import prod
 from typing import TypeAlias
 
 from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.integers import int_pairs, integers
+from tinyjax.core.checking import explained
+from tinyjax.core.integers import int_pairs, integers, is_one_of
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.products import dot_general
 from tinyjax.primitives import matrices as _matrices
 from tinyjax.primitives.broadcast import broadcast_in_dim
@@ -155,6 +156,7 @@ def _counts(
     )
 
 
+@explained
 def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -190,6 +192,7 @@ def conv_shape_tuple(
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *_counts(padded, window, strides))
 
 
+@explained
 def conv_general_permutations(
     dimension_numbers: tuple[str, str, str],
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -211,6 +214,7 @@ def conv_general_permutations(
     return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
 
 
+@explained
 def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -243,6 +247,7 @@ def conv_general_shape_tuple(
     return tuple(found[out.index(i)] for i in range(len(out)))
 
 
+@explained
 def conv_transpose_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -271,8 +276,10 @@ def conv_transpose_shape_tuple(
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     sizes, windows = [lhs_shape[i] for i in lhs[2:]], [rhs_shape[i] for i in rhs[2:]]
     if isinstance(padding, str):
-        if padding not in ("SAME", "VALID"):
-            raise ArgumentError(f"padding is 'SAME', 'VALID' or pairs, but got {padding!r}.")
+        if not is_one_of(padding, ("SAME", "VALID")):
+            raise ArgumentError(
+                f"padding is 'SAME', 'VALID' or pairs, but got {shortened(padding)}."
+            )
         added = [
             k + s - 2 + (0 if padding == "SAME" else max(k - s, 0))
             for k, s in zip(windows, window_strides, strict=True)
@@ -287,6 +294,7 @@ def conv_transpose_shape_tuple(
     return tuple(found[out.index(i)] for i in range(len(out)))
 
 
+@explained
 def reduce_window_shape_tuple(
     operand_shape: Sequence[int],
     window_dimensions: Sequence[int],

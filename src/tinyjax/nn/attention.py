@@ -17,7 +17,8 @@ from tinyjax import dtypes
 from tinyjax.checkpointing import checkpoint
 from tinyjax.control_flow import scan
 from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.core.integers import is_one_of
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.nn.functions import softmax
 from tinyjax.primitives.shape import iota
 from tinyjax.primitives.slicing import slice_in_dim
@@ -191,10 +192,10 @@ def dot_product_attention(  # noqa: PLR0913 (JAX's signature)
         >>> out.shape, bool((abs(out[0] - x[0]) < 1e-6).all())
         ((5, 2, 4), True)
     """
-    if implementation not in (None, "xla"):
+    if not is_one_of(implementation, (None, "xla")):
         raise ArgumentError(
             "dot_product_attention has the implementation 'xla' alone, but implementation is "
-            f"{implementation!r}."
+            f"{shortened(implementation)}."
         )
     queries, keys, values = as_array(query), as_array(key), as_array(value)
     q, k, v = (x[None] if x.ndim == 3 else x for x in (queries, keys, values))

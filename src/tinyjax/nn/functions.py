@@ -11,10 +11,10 @@ from typing import Literal
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axis
-from tinyjax.core.integers import integer
+from tinyjax.core.integers import integer, is_one_of
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, default_float
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.elementwise import (
     add,
     expm1,
@@ -586,9 +586,10 @@ def standardize(
         >>> nn.standardize(jnp.array([-1.0, 1.0]), epsilon=0.0)
         Array([-1.,  1.], dtype=float32)
     """
-    if algorithm not in ("fast", "stable"):
+    if not is_one_of(algorithm, ("fast", "stable")):
         raise ArgumentError(
-            f"standardize has the algorithms 'fast' and 'stable', but algorithm is {algorithm!r}."
+            "standardize has the algorithms 'fast' and 'stable', but algorithm is "
+            f"{shortened(algorithm)}."
         )
     a = inexact(x, "standardize")
     centre = _mean(a, axis, where) if mean is None else mean

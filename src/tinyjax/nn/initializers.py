@@ -13,9 +13,9 @@ import numpy as np
 
 from tinyjax import dtypes, random
 from tinyjax.core.array import Array, ArrayLike, canonical_axis
-from tinyjax.core.integers import one_or_more
+from tinyjax.core.integers import is_one_of, one_or_more
 from tinyjax.dtypes import DType, DTypeLike, HostArray, default_float
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.creation import canonical_shape, full
 from tinyjax.numpy.manipulation import moveaxis, reshape
 from tinyjax.numpy.promotion import array_of
@@ -254,15 +254,15 @@ def variance_scaling(
         >>> abs(float(weights.std()) - 0.05) < 0.001
         True
     """
-    if mode not in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
+    if not is_one_of(mode, ("fan_in", "fan_out", "fan_avg", "fan_geo_avg")):
         raise ArgumentError(
             "variance_scaling has the modes 'fan_in', 'fan_out', 'fan_avg' and 'fan_geo_avg', but "
-            f"mode is {mode!r}."
+            f"mode is {shortened(mode)}."
         )
-    if distribution not in ("truncated_normal", "normal", "uniform"):
+    if not is_one_of(distribution, ("truncated_normal", "normal", "uniform")):
         raise ArgumentError(
             "variance_scaling has the distributions 'truncated_normal', 'normal' and 'uniform', "
-            f"but distribution is {distribution!r}."
+            f"but distribution is {shortened(distribution)}."
         )
     if dtypes.is_complex(array_of("variance_scaling", scale).dtype):
         raise DtypeError(f"variance_scaling takes a real scale, but got {scale}.")

@@ -9,10 +9,10 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.control_flow import while_loop
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, canonical_axis
-from tinyjax.core.integers import integer
+from tinyjax.core.integers import integer, is_one_of
 from tinyjax.core.replay import replayed
 from tinyjax.core.trace import EVAL, current_trace
-from tinyjax.errors import ArgumentError, DtypeError
+from tinyjax.errors import ArgumentError, DtypeError, shortened
 from tinyjax.numpy.elementwise import abs as absolute
 from tinyjax.numpy.elementwise import copysign, ldexp, not_equal, pick
 from tinyjax.numpy.manipulation import pad, swapaxes
@@ -28,8 +28,8 @@ BitOrder = Literal["big", "little"]
 
 def _places(bitorder: str) -> Array:
     """How far each of eight bits is shifted."""
-    if bitorder not in ("big", "little"):
-        raise ArgumentError(f"bitorder is 'big' or 'little', not {bitorder!r}.")
+    if not is_one_of(bitorder, ("big", "little")):
+        raise ArgumentError(f"bitorder is 'big' or 'little', not {shortened(bitorder)}.")
     up = iota((8,), dtypes.uint8, 0)
     return up if bitorder == "little" else ew.sub(full_like(up, 7), up)
 

@@ -6,6 +6,7 @@ import math
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.core.integers import is_one_of
 from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.elementwise import abs as absolute
@@ -65,7 +66,7 @@ def gradient(
         >>> jnp.gradient(jnp.array([1.0, 2.0, 4.0, 7.0]))
         Array([1. , 1.5, 2.5, 3. ], dtype=float32)
     """
-    if edge_order not in (None, 1):
+    if not is_one_of(edge_order, (None, 1)):
         raise ArgumentError(f"gradient: edge_order must be 1, but got {edge_order}.")
     given = arrays("gradient", f, *(varargs or (1.0,)))
     x, *spacings = [strong(a) for a in promote_inexact(*given)]

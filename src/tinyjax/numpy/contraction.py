@@ -19,10 +19,12 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, canonical_axis, placed
+from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
+from tinyjax.core.integers import integer, listed, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike
-from tinyjax.errors import ArgumentError, AxisError, ShapeError
+from tinyjax.errors import ArgumentError, AxisError, ShapeError, shortened
 from tinyjax.numpy.promotion import arrays, convert, promote_dtypes
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
@@ -402,7 +404,8 @@ def tensordot(
             left, right = _axes_of(first, x), _axes_of(second, y)
         case _:
             raise ArgumentError(
-                f"tensordot takes an int or a pair of axes of either operand, but got {axes!r}."
+                "tensordot takes an int or a pair of axes of either operand, but got "
+                f"{shortened(axes)}."
             )
     if len(left) != len(right) or any(
         x.shape[i] != y.shape[j] for i, j in zip(left, right, strict=True)
@@ -417,7 +420,7 @@ def tensordot(
 
 
 def _axes_of(given: int | Sequence[int], x: Array) -> Axes:
-    axes = (given,) if isinstance(given, int) else tuple(given)
+    axes = one_or_more(given, "axes of tensordot")
     found = tuple(canonical_axis(a, x.ndim, "axes of tensordot:") for a in axes)
     if len(set(found)) != len(found):
         raise AxisError(f"tensordot's axes {axes} repeat one.", found[0], x.ndim)
@@ -493,6 +496,7 @@ def einsum(
     return _einsum("einsum", subscripts, xs, dtype, optimize is not False, path)
 
 
+@explained
 def einsum_path(
     subscripts: Any, /, *operands: Any, optimize: Any = "auto"
 ) -> tuple[list[tuple[int, ...]], str]:
@@ -525,7 +529,10 @@ def _interleaved(given: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     """Turn arrays and lists of names by turns into subscripts and arrays."""
 
     def letters(names: Iterable[int | EllipsisType]) -> str:
-        return "".join("..." if n is Ellipsis else chr(0xF000 + int(n)) for n in names)
+        return "".join(
+            "..." if n is Ellipsis else chr(0xF000 + integer(n, "a name of an axis"))
+            for n in listed(names, "the names of an operand's axes")
+        )
 
     count = len(given) // 2
     terms = ",".join(letters(names) for names in given[1 : 2 * count : 2])

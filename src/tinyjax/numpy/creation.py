@@ -37,7 +37,7 @@ from tinyjax.core.array import (
 )
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer, integers, one_or_more, shortened
+from tinyjax.core.integers import integer, integers, is_one_of, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
@@ -46,6 +46,7 @@ from tinyjax.errors import (
     DtypeError,
     NumberRangeError,
     ShapeError,
+    shortened,
 )
 from tinyjax.numpy.elementwise import (
     astype,
@@ -141,7 +142,7 @@ def canonical_shape(shape: Shape, name: str = "shape") -> tuple[int, ...]:
     """
     sizes = integers(one_or_more(shape, name), name)
     if any(n < 0 for n in sizes):
-        raise ShapeError(f"{name} must not be negative, but got {sizes}.")
+        raise ShapeError(f"{name} must not be negative, but got {shortened(sizes)}.")
     if math.prod(sizes) > _MOST_ELEMENTS:
         raise ShapeError(
             f"{name} is of more elements than memory has addresses: {shortened(sizes)}."
@@ -245,7 +246,10 @@ def _flatten(x: Any, leaves: list[Any]) -> None:
 
 def _of_list(x: Any, wanted: DType | None) -> Array:
     leaves: list[Any] = []
-    _flatten(x, leaves)
+    try:
+        _flatten(x, leaves)
+    except RecursionError:
+        raise ShapeError("lists that are nested so deep make no array.") from None
     types = set(map(type, leaves))
     if types.issubset(_PYTHON):
         return _of_numbers(x, types, wanted)
@@ -361,7 +365,8 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     offset = len(sizes) - x.ndim
     if offset < 0 or any(n not in (1, m) for n, m in zip(x.shape, sizes[offset:], strict=True)):
         raise ShapeError(
-            f"broadcast_to: shape {x.shape} does not broadcast to {sizes}: counted from the last "
+            f"broadcast_to: shape {x.shape} does not broadcast to {shortened(sizes)}: counted "
+            "from the last "
             "axis, each size must be 1 or the size wanted."
         )
     return broadcast_to_shape(x, sizes)
@@ -508,7 +513,7 @@ def arange(
     if by == 0:
         raise ArgumentError("arange needs a step that is not 0.")
     if dtypes.is_integer(wanted) and all(isinstance(v, int) for v in (first, last, by)):
-        size = len(range(first, last, by))
+        (size,) = canonical_shape(max(-((first - last) // by), 0), "the length of arange")
         _fits("arange", first, wanted)
         counted = iota((size,), wanted, 0)
         if by != 1:
@@ -601,7 +606,8 @@ def linspace(
     """
     count = integer(num, "num")
     if count < 0:
-        raise ArgumentError(f"linspace needs num to be at least 0, but got {num}.")
+        raise ArgumentError(f"linspace needs num to be at least 0, but got {shortened(num)}.")
+    canonical_shape(count, "num")
     a, b = _ends("linspace", start, stop, dtype)
     wanted = a.dtype if dtype is None else dtypes.check(dtype)
     parts = count - 1 if endpoint else count
@@ -735,8 +741,10 @@ def meshgrid(
                [0, 1],
                [0, 1]], dtype=int32)
     """
-    if indexing not in ("xy", "ij"):
-        raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', but got {indexing!r}.")
+    if not is_one_of(indexing, ("xy", "ij")):
+        raise ArgumentError(
+            f"meshgrid: indexing must be 'xy' or 'ij', but got {shortened(indexing)}."
+        )
     lines = arrays("meshgrid", *xi)
     for line in lines:
         if line.ndim > 1:
@@ -968,6 +976,10 @@ def trace(
     return sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
+#: Each is a product of its own.
+_MOST_COLUMNS: Final = 1 << 16
+
+
 @replayed
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """Return the matrix whose columns are the powers of ``x``.
@@ -993,6 +1005,8 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     n = a.size if N is None else integer(N, "N")
     if n < 0:
         raise ShapeError(f"vander needs N to be at least 0, but got {n}.")
+    if n > _MOST_COLUMNS:
+        raise ShapeError(f"vander has at most {_MOST_COLUMNS:,} columns, but got {shortened(n)}.")
     exponents = range(n) if increasing else range(n - 1, -1, -1)
     columns = [reshape(power(a, k), (a.size, 1)) for k in exponents]
     return concatenate(columns, 1) if columns else filled((a.size, 0), 0, a.dtype)

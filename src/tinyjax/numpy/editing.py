@@ -10,9 +10,9 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.api.mapping import vmap
 from tinyjax.core.array import Array, ArrayLike, canonical_axis
-from tinyjax.core.integers import integer, listed, one_or_more
+from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shortened
 from tinyjax.numpy.creation import arange, asarray, diag_indices, full_like, ones
 from tinyjax.numpy.elementwise import clip, pick, remainder, truth
 from tinyjax.numpy.manipulation import expand_dims, moveaxis, ravel, tile
@@ -232,8 +232,8 @@ def put(
     x, where, values = array_of("put", a), ravel(ind), ravel(v)
     if not dtypes.is_integer(where.dtype):
         raise DtypeError(f"put needs integer places, but got {where.aval}.")
-    if mode not in (None, "clip", "wrap"):
-        raise ArgumentError(f"put knows the modes 'clip' and 'wrap', not {mode!r}.")
+    if not is_one_of(mode, (None, "clip", "wrap")):
+        raise ArgumentError(f"put knows the modes 'clip' and 'wrap', not {shortened(mode)}.")
     if not x.size or not where.size or not values.size:
         return x
     if mode == "wrap":
@@ -302,8 +302,9 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
         >>> jnp.trim_zeros(jnp.array([0, 0, 1, 0, 2, 0]))
         Array([1, 0, 2], dtype=int32)
     """
-    if not trim or set(str(trim).lower()) - {"f", "b"}:
-        raise ArgumentError(f"trim_zeros: trim holds 'f' and 'b', but got {trim!r}.")
+    ends: object = trim
+    if not isinstance(ends, str) or not ends or {*ends.lower()} - {"f", "b"}:
+        raise ArgumentError(f"trim_zeros: trim holds 'f' and 'b', but got {shortened(trim)}.")
     x = array_of("trim_zeros", filt)
     if not x.shape:
         raise ShapeError("trim_zeros needs an array with axes, but got a scalar.")

@@ -16,11 +16,11 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis, placed
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer
+from tinyjax.core.integers import integer, is_one_of
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, DtypeError
-from tinyjax.numpy.creation import asarray
+from tinyjax.errors import ArgumentError, DtypeError, shortened
+from tinyjax.numpy.creation import asarray, canonical_shape
 from tinyjax.numpy.manipulation import moveaxis, roll
 from tinyjax.numpy.promotion import inexact, strong
 from tinyjax.primitives import fft as _fft
@@ -65,9 +65,9 @@ def _resized(x: Array, count: int) -> Array:
 def _along(kind: FftKind, a: ArrayLike, n: int | None, axis: int, norm: Norm, name: str) -> Array:
     """Transform along one axis."""
     x = strong(inexact(a, name))
-    if norm not in (None, "backward", "ortho", "forward"):
+    if not is_one_of(norm, (None, "backward", "ortho", "forward")):
         raise ArgumentError(
-            f"{name} takes the norms 'backward', 'ortho' and 'forward', but got {norm!r}."
+            f"{name} takes the norms 'backward', 'ortho' and 'forward', but got {shortened(norm)}."
         )
     if kind is FftKind.RFFT:
         if dtypes.is_complex(x.dtype):
@@ -296,7 +296,8 @@ def irfft2(
 
 def _frequencies(make: Callable[[int, float], object], n: int, d: float, dtype: DTypeLike) -> Array:
     kind = dtypes.default_float() if dtype is None else dtypes.check(dtype)
-    return asarray(np.asarray(make(n, d)).astype(kind))
+    (size,) = canonical_shape(integer(n, "n"), "n")
+    return asarray(np.asarray(make(size, d)).astype(kind))
 
 
 @replayed

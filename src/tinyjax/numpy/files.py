@@ -11,6 +11,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.checking import explained
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.numpy.creation import asarray
@@ -99,6 +100,7 @@ def savez(file: File, *args: ArrayLike, **kwds: ArrayLike) -> None:
     np.savez(file, *hosts, **named)
 
 
+@explained
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """Make a vector of the bytes of a buffer, which are copied.
 
@@ -116,6 +118,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
     return asarray(np.frombuffer(buffer, dtypes.check(dtype), count, offset))
 
 
+@explained
 def fromfile(
     file: File, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0
 ) -> Array:
@@ -148,6 +151,7 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     return asarray(np.fromiter(iter, dtypes.check(dtype), count))
 
 
+@explained
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """Make a vector of the numbers in a text.
 

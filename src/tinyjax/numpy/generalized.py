@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from tinyjax.api.mapping import vmap
 from tinyjax.core.array import Array
+from tinyjax.core.checking import explained
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.frames import wraps
 from tinyjax.numpy.creation import asarray
@@ -38,6 +39,7 @@ def _parse(signature: Any) -> tuple[_Cores, _Cores]:
     return sides[0], sides[1]
 
 
+@explained
 def vectorize(
     pyfunc: Callable[..., Any],
     *,

@@ -24,14 +24,8 @@ from tinyjax.core.array import (
     splat,
 )
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.integers import shortened
 from tinyjax.core.trace import Tracer
-from tinyjax.errors import (
-    AxisError,
-    ConcreteIndexError,
-    DtypeError,
-    IndexingError,
-)
+from tinyjax.errors import AxisError, ConcreteIndexError, DtypeError, IndexingError, shortened
 from tinyjax.numpy.creation import asarray
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
 from tinyjax.primitives.shape import reshape

@@ -34,6 +34,7 @@ from tinyjax.core.array import (
     splat,
 )
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.checking import explained
 from tinyjax.core.primitive import NO_PARAMS, Primitive
 from tinyjax.core.trace import EVAL, bind1, current_trace
 from tinyjax.dtypes import HostArray
@@ -269,6 +270,7 @@ _UFUNCS: Final = {
 _RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
+@explained
 def update_at(
     x: Array,
     index: Indices,

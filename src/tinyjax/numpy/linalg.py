@@ -16,11 +16,11 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.api import jvp
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
-from tinyjax.core.integers import integer, listed, one_or_more
+from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy import contraction, creation, manipulation
 from tinyjax.numpy.calculus import cross as cross_of
 from tinyjax.numpy.elementwise import abs as absolute
@@ -194,9 +194,9 @@ def qr(
     if mode == "raw":
         packed, factors = qr_.geqrf(x)
         return QRResult(matrices.mT(packed), factors)
-    if mode not in ("reduced", "complete", "r"):
+    if not is_one_of(mode, ("reduced", "complete", "r")):
         raise ArgumentError(
-            f"qr takes the modes 'reduced', 'complete', 'r' and 'raw', but got {mode!r}."
+            f"qr takes the modes 'reduced', 'complete', 'r' and 'raw', but got {shortened(mode)}."
         )
     q, r = qr_.qr(x, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
@@ -265,8 +265,8 @@ def eigh(
         Array([1., 3.], dtype=float32)
     """
     x = _matrices("eigh", a, square=True)
-    if UPLO not in (None, "L", "U"):
-        raise ArgumentError(f"eigh takes 'L' or 'U' for UPLO, but got {UPLO!r}.")
+    if not is_one_of(UPLO, (None, "L", "U")):
+        raise ArgumentError(f"eigh takes 'L' or 'U' for UPLO, but got {shortened(UPLO)}.")
     if UPLO == "U":
         x = matrices.mH(x)
     vectors, values = spectral.eigh(x, symmetrize_input=symmetrize_input)
@@ -467,8 +467,8 @@ def slogdet(a: ArrayLike, *, method: Literal["lu"] | None = None) -> SlogdetResu
         >>> jnp.linalg.slogdet(-jnp.eye(3)).sign
         Array(-1., dtype=float32)
     """
-    if method not in (None, "lu"):
-        raise ArgumentError(f"slogdet knows the method 'lu', but not {method!r}.")
+    if not is_one_of(method, (None, "lu")):
+        raise ArgumentError(f"slogdet knows the method 'lu', but not {shortened(method)}.")
     return SlogdetResult(*determinant.slogdet(_matrices("slogdet", a, square=True)))
 
 

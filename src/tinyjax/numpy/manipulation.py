@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import prod
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -23,10 +23,10 @@ from tinyjax.core.array import (
     canonical_axes,
     canonical_axis,
 )
-from tinyjax.core.integers import integer, listed, one_or_more
+from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, HostArray
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.creation import Nested, Shape, broadcast_to, canonical_shape
 from tinyjax.numpy.creation import array as array_from
 from tinyjax.numpy.elementwise import (
@@ -126,10 +126,10 @@ def reshape(
     """
     x = array_of("reshape", a)
     sizes = _fill_in(x, shape)
-    if order == "C":
+    if is_one_of(order, ("C",)):
         return sh.reshape(x, sizes)
-    if order != "F":
-        raise ArgumentError(f"reshape: order must be 'C' or 'F', but got {order!r}.")
+    if not is_one_of(order, ("C", "F")):
+        raise ArgumentError(f"reshape: order must be 'C' or 'F', but got {shortened(order)}.")
     return transpose(sh.reshape(transpose(x), sizes[::-1]))
 
 
@@ -573,6 +573,10 @@ def _cuts(name: str, sections: Sections) -> list[int] | int:
     return int(found) if found.ndim == 0 else [int(i) for i in found.reshape(-1)]
 
 
+#: So many parts of an array may be empty; more are a mistake, and fill the memory.
+_MOST_EMPTY: Final = 1 << 20
+
+
 def _split(
     name: str, ary: ArrayLike, indices_or_sections: Sections, axis: int, uneven: bool
 ) -> list[Array]:
@@ -585,6 +589,11 @@ def _split(
             raise ShapeError(
                 f"{name}: axis {axis} of shape {x.shape} cannot be cut into {cuts} equal parts. "
                 "Give the places to cut at, or use array_split."
+            )
+        if cuts > n + _MOST_EMPTY:
+            raise ShapeError(
+                f"{name}: axis {axis} of shape {x.shape} is not cut into {shortened(cuts)} parts, "
+                f"more than {_MOST_EMPTY:,} of which would be empty."
             )
         part, longer = divmod(n, cuts)
         bounds = [i * part + min(i, longer) for i in range(cuts + 1)]
@@ -1005,12 +1014,14 @@ def ravel_multi_index(
         raise ShapeError(
             f"ravel_multi_index needs an index for each of {sizes}, but got {len(indices)}."
         )
-    if mode not in ("raise", "wrap", "clip"):
+    if not is_one_of(mode, ("raise", "wrap", "clip")):
         raise ArgumentError(
-            f"ravel_multi_index knows the modes 'raise', 'wrap' and 'clip', not {mode!r}."
+            f"ravel_multi_index knows the modes 'raise', 'wrap' and 'clip', not {shortened(mode)}."
         )
-    if order not in ("C", "F"):
-        raise ArgumentError(f"ravel_multi_index: order must be 'C' or 'F', but got {order!r}.")
+    if not is_one_of(order, ("C", "F")):
+        raise ArgumentError(
+            f"ravel_multi_index: order must be 'C' or 'F', but got {shortened(order)}."
+        )
     pairs = [(_within(i, n, mode), n) for i, n in zip(indices, sizes, strict=True)]
     flat: Array = sh.full((), 0, dtypes.default_int())
     for index, n in pairs if order == "C" else pairs[::-1]:

@@ -28,7 +28,8 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import integers, one_or_more
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, promote, to_inexact
-from tinyjax.errors import ArgumentError, NumberRangeError, ShapeError
+from tinyjax.errors import ArgumentError, NumberRangeError, ShapeError, shortened
+from tinyjax.frames import subject
 from tinyjax.primitives.broadcast import BroadcastParams, broadcast_in_dim_p
 from tinyjax.primitives.elementwise import (
     convert_element_type,
@@ -57,12 +58,7 @@ def array_of(name: str, x: ArrayLike) -> Array:
     Raises:
         ArgumentError: it is neither an array nor a number; lists are not converted.
     """
-    if isinstance(x, Array):
-        return x
-    try:
-        return as_array(x)
-    except ArgumentError as error:
-        raise type(error)(f"{name}: {error.message}") from None
+    return x if isinstance(x, Array) else as_array(x, name)
 
 
 def arrays(name: str, *values: ArrayLike) -> list[Array]:
@@ -80,8 +76,8 @@ def convert(x: Array, dtype: DType, weak_type: bool = False) -> Array:
         number = getattr(x, "_number", None)
         if isinstance(number, int) and not fits(number, dtype):
             raise ArgumentError(
-                f"{number} does not fit in {dtype.name}, the dtype of the array beside it. Convert "
-                "that to a wider one with .astype(...)."
+                f"{subject(number)}{shortened(number)} does not fit in {dtype.name}, the dtype of "
+                "the array beside it. Convert that to a wider one with .astype(...)."
             )
     return convert_element_type(x, dtype, weak_type)
 
@@ -190,7 +186,8 @@ def _made(name: str, value: bool | int | float | complex, aval: ShapedArray) -> 
             return splat(value, aval)
     except OverflowError:
         raise NumberRangeError(
-            f"{name}: {value} does not fit in the other operand's dtype, {aval.dtype.name}. "
+            f"{subject(value, name)}{shortened(value)} does not fit in the other operand's dtype, "
+            f"{aval.dtype.name}. "
             "Convert that operand to a wider one with .astype(...)."
         ) from None
 

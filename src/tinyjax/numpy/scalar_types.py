@@ -15,7 +15,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axes
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.dtypes import DType, DTypeLike, parse
 from tinyjax.numpy.creation import array
 
 __all__ = [
@@ -91,8 +91,8 @@ class ScalarType:
     __slots__ = ("__name__", "dtype")
 
     def __init__(self, dtype: DType) -> None:
-        self.dtype: DType = dtype
-        self.__name__ = dtype.name
+        self.dtype: DType = parse(dtype)
+        self.__name__ = self.dtype.name
 
     def __call__(self, x: ArrayLike = 0) -> Array:
         return array(x, dtype=self.dtype)

@@ -10,7 +10,9 @@ from typing import Literal, NamedTuple, overload
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, canonical_axis
-from tinyjax.errors import ArgumentError
+from tinyjax.core.checking import explained
+from tinyjax.core.integers import is_one_of
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy.creation import array, canonical_shape
 from tinyjax.numpy.elementwise import isnan, logical_and, logical_not, not_equal, pick
 from tinyjax.numpy.manipulation import append, concatenate, diff, moveaxis, ravel
@@ -190,6 +192,7 @@ def unique(
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Array | tuple[Array, ...]: ...
+@explained
 def unique(  # noqa: PLR0913 (JAX's signature)
     ar: ArrayLike,
     return_index: bool = False,
@@ -335,10 +338,10 @@ def isin(
         >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([3, 1, 7]))
         Array([ True, False,  True], dtype=bool)
     """
-    if method not in ("auto", "compare_all", "binary_search", "sort"):
+    if not is_one_of(method, ("auto", "compare_all", "binary_search", "sort")):
         raise ArgumentError(
             "isin knows the methods 'auto', 'compare_all', 'binary_search' and 'sort', not "
-            f"{method!r}."
+            f"{shortened(method)}."
         )
     x, among = promote_dtypes(array_of("isin", element), array_of("isin", test_elements))
     flat = reshape(x, (x.size,))

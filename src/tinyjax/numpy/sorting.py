@@ -12,10 +12,10 @@ from typing import Literal
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
-from tinyjax.core.integers import integer, listed
+from tinyjax.core.integers import integer, is_one_of, listed
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, HostArray
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.elementwise import no_out
 from tinyjax.numpy.promotion import array_of, arrays, convert, promote_inexact, strong
 from tinyjax.primitives import cumulative as cu
@@ -485,10 +485,10 @@ def _quantile(
     whole: int = 1,
 ) -> Array:
     """Return quantiles; ``q`` counts from 0 to ``whole``."""
-    if method not in ("linear", "lower", "higher", "midpoint", "nearest"):
+    if not is_one_of(method, ("linear", "lower", "higher", "midpoint", "nearest")):
         raise ArgumentError(
             f"{name}: method must be 'linear', 'lower', 'higher', 'midpoint' or 'nearest', but got "
-            f"{method!r}."
+            f"{shortened(method)}."
         )
     x, fractions = promote_inexact(*arrays(name, a, q))
     if dtypes.is_complex(x.dtype):

@@ -16,6 +16,7 @@ from tinyjax.core.devices import (
     on_first,
 )
 from tinyjax.core.dlpack import imported
+from tinyjax.core.integers import is_one_of
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, DtypeError
 
@@ -113,7 +114,7 @@ class NamespaceInfo:
 
 def _check_device(device: Placement) -> None:
     """Check that there is such a device: all have the same dtypes."""
-    if device not in (None, on_first(), *all_devices()):
+    if not is_one_of(device, (None, on_first(), *all_devices())):
         raise ArgumentError(f"there is no device {device!r}: they are {list(all_devices())}.")
 
 
@@ -141,13 +142,16 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
         >>> jnp.from_dlpack(np.arange(3))
         Array([0, 1, 2], dtype=int64)
     """
-    if isinstance(x, Array) and not copy:
-        return put(x, device, "from_dlpack")
+    if isinstance(x, Array):
+        return put(x.copy() if copy else x, device, "from_dlpack")
     if not hasattr(x, "__dlpack__"):
         raise ArgumentError(
             f"from_dlpack needs an object with the method __dlpack__, but got {type(x).__name__}."
         )
-    host = imported(x)
+    try:
+        host = imported(x)
+    except BufferError as error:
+        raise DtypeError(f"x gives no data by DLPack: {error}.") from error
     if host.dtype not in dtypes.ALL:
         raise DtypeError(f"the data has the dtype {host.dtype}, which arrays cannot have.")
     return put(as_array(host) if copy else ConcreteArray(host), device, "from_dlpack")

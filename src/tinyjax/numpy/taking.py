@@ -20,11 +20,18 @@ from tinyjax.core.array import (
     splat,
 )
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.integers import integer, listed, one_or_more
+from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.core.trace import EVAL, Tracer, current_trace
 from tinyjax.dtypes import DType, HostArray, default_int
-from tinyjax.errors import ArgumentError, AxisError, ConcretizationError, DtypeError, ShapeError
+from tinyjax.errors import (
+    ArgumentError,
+    AxisError,
+    ConcretizationError,
+    DtypeError,
+    ShapeError,
+    shortened,
+)
 from tinyjax.numpy.creation import arange, broadcast_to, canonical_shape
 from tinyjax.numpy.elementwise import clip, pick, remainder
 from tinyjax.numpy.indexing import getitem
@@ -355,6 +362,10 @@ def choose(
     if not rows:
         raise ArgumentError("choose needs at least one array to choose from.")
     n = len(rows)
+    if not is_one_of(mode, ("raise", "wrap", "clip")):
+        raise ArgumentError(
+            f"choose knows the modes 'raise', 'wrap' and 'clip', not {shortened(mode)}."
+        )
     if mode == "raise":
         if type(number) is not ConcreteArray:
             raise ConcretizationError(
@@ -368,8 +379,6 @@ def choose(
             )
     elif mode == "wrap":
         number = remainder(canonical_indices(number), n)
-    elif mode != "clip":
-        raise ArgumentError(f"choose knows the modes 'raise', 'wrap' and 'clip', not {mode!r}.")
     numbers, *cases = broadcast([number, *promote_dtypes(*rows)], "choose")
     result = cases[-1]
     for i in reversed(range(n - 1)):
@@ -488,12 +497,14 @@ def searchsorted(
         >>> jnp.searchsorted(jnp.array([1, 2, 2, 5]), 2, side="right")
         Array(3, dtype=int32)
     """
-    if side not in ("left", "right"):
-        raise ArgumentError(f"searchsorted knows the sides 'left' and 'right', not {side!r}.")
-    if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
+    if not is_one_of(side, ("left", "right")):
+        raise ArgumentError(
+            f"searchsorted knows the sides 'left' and 'right', not {shortened(side)}."
+        )
+    if not is_one_of(method, ("scan", "scan_unrolled", "sort", "compare_all")):
         raise ArgumentError(
             "searchsorted knows the methods 'scan', 'scan_unrolled', 'sort' and 'compare_all', not "
-            f"{method!r}."
+            f"{shortened(method)}."
         )
     line = array_of("searchsorted", a)
     if line.ndim != 1:

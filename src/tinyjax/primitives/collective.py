@@ -26,6 +26,7 @@ from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, as_array, canonical_axis
 from tinyjax.core.avals import NOWHERE, ShapedArray
 from tinyjax.core.avals import Axes as VaryingAxes
+from tinyjax.core.integers import listed
 from tinyjax.core.primitive import (
     VARIES,
     Arrays,
@@ -945,7 +946,7 @@ def ppermute(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[tupl
 
 def pshuffle(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[int]) -> T:
     """Send to each example ``i`` the value of example ``perm[i]``; see ``ppermute``."""
-    return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
+    return ppermute(x, axis_name, [(source, i) for i, source in enumerate(listed(perm, "perm"))])
 
 
 def pswapaxes(x: T, axis_name: AxisName, axis: int, *, axis_index_groups: None = None) -> T:

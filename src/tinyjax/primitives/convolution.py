@@ -17,6 +17,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, placed
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.checking import explained
 from tinyjax.core.costs import FLOPS
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import int_pairs, integers, listed
@@ -433,6 +434,7 @@ def _merge_within(x: Array, source: int, target: int, groups: int) -> Array:
 DimensionNumbers: TypeAlias = ConvDimensionNumbers | tuple[str, str, str] | None
 
 
+@explained
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: DimensionNumbers
 ) -> ConvDimensionNumbers:
@@ -485,6 +487,7 @@ def conv_dimension_numbers(
     )
 
 
+@explained
 def padtype_to_pads(
     in_shape: Sequence[int],
     window_shape: Sequence[int],
@@ -516,7 +519,10 @@ def padtype_to_pads(
             f"padding is 'SAME', 'SAME_LOWER', 'VALID' or pairs of ints, but got {padding!r}."
         )
     found = []
-    for n, k, stride in zip(in_shape, window_shape, window_strides, strict=True):
+    sizes = integers(in_shape, "in_shape")
+    windows = integers(window_shape, "window_shape")
+    strides = integers(window_strides, "window_strides")
+    for n, k, stride in zip(sizes, windows, strides, strict=True):
         total = max((-(-n // stride) - 1) * stride + k - n, 0)
         less, more = total // 2, total - total // 2
         found.append((less, more) if kind == "SAME" else (more, less))

@@ -15,6 +15,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, splat
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.checking import explained
 from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.primitive import (
     NO_PARAMS,
@@ -298,8 +299,13 @@ def _starts(
     negative = (
         [allow_negative_indices] * len(given)
         if isinstance(allow_negative_indices, bool)
-        else allow_negative_indices
+        else listed(allow_negative_indices, "allow_negative_indices")
     )
+    if len(negative) != len(given):
+        raise ShapeError(
+            f"{name}: allow_negative_indices is one for all axes, or one for each of {x.aval}, but "
+            f"there are {len(negative)}."
+        )
     starts = []
     for start, n, wrap in zip(given, x.shape, negative, strict=True):
         if start.shape:
@@ -421,6 +427,7 @@ def dynamic_slice_in_dim(
     )
 
 
+@explained
 def dynamic_index_in_dim(
     operand: Array | HostArray,
     index: ArrayLike,

@@ -8,10 +8,10 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, is_array_like
-from tinyjax.core.integers import described, integers, listed
+from tinyjax.core.integers import integers, listed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, described
 from tinyjax.primitives.gather_scatter import (
     GatherDimensionNumbers,
     GatherParams,

@@ -32,7 +32,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.errors import DtypeError, ShapeError, shortened
 from tinyjax.primitives import matrices as ma
 from tinyjax.primitives import shape as sh
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
@@ -264,7 +264,7 @@ def _permutation_type(avals: Avals, params: PermutationParams) -> Avals:
     if not pivots.ndim or pivots.shape[-1] > params.size:
         raise ShapeError(
             f"lu_pivots_to_permutation needs, in its last axis, at most as many pivots as there "
-            f"are rows, {params.size}, but got shape {pivots.shape}."
+            f"are rows, {shortened(params.size)}, but got shape {pivots.shape}."
         )
     return (ShapedArray((*pivots.shape[:-1], params.size), dtypes.int32),)
 

@@ -10,7 +10,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.primitive import Params
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.primitives.families import Elementwise, elementwise
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, integer
@@ -87,6 +87,6 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ArgumentError(
             "reduce_precision takes at least 1 for exponent_bits and 0 for mantissa_bits, but got "
-            f"{exponent_bits} and {mantissa_bits}."
+            f"{shortened(exponent_bits)} and {shortened(mantissa_bits)}."
         )
     return bind1(reduce_precision_p, (x,), PrecisionParams(exponent_bits, mantissa_bits))

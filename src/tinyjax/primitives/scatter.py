@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.integers import described, integers
+from tinyjax.core.integers import integers
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import bool_
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, described
 from tinyjax.primitives.elementwise import convert_element_type, select
 from tinyjax.primitives.gather_scatter import (
     GatherScatterMode,

@@ -27,7 +27,7 @@ from tinyjax.core.programs import VIEW
 from tinyjax.core.replay import REPEATS
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, bool_, float0, is_inexact
-from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.errors import DtypeError, ShapeError, shortened
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.rules import def_constant, def_linear, def_transposes
 from tinyjax.stablehlo.lowering import Lowering
@@ -172,7 +172,7 @@ def _transpose_type(avals: Avals, params: TransposeParams) -> Avals:
     if sorted(params.perm) != list(range(x.ndim)):
         raise ShapeError(
             f"transpose needs a permutation of the {x.ndim} axes of {x.shape}, but got "
-            f"{params.perm}."
+            f"{shortened(params.perm)}."
         )
     return (x.with_shape(tuple([x.shape[i] for i in params.perm])),)
 

@@ -13,7 +13,7 @@ from tinyjax.core.primitive import NO_PARAMS
 from tinyjax.core.replay import replayed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, default_int
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.identities import copy_p
 from tinyjax.primitives.keys import random_unwrap, random_wrap
@@ -58,7 +58,7 @@ def PRNGKey(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
     rules = _generator(impl).rules
     if isinstance(seed, int) and not isinstance(seed, bool):
         if not -(1 << 63) <= seed < 1 << 63:
-            raise ArgumentError(f"a seed has at most 64 bits, but got {seed}.")
+            raise ArgumentError(f"a seed has at most 64 bits, but got {shortened(seed)}.")
         default = np.iinfo(default_int())
         fits = default.min <= seed <= default.max
         narrow = default.bits == 32 and (fits or not settings().wide_dtypes)

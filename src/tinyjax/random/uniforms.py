@@ -11,9 +11,10 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, placed
 from tinyjax.core.devices import Placement
+from tinyjax.core.integers import is_one_of
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
-from tinyjax.errors import ArgumentError, DtypeError
+from tinyjax.errors import ArgumentError, DtypeError, shortened
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.bitcast import bitcast_convert_type
@@ -271,8 +272,10 @@ def bernoulli(
     """
     own = one_key("bernoulli", key)
     probability = as_array(p)
-    if mode not in ("low", "high"):
-        raise ArgumentError(f"bernoulli has the modes 'low' and 'high', but mode is {mode!r}.")
+    if not is_one_of(mode, ("low", "high")):
+        raise ArgumentError(
+            f"bernoulli has the modes 'low' and 'high', but mode is {shortened(mode)}."
+        )
     if not dtypes.is_float(probability.dtype):
         raise DtypeError(f"bernoulli takes a float p, but got {probability.aval}.")
     sizes = probability.shape if shape is None else sizes_of("bernoulli", shape)

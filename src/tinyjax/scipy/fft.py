@@ -13,10 +13,10 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, canonical_axis
-from tinyjax.core.integers import integer, integers, one_or_more
+from tinyjax.core.integers import integer, integers, is_one_of, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import inexact, strong
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
@@ -82,9 +82,9 @@ def _along(name: str, x: Array, type: int, axis: int, norm: Norm, inverse: bool)
     """One transform along an axis; the inverse of type 2 is type 3, and the other way round."""
     if type not in _TRANSFORMS:
         raise ArgumentError(f"{name} takes 1, 2, 3 or 4 for type, but got {type!r}.")
-    if norm not in (None, "backward", "ortho", "forward"):
+    if not is_one_of(norm, (None, "backward", "ortho", "forward")):
         raise ArgumentError(
-            f"{name} takes 'backward', 'ortho' or 'forward' for norm, but got {norm!r}."
+            f"{name} takes 'backward', 'ortho' or 'forward' for norm, but got {shortened(norm)}."
         )
     if inverse:
         type = {2: 3, 3: 2}.get(type, type)

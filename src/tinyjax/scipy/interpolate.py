@@ -8,8 +8,8 @@ from typing import Literal
 
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import listed
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.core.integers import is_one_of, listed
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import array_of, inexact, strong
 
 __all__ = ["RegularGridInterpolator"]
@@ -129,8 +129,9 @@ class RegularGridInterpolator:
 
 
 def _checked(method: Method) -> Method:
-    if method not in ("linear", "nearest"):
+    if not is_one_of(method, ("linear", "nearest")):
         raise ArgumentError(
-            f"RegularGridInterpolator takes 'linear' or 'nearest' for method, but got {method!r}."
+            "RegularGridInterpolator takes 'linear' or 'nearest' for method, but got "
+            f"{shortened(method)}."
         )
     return method

@@ -9,9 +9,9 @@ from typing import Final, Literal
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import listed
+from tinyjax.core.integers import is_one_of, listed
 from tinyjax.core.replay import replayed
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import array_of
 
 __all__ = ["map_coordinates"]
@@ -101,8 +101,8 @@ def map_coordinates(
         raise ArgumentError(
             f"map_coordinates takes {', '.join(map(repr, _INSIDE))} for mode, but got {mode!r}."
         )
-    if order not in (0, 1):
-        raise ArgumentError(f"map_coordinates takes 0 or 1 for order, but got {order!r}.")
+    if not is_one_of(order, (0, 1)):
+        raise ArgumentError(f"map_coordinates takes 0 or 1 for order, but got {shortened(order)}.")
     outside = jnp.asarray(cval, a.dtype)
     nodes = [
         [

@@ -15,6 +15,7 @@ from tinyjax import dtypes
 from tinyjax.api import value_and_grad
 from tinyjax.control_flow import while_loop
 from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.checking import explained
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import Function
 
@@ -51,6 +52,7 @@ class OptimizeResults(NamedTuple):
     nit: Array
 
 
+@explained
 def minimize(
     fun: Function[object],
     x0: ArrayLike,

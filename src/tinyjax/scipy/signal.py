@@ -11,10 +11,10 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, canonical_axis
-from tinyjax.core.integers import integer, integers, one_or_more
+from tinyjax.core.integers import integer, integers, is_one_of, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import (
     array_of,
     broadcast_shapes,
@@ -47,8 +47,10 @@ Detrend: TypeAlias = Literal["constant", "linear", False] | Callable[[Array], Ar
 
 
 def _signals(name: str, in1: ArrayLike, in2: ArrayLike, mode: Mode) -> tuple[Array, Array]:
-    if mode not in ("full", "same", "valid"):
-        raise ArgumentError(f"{name} takes 'full', 'same' or 'valid' for mode, but got {mode!r}.")
+    if not is_one_of(mode, ("full", "same", "valid")):
+        raise ArgumentError(
+            f"{name} takes 'full', 'same' or 'valid' for mode, but got {shortened(mode)}."
+        )
     x, y = (strong(z) for z in promote_inexact(array_of(name, in1), array_of(name, in2)))
     if x.ndim != y.ndim:
         raise ShapeError(
@@ -189,8 +191,10 @@ def convolve(
         >>> convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0]))
         Array([1., 3., 5., 3.], dtype=float32)
     """
-    if method not in ("auto", "direct", "fft"):
-        raise ArgumentError(f"convolve takes 'auto', 'direct' or 'fft', but got {method!r}.")
+    if not is_one_of(method, ("auto", "direct", "fft")):
+        raise ArgumentError(
+            f"convolve takes 'auto', 'direct' or 'fft', but got {shortened(method)}."
+        )
     return fftconvolve(in1, in2, mode) if method == "fft" else _convolve("convolve", in1, in2, mode)
 
 
@@ -314,8 +318,10 @@ def detrend(
     """
     if overwrite_data is not None:
         raise ArgumentError("detrend overwrites nothing: leave overwrite_data out.")
-    if type not in ("linear", "constant"):
-        raise ArgumentError(f"detrend takes 'linear' or 'constant' for type, but got {type!r}.")
+    if not is_one_of(type, ("linear", "constant")):
+        raise ArgumentError(
+            f"detrend takes 'linear' or 'constant' for type, but got {shortened(type)}."
+        )
     x = strong(inexact(data, "detrend"))
     place = canonical_axis(axis, x.ndim, "detrend: axis")
     if type == "constant":
@@ -600,8 +606,10 @@ def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
         ShapeError: a signal is empty, or the shapes do not fit.
         ArgumentError: a number is out of its range, or something is unknown.
     """
-    if average not in ("mean", "median"):
-        raise ArgumentError(f"csd takes 'mean' or 'median' for average, but got {average!r}.")
+    if not is_one_of(average, ("mean", "median")):
+        raise ArgumentError(
+            f"csd takes 'mean' or 'median' for average, but got {shortened(average)}."
+        )
     spectra = _Spectra(
         name="csd",
         fs=fs,

@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from tinyjax.api.arguments import check_argnums
+from tinyjax.core.checking import explained
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
 from tinyjax.source.adjoint.codegen import adjoint_text
@@ -89,6 +90,7 @@ class Transpose:
         return tuple([gradient_like(parts[i], self.primals[i]) for i in range(len(self.primals))])
 
 
+@explained
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., tuple[Any, Any]]:
@@ -122,6 +124,7 @@ def value_and_grad(
     return ValueAndGrad(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux)
 
 
+@explained
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from tinyjax.core.sharding import AnyMesh, NamedSharding, get_mesh
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import on_devices
 from tinyjax.core.varying import named
-from tinyjax.errors import ArgumentError, ShardingError
+from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
 from tinyjax.spmd.declared import local_type
 from tinyjax.spmd.program import bind_shard_map
@@ -108,7 +108,7 @@ def shard_map(
 
         return decorate
     if not callable(f):
-        raise ArgumentError(f"shard_map takes a function, but got {f!r}.")
+        raise ArgumentError(f"shard_map takes a function, but got {described(f)}.")
     if not check_vma:
         raise ArgumentError(
             "shard_map has no check_vma=False: that results are the same on all devices where "

@@ -6,10 +6,12 @@ point at ``params['w'][0].bias``.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeAlias
 
 import attrs
+
+from tinyjax.errors import ArgumentError, described
 
 
 @attrs.frozen
@@ -75,6 +77,10 @@ def keystr(keys: Sequence[KeyEntry], *, simple: bool = False, separator: str = "
         >>> tree.keystr(path, simple=True, separator="/")
         'w/0/bias'
     """
+    if not isinstance(separator, str):
+        raise ArgumentError(f"separator of keystr must be a text, but got {described(separator)}.")
+    if not isinstance(keys, Iterable):
+        raise ArgumentError(f"a path is a sequence of keys, but keys is {described(keys)}.")
     return separator.join(_bare(key) if simple else str(key) for key in keys)
 
 
@@ -100,4 +106,4 @@ def path_str(name: str, path: Sequence[KeyEntry]) -> str:
         >>> tree.path_str("params", (tree.DictKey("w"), tree.SequenceKey(0)))
         "params['w'][0]"
     """
-    return name + keystr(path)
+    return f"{name}{keystr(path)}"

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, described
 from tinyjax.tree.errors import RegistrationError, UnsortableKeysError
 from tinyjax.tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, SequenceKey
 
@@ -124,15 +124,14 @@ def add_kind(kind: NodeKind) -> None:
 def check_class(function: str, cls: object) -> None:
     """Raise ``ArgumentError`` where a class was expected and something else came."""
     if not isinstance(cls, type):
-        raise ArgumentError(f"{function} takes a class, but got {cls!r}, a {type(cls).__name__}.")
+        raise ArgumentError(f"{function} takes a class, but got {described(cls)}.")
 
 
 def check_callable(function: str, argument: str, value: object) -> None:
     """Raise ``ArgumentError`` where a function was expected and something else came."""
     if not callable(value):
         raise ArgumentError(
-            f"{function} takes a function as {argument}, but got {value!r}, "
-            f"a {type(value).__name__}."
+            f"{function} takes a function as {argument}, but got {described(value)}."
         )
 
 

@@ -123,7 +123,7 @@ def unflatten_arguments(
     """
     if treedef is _flat_arguments(len(leaves)):
         return tuple(leaves), {}
-    args, kwargs = treedef.unflatten(leaves)
+    args, kwargs = unflatten(treedef, leaves)
     return args, kwargs
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tinyjax.errors import ArgumentError, described
 from tinyjax.tree.node import PyTree
 from tinyjax.tree.ops import IsLeaf, flatten
 from tinyjax.tree.treedef import LEAF, PyTreeDef, raise_mismatch
@@ -34,6 +35,8 @@ def flatten_prefix(
         >>> tree.flatten_prefix((None, 0), arguments, is_leaf=lambda x: x is None)
         [None, None, 0]
     """
+    if not isinstance(treedef, PyTreeDef):
+        raise ArgumentError(f"treedef must be a PyTreeDef, but got {described(treedef)}.")
     values, prefix_treedef = flatten(prefix, is_leaf)
     if prefix_treedef is LEAF:
         return values * treedef.num_leaves

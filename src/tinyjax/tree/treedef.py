@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import attrs
 
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, described
 from tinyjax.tree.errors import (
     LeafCountError,
     MetadataError,
@@ -447,7 +447,15 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
         >>> tree.treedef_tuple([tree.structure(0), tree.structure([0])])
         PyTreeDef((*, [*]))
     """
-    return make_treedef(TUPLE, None, tuple(treedefs))
+    given: object = treedefs
+    children = [*given] if isinstance(given, Iterable) else [given]
+    found = tuple([child for child in children if isinstance(child, PyTreeDef)])
+    if len(found) != len(children):
+        raise ArgumentError(
+            "treedefs of treedef_tuple are PyTreeDefs, as tree.structure returns them, but got "
+            f"{described(treedefs)}."
+        )
+    return make_treedef(TUPLE, None, found)
 
 
 # Holding a tree against a treedef.

@@ -16,7 +16,7 @@ from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.lists import split_list
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
-from tinyjax.errors import ArgumentError, TinyjaxError
+from tinyjax.errors import ArgumentError, TinyjaxError, described
 from tinyjax.experimental.checkify.discharge import discharge
 from tinyjax.experimental.checkify.sites import (
     Category,
@@ -134,7 +134,7 @@ def checkify(
         out-of-bounds indexing for array of shape (3,): index 5 is out of bounds for axis 0 with...
     """
     if not callable(f):
-        raise ArgumentError(f"checkify takes a function, but got {f!r}.")
+        raise ArgumentError(f"checkify takes a function, but got {described(f)}.")
     if not errors <= all_checks:
         raise ArgumentError(
             f"checkify takes a set of errors, such as checkify.all_checks, but got {errors!r}."

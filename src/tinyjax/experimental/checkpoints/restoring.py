@@ -14,6 +14,7 @@ import numpy as np
 from tinyjax import dtypes, tree, xla
 from tinyjax.core.array import Array, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.checking import explained
 from tinyjax.core.devices import Part, Sharding, is_place, on_first
 from tinyjax.core.sharding import checked
 from tinyjax.dtypes import HostArray
@@ -27,6 +28,7 @@ T = TypeVar("T")
 def restore(folder: str | os.PathLike[str], like: None = None) -> dict[str, Array]: ...
 @overload
 def restore(folder: str | os.PathLike[str], like: T) -> T: ...
+@explained
 def restore(folder: str | os.PathLike[str], like: Any = None) -> Any:
     """Read a checkpoint; each device gets its part, from whatever shards it is in.
 

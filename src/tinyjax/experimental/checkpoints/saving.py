@@ -17,6 +17,7 @@ import numpy as np
 from tinyjax import tree
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.checking import explained
 from tinyjax.core.devices import group
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import HostArray
@@ -77,6 +78,7 @@ class Saving:
         return self._future.done()
 
 
+@explained
 def save(folder: str | os.PathLike[str], tree: Any) -> None:
     """Write arrays to a folder, each device's shards as they lie.
 
@@ -105,6 +107,7 @@ def save(folder: str | os.PathLike[str], tree: Any) -> None:
     _write(Path(folder), snapshot, version, group().process_index, group().size)
 
 
+@explained
 def save_async(folder: str | os.PathLike[str], tree: Any) -> Saving:
     """Write arrays to a folder in another thread, as ``save`` does.
 

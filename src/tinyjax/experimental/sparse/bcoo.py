@@ -12,9 +12,22 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
+from tinyjax.core.integers import integers, listed
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.tree import register_pytree_node_class
+
+
+def arrays_of(name: str, args: object, count: int) -> list[Array]:
+    """Return the arrays that a sparse array is made of.
+
+    Raises:
+        ArgumentError: they are not as many, or not arrays.
+    """
+    found = [as_array(x) for x in listed(args, f"args of {name}")]
+    if len(found) != count:
+        raise ArgumentError(f"{name} is made of {count} arrays, but args has {len(found)}.")
+    return found
 
 
 @register_pytree_node_class
@@ -62,8 +75,8 @@ class BCOO:
         indices_sorted: bool = False,
         unique_indices: bool = False,
     ) -> None:
-        data, indices = (as_array(x) for x in args)
-        sizes = tuple(shape)
+        data, indices = arrays_of("BCOO", args, 2)
+        sizes = integers(shape, "shape")
         if data.ndim != 1 or indices.shape != (data.size, len(sizes)):
             raise ShapeError(
                 "BCOO takes data of shape (nse,) and indices of shape (nse, ndim), for an array of "

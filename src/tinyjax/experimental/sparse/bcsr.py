@@ -10,10 +10,11 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.integers import integers
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
-from tinyjax.experimental.sparse.bcoo import BCOO
+from tinyjax.experimental.sparse.bcoo import BCOO, arrays_of
 from tinyjax.tree import register_pytree_node_class
 
 
@@ -61,8 +62,8 @@ class BCSR:
         indices_sorted: bool = False,
         unique_indices: bool = False,
     ) -> None:
-        data, indices, indptr = (as_array(x) for x in args)
-        sizes = tuple(shape)
+        data, indices, indptr = arrays_of("BCSR", args, 3)
+        sizes = integers(shape, "shape")
         fits = data.ndim == 1 and indices.shape == data.shape and len(sizes) == 2
         if not fits or indptr.shape != (sizes[0] + 1,):
             raise ShapeError(

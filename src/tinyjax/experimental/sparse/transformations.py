@@ -8,6 +8,8 @@ from typing import Any, Literal
 import tinyjax.numpy as jnp
 from tinyjax import api, dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.checking import explained
+from tinyjax.core.integers import integers, one_or_more
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError
 from tinyjax.experimental.sparse.bcoo import BCOO
@@ -44,7 +46,7 @@ def empty(
         >>> sparse.empty((2, 3))
         BCOO(float32[2, 3], nse=0)
     """
-    sizes = tuple(shape)
+    sizes = integers(shape, "shape")
     indices = jnp.zeros((0, len(sizes)), index_dtype)
     made = BCOO(
         (jnp.zeros(0, dtype), indices), shape=sizes, indices_sorted=True, unique_indices=True
@@ -52,6 +54,7 @@ def empty(
     return _formatted(made, sparse_format)
 
 
+@explained
 def eye(
     N: int,
     M: int | None = None,
@@ -130,7 +133,7 @@ def value_and_grad(
         >>> float(value), slope.data.tolist()
         (18.0, [6.0, 6.0])
     """
-    several = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    several = integers(one_or_more(argnums, "argnums"), "argnums")
 
     def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         splits = [_split(args[i]) for i in several]

@@ -6,9 +6,9 @@ from typing import Any, Final, Literal, overload
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import described
+from tinyjax.core.integers import is_one_of
 from tinyjax.core.replay import replayed
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, described, shortened
 from tinyjax.numpy import creation, manipulation
 from tinyjax.numpy import linalg as numpy_linalg
 from tinyjax.numpy.contraction import matmul
@@ -213,8 +213,8 @@ def lu_solve(
         >>> linalg.lu_solve(factors, jnp.array([3.0, 4.0]))
         Array([2., 3.], dtype=float32)
     """
-    if trans not in (0, 1, 2):
-        raise ArgumentError(f"lu_solve takes 0, 1 or 2 for trans, but got {trans!r}.")
+    if not is_one_of(trans, (0, 1, 2)):
+        raise ArgumentError(f"lu_solve takes 0, 1 or 2 for trans, but got {shortened(trans)}.")
     given, pivots = _pair("lu_solve", lu_and_piv, "lu_factor")
     factors, right, vector = _systems("lu_solve", given, b)
     order = lu_.pivots_to_permutation(
@@ -376,9 +376,9 @@ def solve(
         ShapeError: the shapes do not fit.
         ArgumentError: ``assume_a`` is something else.
     """
-    if assume_a not in ("gen", "sym", "her", "pos"):
+    if not is_one_of(assume_a, ("gen", "sym", "her", "pos")):
         raise ArgumentError(
-            f"solve takes 'gen', 'sym', 'her' or 'pos' for assume_a, but got {assume_a!r}."
+            f"solve takes 'gen', 'sym', 'her' or 'pos' for assume_a, but got {shortened(assume_a)}."
         )
     if assume_a == "pos":
         return cho_solve(cho_factor(a, lower), b)
@@ -465,8 +465,10 @@ def qr(
         ShapeError: ``a`` does not hold matrices.
         ArgumentError: there is no such mode.
     """
-    if mode not in ("full", "economic", "r"):
-        raise ArgumentError(f"qr takes the modes 'full', 'economic' and 'r', but got {mode!r}.")
+    if not is_one_of(mode, ("full", "economic", "r")):
+        raise ArgumentError(
+            f"qr takes the modes 'full', 'economic' and 'r', but got {shortened(mode)}."
+        )
     factor = qr_.pivoted_qr if pivoting else qr_.qr
     q, *rest = factor(_matrices("qr", a), full_matrices=mode != "economic")
     return tuple(rest) if mode == "r" else (q, *rest)
@@ -529,8 +531,10 @@ def qr_multiply(
         >>> bool(jnp.allclose(product @ r, a, atol=1e-5))
         True
     """
-    if mode not in ("right", "left"):
-        raise ArgumentError(f"qr_multiply takes 'right' or 'left' for mode, but got {mode!r}.")
+    if not is_one_of(mode, ("right", "left")):
+        raise ArgumentError(
+            f"qr_multiply takes 'right' or 'left' for mode, but got {shortened(mode)}."
+        )
     x, y = promote_inexact(array_of("qr_multiply", a), array_of("qr_multiply", c))
     factor = qr_.pivoted_qr if pivoting else qr_.qr
     q, *rest = factor(_matrices("qr_multiply", x), full_matrices=False)

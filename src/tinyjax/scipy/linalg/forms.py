@@ -7,10 +7,10 @@ from typing import Any, Literal, overload
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import integer
+from tinyjax.core.integers import integer, is_one_of
 from tinyjax.core.replay import replayed
 from tinyjax.custom_derivatives import custom_jvp
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_inexact, strong
 from tinyjax.primitives import eigen, householder, matrices, schur_forms, spectral, sylvester
 from tinyjax.primitives import lu as lu_
@@ -54,8 +54,10 @@ def schur(a: ArrayLike, output: Literal["real", "complex"] = "real") -> tuple[Ar
         Array([[1., 2.],
                [0., 3.]], dtype=float32)
     """
-    if output not in ("real", "complex"):
-        raise ArgumentError(f"schur takes 'real' or 'complex' for output, but got {output!r}.")
+    if not is_one_of(output, ("real", "complex")):
+        raise ArgumentError(
+            f"schur takes 'real' or 'complex' for output, but got {shortened(output)}."
+        )
     x = _matrices("schur", a, square=True)
     return eigen.schur(x if output == "real" else x.astype(dtypes.to_complex(x.dtype)))
 
@@ -183,10 +185,10 @@ def polar(
         Array([[3., 0.],
                [0., 2.]], dtype=float32)
     """
-    if side not in ("right", "left"):
-        raise ArgumentError(f"polar takes 'right' or 'left' for side, but got {side!r}.")
-    if method not in ("qdwh", "svd"):
-        raise ArgumentError(f"polar takes 'qdwh' or 'svd' for method, but got {method!r}.")
+    if not is_one_of(side, ("right", "left")):
+        raise ArgumentError(f"polar takes 'right' or 'left' for side, but got {shortened(side)}.")
+    if not is_one_of(method, ("qdwh", "svd")):
+        raise ArgumentError(f"polar takes 'qdwh' or 'svd' for method, but got {shortened(method)}.")
     x = _matrices("polar", a)
     if x.shape[-2] >= x.shape[-1]:
         u, p = _polar(x)

@@ -13,6 +13,7 @@ from tinyjax import dtypes
 from tinyjax.api import jvp
 from tinyjax.control_flow import scan
 from tinyjax.core.array import Array, ArrayLike, is_constant, raw_host
+from tinyjax.core.checking import explained
 from tinyjax.core.replay import refuse_to_replay, replayed
 from tinyjax.core.staging import StagingTrace
 from tinyjax.core.trace import enclosing_traces
@@ -42,6 +43,7 @@ def _matrices(name: str, x: ArrayLike) -> Array:
 _DEGREES: Final = {dtypes.float32: (7, 3.925724783138660), dtypes.float64: (13, 5.371920351148152)}
 
 
+@explained
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """Return the exponentials of matrices.
 

@@ -9,9 +9,11 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import integer
+from tinyjax.core.checking import explained
+from tinyjax.core.integers import integer, is_one_of
 from tinyjax.dtypes import DTypeLike, HostArray
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
+from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_dtypes, strong
 
 if TYPE_CHECKING:
@@ -52,8 +54,10 @@ def _floats(host: Any) -> Array:
 
 
 def _size(n: int) -> int:
-    """A number of rows; below 0 there are none."""
-    return max(integer(n, "n"), 0)
+    """A number of rows of a square matrix; below 0 there are none."""
+    size = max(integer(n, "n"), 0)
+    canonical_shape((size, size), "n")
+    return size
 
 
 def _vector(name: str, x: ArrayLike, least: int = 0) -> Array:
@@ -92,6 +96,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     return jnp.asarray(_theirs().hadamard(size), dtype)
 
 
+@explained
 def helmert(n: int, full: bool = False) -> Array:
     """Return Helmert's orthogonal matrix, the first row of which is constant.
 
@@ -136,9 +141,9 @@ def invhilbert(n: int) -> Array:
 
 
 def _kind(name: str, kind: Kind | None) -> Kind:
-    if kind not in (None, "symmetric", "lower", "upper"):
+    if not is_one_of(kind, (None, "symmetric", "lower", "upper")):
         raise ArgumentError(
-            f"{name} takes 'symmetric', 'lower' or 'upper' for kind, but got {kind!r}."
+            f"{name} takes 'symmetric', 'lower' or 'upper' for kind, but got {shortened(kind)}."
         )
     return kind or "symmetric"
 
@@ -187,8 +192,10 @@ def dft(
         ArgumentError: there is no such scale.
         DtypeError: ``dtype`` is not complex.
     """
-    if scale not in (None, "sqrtn", "n"):
-        raise ArgumentError(f"dft takes 'sqrtn' or 'n' for scale, or None, but got {scale!r}.")
+    if not is_one_of(scale, (None, "sqrtn", "n")):
+        raise ArgumentError(
+            f"dft takes 'sqrtn' or 'n' for scale, or None, but got {shortened(scale)}."
+        )
     wanted = jnp.result_type(complex if dtype is None else dtype)
     if not dtypes.is_complex(wanted):
         raise DtypeError(f"dft takes a complex dtype, but got {wanted.name}.")
@@ -440,9 +447,10 @@ def convolution_matrix(
     x = array_of("convolution_matrix", a)
     if not x.ndim or not x.shape[-1]:
         raise ShapeError(f"convolution_matrix takes vectors, but got shape {x.shape}.")
-    if mode not in ("full", "same", "valid"):
+    if not is_one_of(mode, ("full", "same", "valid")):
         raise ArgumentError(
-            f"convolution_matrix takes 'full', 'same' or 'valid' for mode, but got {mode!r}."
+            "convolution_matrix takes 'full', 'same' or 'valid' for mode, but got "
+            f"{shortened(mode)}."
         )
     m = x.shape[-1]
     shorter = min(size, m) - 1

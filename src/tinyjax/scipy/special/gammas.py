@@ -12,7 +12,7 @@ from tinyjax.core.integers import integer
 from tinyjax.core.primitive import NO_PARAMS
 from tinyjax.core.replay import replayed
 from tinyjax.core.trace import bind1
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy.creation import asarray
 from tinyjax.numpy.elementwise import conjugate, imag, pick, real, rint
 from tinyjax.numpy.promotion import arrays, broadcast, inexact, inexact_operands, promote_inexact
@@ -173,8 +173,10 @@ def bernoulli(n: int) -> Array:
         Array([ 1.        , -0.5       ,  0.16666667], dtype=float32)
     """
     last = integer(n, "n of bernoulli")
-    if last < 0:
-        raise ArgumentError(f"n of bernoulli must be at least 0, but it is {last}.")
+    if not 0 <= last < 1 << 31:
+        raise ArgumentError(
+            f"n of bernoulli must be at least 0 and below 2**31, but it is {shortened(last)}."
+        )
     found = scipy_special().bernoulli(max(last, 2))[: last + 1]
     return asarray(np.asarray(found), dtype=dtypes.default_float())
 

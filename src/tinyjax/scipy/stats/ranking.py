@@ -10,7 +10,8 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.api import vmap
 from tinyjax.core.array import Array, ArrayLike, canonical_axis
-from tinyjax.errors import ArgumentError
+from tinyjax.core.integers import is_one_of
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy.creation import full, zeros
 from tinyjax.numpy.elementwise import isnan, logical_not, pick, sqrt
 from tinyjax.numpy.manipulation import concatenate, moveaxis, ravel
@@ -31,10 +32,10 @@ ModeResult = NamedTuple("ModeResult", [("mode", Array), ("count", Array)])  # no
 
 
 def _check_policy(name: str, policy: str) -> None:
-    if policy != "propagate":
+    if not is_one_of(policy, ("propagate",)):
         raise ArgumentError(
-            f"nan_policy of {name} must be 'propagate', but it is {policy!r}: what is there "
-            "depends on the data. Leave NaN out of the array."
+            f"nan_policy of {name} must be 'propagate', but it is {shortened(policy)}: what is "
+            "there depends on the data. Leave NaN out of the array."
         )
 
 
@@ -184,11 +185,13 @@ def sem(
         0.4082
     """
     x = inexact(a, "sem")
+    if not is_one_of(nan_policy, ("propagate", "omit")):
+        raise ArgumentError(
+            f"nan_policy of sem must be 'propagate' or 'omit', not {shortened(nan_policy)}."
+        )
     if nan_policy == "propagate":
         size = x.size if axis is None else x.shape[canonical_axis(axis, x.ndim)]
         return std(x, axis, ddof=ddof, keepdims=keepdims) / float(np.sqrt(size))
-    if nan_policy != "omit":
-        raise ArgumentError(f"nan_policy of sem must be 'propagate' or 'omit', not {nan_policy!r}.")
     count = sum_of(logical_not(isnan(x)), axis, keepdims=keepdims)
     spread = nanstd(x, axis, ddof=ddof, keepdims=keepdims)
     return spread / sqrt(count.astype(spread.dtype))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tinyjax.core.checking import explained
 from tinyjax.source.ir.program import IR, Atom, Return, Statement, Variable
 from tinyjax.source.ir.signature import bound
 
 
+@explained
 def evaluate(ir: IR, *args: Any, **kwargs: Any) -> Any:
     """Run a program.
 

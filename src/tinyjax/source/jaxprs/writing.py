@@ -18,6 +18,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray, first_element
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.checking import explained
 from tinyjax.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from tinyjax.core.primitive import Primitive, registry
 from tinyjax.core.trace import Tracer
@@ -82,6 +83,7 @@ def jaxpr_source(
     )
 
 
+@explained
 def jaxpr_of_source(
     text: str, objects: MutableMapping[str, Any] | None = None
 ) -> Jaxpr | ClosedJaxpr:
