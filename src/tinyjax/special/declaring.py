@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final, NoReturn
@@ -81,7 +82,13 @@ def compiled(name: str, formula: Callable[..., Array]) -> HloFormula:
 
     def rounded(*operands: Array) -> Sequence[Array]:
         wide = [convert_element_type(x, _wide(x.dtype)) for x in operands]
-        out, dtype = formula(*wide), operands[0].dtype
+        dtype = operands[0].dtype
+        single = dtypes.finfo(dtype).bits <= 32
+        token = _precision.set(_SINGLE_AND_MORE if single else EPS)
+        try:
+            out = formula(*wide)
+        finally:
+            _precision.reset(token)
         if dtype in dtypes.FLOAT8:
             # XLA rounds what vanishes below 0 to -0, which in some of these types is NaN
             least = float(dtypes.finfo(dtype).smallest_subnormal)
@@ -165,9 +172,17 @@ def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
     return out
 
 
+#: How precise a formula is that is rounded to single precision afterwards: that adds a hundredth to
+#: what rounding takes away, and half of a Chebyshev series is enough.
+_SINGLE_AND_MORE: Final = 2.0**-30
+
+#: How precise the formula that is written has to be.
+_precision: Final[ContextVar[float]] = ContextVar("precision", default=EPS)
+
+
 @lru_cache(maxsize=256)
 def _chebyshev_coefficients(
-    fun: Callable[[HostArray], HostArray], low: float, high: float, degree: int
+    fun: Callable[[HostArray], HostArray], low: float, high: float, degree: int, precision: float
 ) -> tuple[float, ...]:
     middle, half = (low + high) / 2, (high - low) / 2
     angles = math.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)
@@ -175,7 +190,7 @@ def _chebyshev_coefficients(
     cosines = np.cos(np.arange(degree + 1)[:, None] * angles)
     found = cosines @ values * 2 / (degree + 1)
     found[0] /= 2
-    counts = np.flatnonzero(np.abs(found) > EPS / 16 * np.abs(found).max())
+    counts = np.flatnonzero(np.abs(found) > precision / 16 * np.abs(found).max())
     return tuple([float(c) for c in found[: counts[-1] + 1]])
 
 
@@ -190,9 +205,10 @@ def chebyshev(
             counts. It is not asked about the ends.
         low: the interval's lower end.
         high: its upper end.
-        degree: the most that may be needed; what adds nothing to float64 is left out.
+        degree: the most that may be needed; what adds nothing in the precision that the formula is
+            written for is left out.
     """
-    first, *others = _chebyshev_coefficients(fun, low, high, degree)
+    first, *others = _chebyshev_coefficients(fun, low, high, degree, _precision.get())
     t = (x - (low + high) / 2) * (2 / (high - low))
     twice = t + t
     out = before = jnp.zeros_like(x)
