@@ -10,27 +10,28 @@ from specs import ArraySpec, Case, Spec
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives.fft import FftKind, fft, fft_p
 
-NUMPY: dict[FftKind, Callable[[HostArray, int], HostArray]] = {
-    FftKind.FFT: np.fft.fft,
-    FftKind.IFFT: np.fft.ifft,
-    FftKind.RFFT: np.fft.rfft,
-    FftKind.IRFFT: np.fft.irfft,
+NUMPY: dict[FftKind, Callable[..., HostArray]] = {
+    FftKind.FFT: np.fft.fftn,
+    FftKind.IFFT: np.fft.ifftn,
+    FftKind.RFFT: np.fft.rfftn,
+    FftKind.IRFFT: np.fft.irfftn,
 }
 
 
-def reference(x: HostArray, kind: FftKind, length: int) -> Any:
-    return NUMPY[kind](x, length)
+def reference(x: HostArray, kind: FftKind, lengths: tuple[int, ...]) -> Any:
+    return NUMPY[kind](x, lengths, range(-len(lengths), 0))
 
 
-def jax_fft(x: Any, kind: FftKind, length: int) -> Any:
-    return jax.lax.fft(x, kind.value, (length,))
+def jax_fft(x: Any, kind: FftKind, lengths: tuple[int, ...]) -> Any:
+    return jax.lax.fft(x, kind.value, lengths)
 
 
-def cases(kind: FftKind, *lengths: int) -> list[Case]:
+def cases(kind: FftKind, *lengths: tuple[int, ...]) -> list[Case]:
     inverse = kind is FftKind.IRFFT
     return [
-        Case(ArraySpec((*lead, n // 2 + 1 if inverse else n)), kind=kind, length=n)
-        for n in lengths
+        Case(ArraySpec((*lead, *others, n // 2 + 1 if inverse else n)), kind=kind, lengths=sizes)
+        for sizes in lengths
+        for *others, n in (sizes,)
         for lead in ((), (2,))
     ]
 
@@ -40,7 +41,7 @@ SPECS = [
         f"fft, {kind.value}",
         fft_p,
         fft,
-        cases(kind, 1, 4, 5),
+        cases(kind, (1,), (4,), (5,), (3, 4), (2, 1, 3)),
         reference,
         jax=jax_fft,
         dtypes=("float32", "float64") if kind is FftKind.RFFT else ("complex64", "complex128"),

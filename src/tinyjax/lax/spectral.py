@@ -12,7 +12,6 @@ from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.fft import FftKind
 from tinyjax.primitives.fft import fft as _fft
-from tinyjax.primitives.shape import moveaxis
 
 __all__ = ["FftType", "fft"]
 
@@ -67,16 +66,11 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
         a = convert_element_type(a, dtypes.to_complex(a.dtype))
     if not lengths:
         return a
-    first, last = a.ndim - len(lengths), a.ndim - 1
+    first = a.ndim - len(lengths)
     expected = (*lengths[:-1], lengths[-1] // 2 + 1 if kind is FftKind.IRFFT else lengths[-1])
     if a.shape[first:] != expected:
         raise ShapeError(
             f"{name} of lengths {lengths} takes an array whose last axes are {expected}, but got "
             f"shape {a.shape}."
         )
-    others = FftKind.IFFT if kind in (FftKind.IFFT, FftKind.IRFFT) else FftKind.FFT
-    if kind is not FftKind.IRFFT:
-        a = _fft(a, kind, lengths[-1])
-    for axis in range(first, last):
-        a = moveaxis(_fft(moveaxis(a, axis, last), others), last, axis)
-    return _fft(a, kind, lengths[-1]) if kind is FftKind.IRFFT else a
+    return _fft(a, kind, lengths)

@@ -8,7 +8,7 @@ divides the others, and ``"ortho"`` divides both by its square root.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import sqrt
+from math import prod, sqrt
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -53,18 +53,34 @@ __all__ = [
 ]
 
 
-def _resized(x: Array, count: int) -> Array:
-    """The first values along the last axis, or those and zeros."""
-    last = x.ndim - 1
-    if x.shape[last] >= count:
-        return slice_in_dim(x, 0, count, axis=last)
-    config = [(0, 0, 0)] * last + [(0, count - x.shape[last], 0)]
+def _resized(x: Array, count: int, axis: int) -> Array:
+    """The first values along an axis, or those and zeros."""
+    if x.shape[axis] >= count:
+        return slice_in_dim(x, 0, count, axis=axis)
+    config = [(0, count - size if i == axis else 0, 0) for i, size in enumerate(x.shape)]
     return pad(x, full((), 0, x.dtype), config)
 
 
 def _along(kind: FftKind, a: ArrayLike, n: int | None, axis: int, norm: Norm, name: str) -> Array:
     """Transform along one axis."""
-    x = strong(inexact(a, name))
+    x = inexact(a, name)
+    return _transformed(kind, x, [n], [canonical_axis(axis, x.ndim)], norm, name)
+
+
+def _transformed(
+    kind: FftKind, x: Array, sizes: Sequence[int | None], axes: Sequence[int], norm: Norm, name: str
+) -> Array:
+    """Transform along axes, of which the last is halved where numbers are real.
+
+    Args:
+        kind: how.
+        x: floats or complex numbers.
+        sizes: how many values in time there are to be along the axes.
+        axes: which, counted from the front.
+        norm: where to divide.
+        name: what the user calls it.
+    """
+    x = strong(x)
     if not is_one_of(norm, (None, "backward", "ortho", "forward")):
         raise ArgumentError(
             f"{name} takes the norms 'backward', 'ortho' and 'forward', but got {shortened(norm)}."
@@ -74,21 +90,24 @@ def _along(kind: FftKind, a: ArrayLike, n: int | None, axis: int, norm: Norm, na
             raise DtypeError(f"{name} takes real numbers, but got {x.dtype.name}.")
     else:
         x = convert_element_type(x, dtypes.to_complex(x.dtype))
-    place = canonical_axis(axis, x.ndim)
-    x = moveaxis(x, place, -1)
-    size = x.shape[-1] if kind is not FftKind.IRFFT else 2 * (x.shape[-1] - 1)
-    length = size if n is None else integer(n, f"n of {name}")
-    if length < 1:
-        raise ArgumentError(f"{name} needs at least one value, but n is {length}.")
-    values = length // 2 + 1 if kind is FftKind.IRFFT else length
-    found = _fft.fft(_resized(x, values), kind, length)
-    inverse = kind in (FftKind.IFFT, FftKind.IRFFT)
+    ends = range(-len(axes), 0)
+    x = moveaxis(x, axes, ends)
+    lengths: list[int] = []
+    for axis, size in zip(ends, sizes, strict=True):
+        halved = kind is FftKind.IRFFT and axis == -1
+        own = 2 * (x.shape[axis] - 1) if halved else x.shape[axis]
+        length = own if size is None else integer(size, f"n of {name}")
+        if length < 1:
+            raise ArgumentError(f"{name} needs at least one value, but n is {length}.")
+        lengths.append(length)
+        x = _resized(x, length // 2 + 1 if halved else length, x.ndim + axis)
+    found = _fft.fft(x, kind, lengths)
+    inverse, count = kind in (FftKind.IFFT, FftKind.IRFFT), prod(lengths)
     if norm == "ortho":
-        scale = sqrt(length) if inverse else 1 / sqrt(length)
-        found = mul(found, full_like(found, scale))
+        found = mul(found, full_like(found, sqrt(count) if inverse else 1 / sqrt(count)))
     elif norm == "forward":
-        found = mul(found, full_like(found, length if inverse else 1 / length))
-    return moveaxis(found, -1, place)
+        found = mul(found, full_like(found, count if inverse else 1 / count))
+    return moveaxis(found, ends, axes)
 
 
 @replayed
@@ -177,22 +196,17 @@ def _sizes(
 
 
 def _over(
-    kinds: Callable[[int], FftKind],
+    kind: FftKind,
     a: ArrayLike,
     s: Sequence[int] | None,
     axes: Sequence[int] | None,
     norm: Norm,
     name: str,
 ) -> Array:
-    """Transform along axes one by one; ``kinds`` says how, counted from the last axis."""
+    """Transform along several axes."""
     x = inexact(a, name)
     sizes, places = _sizes(x, s, axes, name)
-    backwards = zip(sizes[::-1], places[::-1], strict=True)
-    steps = [(kinds(i), n, axis) for i, (n, axis) in enumerate(backwards)]
-    # the real result of an inverse comes last
-    for kind, n, axis in sorted(steps, key=lambda step: step[0] is FftKind.IRFFT):
-        x = _along(kind, x, n, axis, norm, name)
-    return x
+    return _transformed(kind, x, sizes, places, norm, name) if places else x
 
 
 @replayed
@@ -214,7 +228,7 @@ def fftn(
         AxisError: there is no such axis.
         ArgumentError: an axis comes twice, or ``s`` has another length than ``axes``.
     """
-    return _over(lambda i: FftKind.FFT, a, s, axes, norm, "fftn")
+    return _over(FftKind.FFT, a, s, axes, norm, "fftn")
 
 
 @replayed
@@ -225,7 +239,7 @@ def ifftn(
     norm: Norm = None,
 ) -> Array:
     """Return the inverse of ``fftn``, with the same arguments."""
-    return _over(lambda i: FftKind.IFFT, a, s, axes, norm, "ifftn")
+    return _over(FftKind.IFFT, a, s, axes, norm, "ifftn")
 
 
 @replayed
@@ -236,7 +250,7 @@ def rfftn(
     norm: Norm = None,
 ) -> Array:
     """Return ``fftn`` of real numbers, with the first half of the last axis."""
-    return _over(lambda i: FftKind.FFT if i else FftKind.RFFT, a, s, axes, norm, "rfftn")
+    return _over(FftKind.RFFT, a, s, axes, norm, "rfftn")
 
 
 @replayed
@@ -247,7 +261,7 @@ def irfftn(
     norm: Norm = None,
 ) -> Array:
     """Return the inverse of ``rfftn``: real numbers."""
-    return _over(lambda i: FftKind.IFFT if i else FftKind.IRFFT, a, s, axes, norm, "irfftn")
+    return _over(FftKind.IRFFT, a, s, axes, norm, "irfftn")
 
 
 @replayed

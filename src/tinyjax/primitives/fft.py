@@ -1,9 +1,10 @@
-"""Fourier transforms along the last axis."""
+"""Fourier transforms along the last axes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from math import prod
 from typing import Final
 
 import attrs
@@ -19,7 +20,7 @@ from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import conj, mul, real
 from tinyjax.primitives.rules import check_kind, def_linear, def_transposes
-from tinyjax.primitives.shape import def_simple_batch, full
+from tinyjax.primitives.shape import def_simple_batch, full, transpose
 from tinyjax.primitives.slicing import pad
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -40,18 +41,21 @@ class FftKind(Enum):
 
 @attrs.frozen(repr=False)
 class FftParams(Params):
-    """The transform, and the number of values in time."""
+    """The transform, and the numbers of values in time along the last axes."""
 
     kind: FftKind
-    length: int
+    lengths: tuple[int, ...]
 
 
-_NUMPY: Final[Mapping[FftKind, Callable[[HostArray, int], HostArray]]] = {
-    FftKind.FFT: np.fft.fft,
-    FftKind.IFFT: np.fft.ifft,
-    FftKind.RFFT: np.fft.rfft,
-    FftKind.IRFFT: np.fft.irfft,
+_NUMPY: Final[Mapping[FftKind, tuple[Callable[..., HostArray], Callable[..., HostArray]]]] = {
+    FftKind.FFT: (np.fft.fft, np.fft.fftn),
+    FftKind.IFFT: (np.fft.ifft, np.fft.ifftn),
+    FftKind.RFFT: (np.fft.rfft, np.fft.rfftn),
+    FftKind.IRFFT: (np.fft.irfft, np.fft.irfftn),
 }
+
+#: XLA transforms along so many axes at once.
+_MOST_AXES: Final = 3
 
 _TAKEN: Final = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 
@@ -60,31 +64,39 @@ fft_p: Primitive[FftParams] = Primitive("fft", FftParams)
 
 @fft_p.def_impl
 def _fft_impl(operands: Hosts, params: FftParams) -> Hosts:
-    (x,) = operands
-    return (_NUMPY[params.kind](x, params.length),)
+    (x,), lengths = operands, params.lengths
+    along, over = _NUMPY[params.kind]
+    if len(lengths) == 1:
+        return (along(x, *lengths),)
+    return (over(x, lengths, range(-len(lengths), 0)),)
 
 
 @fft_p.def_abstract_eval
 def _fft_type(avals: Avals, params: FftParams) -> Avals:
     (x,) = avals
-    kind, n = params.kind, params.length
+    kind, lengths = params.kind, params.lengths
     check_kind("fft", x, "f" if kind is FftKind.RFFT else "c")
     if x.dtype not in _TAKEN:
         raise DtypeError(
             f"fft does not take {x.dtype.name}: it takes single and double precision. Convert the "
             "operand with .astype(...)."
         )
-    expected = n // 2 + 1 if kind is FftKind.IRFFT else n
-    if not x.shape or x.shape[-1] != expected or n < 1:
+    if not 1 <= len(lengths) <= min(_MOST_AXES, x.ndim):
+        raise ShapeError(f"{kind.value} takes one to three of the last axes, but got {x}.")
+    *others, n = lengths
+    half = (*others, n // 2 + 1)
+    expected = half if kind is FftKind.IRFFT else lengths
+    if x.shape[-len(lengths) :] != expected or min(lengths) < 1:
         raise ShapeError(
-            f"{kind.value} of length {n} needs {expected} values along the last axis, and one at "
-            f"least, but got {x}."
+            f"{kind.value} of lengths {lengths} needs {expected} values along the last axes, and "
+            f"one at least, but got {x}."
         )
+    batch = x.shape[: -len(lengths)]
     match kind:
         case FftKind.RFFT:
-            return (ShapedArray((*x.shape[:-1], n // 2 + 1), dtypes.to_complex(x.dtype)),)
+            return (ShapedArray((*batch, *half), dtypes.to_complex(x.dtype)),)
         case FftKind.IRFFT:
-            return (ShapedArray((*x.shape[:-1], n), dtypes.real_part(x.dtype)),)
+            return (ShapedArray((*batch, *lengths), dtypes.real_part(x.dtype)),)
         case _:
             return (x.strip_weak(),)
 
@@ -93,7 +105,7 @@ def _fft_type(avals: Avals, params: FftParams) -> Avals:
 def _fft_lowering(b: Lowering, operands: Values, params: FftParams) -> Values:
     attributes = {
         "fft_type": f"#stablehlo<fft_type {params.kind.value}>",
-        "fft_length": f"array<i64: {params.length}>",
+        "fft_length": f"array<i64: {', '.join(map(str, params.lengths))}>",
     }
     return b.emit("stablehlo.fft", operands, b.results, attributes)
 
@@ -104,17 +116,17 @@ def _transposed(ct: Array, _: object, params: FftParams) -> Array:
     ``RFFT`` is that of real numbers less some results; those of ``IRFFT`` are real, and sums with
     the conjugates of all but the first number and, where there is one, that of half the frequency.
     """
-    kind, n = params.kind, params.length
-    last = ct.ndim - 1
+    kind, lengths = params.kind, params.lengths
+    last, n = ct.ndim - 1, lengths[-1]
     match kind:
         case FftKind.RFFT:
             missing = [(0, 0, 0)] * last + [(0, n - ct.shape[last], 0)]
             whole = pad(ct, full((), 0, ct.dtype), missing)
-            return real(fft(whole, FftKind.FFT))
+            return real(fft(whole, FftKind.FFT, lengths))
         case FftKind.IRFFT:
-            found = conj(fft(ct, FftKind.RFFT))
+            found = conj(fft(ct, FftKind.RFFT, lengths))
             alone = 2 * np.arange(found.shape[last]) % n == 0
-            weights = (np.where(alone, 1.0, 2.0) / n).astype(found.dtype)
+            weights = (np.where(alone, 1.0, 2.0) / prod(lengths)).astype(found.dtype)
             return mul(found, broadcast_in_dim(ConcreteArray(weights), found.shape, (last,)))
         case _:
             return bind1(fft_p, (ct,), params)
@@ -125,16 +137,32 @@ def_transposes(fft_p, _transposed)
 def_simple_batch(fft_p)
 
 
-def fft(x: Array, kind: FftKind, length: int | None = None) -> Array:
-    """Return the Fourier transform along the last axis.
+def fft(x: Array, kind: FftKind, lengths: Sequence[int]) -> Array:
+    """Return the Fourier transform along the last axes.
 
     Args:
-        x: complex; real for ``RFFT``.
+        x: complex; real for ``RFFT``, which is ``FFT`` along all axes but the last. ``IRFFT`` is
+            ``IFFT`` along these, before it is the inverse along the last.
         kind: which transform.
-        length: the number of values in time; by default as many as there are.
+        lengths: the number of values in time along each axis.
 
     Raises:
-        ShapeError: the axis has another length than that asks for, or none.
+        ShapeError: the axes have other lengths than these ask for, or there are none.
         DtypeError: the dtype is not complex, or not real.
     """
-    return bind1(fft_p, (x,), FftParams(kind, x.shape[-1] if length is None else length))
+    several, at_once = tuple(lengths[:-_MOST_AXES]), tuple(lengths[-_MOST_AXES:])
+    if not several:
+        return bind1(fft_p, (x,), FftParams(kind, at_once))
+    inverse = kind in (FftKind.IFFT, FftKind.IRFFT)
+    front, back = x.ndim - len(lengths), x.ndim - _MOST_AXES
+    batch, moved = range(front), range(front, back)
+
+    def along_others(y: Array) -> Array:
+        y = transpose(y, (*batch, *range(back, x.ndim), *moved))
+        y = fft(y, FftKind.IFFT if inverse else FftKind.FFT, several)
+        ends = range(front + _MOST_AXES, x.ndim)
+        return transpose(y, (*batch, *ends, *range(front, front + _MOST_AXES)))
+
+    if kind is FftKind.IRFFT:
+        return fft(along_others(x), kind, at_once)
+    return along_others(fft(x, kind, at_once))
