@@ -47,6 +47,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/testing",
         "docs/coverage",
         "docs/derivations",
+        "docs/numerics",
         "docs/design",
         "docs/jaxlib",
     ),

@@ -873,7 +873,8 @@ def sinc(x: ArrayLike, /) -> Array:
     near = ew.lt(size, full_like(size, 0.3))
     # Around 0 the Maclaurin series sum (-u)^k / (2k + 1)!, u = angle^2: at 0.3 the first term left
     # out is 1e-16.
-    u = ew.mul(angle_, angle_)
+    small = ew.select(near, angle_, full_like(a, 0))
+    u = ew.mul(small, small)
     series = full_like(a, 0)
     for k in reversed(range(6)):
         term = full_like(a, (-1) ** k / math.factorial(2 * k + 1))

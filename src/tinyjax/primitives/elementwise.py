@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import attrs
 import numpy as np
@@ -42,6 +42,7 @@ from tinyjax.primitives.families import (
     Elementwise,
     HloFormula,
     HostFunction,
+    composed,
     def_elementwise_batch,
     def_elementwise_lowering,
     elementwise,
@@ -257,6 +258,72 @@ min_: Elementwise = elementwise(
 )
 
 
+# Functions of complex numbers. XLA computes some of them by exponentials, in which small parts are
+# lost, and takes an imaginary part of -0.0 for 0.0, which is the other side of a cut. So the former
+# are written by functions of the parts, and the signs of the latter are those of the operand.
+
+
+def _by_parts(hlo: str, of_parts: Callable[[Array, Array], tuple[Array, Array]]) -> HloFormula:
+    """Lower to an operation for real numbers, and for complex ones to a formula of the parts."""
+    formula = composed(lambda x: complex_(*of_parts(real(x), imag(x))))
+    return lambda b, x: formula(b, x) if dtypes.is_complex(x.dtype) else b.op(hlo, x)
+
+
+def _times_zero(x: Array, zero: Array) -> Array:
+    """A product with zero, whose sign counts; it is zero though ``x`` may be infinite."""
+    return mul(sign(x), zero)
+
+
+def _sine_of_parts(x: Array, y: Array) -> tuple[Array, Array]:
+    on_axis = eq(x, _constant(x, 0.0))
+    return select(on_axis, x, mul(sin(x), cosh(y))), mul(cos(x), sinh(y))
+
+
+def _cosine_of_parts(x: Array, y: Array) -> tuple[Array, Array]:
+    on_axis = eq(x, _constant(x, 0.0))
+    lower = select(on_axis, _times_zero(y, x), mul(sin(x), sinh(y)))
+    return mul(cos(x), cosh(y)), neg(lower)
+
+
+def _sinh_of_parts(x: Array, y: Array) -> tuple[Array, Array]:
+    on_axis = eq(y, _constant(y, 0.0))
+    return mul(sinh(x), cos(y)), select(on_axis, y, mul(cosh(x), sin(y)))
+
+
+def _cosh_of_parts(x: Array, y: Array) -> tuple[Array, Array]:
+    on_axis = eq(y, _constant(y, 0.0))
+    return mul(cosh(x), cos(y)), select(on_axis, _times_zero(x, y), mul(sinh(x), sin(y)))
+
+
+def _with_sign(x: Array, sign_of: Array) -> Array:
+    size = abs_(x)
+    return select(lt_to(sign_of, _constant(sign_of, 0.0)), neg(size), size)
+
+
+def _on_its_side(hlo: str, part: Literal["real", "imag"], negative: bool = False) -> HloFormula:
+    """Lower to an operation one part of whose complex results has the sign of the operand's part.
+
+    Args:
+        hlo: the operation.
+        part: which one.
+        negative: whether it has the opposite sign.
+    """
+
+    def signed(out: Array, x: Array) -> Array:
+        if part == "real":
+            return complex_(_with_sign(real(out), real(x)), imag(out))
+        side = neg(imag(x)) if negative else imag(x)
+        return complex_(real(out), _with_sign(imag(out), side))
+
+    formula = composed(signed)
+
+    def write(b: Lowering, x: Value) -> Value:
+        out = b.op(hlo, x)
+        return formula(b, out, x) if dtypes.is_complex(x.dtype) else out
+
+    return write
+
+
 # One operand: signs, roots, exponentials
 
 neg: Elementwise = elementwise(
@@ -353,15 +420,38 @@ expm1: Elementwise = elementwise(
     lambda t, z, x: mul(t, add(z, _constant(z, 1.0))),
 )
 log: Elementwise = elementwise("log", np.log, "stablehlo.log", "fc", lambda t, z, x: div(t, x))
+
+
+def _log1p(x: HostArray) -> HostArray:
+    out = np.asarray(np.log1p(x))
+    if dtypes.is_complex(x.dtype):
+        # NumPy's takes the logarithm of a sum, in which a small part is lost
+        a, b = x.real, x.imag
+        near = np.maximum(np.abs(a), np.abs(b)) < 0.5
+        out.real = np.where(near, 0.5 * np.log1p(a * (2 + a) + b * b), out.real)
+    return out
+
+
 log1p: Elementwise = elementwise(
     "log1p",
-    np.log1p,
+    _log1p,
     "stablehlo.log_plus_one",
     "fc",
     lambda t, z, x: div(t, add(x, _constant(x, 1.0))),
 )
+
+
+@log1p.def_kernel
+def _log1p_kernel(avals: Avals, params: NoParams) -> Kernel | None:
+    return None if dtypes.is_complex(avals[0].dtype) else np.log1p
+
+
 sqrt: Elementwise = elementwise(
-    "sqrt", np.sqrt, "stablehlo.sqrt", "fc", lambda t, z, x: div(mul(t, _constant(t, 0.5)), z)
+    "sqrt",
+    np.sqrt,
+    _on_its_side("stablehlo.sqrt", "imag"),
+    "fc",
+    lambda t, z, x: div(mul(t, _constant(t, 0.5)), z),
 )
 rsqrt: Elementwise = elementwise(
     "rsqrt",
@@ -388,14 +478,21 @@ cbrt: Elementwise = elementwise(
 
 
 def _logistic(x: HostArray) -> HostArray:
-    one = x.dtype.type(1)
-    return np.asarray(one / (one + np.exp(-x))).astype(x.dtype, copy=False)
+    # in float16 the exponential overflows where the result is still a number
+    wide = x.astype(np.float32) if x.dtype == dtypes.float16 else x
+    one = wide.dtype.type(1)
+    return np.asarray(one / (one + np.exp(-wide))).astype(x.dtype, copy=False)
+
+
+def _lower_logistic(b: Lowering, x: Value) -> Value:
+    wide = b.convert(x, dtypes.float32) if x.dtype == dtypes.float16 else x
+    return b.convert(b.op("stablehlo.logistic", wide), x.dtype)
 
 
 logistic: Elementwise = elementwise(
     "logistic",
     _logistic,
-    "stablehlo.logistic",
+    _lower_logistic,
     "fc",
     lambda t, z, x: mul(t, mul(z, sub(_constant(z, 1.0), z))),
 )
@@ -439,25 +536,45 @@ def _one_plus_square(x: Array) -> Array:
 
 
 sin: Elementwise = elementwise(
-    "sin", np.sin, "stablehlo.sine", "fc", lambda t, z, x: mul(t, cos(x))
+    "sin", np.sin, _by_parts("stablehlo.sine", _sine_of_parts), "fc", lambda t, z, x: mul(t, cos(x))
 )
 cos: Elementwise = elementwise(
-    "cos", np.cos, "stablehlo.cosine", "fc", lambda t, z, x: neg(mul(t, sin(x)))
+    "cos",
+    np.cos,
+    _by_parts("stablehlo.cosine", _cosine_of_parts),
+    "fc",
+    lambda t, z, x: neg(mul(t, sin(x))),
 )
 tan: Elementwise = elementwise(
     "tan", np.tan, "stablehlo.tan", "fc", lambda t, z, x: mul(t, _one_plus_square(z))
 )
 asin: Elementwise = elementwise(
-    "asin", np.arcsin, "chlo.asin", "fc", lambda t, z, x: mul(t, rsqrt(_one_minus_square(x)))
+    "asin",
+    np.arcsin,
+    _on_its_side("chlo.asin", "imag"),
+    "fc",
+    lambda t, z, x: mul(t, rsqrt(_one_minus_square(x))),
 )
 acos: Elementwise = elementwise(
-    "acos", np.arccos, "chlo.acos", "fc", lambda t, z, x: neg(mul(t, rsqrt(_one_minus_square(x))))
+    "acos",
+    np.arccos,
+    _on_its_side("chlo.acos", "imag", negative=True),
+    "fc",
+    lambda t, z, x: neg(mul(t, rsqrt(_one_minus_square(x)))),
 )
 atan: Elementwise = elementwise(
-    "atan", np.arctan, "chlo.atan", "fc", lambda t, z, x: div(t, _one_plus_square(x))
+    "atan",
+    np.arctan,
+    _on_its_side("chlo.atan", "real"),
+    "fc",
+    lambda t, z, x: div(t, _one_plus_square(x)),
 )
-sinh: Elementwise = elementwise("sinh", np.sinh, "chlo.sinh", "fc", lambda t, z, x: mul(t, cosh(x)))
-cosh: Elementwise = elementwise("cosh", np.cosh, "chlo.cosh", "fc", lambda t, z, x: mul(t, sinh(x)))
+sinh: Elementwise = elementwise(
+    "sinh", np.sinh, _by_parts("chlo.sinh", _sinh_of_parts), "fc", lambda t, z, x: mul(t, cosh(x))
+)
+cosh: Elementwise = elementwise(
+    "cosh", np.cosh, _by_parts("chlo.cosh", _cosh_of_parts), "fc", lambda t, z, x: mul(t, sinh(x))
+)
 tanh: Elementwise = elementwise(
     "tanh",
     np.tanh,
@@ -466,18 +583,26 @@ tanh: Elementwise = elementwise(
     lambda t, z, x: mul(t, sub(_constant(z, 1.0), mul(z, z))),
 )
 asinh: Elementwise = elementwise(
-    "asinh", np.arcsinh, "chlo.asinh", "fc", lambda t, z, x: mul(t, rsqrt(_one_plus_square(x)))
+    "asinh",
+    np.arcsinh,
+    _on_its_side("chlo.asinh", "real"),
+    "fc",
+    lambda t, z, x: mul(t, rsqrt(_one_plus_square(x))),
 )
 acosh: Elementwise = elementwise(
     "acosh",
     np.arccosh,
-    "chlo.acosh",
+    _on_its_side("chlo.acosh", "imag"),
     "fc",
     # two roots rather than one of x^2 - 1: the branch is right for complex x too
     lambda t, z, x: mul(t, mul(rsqrt(sub(x, _constant(x, 1.0))), rsqrt(add(x, _constant(x, 1.0))))),
 )
 atanh: Elementwise = elementwise(
-    "atanh", np.arctanh, "chlo.atanh", "fc", lambda t, z, x: div(t, _one_minus_square(x))
+    "atanh",
+    np.arctanh,
+    _on_its_side("chlo.atanh", "imag"),
+    "fc",
+    lambda t, z, x: div(t, _one_minus_square(x)),
 )
 
 
@@ -512,7 +637,19 @@ def _pow_in_y(t: Array, z: Array, x: Array, y: Array) -> Array:
     return mul(t, mul(log(safe), z))
 
 
-pow_: Elementwise = elementwise("pow", np.power, "stablehlo.power", "fc", _pow_in_x, _pow_in_y)
+def _power(x: HostArray, y: HostArray) -> HostArray:
+    out = np.asarray(np.power(x, y))
+    # NumPy takes the root where all exponents are 1/2, which C's pow is not at -0.0 and -inf
+    if (0 in y.strides or y.size == 1) and not dtypes.is_complex(x.dtype):
+        half = y == y.dtype.type(0.5)
+        if half.any():
+            return np.where(half & ((x == 0) | (x == -np.inf)), np.abs(x), out)
+    return out
+
+
+pow_: Elementwise = elementwise(
+    "pow", _power, "stablehlo.power", "fc", _pow_in_x, _pow_in_y, broadcasts=True
+)
 
 
 def _power_by_squaring(x: T, n: int, times: Callable[[T, T], T], one: Callable[[T], T]) -> T:

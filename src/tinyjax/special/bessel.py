@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
@@ -11,8 +13,14 @@ from tinyjax.core.array import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.families import Elementwise
-from tinyjax.primitives.shape import full_like
-from tinyjax.special.declaring import between, by_scipy, chebyshev, scipy_special, special
+from tinyjax.special.declaring import (
+    between,
+    by_scipy,
+    chebyshev,
+    polynomial,
+    scipy_special,
+    special,
+)
 
 
 def _near(order: int) -> Callable[[HostArray], HostArray]:
@@ -41,18 +49,46 @@ def _scaled(order: int) -> Callable[[Array], Array]:
     return formula
 
 
+#: From where on the difference of the two functions is that of their asymptotic series.
+_BEYOND: Final = 40.0
+
+
+def _asymptotic(order: int) -> list[float]:
+    """The series of ``sqrt(2 pi x) ive(order, x)`` in ``1 / x``, DLMF 10.40.1."""
+    term = 1.0
+    found = [term]
+    for k in range(1, 20):
+        term *= -(4 * order**2 - (2 * k - 1) ** 2) / (8 * k)
+        found.append(term)
+    return found
+
+
+#: That of both orders starts with 1.
+_DIFFERENCE: Final = [a - b for a, b in zip(_asymptotic(0), _asymptotic(1), strict=True)]
+#: ``i1(x) / x`` by the square of ``x / 2``, DLMF 10.25.2; exact for x below 1.
+_RATIO: Final = [0.5 / (math.factorial(k) * math.factorial(k + 1)) for k in range(10)]
+
+
+def _difference(x: Array, zeroth: Array, first: Array) -> Array:
+    """``i0e(x) - abs(i1e(x))``, which cancels far away, from the two functions."""
+    size = jnp.abs(x)
+    far = size > _BEYOND
+    inverse = 1 / jnp.where(far, size, _BEYOND)
+    series = jnp.sqrt(inverse / (2 * math.pi)) * polynomial(inverse, _DIFFERENCE)
+    return jnp.where(far, series, zeroth - jnp.sign(x) * first)
+
+
+def _slope_of_zeroth(t: Array, z: Array, x: Array) -> Array:
+    return ew.neg(ew.mul(t, ew.mul(ew.sign(x), _difference(x, z, bessel_i1e(x)))))
+
+
 def _slope_of_first(t: Array, z: Array, x: Array) -> Array:
-    # i1e(x) / x is 1/2 at 0
-    zero = ew.eq(x, full_like(x, 0.0))
-    safe = ew.select(zero, full_like(x, 1.0), x)
-    slope = ew.sub(bessel_i0e(safe), ew.mul(z, ew.add(ew.sign(safe), ew.integer_pow(safe, -1))))
-    return ew.mul(t, ew.select(zero, full_like(x, 0.5), slope))
+    near = jnp.abs(x) < 1
+    small = jnp.where(near, x, 0.0)
+    series = jnp.exp(-jnp.abs(small)) * polynomial(small * small / 4, _RATIO)
+    over_x = jnp.where(near, series, z / jnp.where(near, 1.0, x))
+    return ew.mul(t, ew.sub(_difference(x, bessel_i0e(x), z), over_x))
 
 
-bessel_i0e: Elementwise = special(
-    "bessel_i0e",
-    by_scipy("i0e"),
-    _scaled(0),
-    lambda t, z, x: ew.mul(t, ew.sub(bessel_i1e(x), ew.mul(ew.sign(x), z))),
-)
+bessel_i0e: Elementwise = special("bessel_i0e", by_scipy("i0e"), _scaled(0), _slope_of_zeroth)
 bessel_i1e: Elementwise = special("bessel_i1e", by_scipy("i1e"), _scaled(1), _slope_of_first)

@@ -45,12 +45,17 @@ def lgamma_of_one_more(x: Array) -> Array:
     return jnp.where(near, series, sp.lgamma(jnp.where(near, 1.0, x) + 1.0))
 
 
+def stirling_series(x: Array) -> Array:
+    """``lgamma(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2)`` for x of at least 10."""
+    inverse = 1 / x
+    return inverse * polynomial(inverse * inverse, _STIRLING[::-1])
+
+
 def stirling_error(x: Array) -> Array:
     """``lgamma(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2)`` for positive x."""
     far = x > 10
     large, small = jnp.where(far, x, 10.0), jnp.where(far, 1.0, x)
-    inverse = 1 / large
-    series = inverse * polynomial(inverse * inverse, _STIRLING[::-1])
+    series = stirling_series(large)
     log = jnp.log(small)
     # lgamma(x) = lgamma(1 + x) - log(x)
     exact = lgamma_of_one_more(small) - (small + 0.5) * log + small - 0.5 * math.log(2 * math.pi)

@@ -26,6 +26,7 @@ from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import special as sp
 from tinyjax.primitives.shape import full_like, squeeze
 from tinyjax.primitives.stop_gradient import stop_gradient
+from tinyjax.special.gamma import stirling_series
 
 __all__ = [
     "beta",
@@ -241,7 +242,22 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
         -2.48491
     """
     x, y = inexact_operands("betaln", a, b)
-    return ew.sub(ew.add(sp.lgamma(x), sp.lgamma(y)), sp.lgamma(ew.add(x, y)))
+    plain = ew.sub(ew.add(sp.lgamma(x), sp.lgamma(y)), sp.lgamma(ew.add(x, y)))
+    # Logarithms of large numbers' gamma functions cancel. There, by Stirling's formula, what is
+    # left of them.
+    ten, first = full_like(x, 10.0), ew.lt(x, y)
+    small, large = ew.select(first, x, y), ew.select(first, y, x)
+    total = ew.add(x, y)
+    far = ew.and_(ew.gt(large, ten), ew.gt(total, ten))
+    both = ew.and_(far, ew.gt(small, ten))
+    p, s = ew.select(far, large, ten), ew.select(far, small, full_like(x, 1.0))
+    end = p + s
+    rest = stirling_series(p) - stirling_series(end) - (p - 0.5) * ew.log1p(s / p)
+    one_large = sp.lgamma(s) + s - s * ew.log(end)
+    q = ew.select(both, small, ten)
+    log_ratio = ew.log1p(p / q)
+    both_large = 0.5 * math.log(2 * math.pi) + stirling_series(q) - 0.5 * ew.log(q) - q * log_ratio
+    return ew.select(far, rest + ew.select(both, both_large, one_large), plain)
 
 
 @replayed
@@ -339,7 +355,15 @@ def logit(x: ArrayLike) -> Array:
         0.0
     """
     a = inexact(x, "logit")
-    return ew.log(ew.div(a, ew.sub(full_like(a, 1.0), a)))
+    one = full_like(a, 1.0)
+    if dtypes.is_complex(a.dtype):
+        return ew.log(ew.div(a, ew.sub(one, a)))
+    # where both logarithms are near log(1/2), those of 2x and 2 - 2x keep the digits
+    offset = ew.sub(ew.add(a, a), one)
+    near = ew.lt(ew.abs_(offset), full_like(a, 0.5))
+    safe = ew.select(near, offset, full_like(a, 0.0))
+    middle = ew.sub(ew.log1p(safe), ew.log1p(ew.neg(safe)))
+    return ew.select(near, middle, ew.sub(ew.log(a), ew.log1p(ew.neg(a))))
 
 
 @replayed
@@ -383,7 +407,7 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
 
 @replayed
 def entr(x: ArrayLike) -> Array:
-    """Return ``-x log(x)``: 0 at 0, and -inf below.
+    """Return ``-x log(x)``: 0 at 0, where it rises infinitely steeply, and -inf below.
 
     Args:
         x: real.
@@ -394,8 +418,13 @@ def entr(x: ArrayLike) -> Array:
         0.0
     """
     a = inexact(x, "entr")
-    zero = full_like(a, 0.0)
-    return ew.select(ew.lt(a, zero), full_like(a, -math.inf), ew.sub(zero, xlogy(a, a)))
+    zero, one = full_like(a, 0.0), full_like(a, 1.0)
+    at_zero = ew.eq(a, zero)
+    safe = ew.select(ew.le(a, zero), one, a)
+    # the root is 0 there too, and as steep
+    root = ew.sqrt(ew.select(at_zero, a, one))
+    value = ew.select(at_zero, root, ew.sub(zero, ew.mul(safe, ew.log(safe))))
+    return ew.select(ew.lt(a, zero), full_like(a, -math.inf), value)
 
 
 @replayed

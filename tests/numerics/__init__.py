@@ -1,0 +1,1 @@
+"""Numerical truth: values and derivatives at the edges, and accuracy."""
