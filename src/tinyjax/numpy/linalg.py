@@ -480,8 +480,8 @@ def _pinv_and_values(a: Array, rtol: Array) -> tuple[Array, Array]:
 
 
 def _above(s: Array, rtol: Array) -> Array:
-    """Which singular values count: those above a part of the greatest."""
-    return s > rtol[..., None] * greatest(s, -1, keepdims=True, initial=0)
+    """Which singular values count: those above a part of the first, the greatest."""
+    return s > rtol[..., None] * s[..., :1]
 
 
 @custom_jvp
@@ -601,13 +601,12 @@ def matrix_rank(
         return any_of(a != 0).astype(dtypes.int32)
     x = _matrices("matrix_rank", a, square=hermitian)
     s = svd(x, compute_uv=False, hermitian=hermitian)
-    if tol is not None:
-        least_kept = array_of("tol", tol)[..., None]
-    else:
-        least_kept = _relative_tolerance(x, rtol, 1.0)[..., None] * greatest(
-            s, -1, keepdims=True, initial=0
-        )
-    return sum_of(s > least_kept, -1)
+    kept = (
+        _above(s, _relative_tolerance(x, rtol, 1.0))
+        if tol is None
+        else s > array_of("tol", tol)[..., None]
+    )
+    return sum_of(kept, -1)
 
 
 @replayed

@@ -36,7 +36,6 @@ from tinyjax.primitives.elementwise import (
     and_,
     convert_element_type,
     eq,
-    gt,
     lt,
     ne,
     neg,
@@ -51,7 +50,7 @@ from tinyjax.primitives.rules import (
     instantiate,
     instantiate_all,
 )
-from tinyjax.primitives.shape import def_simple_batch, full_like, iota, zeros_like
+from tinyjax.primitives.shape import def_simple_batch, full_like, iota, reshape, zeros_like
 from tinyjax.primitives.triangular import triangular_solve
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -217,47 +216,34 @@ def _sqrtm_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
 
     def prepare(x: Array) -> Sequence[Array]:
         form, vectors = schur(convert_element_type(x, out.dtype))
-        return form, zeros_like(form), vectors
+        # here, since every fusion of the loop would compute what it reads of the complex roots
+        roots = sqrt(ma.diagonal_of(form))
+        zero = zeros_like(form)
+        return ma.on_diagonal(zero, form), roots, zero, vectors
 
-    def step(j: Array, form: Array, root: Array) -> Sequence[Array]:
-        column = ma.column_of(form, j)
-        own = sqrt(_pick_row(column, j))
-        rows = iota(column.shape, j.dtype, column.ndim - 2)
-        at = broadcast_in_dim(j, column.shape, ())
-        above = select(gt(at, rows), column, zeros_like(column))
-        system = _shifted(root, own)
-        idle = _vanishing(system)
-        solved = triangular_solve(
-            select(idle, ma.identity_like(system), system), above, left_side=True
-        )
-        shape = solved.shape
+    def step(j: Array, above: Array, roots: Array, root: Array) -> Sequence[Array]:
+        place = roots.ndim - 1
+        at = eq(iota(roots.shape, j.dtype, place), broadcast_in_dim(j, roots.shape, ()))
+        own = reduce_sum(select(at, roots, zeros_like(roots)), (place,))
+        sums = add(roots, broadcast_in_dim(own, roots.shape, tuple(range(place))))
+        idle = eq(sums, zeros_like(sums))
+        safe = select(idle, full_like(sums, 1), sums)
+        system = ma.on_diagonal(ma.along_rows(safe, root), root)
+        solved = triangular_solve(system, ma.column_of(above, j), left_side=True)
         # a row that says 0 x = r has a solution where r is zero
-        lost = and_(_vanishing_rows(system, shape), ne(solved, zeros_like(solved)))
-        solved = select(lost, full_like(solved, float("nan")), solved)
-        spread = broadcast_in_dim(own, shape, tuple(range(own.ndim)))
-        solved = select(eq(rows, at), spread, solved)
-        return add(j, full_like(j, 1)), form, ma.with_column(root, j, solved)
+        solution = reshape(solved, roots.shape)
+        lost = and_(idle, ne(solution, zeros_like(solution)))
+        solution = select(lost, full_like(solution, float("nan")), select(at, roots, solution))
+        column = reshape(solution, solved.shape)
+        return add(j, full_like(j, 1)), above, roots, ma.with_column(root, j, column)
 
-    form, root, vectors = lower_formula(b, prepare, operands)
+    above, roots, root, vectors = lower_formula(b, prepare, operands)
     root = b.while_(
-        (b.scalar(0, dtypes.int32), form, root),
+        (b.scalar(0, dtypes.int32), above, roots, root),
         lambda args: lower_formula(b, lambda j: [lt(j, full_like(j, count))], args[:1]),
         lambda args: lower_formula(b, step, args),
     )[-1]
     return lower_formula(b, lambda r, z: [ma.mm(ma.mm(z, r), ma.mH(z))], (root, vectors))
-
-
-def _vanishing(x: Array) -> Array:
-    """Where elements of a diagonal are zero."""
-    zero = zeros_like(x)
-    return eq(ma.on_diagonal(x, full_like(x, 1)), zero)
-
-
-def _vanishing_rows(x: Array, shape: tuple[int, ...]) -> Array:
-    """The rows whose element on the diagonal is zero, in a shape ``(..., n, 1)``."""
-    diagonal = ma.diagonal_of(x)
-    idle = eq(diagonal, zeros_like(diagonal))
-    return broadcast_in_dim(idle, shape, tuple(range(idle.ndim)))
 
 
 @sqrtm_p.def_jvp
