@@ -586,6 +586,34 @@ def test_a_view_of_a_result_survives_its_donation() -> None:
     np.testing.assert_array_equal(view, np.zeros(100_000))
 
 
+@pytest.mark.parametrize(
+    "copied",
+    [
+        jnp.array,
+        jnp.copy,
+        copy.copy,
+        copy.deepcopy,
+        lambda x: x.copy(),
+        lambda x: jnp.asarray(x, copy=True),
+        lambda x: x.astype(x.dtype, copy=True),
+    ],
+)
+@pytest.mark.parametrize(
+    "made", [lambda: jnp.arange(2000.0), jit(lambda: jnp.arange(2000.0)), lambda: jnp.ones(2000)]
+)
+def test_a_copy_and_its_array_survive_the_donation_of_the_other(
+    copied: Callable[[Array], Array], made: Callable[[], Array]
+) -> None:
+    give = jit(lambda x: x * 2 + 1, donate_argnums=0)
+    for kept, given in [(x := made(), copied(x)), (copied(x := made()), x)]:
+        wanted = np.array(kept)
+        give(give(given))
+        assert not kept.is_deleted()
+        np.testing.assert_array_equal(kept, wanted)
+    x = made()
+    jit(lambda x, y: (x + y, x - y), donate_argnums=(0, 1))(x, copied(x))
+
+
 # Data that changes under our hands
 
 

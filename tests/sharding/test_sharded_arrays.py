@@ -130,7 +130,10 @@ def test_what_was_put_there_may_be_written_to() -> None:
 
 def test_python_protocols() -> None:
     x = tinyjax.device_put(DATA, by("x"))
-    assert copy.copy(x) is copy.deepcopy(x) is x
+    for copied in (copy.copy(x), copy.deepcopy(x), x.copy(), jnp.array(x)):
+        assert copied.sharding == x.sharding
+        tinyjax.jit(lambda x: x + 1, donate_argnums=0)(copied)
+        assert (copied.is_deleted(), x.is_deleted()) == (True, False)
     loaded = pickle.loads(pickle.dumps(x))
     assert loaded.sharding == on(0)
     np.testing.assert_array_equal(loaded, DATA)

@@ -617,7 +617,7 @@ class Array:
     choose: Final = _numpy.choose
 
     def astype(self, dtype: DTypeLike, copy: bool = False, device: Placement = None) -> Array:
-        return _numpy.astype(self, dtype, device=device)
+        return _numpy.astype(self, dtype, copy=copy, device=device)
 
     def reshape(self, *shape: int | Sequence[int], order: Order = "C") -> Array:
         if len(shape) == 1:
@@ -642,7 +642,7 @@ class Array:
         return _numpy.conj(self)
 
     def copy(self) -> Array:
-        return self
+        return _numpy.copy(self)
 
     def item(self, *args: int) -> bool | int | float | complex:
         if args:
@@ -1089,11 +1089,17 @@ class ConcreteArray(Array):
     def __reduce__(self) -> tuple[Callable[..., Array], tuple[HostArray, bool]]:
         return (_rebuild, (self.host, self.weak_type))
 
+    def copy(self) -> Array:
+        """Return an array of the same data, which stays when this one is donated."""
+        if id(self) in followed:  # what is known of its NaNs is known of this array alone
+            return self
+        return ConcreteArray(self.host, self.aval)
+
     def __copy__(self) -> Array:
-        return self
+        return self.copy()
 
     def __deepcopy__(self, memo: object) -> Array:
-        return self
+        return self.copy()
 
     def _repr_html_(self) -> str | None:
         """Show a large array in a notebook; of a small one its text says all."""

@@ -202,10 +202,10 @@ class ShardedArray(Array):
         return self.gathered.__reduce__()
 
     def __copy__(self) -> Array:
-        return self
+        return self.copy()
 
     def __deepcopy__(self, memo: object) -> Array:
-        return self
+        return self.copy()
 
     def is_deleted(self) -> bool:
         return self.shards.is_deleted()

@@ -67,6 +67,7 @@ from tinyjax.numpy.promotion import (
 )
 from tinyjax.numpy.reductions import sum
 from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.barrier import another
 from tinyjax.primitives.collective import varying_as
 from tinyjax.primitives.reduce import reduce_and
 from tinyjax.primitives.shape import full as filled
@@ -169,7 +170,8 @@ def array(
             of equal lengths. NumPy data is copied and keeps its dtype.
         dtype: of the result; by default the one that the elements promote to, where Python numbers
             have the default dtype of their kind.
-        copy: has no effect; arrays are immutable.
+        copy: whether an array becomes another one, which stays when that is donated. Arrays are
+            immutable, so both may share their data.
         order: only None; the layout in memory is not part of an array.
         ndmin: the least number of axes; missing ones are put in front.
         device: where the array is wanted: a device, a sharding, or a ``PartitionSpec`` of the mesh
@@ -194,6 +196,8 @@ def array(
         made = ew.convert_element_type(made, wanted)
     if made.ndim < ndmin:
         made = reshape(made, (1,) * (ndmin - made.ndim) + made.shape)
+    if copy and made is object:
+        made = another(made)
     return made if device is None else put(made, device, "array")
 
 
@@ -206,11 +210,11 @@ def asarray(
     device: Placement = None,
 ) -> Array:
     """Return ``a`` as an array: see ``array``."""
-    return put(array(a, dtype), device, "asarray")
+    return put(array(a, dtype, copy is True), device, "asarray")
 
 
 def copy(a: ArrayLike, order: None = None) -> Array:
-    """Return ``a`` as an array; arrays are immutable, so there is nothing to copy."""
+    """Return an array of the same data, which stays when ``a`` is donated: see ``array``."""
     return array(a)
 
 

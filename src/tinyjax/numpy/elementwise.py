@@ -47,6 +47,7 @@ from tinyjax.numpy.promotion import (
     operands,
 )
 from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.barrier import another
 from tinyjax.primitives.bitcast import bitcast_convert_type
 from tinyjax.primitives.families import Elementwise
 from tinyjax.primitives.shape import full, full_like
@@ -1291,7 +1292,8 @@ def astype(
     Args:
         x: any dtype.
         dtype: the dtype wanted.
-        copy: has no effect; arrays are immutable.
+        copy: whether an array that has the dtype becomes another one, which stays when that is
+            donated.
         device: where the result is wanted.
 
     Raises:
@@ -1303,9 +1305,8 @@ def astype(
         >>> jnp.astype(jnp.array([1.7, -1.7]), jnp.int8)
         Array([ 1, -1], dtype=int8)
     """
-    return put(
-        ew.convert_element_type(array_of("astype", x), dtypes.check(dtype)), device, "astype"
-    )
+    made = ew.convert_element_type(array_of("astype", x), dtypes.check(dtype))
+    return put(another(made) if copy and made is x else made, device, "astype")
 
 
 # Operators between floats that are at hand. The way through the functions takes 1.3 us, of which

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.core.array import Array
+from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,
@@ -21,6 +21,7 @@ from tinyjax.core.primitive import (
     Primitive,
     Tangents,
 )
+from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.trace import bind
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -70,3 +71,13 @@ def optimization_barrier(operands: Sequence[Array]) -> Sequence[Array]:
         operands: one at least.
     """
     return bind(optimization_barrier_p, operands, NO_PARAMS)
+
+
+def another(x: Array) -> Array:
+    """Return another array of the same data, which stays when ``x`` is donated.
+
+    A tracer is returned as it is: it has no data that could be given up.
+    """
+    if isinstance(x, ConcreteArray):
+        return x.copy()
+    return optimization_barrier([x])[0] if isinstance(x, ShardedArray) else x
