@@ -33,6 +33,7 @@ MODULES: Final = (
     "example_libraries.stax",
     "experimental",
     "experimental.checkify",
+    "experimental.jet",
     "experimental.mesh_utils",
     "experimental.multihost_utils",
     "export",

@@ -46,6 +46,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.experimental": ("experimental",),
     "jax.experimental.checkify": ("experimental.checkify",),
     "jax.experimental.hijax": ("facade.hijax",),
+    "jax.experimental.jet": ("experimental.jet",),
     "jax.experimental.mesh_utils": ("experimental.mesh_utils",),
     "jax.experimental.multihost_utils": ("experimental.multihost_utils",),
     "jax.experimental.ode": ("experimental.ode",),

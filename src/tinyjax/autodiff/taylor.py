@@ -1,0 +1,454 @@
+"""Taylor mode: higher derivatives along a curve, all at once.
+
+A value that depends on a parameter ``t`` is known by its derivatives at ``t = 0``: its series. For
+``z = f(x)`` the ``jvp`` rule of a primitive ``f`` writes ``z'`` in terms of ``x`` and ``x'``, that
+is, it gives a series whose terms are those of ``z``, one place later. So the rule, interpreted once
+on series, tells every further term. No primitive needs a rule of its own for series.
+
+The terms of the series in a rule are computed when they are asked for. What the rule computes again
+is found again: in the rule of ``tanh``, ``z' = (1 - z**2) x'``, the ``z`` is the series that is
+being computed. This gives the recurrences known for the elementary functions, such as those of
+``exp``, ``sin`` and ``cos`` in A. Griewank and A. Walther, *Evaluating Derivatives* (2008), chapter
+13. (M. D. McIlroy, *Power series, power serious*, Journal of Functional Programming 9(3), 1999,
+writes series so.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from math import comb, factorial
+from typing import Any, Final, TypeAlias, TypeVar
+
+from tinyjax import tree
+from tinyjax.api.tangents import as_tangents
+from tinyjax.checkpointing import checkpoint_p
+from tinyjax.control_flow import cond_p, scan, scan_p, switch, while_loop, while_p
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, watched
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.lists import split_list
+from tinyjax.core.primitive import ZERO, Primitive, Tangent
+from tinyjax.core.trace import CustomCall, Running, Trace, Tracer, bind, current_trace, use_trace
+from tinyjax.dtypes import HostArray, is_inexact
+from tinyjax.errors import ArgumentError
+from tinyjax.frames import describe_function
+from tinyjax.jit import jit_p
+from tinyjax.primitives.convolution import conv_general_dilated_p
+from tinyjax.primitives.dot import dot_general_p
+from tinyjax.primitives.elementwise import add, div, mul, neg, sub
+from tinyjax.primitives.shape import zero_tangent
+
+P = TypeVar("P")
+
+__all__ = ["jet"]
+
+#: A value at ``t = 0`` and its derivatives there; of a constant, the value alone.
+Series: TypeAlias = Sequence[Array]
+
+
+class SeriesTracer(Tracer):
+    """A value and its derivatives, as many as were asked for.
+
+    Attributes:
+        terms: those that are known.
+    """
+
+    __slots__ = ("_derivative", "_later", "terms")
+
+    def __init__(
+        self,
+        trace: Trace,
+        terms: list[Array],
+        later: Callable[[SeriesTracer, int], Array] | None = None,
+    ) -> None:
+        self._trace = trace
+        self.terms: list[Array] = terms
+        self._later = later
+        self._derivative: SeriesTracer | None = None
+
+    @property
+    def aval(self) -> ShapedArray:
+        return self.terms[0].aval
+
+    def concrete(self, wanted: str) -> HostArray:
+        return self.terms[0].concrete(wanted)
+
+    def components(self) -> Sequence[Array]:
+        return self.terms
+
+    def term(self, k: int) -> Array:
+        """The derivative of order ``k``."""
+        while len(self.terms) <= k:
+            assert self._later is not None, "no rule asks for more terms than were given"
+            self.terms.append(self._later(self, len(self.terms)))
+        return self.terms[k]
+
+    @property
+    def derivative(self) -> SeriesTracer:
+        """The series of the derivative."""
+        if self._derivative is None:
+            self._derivative = SeriesTracer(
+                self._trace, [self.term(1)], lambda _, k: self.term(k + 1)
+            )
+        return self._derivative
+
+
+class SeriesTrace(Trace):
+    """Computes series of what depends on its tracers.
+
+    Attributes:
+        order: how many derivatives of each value are wanted.
+        found: while the terms of a result are computed, the operations in the rules.
+    """
+
+    __slots__ = ("found", "order")
+
+    transformation = "jet"
+
+    def __init__(self, parent: Trace, order: int, fun: Callable[..., Any] | None) -> None:
+        super().__init__(parent, fun)
+        self.order: int = order
+        self.found: dict[Hashable, tuple[Sequence[Array], Sequence[Array]]] | None = None
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        if not any(self.owns(x) for x in args):
+            return self.parent.process(primitive, args, params)
+        if primitive is jit_p or primitive is checkpoint_p:
+            program: Any = params
+            with use_trace(self):
+                return eval_jaxpr(program.jaxpr, args)
+        loop = _LOOPS.get(primitive)
+        if loop is not None and self.found is None:
+            with use_trace(self.parent):
+                found = loop(self.order, [self.series(x) for x in args], params)
+            return [self.traced(series) for series in found]
+        key = (primitive, _identity(params), *map(id, args))
+        if self.found is not None and key in self.found:
+            return self.found[key][0]
+        outs = self.parent.process(primitive, [self.split(x) for x in args], params)
+        direct = _DIRECT.get(primitive)
+        if direct is None:
+            return self._with_rule(key, args, outs, partial(self._rule, primitive, params))
+        operation = partial(_apply, primitive, params)
+
+        def later(_: int, out: SeriesTracer, k: int) -> Array:
+            x, y = (self.terms(arg, k) for arg in args)
+            with use_trace(self.parent):
+                return direct(operation, x, y, out.terms, k)
+
+        return self._complete(key, args, outs, later)
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        """Apply the derivative rule to series; look through a call that has none.
+
+        So it is with a function that closes over a series, in which no rule knows the derivative.
+        """
+        if call.jvp is None or call.touches(self, ()) or not any(self.owns(x) for x in args):
+            return super().process_custom_call(call, args)
+        outs = self.parent.process_custom_call(call.under(self), [self.split(x) for x in args])
+        return self._with_rule(object(), args, [self.split(x) for x in outs], call.jvp)
+
+    def _rule(
+        self, primitive: Primitive[P], params: P, primals: Sequence[Array], ts: Sequence[Tangent]
+    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        return primitive.rules.jvp(primals, ts, params)
+
+    def _with_rule(
+        self,
+        key: Hashable,
+        args: Sequence[Array],
+        outs: Sequence[Array],
+        rule: Callable[..., tuple[Sequence[Array], Sequence[Tangent]]],
+    ) -> Sequence[Array]:
+        """Return series of results whose further terms a ``jvp`` rule tells."""
+        derivatives: list[Tangent] = []
+
+        def later(place: int, out: SeriesTracer, k: int) -> Array:
+            if not derivatives:
+                given = [
+                    x.derivative if isinstance(x, SeriesTracer) and self.owns(x) else ZERO
+                    for x in args
+                ]
+                with use_trace(self):
+                    derivatives.extend(rule(args, given)[1])
+            derivative = derivatives[place]
+            if isinstance(derivative, SeriesTracer) and self.owns(derivative):
+                return derivative.term(k - 1)
+            if derivative is ZERO or k > 1:
+                return zero_tangent(out.aval)
+            return derivative
+
+        return self._complete(key, args, outs, later)
+
+    def _complete(
+        self,
+        key: Hashable,
+        args: Sequence[Array],
+        outs: Sequence[Array],
+        later: Callable[[int, SeriesTracer, int], Array],
+    ) -> Sequence[Array]:
+        """Make tracers of results, and compute their terms unless a rule is being interpreted."""
+        results: list[Array] = [
+            SeriesTracer(self, [out], partial(later, place)) if is_inexact(out.dtype) else out
+            for place, out in enumerate(outs)
+        ]
+        # The operands are kept, so that no other array gets their identity.
+        if self.found is not None:
+            self.found[key] = results, args
+            return results
+        self.found = {key: (results, args)}
+        try:
+            with use_trace(self.parent):
+                for result in results:
+                    if isinstance(result, SeriesTracer):
+                        result.term(self.order)
+        finally:
+            self.found = None
+        return [self.traced(self.series(result)) for result in results]
+
+    def terms(self, x: Array, k: int) -> list[Array | None]:
+        """Return the terms of a value up to order ``k``; of a constant, None for the others."""
+        if isinstance(x, SeriesTracer) and self.owns(x):
+            return [x.term(j) for j in range(k + 1)]
+        return [x, *[None] * k]
+
+    def split(self, x: Array) -> Array:
+        """Return a value at ``t = 0``."""
+        return x.terms[0] if isinstance(x, SeriesTracer) and self.owns(x) else x
+
+    def series(self, x: Array) -> Series:
+        """Return all terms of a value; of a constant, one."""
+        return x.terms if isinstance(x, SeriesTracer) and self.owns(x) else (x,)
+
+    def traced(self, series: Series) -> Array:
+        """Return a value of which all terms are known."""
+        return SeriesTracer(self, list(series)) if len(series) > 1 else series[0]
+
+
+def _identity(params: object) -> Hashable:
+    """What tells parameters from others, though they have no hash."""
+    try:
+        hash(params)
+    except TypeError:
+        return id(params)
+    return params
+
+
+# Products and quotients, of which a rule of a derivative each time would write many more.
+
+Operation: TypeAlias = Callable[[Array, Array], Array]
+Terms: TypeAlias = Sequence[Array | None]
+
+
+def _apply(primitive: Primitive[P], params: P, x: Array, y: Array) -> Array:
+    return bind(primitive, (x, y), params)[0]
+
+
+def _leibniz(of: Operation, x: Terms, y: Terms, orders: Sequence[int], k: int) -> Array | None:
+    """The sum of the parts of the ``k``-th derivative of a product, of these orders of ``x``."""
+    total: Array | None = None
+    for j in orders:
+        a, b = x[j], y[k - j]
+        if a is None or b is None:
+            continue
+        part = of(a, b)
+        if comb(k, j) > 1:
+            part = part * comb(k, j)
+        total = part if total is None else add(total, part)
+    return total
+
+
+def _product(of: Operation, x: Terms, y: Terms, _: Terms, k: int) -> Array:
+    total = _leibniz(of, x, y, range(k + 1), k)
+    assert total is not None, "one operand is no constant"
+    return total
+
+
+def _quotient(of: Operation, x: Terms, y: Terms, z: Terms, k: int) -> Array:
+    """What makes the product of quotient and divisor the dividend."""
+    top, divisor = x[k], y[0]
+    assert divisor is not None, "a value has a first term"
+    less = _leibniz(mul, z, y, range(k), k)
+    if less is not None:
+        top = neg(less) if top is None else sub(top, less)
+    assert top is not None, "one operand is no constant"
+    return of(top, divisor)
+
+
+_DIRECT: Final[dict[Primitive[Any], Callable[[Operation, Terms, Terms, Terms, int], Array]]] = {
+    mul: _product,
+    dot_general_p: _product,
+    conv_general_dilated_p: _product,
+    div: _quotient,
+}
+
+
+def _instantiated(series: Series, order: int) -> list[Array]:
+    """The terms of a value, zeros of a constant as well; of a value without derivatives, one."""
+    first = series[0]
+    if not is_inexact(first.dtype) or len(series) > order:
+        return list(series)
+    return [first, *(zero_tangent(first.aval) for _ in range(order))]
+
+
+def _run(
+    fun: Callable[..., Sequence[Array]],
+    order: int,
+    args: Sequence[Series],
+    user_fun: Callable[..., Any] | None = None,
+) -> list[Series]:
+    """Apply a function of arrays to series."""
+    trace = SeriesTrace(current_trace(), order, user_fun)
+    with Running(trace):
+        outs = fun(*[trace.traced(series) for series in args])
+        return [trace.series(out) for out in outs]
+
+
+def _of_program(jaxpr: Jaxpr, order: int, args: Sequence[Series]) -> list[list[Array]]:
+    """Apply a program to series; results have all their terms."""
+    outs = _run(lambda *values: eval_jaxpr(jaxpr, values), order, args)
+    return [_instantiated(series, order) for series in outs]
+
+
+# Loops and choices of series are loops and choices: nothing grows with the order but their state.
+
+
+def _scan(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
+    consts, init, xs = split_list(list(args), params.num_consts, params.num_carry)
+
+    def body(carry: Any, x: Any) -> Any:
+        outs = _of_program(params.jaxpr, order, [*consts, *carry, *x])
+        return outs[: params.num_carry], outs[params.num_carry :]
+
+    start = [_instantiated(series, order) for series in init]
+    inputs = [list(series) for series in xs]
+    last, ys = scan(body, start, inputs, params.length, params.reverse, params.unroll)
+    return [*last, *ys]
+
+
+def _while(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
+    of_condition, of_body, init = split_list(list(args), params.num_condition, params.num_body)
+
+    def condition(state: Any) -> Any:
+        values = [series[0] for series in (*of_condition, *state)]
+        return eval_jaxpr(params.condition, values)[0]
+
+    def body(state: Any) -> Any:
+        return _of_program(params.body, order, [*of_body, *state])
+
+    result: Sequence[Series] = while_loop(
+        condition, body, [_instantiated(series, order) for series in init]
+    )
+    return result
+
+
+def _cond(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
+    (index,), *operands = args
+    branches = [
+        lambda given, branch=branch: _of_program(branch, order, given) for branch in params.branches
+    ]
+    result: Sequence[Series] = switch(index, branches, [list(series) for series in operands])
+    return result
+
+
+_LOOPS: Final[dict[Primitive[Any], Callable[[int, Sequence[Series], Any], Sequence[Series]]]] = {
+    scan_p: _scan,
+    while_p: _while,
+    cond_p: _cond,
+}
+
+
+@watched
+def jet(
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    series: Sequence[Sequence[Any]],
+    factorial_scaled: bool = True,
+) -> tuple[Any, Any]:
+    """Compute higher derivatives along a curve: Taylor mode.
+
+    The arguments are curves ``x(t)``, known by their derivatives at ``t = 0``. Returned are the
+    derivatives of ``fun(x(t))``. With ``series=((v, 0, 0),)`` these are the first three derivatives
+    of ``fun`` at ``x`` in the direction ``v``, at a cost that grows with the square of their number
+    and not exponentially, as that of nested ``jvp`` does.
+
+    Args:
+        fun: a function of arrays in any containers.
+        primals: the arguments, as a tuple or list.
+        series: for each argument the derivatives of order 1, 2 and so on, each of the argument's
+            structure and types; as many for all arguments.
+        factorial_scaled: whether terms are derivatives. Otherwise they are the coefficients of
+            powers of ``t``: the ``k``-th derivatives divided by ``k!``.
+
+    Returns:
+        The result, and its structure with a list of terms in the place of each array.
+
+    Raises:
+        ArgumentError: the arguments have different numbers of terms.
+        DifferentiationError: a term has another type than its argument.
+        MissingRuleError: a primitive has no ``jvp`` rule.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import autodiff
+        >>> value, (slope, bend) = autodiff.jet(jnp.sin, (0.5,), ((1.0, 0.0),))
+        >>> [round(float(x), 4) for x in (value, slope, bend)]  # sin, cos, -sin
+        [0.4794, 0.8776, -0.4794]
+    """
+    for name, given in (("primals", primals), ("series", series)):
+        if not isinstance(given, (tuple, list)):
+            raise ArgumentError(
+                f"jet takes {name} as a tuple or list with one entry per argument, but got "
+                f"{type(given).__name__}. Write ({name},) for one argument."
+            )
+    lengths = {len(terms) for terms in series}
+    if len(primals) != len(series) or len(lengths) != 1:
+        raise ArgumentError(
+            f"jet takes as many terms for each of the {len(primals)} arguments of "
+            f"{describe_function(fun)}, but series has {[len(terms) for terms in series]}."
+        )
+    (order,) = lengths
+    leaves, in_tree = tree.flatten_arguments(tuple(primals), {})
+    args = as_arrays(leaves, fun, in_tree)
+
+    def column(k: int) -> list[Tangent]:
+        """The terms of one order."""
+        return as_tangents(
+            tuple(terms[k] for terms in series),
+            in_tree.children()[0],
+            [x.aval for x in args],
+            "terms",
+            fun,
+            lambda i: f"order {k + 1} of {argument_path(fun, in_tree, i)}",
+        )
+
+    columns = [column(k) for k in range(order)]
+    curves: list[Series] = []
+    for i, x in enumerate(args):
+        if not is_inexact(x.dtype):
+            curves.append((x,))
+            continue
+        terms = [x]
+        for k, of_order in enumerate(columns, 1):
+            term = of_order[i]
+            if term is ZERO:
+                term = zero_tangent(x.aval)
+            terms.append(term if factorial_scaled else term * factorial(k))
+        curves.append(terms)
+    flat = FlatFunction(fun, in_tree)
+    outs = _run(flat, order, curves, fun)
+    found = [list(out[1:]) or [zero_tangent(out[0].aval)] * order for out in outs]
+    if not factorial_scaled:
+        found = [
+            [
+                term / factorial(k) if is_inexact(term.dtype) else term
+                for k, term in enumerate(terms, 1)
+            ]
+            for terms in found
+        ]
+    return (
+        tree.unflatten(flat.out_tree, [out[0] for out in outs]),
+        tree.unflatten(flat.out_tree, found),
+    )
