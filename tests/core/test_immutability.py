@@ -188,6 +188,15 @@ def test_jax_imports_results_without_a_copy() -> None:
     assert len(others) == 20
 
 
+@pytest.mark.parametrize("make", ARRAYS.values(), ids=ARRAYS)
+def test_buffers_are_of_the_same_shape_and_read_only(make: Callable[..., Any]) -> None:
+    for x in (make(np.float32), make(np.float32)[0, 0]):
+        view = x.__buffer__(0)  # which Python calls from 3.12 on, and so does np.asarray
+        assert view.readonly
+        assert view.shape == x.shape
+        np.testing.assert_array_equal(np.asarray(view), x.host)
+
+
 def test_jax_imports_every_array() -> None:
     for make in ARRAYS.values():
         x = make(np.float32)

@@ -663,8 +663,9 @@ class Array:
         return self.tobytes()
 
     def __buffer__(self, flags: int, /) -> memoryview:
-        data: Any = np.ascontiguousarray(self.concrete("a buffer"))
-        return memoryview(data)
+        # ascontiguousarray would give an array without axes one
+        data: Any = np.require(self.concrete("a buffer"), requirements="C")
+        return memoryview(data).toreadonly()  # of a copy, too
 
     def tobytes(self, order: Order = "C") -> bytes:
         return self.concrete("bytes").tobytes(order)
@@ -1019,8 +1020,8 @@ class ConcreteArray(Array):
         tensor first.
 
         Args:
-            stream: None, on CPU. A consumer that gives it, and no ``max_version``, is JAX, which
-                does not write to what it imports: it gets no copy.
+            stream: None, on CPU. A consumer that gives it is JAX, which wants elements in order;
+                it does not write to what it imports, so it gets no copy of those that are.
             max_version: what the consumer understands; from version 1 on, that data is read-only.
             dl_device: where the data is wanted; only the CPU.
             copy: whether the consumer wants a copy, which it may write to.
@@ -1032,6 +1033,8 @@ class ConcreteArray(Array):
         for look in on_read:
             look(self)
         data = known(self.host)
+        if stream is not _NOT_SAID and copy is not False:
+            data = np.asarray(data, order="C")  # JAX takes no other strides
         if max_version is not None and max_version[0] >= 1:
             capsule = data.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
             return called(self.host, capsule)
@@ -1042,7 +1045,7 @@ class ConcreteArray(Array):
                 "this array is read-only, which cannot be said in a DLPack version below 1: let "
                 "the consumer ask for max_version=(1, 0), or allow a copy."
             )
-        alias = _writable_alias(np.asarray(data, order="C"))
+        alias = _writable_alias(data)
         return called(self.host, alias.__dlpack__(stream=stream))
 
     def __dlpack_device__(self) -> tuple[int, int]:
