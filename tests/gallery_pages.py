@@ -41,7 +41,8 @@ INDEX: Final = """# Gallery
 Twelve short programs, each with the picture that it draws. You run one by `python
 examples/gallery/NAME.py picture.png`; it needs matplotlib, and some need SciPy or scikit-learn
 (`pip install matplotlib scikit-learn`). Each page shows the whole program, with a word on each of
-its parts. Most run on JAX too: change the imports, and set `jax_enable_x64` where they use float64.
+its parts: in a notebook, copy its code and call `main()`. Most run on JAX too: change the imports,
+and set `jax_enable_x64` where they use float64.
 
 """
 
@@ -91,6 +92,7 @@ def page(script: Script, printed: str) -> str:
         f"Run [the script](../../{path}):",
         f"```sh\npython {path} {script.name}.png\n```",
         f"It draws the picture above, and prints:\n\n```text\n{printed}```",
+        "In a notebook, copy the code above, and call `main()`: it shows the picture.",
         "[All of the gallery](index.md)",
     ]
     return "\n\n".join(parts) + "\n"

@@ -19,7 +19,8 @@ from tinyjax.test_util import check_grads
 from tinyjax.testing import check_primitive
 from website.blocks import primitives_put_back
 
-pytest.importorskip("matplotlib").use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+plt.switch_backend("Agg")
 
 from gallery import (
     adjoint,
@@ -42,6 +43,7 @@ def picture(tmp_path: Path) -> Iterator[str]:
     """A path where a picture has to be afterwards."""
     path = tmp_path / "picture.png"
     yield str(path)
+    plt.close("all")
     assert path.read_bytes().startswith(b"\x89PNG")
 
 

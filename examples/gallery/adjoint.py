@@ -87,8 +87,9 @@ def write(axes: Axes, title: str, text: str) -> None:
 
 
 def draw(path: str, program: str, adjoint: str, angles: list[float]) -> None:
-    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
-    figure, panels = plt.subplot_mosaic("pa;ta", figsize=(10, 7.5), height_ratios=(1.8, 3.6))
+    figure, panels = plt.subplot_mosaic(
+        "pa;ta", layout="constrained", figsize=(10, 7.5), height_ratios=(1.8, 3.6)
+    )
     write(panels["p"], "The program, as written", program)
     write(panels["a"], "Its adjoint, as tinyjax writes it", adjoint)
     grid = np.linspace(0.15, 1.35, 200)
@@ -103,9 +104,9 @@ def draw(path: str, program: str, adjoint: str, angles: list[float]) -> None:
     axes.set(xlabel="angle of the throw, degrees", ylabel="distance, m")
     axes.set_title("Climbing along the slope: the first throws", loc="left")
     figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
+    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
     for name, value in main(*sys.argv[1:]).items():
         print(f"{name}: {value:.4g}")

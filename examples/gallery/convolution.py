@@ -92,8 +92,7 @@ def main(path: str = "convolution.png", *, steps: int = 400) -> dict[str, float]
 
 
 def draw(path: str, start: Network, network: Network, images: np.ndarray, maps: Array) -> None:
-    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
-    figure, panels = plt.subplots(6, 9, figsize=(8.6, 5.9))
+    figure, panels = plt.subplots(6, 9, layout="constrained", figsize=(8.6, 5.9))
     for axes in panels.flat:
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
@@ -111,9 +110,9 @@ def draw(path: str, start: Network, network: Network, images: np.ndarray, maps: 
     title = panels[2, 1].set_title("where each filter responds", fontsize=10, loc="left")
     title.set_in_layout(False)  # it is wider than the panel
     figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
+    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
     for name, value in main(*sys.argv[1:]).items():
         print(f"{name}: {value:.4g}")

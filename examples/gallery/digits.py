@@ -106,8 +106,7 @@ def main(path: str = "digits.png", *, steps: int = 1000, width: int = 64) -> dic
 def draw(
     path: str, confusion: np.ndarray, images: Array, right: Array, read: Array, more: Array
 ) -> None:
-    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
-    figure = plt.figure(figsize=(9.2, 4.2))
+    figure = plt.figure(layout="constrained", figsize=(9.2, 4.2))
     left, rest = figure.subfigures(1, 2, width_ratios=(4, 5))
     axes = left.subplots()
     errors = confusion - np.diag(confusion.diagonal())
@@ -129,9 +128,9 @@ def draw(
             greatest = float(jnp.max(jnp.abs(more[i])))
             doubt.imshow(more[i].reshape(8, 8), cmap="PuOr_r", vmin=-greatest, vmax=greatest)
     figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
+    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
     for name, value in main(*sys.argv[1:]).items():
         print(f"{name}: {value:.4g}")

@@ -116,8 +116,9 @@ def main(
 def draw(
     path: str, terrain: np.ndarray, guessed: np.ndarray, unsure: np.ndarray, places: np.ndarray
 ) -> None:
-    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 3), sharey=True)
+    figure, (left, middle, right) = plt.subplots(
+        1, 3, layout="constrained", figsize=(10, 3), sharey=True
+    )
     height, width = terrain.shape
     box = (0, 0.27 * width, 0.27 * height, 0)
     sun = LightSource(azdeg=315, altdeg=45)
@@ -140,9 +141,9 @@ def draw(
     for axes in (left, middle, right):
         axes.set(xlabel="km")
     figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
+    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
     for name, value in main(*sys.argv[1:]).items():
         print(f"{name}: {value:.4g}")

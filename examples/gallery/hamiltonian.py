@@ -111,8 +111,9 @@ def main(path: str = "hamiltonian.png", *, steps: int = 3000) -> dict[str, float
 def draw(
     path: str, spread: np.ndarray, effects: np.ndarray, grid: np.ndarray, exact: np.ndarray
 ) -> None:
-    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
-    figure, panels = plt.subplot_mosaic("ttts;mmms", figsize=(9.6, 5), width_ratios=(1, 1, 1, 2.4))
+    figure, panels = plt.subplot_mosaic(
+        "ttts;mmms", layout="constrained", figsize=(9.6, 5), width_ratios=(1, 1, 1, 2.4)
+    )
     traces, marginal, schools = (panels[name] for name in "tms")
     for chain in spread:
         traces.plot(chain[:400], lw=0.8)
@@ -139,9 +140,9 @@ def draw(
     schools.set_title("Each school borrows from the others")
     schools.legend(loc="upper right", ncols=2)
     figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
+    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
     for name, value in main(*sys.argv[1:]).items():
         print(f"{name}: {value:.4g}")

@@ -108,8 +108,7 @@ def main(
 
 
 def draw(path: str, velocity: np.ndarray, frames: np.ndarray, target: np.ndarray) -> None:
-    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
-    figure, panels = plt.subplots(2, 4, figsize=(9.6, 5.1))
+    figure, panels = plt.subplots(2, 4, layout="constrained", figsize=(9.6, 5.1))
     titles = ["the ink at first", *[f"{k}/5 of the time" for k in range(1, 5)], "at the end"]
     for axes, frame, title in zip(panels.flat[1:], frames, titles, strict=False):
         axes.imshow(frame, cmap="Blues", vmin=0, vmax=1, interpolation="bilinear")
@@ -127,9 +126,9 @@ def draw(path: str, velocity: np.ndarray, frames: np.ndarray, target: np.ndarray
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set(visible=True, color="0.8")
     figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
+    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
     for name, value in main(*sys.argv[1:]).items():
         print(f"{name}: {value:.4g}")

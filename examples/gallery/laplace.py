@@ -105,8 +105,7 @@ def main(path: str = "laplace.png", *, steps: int = 2000, width: int = 24) -> di
 
 
 def draw(path: str, found: np.ndarray, error: np.ndarray) -> None:
-    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.2, 4))
+    figure, (left, right) = plt.subplots(1, 2, layout="constrained", figsize=(9.2, 4))
     box, greatest = (-1, 1, -1, 1), abs(error).max()
     shown = left.imshow(found, extent=box, origin="lower", vmin=0, vmax=1)
     left.contour(found, np.linspace(0.1, 0.9, 9), extent=box, colors="w", linewidths=0.8)
@@ -124,9 +123,9 @@ def draw(path: str, found: np.ndarray, error: np.ndarray) -> None:
         axes.set(xlim=(-1.03, 1.03), ylim=(-1.03, 1.03))
         axes.set_axis_off()
     figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
+    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
     for name, value in main(*sys.argv[1:]).items():
         print(f"{name}: {value:.4g}")

@@ -73,8 +73,7 @@ def main(path: str = "mandelbrot.png", *, pixels: int = 360, limit: int = 400) -
 
 
 def draw(path: str, windows: list[tuple[complex, float]], found: list[np.ndarray]) -> None:
-    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
-    figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.8))
+    figure, panels = plt.subplots(1, 2, layout="constrained", figsize=(9.6, 4.8))
     for axes, (center, width), values in zip(panels, windows, found, strict=True):
         size = width / len(values)
         corner = complex(center) + width / 2 * np.array([-1 - 1j, 1 + 1j])
@@ -89,9 +88,9 @@ def draw(path: str, windows: list[tuple[complex, float]], found: list[np.ndarray
     panels[0].set_title("The distance to Mandelbrot's set")
     panels[1].set_title("At the arrow's tip, 340 times as large")
     figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
+    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
     for name, value in main(*sys.argv[1:]).items():
         print(f"{name}: {value:.4g}")

@@ -106,9 +106,10 @@ def period(times: np.ndarray, states: np.ndarray) -> float:
 def draw(
     path: str, network: Network, pieces: np.ndarray, times: np.ndarray, *motions: np.ndarray
 ) -> None:
-    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
     true, learnt = motions
-    figure, (portrait, motion) = plt.subplots(1, 2, figsize=(9.6, 4.2), width_ratios=(1, 1.2))
+    figure, (portrait, motion) = plt.subplots(
+        1, 2, layout="constrained", figsize=(9.6, 4.2), width_ratios=(1, 1.2)
+    )
     x, v = np.meshgrid(np.linspace(-3, 3, 40), np.linspace(-4, 4, 40))
     flow = np.asarray(
         velocity(jnp.asarray(np.stack([x, v], -1), "float32"), jnp.array(0.0), network)
@@ -130,9 +131,9 @@ def draw(
     motion.set(xlabel="time", ylabel="position", title="It runs on by itself", ylim=(-2.9, 2.9))
     motion.legend(ncols=2, loc="upper left")
     figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
+    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
     for name, value in main(*sys.argv[1:]).items():
         print(f"{name}: {value:.4g}")

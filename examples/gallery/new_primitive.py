@@ -135,8 +135,7 @@ def main(
 
 
 def draw(path: str, photo: Array, seen: Array, found: Array, sigma: float) -> None:
-    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
-    figure, panels = plt.subplots(2, 3, figsize=(9, 6.2))
+    figure, panels = plt.subplots(2, 3, layout="constrained", figsize=(9, 6.2))
     back = jax.grad(loss)(seen, seen, sigma)
     greatest = float(jnp.max(jnp.abs(back))) / 2
     edges = jax.jvp(lambda x: blur(x, sigma), (photo,), (jnp.roll(photo, 1, 1) - photo,))[1]
@@ -162,9 +161,9 @@ def draw(path: str, photo: Array, seen: Array, found: Array, sigma: float) -> No
         axes.set_title(title, fontsize=10)
         axes.set_axis_off()
     figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
+    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
     for name, value in main(*sys.argv[1:]).items():
         print(f"{name}: {value:.4g}")

@@ -95,8 +95,9 @@ def main(path: str = "pendulum.png", *, count: int = 100, steps: int = 800) -> d
 
 
 def draw(path: str, motion: np.ndarray, pushes: np.ndarray) -> None:
-    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
-    figure, panels = plt.subplot_mosaic("sa;sf", figsize=(9.6, 4.2), width_ratios=(1.5, 1))
+    figure, panels = plt.subplot_mosaic(
+        "sa;sf", layout="constrained", figsize=(9.6, 4.2), width_ratios=(1.5, 1)
+    )
     strobe, angle, push = (panels[name] for name in "saf")
     colors = plt.get_cmap("cividis_r")(np.linspace(0.1, 1, len(motion)))
     bob = motion[:, 0] + LENGTH * np.sin(motion[:, 1]), -LENGTH * np.cos(motion[:, 1])
@@ -112,9 +113,9 @@ def draw(path: str, motion: np.ndarray, pushes: np.ndarray) -> None:
     push.step(times[:-1], pushes, where="post", color="C1")
     push.set(xlabel="time, s", ylabel="push, N", ylim=(-STRENGTH * 1.1, STRENGTH * 1.1))
     figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
+    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
     for name, value in main(*sys.argv[1:]).items():
         print(f"{name}: {value:.4g}")

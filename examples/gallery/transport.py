@@ -92,8 +92,7 @@ def main(
 
 
 def draw(path: str, clouds: np.ndarray) -> None:
-    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
-    figure, panels = plt.subplots(2, 3, figsize=(9, 4.6))
+    figure, panels = plt.subplots(2, 3, layout="constrained", figsize=(9, 4.6))
     for i, (axes, cloud) in enumerate(zip(panels.flat, clouds, strict=False)):
         axes.scatter(*cloud.T, c=clouds[0, :, 0], s=7)
         axes.set_title(f"{i}/{len(clouds) - 1} of the way" if i else "a disc of points")
@@ -104,9 +103,9 @@ def draw(path: str, clouds: np.ndarray) -> None:
         axes.set(xlim=(-1.1, 1.1), ylim=(-0.75, 0.75), aspect="equal")
         axes.set_axis_off()
     figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
+    plt.style.use(Path(__file__).with_name("gallery.mplstyle"))
     for name, value in main(*sys.argv[1:]).items():
         print(f"{name}: {value:.4g}")
