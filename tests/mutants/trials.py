@@ -65,8 +65,8 @@ TESTS: Final = [
     "tests/test_inspecting.py",
     "tests/test_types.py",
 ]
-#: So much memory may be asked of the system.
-_MEMORY: Final = 16 << 30
+#: So much memory may be asked of the system; the stacks of a hundred devices' threads are much.
+_MEMORY: Final = 256 << 30
 #: A test that waits so long, in seconds, waits for ever.
 _PATIENCE: Final = "200"
 

@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 import tinyjax
-from specs import ArraySpec, Spec, all_specs
+from specs import KINDS, ArraySpec, Spec, all_specs
 from specs import elementwise as elementwise_rows
 from tinyjax import dtypes
 from tinyjax.core.array import as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
+from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import MissingRuleError
 from tinyjax.primitives import elementwise, reduce
@@ -88,6 +89,40 @@ def test_short_last_axes_change_no_bit(shape: tuple[int, ...], dtype: type) -> N
     for axis, x in product(range(len(shape)), layouts):
         (total,) = reduce_sum_p.rules.impl((x,), over((axis,)))
         assert np.asarray(total).tobytes() == np.add.reduce(x, axis, dtype).tobytes()
+
+
+def test_reductions_start_from_what_changes_nothing_in_every_dtype() -> None:
+    """Rows are compiled in some dtypes, but where a reduction starts depends on the dtype."""
+    given = {
+        (primitive, kind, dtype): np.repeat(_ends(dtype)[:, None], 2, axis=1)
+        for primitive, kinds in (
+            (reduce.reduce_max_p, "biuf"),
+            (reduce.reduce_min_p, "biuf"),
+            (reduce.reduce_and_p, "biu"),
+            (reduce.reduce_or_p, "biu"),
+        )
+        for kind in kinds
+        for dtype in KINDS[kind]
+    }
+
+    @tinyjax.jit
+    def reduced(*arrays: Any) -> Any:
+        return [
+            bind1(primitive, (x,), over((1,)))
+            for (primitive, *_), x in zip(given, arrays, strict=True)
+        ]
+
+    for found, x in zip(reduced(*given.values()), given.values(), strict=True):
+        np.testing.assert_array_equal(np.asarray(found), x[:, 0], strict=True)
+
+
+def _ends(dtype: dtypes.DType) -> HostArray:
+    """The least and the greatest value of a type, and others."""
+    if dtype == np.bool_:
+        return np.array([False, True])
+    if np.issubdtype(dtype, np.integer):
+        return np.array([np.iinfo(dtype).min, np.iinfo(dtype).max, 1], dtype)
+    return np.array([-np.inf, np.inf, -2, 1]).astype(dtype)
 
 
 @rows("numpy")
