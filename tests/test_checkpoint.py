@@ -491,6 +491,29 @@ def test_static_arguments() -> None:
         unchecked(f)(1.0)
 
 
+def test_a_derivative_of_nothing_but_its_tangent_is_compiled() -> None:
+    double = tinyjax.checkpoint(lambda x: x * 2.0)
+    assert tinyjax.jit(tinyjax.grad(double))(0.3) == 2
+
+
+def test_one_function_with_two_policies() -> None:
+    def f(x: Any) -> Any:
+        return jnp.sin(jnp.sin(x))
+
+    policies = tinyjax.checkpoint_policies
+    kept = [
+        len(tinyjax.saved_residuals(tinyjax.checkpoint(f, policy=policy), 0.3))
+        for policy in (policies.nothing_saveable, policies.everything_saveable)
+    ]
+    assert kept[0] < kept[1]
+
+
+def test_residuals_of_what_a_function_closes_over() -> None:
+    factors = jnp.arange(3.0)
+    found = tinyjax.saved_residuals(lambda x, y: x * factors * y, jnp.ones(3), jnp.ones(3))
+    assert [r.argument for r in found if r.argument] == ["y"]
+
+
 def test_python_control_flow_on_data_is_refused() -> None:
     @tinyjax.checkpoint
     def f(x: Any) -> Any:

@@ -20,6 +20,38 @@ WEAK = {"int": 1, "float": 1.0, "complex": 1j}
 KINDS: list[DType | str] = [*ALL, *WEAK]
 
 
+@pytest.mark.parametrize("name", ["add", "max", "atan2", "nextafter"])
+@pytest.mark.parametrize("weak", list(itertools.product([False, True], repeat=2)))
+def test_a_result_is_weak_if_all_operands_are(name: str, weak: tuple[bool, bool]) -> None:
+    def of(library: Any) -> list[bool]:
+        numbers = [1.0 if w else np.float32(2) for w in weak]
+        seen: list[bool] = []
+
+        def f(*xs: Any) -> Any:
+            out = getattr(library.lax, name)(*xs)
+            seen.append(bool(out.weak_type))
+            return out
+
+        library.jit(f)(*numbers)
+        return seen
+
+    assert of(tinyjax) == of(jax)
+
+
+@pytest.mark.parametrize("weak", [False, True])
+def test_an_example_is_as_weak_as_what_is_mapped(weak: bool) -> None:
+    half = jnp.ones((), "float16")
+
+    def f(x: Any) -> Any:
+        assert x.weak_type == weak
+        return x * half
+
+    x = jnp.broadcast_to(jnp.asarray(2.0 if weak else np.float32(2)), (3,))
+    assert x.weak_type == weak
+    for mapped in (tinyjax.vmap(f), jit(tinyjax.vmap(f))):
+        assert mapped(x).dtype == ("float16" if weak else "float32")
+
+
 @pytest.fixture(params=["float32", "float64"])
 def defaults(request: pytest.FixtureRequest) -> Iterator[str]:
     with tinyjax.default_dtypes(request.param):

@@ -660,6 +660,13 @@ def test_complex_arguments_are_as_in_jacrev() -> None:
 
     agree(jacobian(fun)(z), tinyjax.jacrev(fun)(z))
 
+    def through_one_number(z: Any) -> Any:
+        product = jnp.prod(z * 1j) * (2 + 1j)
+        return jnp.abs(product - 1) ** 2 * jnp.real(z)
+
+    for order in ORDERS:
+        agree(jacobian(through_one_number, order=order)(z), tinyjax.jacrev(through_one_number)(z))
+
 
 def test_a_function_too_large_for_patterns_takes_a_mode() -> None:
     x = normal(5000)

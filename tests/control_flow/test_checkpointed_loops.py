@@ -330,6 +330,26 @@ def test_scan_of_tracers_from_outside_and_unrolled() -> None:
         np.testing.assert_allclose(derivative(outer(3))(X), derivative(outer(None))(X), 1e-10)
 
 
+def test_one_body_in_several_loops() -> None:
+    """What is kept for a body is that of the loop that it is in."""
+
+    def body(c: Any, a: Any) -> Any:
+        return jnp.sin(c) * a + c, c * a
+
+    def slope(n: int, reverse: bool, checkpoints: int | None) -> Any:
+        xs = inputs(7)[0][:n]
+
+        def f(x: Any, xs: Any) -> Any:
+            last, ys = lax.scan(body, x, xs, reverse=reverse, checkpoints=checkpoints)
+            return last + ys.sum()
+
+        return tinyjax.grad(f, (0, 1))(X, xs)
+
+    for n, reverse, checkpoints in [(7, False, 2), (5, False, 2), (5, True, 2), (5, True, 1)]:
+        for a, b in zip(slope(n, reverse, checkpoints), slope(n, reverse, None), strict=True):
+            np.testing.assert_allclose(a, b, 1e-11)
+
+
 def test_loops_in_loops() -> None:
     def power(x: Any) -> Any:
         def inner(c: Any, _: Any) -> Any:

@@ -22,6 +22,7 @@ from tinyjax.dtypes import HostArray
 from tinyjax.testing.libraries.calls import Library
 from tinyjax.testing.libraries.drawing import Draw
 from tinyjax.testing.libraries.signatures import Function
+from tinyjax.transforms import transpose
 
 
 @attrs.frozen(eq=False)
@@ -270,6 +271,15 @@ def test_a_replayed_gradient_is_the_same(name: str, monkeypatch: pytest.MonkeyPa
     for _ in range(3):
         outcomes()
     assert outcomes() == expected
+
+
+def test_a_backward_pass_is_replayed() -> None:
+    def f(x: Array) -> Array:
+        return jnp.sum(jnp.exp(jnp.sin(x) ** 3 * 2))
+
+    before = len(transpose._programs.known)
+    _after(MANY, tinyjax.grad(f), jnp.array([0.5, 1.5, 2.5]))
+    assert len(transpose._programs.known) > before
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "max"])

@@ -136,6 +136,24 @@ def test_as_jax_does(name: str) -> None:
     close(jit(vmap(jit(g), (None, 0)))(x, xs), jax.jit(jax.vmap(h, (None, 0)))(x, xs))
 
 
+def test_cotangents_that_all_examples_share_add_up() -> None:
+    """A rule's cotangent that depends on no example, of an operand that all have in common."""
+
+    @tinyjax.custom_vjp
+    def f(x: Any, w: Any) -> Any:
+        return x * w, x + w
+
+    f.defvjp(lambda x, w: (f(x, w), x), lambda x, cts: (x * cts[0] + cts[1], 1.0))
+    xs, w = jnp.arange(5.0), jnp.asarray(2.0)
+
+    def pushed(tangent: Any) -> Any:
+        along = lambda x: tinyjax.jvp(lambda w: f(x, w), (w,), (tangent,))[1]  # noqa: E731
+        return tinyjax.vmap(along)(xs)
+
+    (found,) = tinyjax.linear_transpose(pushed, w)((jnp.ones(5), jnp.ones(5)))
+    assert float(found) == 5
+
+
 def test_python_control_flow() -> None:
     calls = []
 

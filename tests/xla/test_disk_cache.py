@@ -276,6 +276,22 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
     assert [i for i in range(6) if cache.load(key(i)) is not None] == [4]
 
 
+def test_entries_go_when_the_folder_is_full_and_not_before(tmp_path: Path) -> None:
+    size = len(disk_cache._seal(key(0), code(0)))
+    cache = DiskCache(str(tmp_path), 40 * size)
+    for i in range(40):
+        cache.store(key(i), code(i))
+        os.utime(tmp_path / f"{key(i).hex()}.tinyjax", (i + 1, i + 1))
+    assert info_of(cache) == 40
+    cache.store(key(40), code(40))  # a 16th of the folder is free then
+    assert info_of(cache) == 37
+    assert [i for i in range(41) if cache.load(key(i)) is None] == [0, 1, 2, 3]
+
+
+def info_of(cache: DiskCache) -> int:
+    return len(os.listdir(cache.folder))
+
+
 def test_small_entries_seldom_look_for_old_ones_and_often_enough() -> None:
     size, max_bytes = 100, 500_000
     keys = [sha256(b"%d" % i).digest() for i in range(100_000)]
