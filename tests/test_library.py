@@ -5,6 +5,7 @@ import secrets
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pytest
 
 from fuzz.library.differences import DIFFERENCES, explanation
@@ -12,6 +13,7 @@ from fuzz.library.libraries import JAX, TINYJAX
 from fuzz.library.signatures import draw_call, functions
 from fuzz.library.survey import compare, plan
 from tinyjax.testing.libraries.drawing import Draw
+from tinyjax.testing.libraries.outcomes import differences, in_phase, run
 from tinyjax.testing.libraries.signatures import Function
 
 FUNCTIONS: Final = functions(TINYJAX, JAX)
@@ -48,6 +50,18 @@ def test_calls_of_all_functions_are_drawn() -> None:
     for function in FUNCTIONS:
         for iteration in range(3):
             assert draw_call(function, Draw(f"{iteration}", wide=True, smooth=False)).path
+
+
+def test_eigenvectors_are_compared_up_to_their_phases() -> None:
+    x = np.array([[-1.0, 0.0, 1.0], [-3.0, 0.0, 1.0], [1.0, -1.0, 0.0]], np.float32)
+    values, vectors = np.linalg.eig(x)
+    phases = np.exp(1j * np.arange(3.0)).astype(vectors.dtype)
+    expected = run(TINYJAX, lambda: [TINYJAX.array(y) for y in (values, vectors)])
+    turned = run(TINYJAX, lambda: [TINYJAX.array(y) for y in (values, vectors * phases)])
+    mixed = run(TINYJAX, lambda: [TINYJAX.array(y) for y in (values, vectors[:, ::-1])])
+    assert differences(turned, expected)
+    assert not differences(in_phase(turned, expected), expected)
+    assert differences(in_phase(mixed, expected), expected)
 
 
 def test_differences_are_documented() -> None:

@@ -218,6 +218,9 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference("scalars in `meshgrid`", r"numpy\.meshgrid", "reference", TAKEN),
     Difference("`vector_norm` of integers", r".*norm", "reference", "", is_whole),
     Difference("a narrower `preferred_element_type`", r".*", "reference", TAKEN + ".*narrower"),
+    Difference(
+        "a complex one of real numbers in convolutions", r"lax\.conv.*", text=TAKEN + ".*Input type"
+    ),
     Difference("`abs` of unsigned", r"lax\.abs", "reference", TAKEN, has("u")),
     Difference("indices of 64 unsigned", r"lax\..*", "reference", TAKEN, has("uint64")),
     Difference("of `scatter_mul` whose", r"lax\.scatter_mul", "jvp|vjp", TAKEN),

@@ -17,7 +17,7 @@ from tinyjax import dtypes
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.testing.libraries.calls import Library
 
-__all__ = ["Leaf", "Outcome", "differences", "movement", "run"]
+__all__ = ["Leaf", "Outcome", "differences", "in_phase", "movement", "run"]
 
 #: How many units in the last place two evaluations of one formula may differ by.
 ULPS: Final = 16.0
@@ -82,6 +82,31 @@ def _flatten(library: Library, tree: Any, leaves: list[Leaf]) -> str:
     else:
         leaves.append(Leaf(tree, None))
     return "*"
+
+
+def in_phase(got: Outcome, expected: Outcome) -> Outcome:
+    """Turn eigenvectors, the columns of complex matrices, into the phases of those expected.
+
+    Args:
+        got: an outcome with eigenvectors, whose phases say nothing.
+        expected: another.
+    """
+    if got.structure != expected.structure:
+        return got
+    pairs = zip(got.leaves, expected.leaves, strict=True)
+    return attrs.evolve(got, leaves=tuple(_turned(one, other) for one, other in pairs))
+
+
+def _turned(one: Leaf, other: Leaf) -> Leaf:
+    x, y = one.value, other.value
+    if one.weak is None or other.weak is None or x.dtype.kind != "c" or x.ndim < 2:
+        return one
+    if x.shape != y.shape:
+        return one
+    with np.errstate(all="ignore"):
+        turn = np.sum(x.conj() * y, -2, keepdims=True)
+        phase = turn / np.abs(turn)
+        return attrs.evolve(one, value=np.where(np.isfinite(phase), x * phase, x).astype(x.dtype))
 
 
 def epsilon(dtype: DType) -> float:
