@@ -148,11 +148,21 @@ def replayed(fun: F) -> F:
         2.0
     """
     programs = Programs()
+    known = programs.known.get
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             if current_trace() is not EVAL:
                 return fun(*args, **kwargs)
+            if len(args) == 1 and not kwargs:  # 0.3 us less than what follows, for most functions
+                (x,) = args
+                if type(x) is ConcreteArray and x._host is not None:
+                    program = known((id(settings()), x._aval))
+                    if program is not None:
+                        try:
+                            return program(x._host)
+                        except Exception:  # let the operations say what is wrong
+                            return fun(x)
             key: list[object] = [id(settings())]  # of which there is one record of each kind
             hosts: list[HostArray] = []
             for x in args:
@@ -166,7 +176,7 @@ def replayed(fun: F) -> F:
                 if not _add(x, key, hosts):
                     return fun(*args, **kwargs)
             found = tuple(key)
-            program = programs.known.get(found)
+            program = known(found)
             if program is not None:
                 try:
                     return program(*hosts)
