@@ -418,6 +418,14 @@ def test_hyp2f1_at_poles(a: float, b: float, c: float, x: float) -> None:
     np.testing.assert_allclose(special.hyp2f1(*arguments), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("b", [np.inf, -np.inf])
+def test_hyp1f1_has_its_limit_at_infinite_parameters(b: float) -> None:
+    a, x = (y.astype(np.float32) for y in np.meshgrid([2.5, -2, -2.5], [-20, -1.5, 0, 1.5]))
+    wanted = scipy.special.hyp1f1(a, np.float32(b), x)
+    for fun in (special.hyp1f1, tinyjax.jit(special.hyp1f1)):
+        np.testing.assert_array_equal(fun(a, np.full_like(a, b), x), wanted)
+
+
 def test_large_arguments_of_hyp1f1_end() -> None:
     x = np.array([1e30, 1e300, -1e30, np.inf, np.nan])
     for fun in (special.hyp1f1, tinyjax.jit(special.hyp1f1)):

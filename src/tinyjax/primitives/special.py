@@ -31,8 +31,8 @@ from tinyjax.stablehlo.types import Value
 Coefficients = tuple[float, ...]
 
 #: So many numbers are computed at a time: what the many passes over them read and write stays in
-#: the cache, which takes a third of the time. From 16,384 on, 128 KiB, every temporary is memory that
-#: is new to the process, which takes four times as long.
+#: the cache, which takes a third of the time. From 16,384 on every temporary, of 128 KiB, is memory
+#: that is new to the process, which takes four times as long.
 _BLOCK: Final = 14336
 #: Up to so many numbers a function of the standard library is faster: 3 us for ten, against 50.
 _FEW: Final = 128

@@ -65,9 +65,11 @@ def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
     leading = _sign_of_gamma(b) * _sign_of_gamma(b - a) * jnp.exp(ratio)
     p, q = jnp.where(far, a, 1.0), jnp.where(far, a - b + 1, 1.0)
     value = jnp.where(far, leading * _series((p, q), (), 1 / size, 60), value)
-    value = jnp.where(pole, math.inf, value)
+    # all terms but the first vanish in the limit
+    limit = jnp.isinf(b) & jnp.isfinite(a) & jnp.isfinite(x)
+    value = jnp.where(pole, math.inf, jnp.where(limit, 1.0, value))
     known = jnp.isfinite(a) & jnp.isfinite(b) & ~jnp.isnan(x)
-    return jnp.where(known, value, math.nan)
+    return jnp.where(known | limit, value, math.nan)
 
 
 def _evaluate_hyp1f1(*operands: HostArray) -> HostArray:
