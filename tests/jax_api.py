@@ -162,7 +162,6 @@ DIFFERS: Final = {
     "dlpack.from_dlpack": "shares the data with its owner, who must not write to it",
     "dtypes.canonicalize_dtype": "leaves 64-bit types as they are",
     "extend.core.Primitive": "has a class of parameters and rules; `bind` returns a list",
-    "stages.Lowered": "`as_text` knows StableHLO only; no `compiler_ir`",
     "lax.Precision": FIXED,
     "lax.AccuracyMode": ACCURATE,
     "lax.Tolerance": ACCURATE,

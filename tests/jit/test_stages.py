@@ -62,12 +62,27 @@ def test_from_the_trace_to_the_result() -> None:
     shapes = tinyjax.jit(model).eval_shape(*ARGS, scale=2.0)
     assert shapes["y"] == tinyjax.ShapeDtypeStruct((2,), "float32")
     for call in (
-        lambda: lowered.as_text("hlo"),
+        lambda: lowered.as_text("mhlo"),
+        lambda: lowered.compiler_ir("mhlo"),
         lambda: lowered.compile({"xla_flag": 1}),
         lambda: traced.lower(lowering_platforms=("tpu",)),
     ):
         with pytest.raises(ArgumentError):
             call()
+
+
+def test_the_program_before_the_passes_of_xla() -> None:
+    ours, theirs = (
+        lib.jit(lambda x: x * x + 1.0).lower(np.ones(3, np.float32)) for lib in (tinyjax, jax)
+    )
+    for dialect in (None, "stablehlo", "hlo"):
+        made = [lowered.compiler_ir(dialect) for lowered in (ours, theirs)]
+        assert type(made[0]) is type(made[1])
+    assert ours.as_text("hlo") == ours.compiler_ir("hlo").as_hlo_text()
+    operations = [
+        re.findall(r"= \S+ (\w+)\(", lowered.as_text("hlo")) for lowered in (ours, theirs)
+    ]
+    assert sorted(operations[0]) == sorted(operations[1])
 
 
 def located(w: Any, x: Any) -> Any:

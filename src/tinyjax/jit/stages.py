@@ -176,21 +176,23 @@ class Lowered(_Stage):
         return self.jaxpr.in_avals[len(self.consts) :]
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The StableHLO module.
+        """The program's text.
 
         Args:
-            dialect: "stablehlo", or None for that.
+            dialect: "stablehlo", or None for that; or "hlo": the same program as HLO, before XLA's
+                passes.
             debug_info: whether each operation says which line of yours it comes from, and by which
-                primitive: ``loc("sin"("loss"("model.py":7:11 to 7:21)))``.
+                primitive: ``loc("sin"("loss"("model.py":7:11 to 7:21)))``. HLO has no place for it.
 
         Raises:
             ArgumentError: it is another dialect.
         """
+        if is_one_of(dialect, ("hlo",)):
+            return xla.to_computation(self.as_text()).as_hlo_text()
         if not is_one_of(dialect, (None, "stablehlo")):
             raise ArgumentError(
-                f"programs are lowered to 'stablehlo', not to {shortened(dialect)}. The HLO that "
-                "XLA makes "
-                "of it is compile().as_text()."
+                f"programs are lowered to 'stablehlo' or 'hlo', not to {shortened(dialect)}. The HLO "
+                "after XLA's passes is compile().as_text()."
             )
         locate = location_text if debug_info else None
         placement = self.compilation.placement
@@ -198,6 +200,26 @@ class Lowered(_Stage):
             return xla.lowered_for(placement, self.jaxpr, self.name, self.donated, locate)
         aliases = xla.match_donations(self.jaxpr, self.donated)
         return xla.lowered(self.jaxpr, self.name, aliases, locate)[0]
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """Return the program as one of jaxlib's objects.
+
+        Args:
+            dialect: "stablehlo", or None for that, gives a module of MLIR; "hlo" an
+                ``XlaComputation``, which has ``as_hlo_text()`` and ``as_hlo_dot_graph()``.
+
+        Raises:
+            ArgumentError: it is another dialect.
+
+        Example:
+            >>> import tinyjax
+            >>> lowered = tinyjax.jit(lambda x: x * x).lower(2.0)
+            >>> "multiply(" in lowered.compiler_ir("hlo").as_hlo_text()
+            True
+        """
+        if dialect == "hlo":
+            return xla.to_computation(self.as_text())
+        return xla.parse(self.as_text(dialect))
 
     def cost_analysis(self) -> dict[str, object]:
         """Compile the program, and return XLA's estimate of its work."""

@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from tinyjax.xla.lowering import lowered as lowered
     from tinyjax.xla.lowering import lowered_for as lowered_for
     from tinyjax.xla.modules import from_portable as from_portable
+    from tinyjax.xla.modules import parse as parse
     from tinyjax.xla.modules import to_artifact as to_artifact
+    from tinyjax.xla.modules import to_computation as to_computation
     from tinyjax.xla.modules import to_portable as to_portable
     from tinyjax.xla.options import as_flags as as_flags
     from tinyjax.xla.placing import on_devices as on_devices
@@ -89,7 +91,7 @@ _LATER: Final = {
     ),
     "lowering": "lowered lowered_for",
     "hlo": "called_by computations_of",
-    "modules": "from_portable to_artifact to_portable",
+    "modules": "from_portable parse to_artifact to_computation to_portable",
     "options": "as_flags",
     "placing": "on_devices placement_of",
     "processes": "Connection Limits connect serve",

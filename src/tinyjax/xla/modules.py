@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+from jaxlib._hlo import XlaComputation
 from jaxlib._jax import mlir
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs._jax_mlir_ext import register_dialects
@@ -38,6 +39,11 @@ def parse(text: str) -> ir.Module:
     """Parse a module."""
     with context():
         return ir.Module.parse(text)
+
+
+def to_computation(text: str) -> XlaComputation:
+    """Return a module in StableHLO as HLO, before any of XLA's passes."""
+    return mlir.mlir_module_to_xla_computation(text)
 
 
 def to_artifact(text: str) -> bytes:
