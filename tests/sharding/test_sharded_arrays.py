@@ -121,11 +121,18 @@ def test_what_is_read_of_it_cannot_be_written_to() -> None:
             np.asarray(x)[0] = 1
 
 
-def test_what_was_put_there_may_be_written_to() -> None:
-    data = np.zeros(1 << 12, np.float32)
-    x = tinyjax.device_put(data, by("x"))
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n", [64, 1024], ids=["small", "large"])
+def test_what_was_put_there_may_be_written_to(n: int, order: Any) -> None:
+    data = np.asarray(np.arange(n * n, dtype=np.float32).reshape(n, n), order=order)
+    before = data.copy()
+    arrays = [tinyjax.device_put(data, place) for place in (by("x"), by(None, "y"), by(), None)]
     data[:] = 1
-    np.testing.assert_array_equal(np.asarray(x), 0)
+    # what was moved does not lie in the memory of what it was moved from
+    arrays += [tinyjax.device_put(arrays[2], by("x")), tinyjax.jit(lambda x: x)(before)]
+    tinyjax.jit(lambda x: x + 1, donate_argnums=0)(arrays.pop(2)).block_until_ready()
+    for x in arrays:
+        np.testing.assert_array_equal(np.asarray(x), before)
 
 
 def test_python_protocols() -> None:

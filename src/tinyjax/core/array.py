@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from math import copysign
+from math import copysign, prod
 from types import BuiltinFunctionType, EllipsisType, FunctionType, MethodType, ModuleType
 from typing import (
     TYPE_CHECKING,
@@ -1337,6 +1337,29 @@ def first_element(host: HostArray) -> Any:
     return host[(0,) * host.ndim]
 
 
+#: Where the memory of an array starts that a transfer to a device need not copy.
+_ALIGNMENT: Final = 64
+#: Smaller arrays are copied in less time than it takes to find such memory.
+_LEAST_ALIGNED: Final = 512 * 1024
+
+
+def aligned(shape: Sequence[int], dtype: DType) -> HostArray:
+    """Return memory for an array, which a transfer to a device does not copy."""
+    size = prod(shape) * dtype.itemsize
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def copied(host: HostArray | np.generic, dtype: DType) -> HostArray:
+    """Copy data; what is large in C order goes where a transfer does not copy it again."""
+    if host.nbytes < _LEAST_ALIGNED or not host.flags.c_contiguous:
+        return np.array(host, dtype)
+    found = aligned(host.shape, dtype)
+    found[...] = host
+    return found
+
+
 def as_array(x: object, name: str = "") -> Array:
     """Return ``x`` as an array: arrays unchanged, Python numbers weakly typed, NumPy data copied.
 
@@ -1359,7 +1382,7 @@ def as_array(x: object, name: str = "") -> Array:
                     "or bools, in the machine's byte order."
                 )
             # The user may write into their array later; nothing computed from it may change.
-            return ConcreteArray(np.array(x, allowed(x.dtype)))
+            return ConcreteArray(copied(x, allowed(x.dtype)))
         case bool():
             return scalar(x, np.dtype(np.bool_))
         case int():

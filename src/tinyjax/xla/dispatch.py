@@ -22,7 +22,7 @@ from jaxlib._jax import pytree
 from jaxlib.xla_client import ArrayImpl
 
 from tinyjax import tree
-from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
+from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray, aligned
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Sharding
 from tinyjax.core.sharded_array import ShardedArray
@@ -351,15 +351,7 @@ def _new_stage(
     hosts: list[HostArray] = []
     for i in places:
         aval = in_avals[i]
-        host = _aligned(aval)
+        host = aligned(aval.shape, aval.dtype)
         buffers[len(fixed) + i] = on.put(host, aval)
         hosts.append(host)
     return _Stage(hosts, buffers)
-
-
-def _aligned(aval: ShapedArray) -> HostArray:
-    """Return an array that starts at a multiple of 64 bytes: a transfer does not copy it."""
-    size = aval.nbytes
-    memory = np.zeros(size + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    return memory[start : start + size].view(aval.dtype).reshape(aval.shape)

@@ -7,6 +7,7 @@ compiled for is moved first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import inf
 from typing import Any, Final, TypeAlias
 
@@ -15,9 +16,17 @@ import numpy as np
 from jaxlib.xla_client import batched_device_put
 
 from tinyjax.config import settings
-from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat
+from tinyjax.core.array import (
+    Array,
+    ConcreteArray,
+    aligned,
+    fetched,
+    first_element,
+    is_splat,
+    raise_donated,
+)
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.devices import PartitionSpec, Sharding, on_first
+from tinyjax.core.devices import Part, PartitionSpec, Sharding, on_first
 from tinyjax.core.evaluation import ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.primitive import P, Primitive
@@ -70,8 +79,9 @@ def moved(x: Array, sharding: Sharding) -> ShardedArray:
         if x.sharding.is_equivalent_to(sharding, x.ndim):
             return x
         if x.sharding.is_fully_addressable and sharding.is_fully_addressable:
-            # Devices share the host's memory: a program that moves parts takes four times as long.
-            return _divided(x.aval, sharding, x.read(), copied=x.is_fully_replicated)
+            # Devices share the host's memory: a program that moves parts takes up to four times as
+            # long.
+            return _recut(x, sharding)
         if x.sharding.ids == sharding.ids:
             return _resharded(x, sharding)
         if not sharding.is_fully_addressable:
@@ -84,30 +94,85 @@ def moved(x: Array, sharding: Sharding) -> ShardedArray:
     return _divided(x.aval, sharding, x.host)
 
 
-def _divided(
-    aval: ShapedArray, sharding: Sharding, host: HostArray, copied: bool = False
-) -> ShardedArray:
-    """Put data of the host where a sharding says.
-
-    Args:
-        aval: its type.
-        sharding: where it is to lie.
-        host: the data.
-        copied: whether parts are copied in any case, since an array may give up the memory.
-    """
+def _divided(aval: ShapedArray, sharding: Sharding, host: HostArray) -> ShardedArray:
+    """Put data of the host where a sharding says."""
     if aval.dtype in PHYSICAL:
         host = to_physical(host)
-    made: dict[str, Any] = {}
-    parts: list[Any] = []
+    made: dict[str, HostArray] = {}
+    parts: list[HostArray] = []
     wanted = sharding.parts(aval.shape)
     for place in sharding.addressable_places:
-        part = wanted[place]
-        found = made.get(str(part))
+        key = str(wanted[place])
+        found = made.get(key)
         if found is None:
-            found = np.array(host[part], order="C", copy=copied or None)
-            made[str(part)] = found
+            found = host[wanted[place]]
+            if not found.flags.c_contiguous:
+                found = aligned(found.shape, found.dtype)
+                found[...] = host[wanted[place]]
+            made[key] = found
         parts.append(found)
     return of_parts(aval, sharding, parts)
+
+
+def _recut(x: ShardedArray, sharding: Sharding) -> ShardedArray:
+    """Divide an array otherwise, all of whose parts are in this process, by copying these."""
+    if x.shards.is_deleted():
+        raise_donated(x)
+    dtype = physical(x.aval).dtype
+    buffers = x.shards._arrays
+    has = [fetched(buffer, dtype) for buffer in buffers]
+    cuts, places = _cuts(x.sharding, sharding, x.shape)
+    made: list[HostArray] = []
+    for shape, pieces in cuts:
+        part = aligned(shape, dtype)
+        for there, source, here in pieces:
+            part[there] = has[source][here]
+        made.append(part)
+    return of_parts(x.aval, sharding, [made[place] for place in places])
+
+
+#: How one part is put together: its shape; and which of it comes from which part of the source.
+_Cut: TypeAlias = tuple[tuple[int, ...], tuple[tuple[Part, int, Part], ...]]
+
+
+@lru_cache(maxsize=4096)
+def _cuts(
+    source: Sharding, target: Sharding, shape: tuple[int, ...]
+) -> tuple[Sequence[_Cut], Sequence[int]]:
+    """How an array that is divided in one way is divided in another.
+
+    Args:
+        source: how it lies.
+        target: how it is to lie.
+        shape: its shape.
+
+    Returns:
+        What the target's parts are made of, each once; and which of them each device has.
+    """
+
+    def bounds(sharding: Sharding) -> list[tuple[tuple[int, int], ...]]:
+        return [
+            tuple([s.indices(n)[:2] for s, n in zip(part, shape, strict=True)])
+            for part in sharding.parts(shape)
+        ]
+
+    sources = {part: place for place, part in enumerate(bounds(source))}  # others hold copies
+    wanted = bounds(target)
+    distinct = [*dict.fromkeys(wanted)]
+    cuts: list[_Cut] = []
+    for part in distinct:
+        pieces: list[tuple[Part, int, Part]] = []
+        for own, place in sources.items():
+            there: list[slice] = []
+            here: list[slice] = []
+            for (start, stop), (first, last) in zip(part, own, strict=True):
+                low, high = max(start, first), min(stop, last)
+                there.append(slice(low - start, high - start))
+                here.append(slice(low - first, high - first))
+            if all(s.start < s.stop for s in there):
+                pieces.append((tuple(there), place, tuple(here)))
+        cuts.append((tuple([stop - start for start, stop in part]), tuple(pieces)))
+    return cuts, [distinct.index(part) for part in wanted]
 
 
 def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) -> ShardedArray:

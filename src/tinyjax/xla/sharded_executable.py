@@ -4,14 +4,15 @@ XLA checks nothing of where a program's arguments lie (``xla.placing``), so that
 compared with what the program was compiled for.
 
 On CPU each of a program's devices occupies a thread of the client's while it waits for the others
-in a collective. From the 32nd program under way at once the threads that start programs wait too:
-nothing goes on then, and after 40 seconds XLA ends the process. So there are never more than
-``_MOST_UNDER_WAY``, over all threads of the process.
+in a collective. From the 32nd such program under way at once the threads that start programs wait
+too: nothing goes on then, and after 40 seconds XLA ends the process. So of programs with
+collectives there are never more than ``_MOST_UNDER_WAY``, over all threads of the process.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -40,6 +41,11 @@ from tinyjax.xla.loading import load_or_compile
 from tinyjax.xla.lowering import lowered_for
 from tinyjax.xla.placing import undivided
 
+#: What XLA calls operations for which devices wait for each other.
+_COLLECTIVE: Final = re.compile(
+    " (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast|"
+    "ragged-all-to-all)(-start)?[(]"
+)
 _MOST_UNDER_WAY: Final = 16
 _under_way: Final[deque[Any]] = deque()
 _lock: Final = Lock()
@@ -123,7 +129,14 @@ class ShardedExecutable:
     """
 
     __slots__ = (
-        *("_handlers", "donated", "in_avals", "loaded", "name", "out_avals", "placement"),
+        "_handlers",
+        "_waits",
+        "donated",
+        "in_avals",
+        "loaded",
+        "name",
+        "out_avals",
+        "placement",
         "results",
     )
 
@@ -139,6 +152,8 @@ class ShardedExecutable:
         self.donated: tuple[int, ...] = wanted.donated
         self.placement: Placement = placement
         outs = [x for x in placement.outs if x is not None]
+        #: whether its devices wait for each other
+        self._waits = any(_COLLECTIVE.search(m.to_string()) for m in loaded.hlo_modules())
         self._handlers = [
             result_handler(physical(aval), placed(sharding, aval.ndim))
             for aval, sharding in zip(self.out_avals, outs, strict=True)
@@ -175,6 +190,8 @@ class ShardedExecutable:
         """
         with _lock:
             check_donated(args)  # here, so that no other thread comes in between
+            if not self._waits:  # a token takes a tenth of a small program's time
+                return self.loaded.execute_sharded(buffers).consume_with_handlers(self._handlers)
             while len(_under_way) >= _MOST_UNDER_WAY:
                 _under_way.popleft().block_until_ready()
             results = self.loaded.execute_sharded(buffers, with_tokens=True)
