@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 import tinyjax
-from tinyjax.absent import ABSENT, DEVICES, INTERNALS, TYPES
+from tinyjax.absent import ABSENT, DEVICES, INTERNALS, OF_SHARDING
 
 DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "jax_api.md"
 
@@ -181,7 +181,7 @@ DIFFERS: Final = {
     "debug.visualize_sharding": "prints plain text",
     "sharding.AbstractMesh": "for programs that are compiled and not run: there is none in force",
     "sharding.Mesh": "its axes are `Auto`: shardings are of values, and not of types",
-    "sharding.AxisType": "has no `Explicit`: shardings are of values, and not of types",
+    "sharding.AxisType": "`Explicit` is refused: shardings are of values, and not of types",
 }
 
 SIZES: Final = "a program is for one shape: export it for each"
@@ -207,7 +207,6 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"lax\.(reduce|reduce_window|select_and.*|approx_top_k)_p", NARROWER),
     (r"(lax|random)\..*_p", COMPOSED),
     (r"export\..*", SIZES),
-    (r"sharding\..*", TYPES),
     (r"lax\.(precv|psend|ragged_all_to_all)", DEVICES),
     (r"lax\.linalg\.qdwh", "polar factors are `scipy.linalg.polar`, by singular values"),
     (r"nn\.get_scaled_dot_general_config", NARROW),
@@ -233,6 +232,8 @@ class Entry:
 def _why(path: str) -> str:
     if path in ABSENT:
         return ABSENT[path]
+    if path.startswith("sharding."):
+        return OF_SHARDING[path.removeprefix("sharding.")]
     return next((why for pattern, why in MISSING if re.fullmatch(pattern, path)), "")
 
 

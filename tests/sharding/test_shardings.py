@@ -173,3 +173,21 @@ def test_a_function_is_traced_anew_for_another_mesh() -> None:
         mesh = tinyjax.make_mesh(shape, ("x",))
         with tinyjax.set_mesh(mesh):
             assert f(np.ones(4)).sharding == NamedSharding(mesh, P("x"))
+
+
+def test_what_is_said_of_shardings_in_types() -> None:
+    explicit = (sharding.AxisType.Explicit,) * 2
+    for make in (
+        lambda: tinyjax.make_mesh((2, 2), ("x", "y"), explicit),
+        lambda: sharding.Mesh(np.array(tinyjax.devices()[:4]).reshape(2, 2), ("x", "y"), explicit),
+        lambda: sharding.AbstractMesh((2, 2), ("x", "y"), explicit),
+    ):
+        with pytest.raises(ShardingError, match=r"Explicit.*with_sharding_constraint.*shard_map"):
+            make()
+    for module in (tinyjax, sharding):
+        with pytest.raises(AttributeError, match=r"'reshard'.*device_put\(x, sharding\)"):
+            getattr(module, "reshard")  # noqa: B009 (to a type checker it is a mistake)
+    with pytest.raises(AttributeError, match=r"get_mesh\(\).*abstract_mesh"):
+        getattr(sharding, "get_abstract_mesh")  # noqa: B009
+    with pytest.raises(AttributeError, match=r"'NamedShardin'.*Did you mean 'NamedSharding'"):
+        getattr(sharding, "NamedShardin")  # noqa: B009

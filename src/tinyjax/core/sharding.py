@@ -35,10 +35,12 @@ class AxisType(Enum):
     """Who says how values lie along an axis of a mesh.
 
     Shardings are of values here, and not of types: XLA chooses what programs do not say, which is
-    JAX's ``Auto``. Within ``shard_map`` axes are ``Manual``.
+    JAX's ``Auto``. Within ``shard_map`` axes are ``Manual``. No mesh has axes that are
+    ``Explicit``: asking for one raises an error.
     """
 
     Auto = "Auto"
+    Explicit = "Explicit"
     Manual = "Manual"
 
     def __repr__(self) -> str:
@@ -80,7 +82,10 @@ def _check_types(axis_types: Sequence[AxisType] | AxisType | None) -> None:
         if one not in (None, AxisType.Auto):
             raise ShardingError(
                 f"the axes of a mesh are AxisType.Auto, but one is {one!r}: shardings are of "
-                "values, and not of types."
+                "values, and not of types. Leave axis_types out, and say where values lie by "
+                "lax.with_sharding_constraint, or by in_shardings and out_shardings of jit; what "
+                "you do not say XLA chooses. To say all of it, write what each device does: "
+                "tinyjax.shard_map."
             )
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import tinyjax
 from tinyjax import config
-from tinyjax.absent import ABSENT, DEVICES
+from tinyjax.absent import ABSENT, DEVICES, OF_SHARDING
 
 _DISTRIBUTIONS: Final = (
     *("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma"),
@@ -187,7 +187,8 @@ class JaxModule(ModuleType):
         why = PLACEHOLDERS.get(self.__name__, {}).get(name)
         if why is not None:
             return placeholder(f"{self.__name__}.{name}", why)
-        why = ABSENT.get(name) if self.__name__ == "jax" else None
+        reasons = {"jax": ABSENT, "jax.sharding": OF_SHARDING}
+        why = reasons.get(self.__name__, {}).get(name)
         raise AttributeError(
             f"module '{self.__name__}' has no attribute '{name}': in this process it is tinyjax's "
             f"(tinyjax.as_jax), not JAX's{f', and {why}' if why else ''}. {_LISTS}"
