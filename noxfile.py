@@ -259,6 +259,23 @@ def notebooks(session: nox.Session) -> None:
 
 
 @nox.session
+def cuda_compile(session: nox.Session) -> None:
+    """Compile every row of tests/specs for an H100, without one. Arguments are names of rows.
+
+    XLA's plugin and its assembler, 1 GB, have an environment of their own.
+    """
+    programs = Path(".nox", "cuda").absolute()
+    if not programs.exists():
+        session.run_install(sys.executable, "-m", "venv", str(programs))
+    python = str(programs / FOLDER / "python")
+    group = nox.project.dependency_groups(PROJECT, "cuda")
+    session.run_install(python, "-m", "pip", "install", "--quiet", "-e", ".", *group)
+    plugin = nox.project.dependency_groups(PROJECT, "cuda-plugin")
+    session.run_install(python, "-m", "pip", "install", "--quiet", "--no-deps", *plugin)
+    session.run(python, "tests/cuda_compile.py", *session.posargs)
+
+
+@nox.session
 def jaxtyping(session: nox.Session) -> None:
     """Check jaxtyping's annotations by typeguard 2, which it works with; other tests have 4."""
     install(session, ".", "test")
