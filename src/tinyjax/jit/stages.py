@@ -191,8 +191,8 @@ class Lowered(_Stage):
             return xla.to_computation(self.as_text()).as_hlo_text()
         if not is_one_of(dialect, (None, "stablehlo")):
             raise ArgumentError(
-                f"programs are lowered to 'stablehlo' or 'hlo', not to {shortened(dialect)}. The HLO "
-                "after XLA's passes is compile().as_text()."
+                f"programs are lowered to 'stablehlo' or 'hlo', not to {shortened(dialect)}. The "
+                "HLO after XLA's passes is compile().as_text()."
             )
         locate = location_text if debug_info else None
         placement = self.compilation.placement
