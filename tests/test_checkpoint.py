@@ -506,6 +506,13 @@ def test_one_function_with_two_policies() -> None:
         for policy in (policies.nothing_saveable, policies.everything_saveable)
     ]
     assert kept[0] < kept[1]
+    with pytest.raises(ArgumentError, match="takes names"):
+        policies.save_and_offload_only_these_names(
+            names_which_can_be_saved=unchecked(["a", 1]),
+            names_which_can_be_offloaded=[],
+            offload_src="device",
+            offload_dst="pinned_host",
+        )
 
 
 def test_residuals_of_what_a_function_closes_over() -> None:

@@ -136,6 +136,18 @@ def test_as_jax_does(name: str) -> None:
     close(jit(vmap(jit(g), (None, 0)))(x, xs), jax.jit(jax.vmap(h, (None, 0)))(x, xs))
 
 
+def test_one_of_several_tangents_is_a_symbolic_zero() -> None:
+    @tinyjax.custom_jvp
+    def f(x: Any, y: Any) -> Any:
+        return x * y
+
+    f.defjvps(
+        lambda t, out, x, y: t * y,
+        lambda t, out, x, y: SymbolicZero.from_primal_value(out),
+    )
+    assert tinyjax.grad(lambda x: f(x, x))(3.0) == 3
+
+
 def test_cotangents_that_all_examples_share_add_up() -> None:
     """A rule's cotangent that depends on no example, of an operand that all have in common."""
 

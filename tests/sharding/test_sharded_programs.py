@@ -157,6 +157,14 @@ def test_closed_over_arrays() -> None:
     np.testing.assert_allclose(np.asarray(gradient), np.ones((4, 4)) @ DATA.T)
 
 
+def test_repeated_calls_take_along_what_is_closed_over() -> None:
+    table = jnp.arange(4.0)
+    program = tinyjax.jit(lambda x: x * table)
+    for i in range(4):
+        found = program(put(DATA + i, P("x")))
+        np.testing.assert_array_equal(np.asarray(found), (DATA + i) * np.arange(4))
+
+
 def test_donation() -> None:
     update = tinyjax.jit(lambda state, x: (state + x, x.sum()), donate_argnums=0)
     state = put(DATA, P("x", "y"))
