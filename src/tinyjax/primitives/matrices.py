@@ -312,8 +312,8 @@ def lapack_of_numpy(
             return where_possible(otherwise, *operands)
         outs = routine(*operands, signature=signature)
         if type(outs) is tuple:
-            return [np.asarray(out, dtype) for out in outs]
-        return (np.asarray(outs, dtype),)
+            return [out.astype(dtype, copy=False) for out in outs]
+        return (outs.astype(dtype, copy=False),)
 
     return call
 
@@ -323,24 +323,27 @@ _KEPT: Final = 64
 
 
 @lru_cache(maxsize=256)
-def _triangle(rows: int, columns: int, k: int) -> HostArray:
-    return np.tri(rows, columns, k, dtype=np.bool_)
+def _triangle(shape: tuple[int, ...], k: int, dtype: DType) -> tuple[HostArray, HostArray]:
+    """A mask of what is on and below a diagonal, and a zero of a dtype."""
+    return np.tri(*shape, k, dtype=np.bool_), np.zeros((), dtype)
 
 
 def lower_of_host(x: HostArray) -> HostArray:
     """Return ``np.tril(x)``, for small matrices in a fifth of the time."""
-    rows, columns = x.shape[-2:]
-    if rows > _KEPT or columns > _KEPT:
+    shape = x.shape[-2:]
+    if max(shape) > _KEPT:
         return np.tril(x)
-    return np.where(_triangle(rows, columns, 0), x, np.zeros(1, x.dtype))
+    mask, zero = _triangle(shape, 0, x.dtype)
+    return np.where(mask, x, zero)
 
 
 def upper_of_host(x: HostArray) -> HostArray:
     """Return ``np.triu(x)``, for small matrices in a fifth of the time."""
-    rows, columns = x.shape[-2:]
-    if rows > _KEPT or columns > _KEPT:
+    shape = x.shape[-2:]
+    if max(shape) > _KEPT:
         return np.triu(x)
-    return np.where(_triangle(rows, columns, -1), np.zeros(1, x.dtype), x)
+    mask, zero = _triangle(shape, -1, x.dtype)
+    return np.where(mask, zero, x)
 
 
 def where_possible(fun: HostMatrices, *operands: HostArray) -> Sequence[HostArray]:

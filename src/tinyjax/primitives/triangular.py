@@ -84,7 +84,7 @@ def _substitute(u: HostArray, b: HostArray) -> HostArray:
     """Solve ``u x = b`` for an upper triangular ``u``, last block of unknowns first."""
     diagonal = u.diagonal(0, -2, -1)
     # NumPy's solver refuses zeros, which here divide as they do elsewhere.
-    block = _BLOCK if diagonal.all() else 1
+    block = _BLOCK if np.count_nonzero(diagonal) == diagonal.size else 1
     if 1 < block >= u.shape[-1]:
         return _solve_hosts(u, b)[0]
     x = np.empty(b.shape, b.dtype)
