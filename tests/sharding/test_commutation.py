@@ -4,11 +4,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.drawing import LAYERS, NUMBERS, PROGRAMS, Case
+from fuzz.drawing import LAYERS, NUMBERS, PLAIN_STEPS, SHAPES, Case, steps_with, weighted
 from fuzz.forgetting import forget_sometimes
+from fuzz.nested import NESTED
+from fuzz.programs import Program
 from fuzz.stacks import check
 from tinyjax.testing.stacks import Layer
 
+#: Half as large as those of other searches, and without equations: compiling is most of the time.
+PROGRAMS = st.builds(
+    Program,
+    st.lists(SHAPES, min_size=1, max_size=2).map(tuple),
+    st.lists(
+        weighted((3, PLAIN_STEPS), (1, steps_with(NESTED, PLAIN_STEPS, 2))), min_size=2, max_size=5
+    ).map(tuple),
+    NUMBERS,
+)
 #: What is transformed within the function given to ``shard_map``, and what is outside of it.
 STACKS = st.builds(
     lambda inner, layer, outer: (*inner, layer, *outer),

@@ -164,6 +164,8 @@ class VaryingArray(ShapedArray):
         return self._varying
 
     def with_varying(self, axes: Axes) -> ShapedArray:
+        if axes == self._varying:
+            return self
         return ShapedArray(self.shape, self.dtype, self.weak_type).with_varying(axes)
 
     def strip_weak(self) -> ShapedArray:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import eq
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -99,6 +100,14 @@ def fitted(jaxpr: Jaxpr, given: Sequence[Axes]) -> tuple[tuple[Axes, ...], Jaxpr
     return wanted, refit(jaxpr, wanted)
 
 
+def _is_plain(primitive: Primitive[Any]) -> bool:
+    """Say whether all operands are to vary alike, and results do: it holds no programs."""
+    rules = primitive.rules
+    return (
+        rules.evaluate is None and FITS not in rules.extensions and VARIES not in rules.extensions
+    )
+
+
 def _fit(primitive: Primitive[P], given: Sequence[Axes], params: P) -> tuple[Sequence[Axes], P]:
     """Return the axes along which operands must vary, and the parameters for such operands."""
     extensions = primitive.rules.extensions
@@ -173,14 +182,27 @@ class _VaryingRecorder(Recorder):
     ) -> Sequence[Array]:
         if primitive is pvary_p and getattr(params, "axis_name", None) in args[0].aval.varying:
             return args  # from a program for values that did not vary
-        wanted, params = _fit(primitive, [x.aval.varying for x in args], params)
-        with use_trace(self):
-            operands = [_lift(x, axes) for x, axes in zip(args, wanted, strict=True)]
+        given = [x.aval.varying for x in args]
+        wanted: Sequence[Axes]
+        if _is_plain(primitive):
+            wanted = [given[0] if len({*given}) == 1 else union(given)] * len(given)
+        else:
+            wanted, params = _fit(primitive, given, params)
+        operands = self._lifted(args, given, wanted)
         inputs = tuple([_typed(self.atom(x), y) for x, y in zip(operands, wanted, strict=True)])
         avals = primitive.result_types([x.aval for x in inputs], params)
         binders = tuple(map(Var, avals))
         self.eqns.append(JaxprEqn(primitive, inputs, params, binders, source))
         return [StagingTracer(self, var, var.aval) for var in binders]
+
+    def _lifted(
+        self, args: Sequence[Array], given: Sequence[Axes], wanted: Sequence[Axes]
+    ) -> Sequence[Array]:
+        """Let operands vary as wanted; nearly always they do."""
+        if all(map(eq, given, wanted)):
+            return args
+        with use_trace(self):
+            return [_lift(x, axes) for x, axes in zip(args, wanted, strict=True)]
 
 
 class _VaryingStagingTrace(_VaryingRecorder, StagingTrace):
@@ -201,7 +223,7 @@ class _VaryingJVPTrace(JVPTrace):
     __slots__ = ()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        if subjaxprs(params):
+        if primitive.rules.evaluate is not None and subjaxprs(params):
             wanted, params = _fit(primitive, [x.aval.varying for x in args], params)
             with use_trace(self):
                 args = [_lift(x, axes) for x, axes in zip(args, wanted, strict=True)]
@@ -209,7 +231,7 @@ class _VaryingJVPTrace(JVPTrace):
 
     def split(self, value: Array) -> tuple[Array, Tangent]:
         primal, tangent = super().split(value)
-        if tangent is not ZERO:
+        if tangent is not ZERO and not primal.aval.varying <= tangent.aval.varying:
             with use_trace(self.parent):
                 tangent = _lift(tangent, primal.aval.varying)
         return primal, tangent
