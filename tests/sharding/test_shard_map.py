@@ -17,6 +17,8 @@ from tinyjax.errors import (
     ShardingError,
     UnboundAxisError,
 )
+from tinyjax.experimental import shard_map as older
+from tinyjax.experimental.pjit import pjit
 
 GRID = tinyjax.make_mesh((2, 2), ("x", "y"))
 LINE = tinyjax.make_mesh((4,), ("x",))
@@ -288,6 +290,14 @@ def test_what_differs_need_not_be_said() -> None:
     np.testing.assert_allclose(sums, DATA.reshape(4, 2, 8).sum(1), rtol=1e-5)
     with pytest.raises(ArgumentError, match="varying"):
         over_x(lambda a: f(a, "invariant"))(DATA)
+
+
+def test_older_names() -> None:
+    assert pjit is tinyjax.jit
+    total = older.shard_map(lambda x: lax.psum(x.sum(), "x"), LINE, P("x"), P())
+    assert float(total(jnp.arange(8.0))) == 28.0
+    with pytest.raises(ArgumentError, match="check_vma"):
+        older.shard_map(lambda x: x, LINE, P("x"), P("x"), check_rep=False)
 
 
 def test_one_device() -> None:

@@ -50,6 +50,8 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.experimental.mesh_utils": ("experimental.mesh_utils",),
     "jax.experimental.multihost_utils": ("experimental.multihost_utils",),
     "jax.experimental.ode": ("experimental.ode",),
+    "jax.experimental.pjit": ("experimental.pjit",),
+    "jax.experimental.shard_map": ("experimental.shard_map",),
     "jax.experimental.sparse": ("experimental.sparse",),
     "jax.export": ("export",),
     "jax.extend": (),

@@ -325,7 +325,8 @@ _KEPT: Final = 64
 @lru_cache(maxsize=256)
 def _triangle(shape: tuple[int, ...], k: int, dtype: DType) -> tuple[HostArray, HostArray]:
     """A mask of what is on and below a diagonal, and a zero of a dtype."""
-    return np.tri(*shape, k, dtype=np.bool_), np.zeros((), dtype)
+    rows, columns = shape
+    return np.tri(rows, columns, k, dtype=np.bool_), np.zeros((), dtype)
 
 
 def lower_of_host(x: HostArray) -> HostArray:
