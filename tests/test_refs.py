@@ -500,3 +500,20 @@ def test_loops_that_use_no_reference_are_staged_once_though_there_are_some(outer
         lax.scan(writing, 0.0, x)
     assert float(outer[0]) == 9.0
     assert (staged.count("scan"), staged.count("while")) == (1, 1)
+
+
+def test_which_argument_is_a_reference() -> None:
+    """Arguments of the same types, of which another is a reference, are another program."""
+
+    @tinyjax.jit
+    def f(a: Any, b: Any) -> Any:
+        if isinstance(a, Ref):
+            a[...] += 1
+        else:
+            b[...] += 10
+        return a[...] - b[...]
+
+    first, second = tinyjax.new_ref(jnp.float32(1)), tinyjax.new_ref(jnp.float32(2))
+    assert float(f(first, jnp.float32(5))) == -3
+    assert float(f(jnp.float32(5), second)) == -7
+    assert (float(first[...]), float(second[...])) == (2, 12)

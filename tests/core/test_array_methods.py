@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import operator
 import pickle
 from collections.abc import Callable
 from functools import partial
@@ -210,6 +211,25 @@ def test_all_methods_and_their_arguments_exist() -> None:
         if inspect.isfunction(method) and name not in ("reshape", "transpose"):
             given = {*inspect.signature(method).parameters} - {"self", "out_sharding", "b"}
             assert given <= {*inspect.signature(own).parameters}, name
+
+
+OPERATORS = (
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul"),
+    *("and", "or", "xor", "lshift", "rshift"),
+)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_leave_an_operation_to_an_object_that_knows_it(name: str) -> None:
+    class Other:
+        pass
+
+    setattr(Other, f"__r{name}__", lambda self, x: ("taken", x))
+    function = divmod if name == "divmod" else getattr(operator, f"__{name}__")
+    x = jnp.arange(3)
+    taken, by = function(x, Other())
+    assert taken == "taken"
+    assert by is x
 
 
 def test_methods_of_tracers() -> None:
