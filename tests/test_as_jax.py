@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from jax_api import entries
+
 #: Code to run after ``import tinyjax.as_jax``, and what it prints; of an error, its type and part
 #: of its message.
 CASES = [
@@ -21,6 +23,7 @@ CASES = [
     ("from jax import *; print(jit(lambda x: numpy.sin(x) + lax.cos(x))(0.0))", "1"),
     ("from jax.numpy import *; print(cos(0.0))", "1"),
     ("import jax; print('numpy' in dir(jax), 'sin' in dir(jax.numpy))", "True True"),
+    ("from jax import lax; print(lax.switch(1, [abs, lambda x: 2 * x], operand=3.0))", "6"),
     ("import jax; print(isinstance(1, jax.sharding.Mesh))", "False"),
     ("import jax; print(isinstance(1, jax.sharding.AbstractMesh))", "False"),
     ("import importlib.util as u; print(u.find_spec('jax.numpy').name)", "jax.numpy"),
@@ -79,3 +82,16 @@ for module in {*MODULES, *NAMES}:
 print("all")
 """
     assert printed(code) == "all\n"
+
+
+def test_every_name_of_jax_that_there_is_can_be_had_as_jax() -> None:
+    names = [(f"jax.{row.module}".rstrip("."), row.name) for row in entries() if row.is_there]
+    assert len(names) > 1000
+    code = f"""
+import tinyjax.as_jax
+from importlib import import_module
+for module, name in {names}:
+    if not hasattr(import_module(module), name):
+        print(module, name)
+"""
+    assert printed(code) == ""

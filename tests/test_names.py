@@ -120,6 +120,11 @@ def test_ravel_pytree() -> None:
     for key in tree:
         np.testing.assert_array_equal(np.asarray(again[key]), np.asarray(expected[key]))
     assert flatten_util.ravel_pytree(())[0].shape == (0,)
+    # one structure is one function, of which jit compiles once
+    other = flatten_util.ravel_pytree(tree)[1]
+    assert (unravel == other, hash(unravel) == hash(other)) == (True, True)
+    make = tinyjax.jit(lambda vector, unravel: unravel(vector), static_argnums=1)
+    assert str(make(ours, unravel)) == str(tinyjax.jit(lambda v, u: u(v))(ours, other))
     with pytest.raises(ValueError, match=r"shape \(7,\)"):
         unravel(jnp.ones(6))
     with pytest.raises(TypeError, match="float64"):

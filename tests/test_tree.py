@@ -20,7 +20,7 @@ from jax import tree_util as oracle
 from typeguard import TypeCheckError
 from unchecked import unchecked
 
-from tinyjax import tree
+from tinyjax import jit, tree
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.tree import node, treedef
 
@@ -765,6 +765,28 @@ def test_register_static() -> None:
     assert repr(structure) == f"PyTreeDef((CustomNode(Mode[{Mode('train')}], []), *))"
 
 
+def test_static_instances_that_cannot_be_hashed() -> None:
+    @tree.register_static
+    class Options(dict[str, int]):
+        pass
+
+    traced: list[Options] = []
+
+    @jit
+    def scaled(x: float, options: Options) -> Any:
+        traced.append(options)
+        return x * options["scale"]
+
+    for x, scale in [(1.0, 2), (3.0, 2), (3.0, 4)]:
+        assert scaled(x, Options(scale=scale)) == x * scale
+    assert traced == [{"scale": 2}, {"scale": 4}]
+    structure = tree.structure(Options(scale=2))
+    assert (structure.num_leaves, repr(structure)) == (
+        0,
+        "PyTreeDef(CustomNode(Options[{'scale': 2}], []))",
+    )
+
+
 def test_namedtuples() -> None:
     class Odd(Point):
         """Its constructor takes other arguments than its fields."""
@@ -1148,14 +1170,6 @@ REGISTRATIONS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
         ),
     ),
     (
-        lambda: tree.register_static(Unregistered),
-        ArgumentError,
-        (
-            "register_static: instances of Unregistered cannot be hashed. Freeze the class, with "
-            "@attrs.frozen or @dataclass(frozen=True)."
-        ),
-    ),
-    (
         lambda: tree.register_pytree_node_class(Color),
         ArgumentError,
         (
@@ -1196,6 +1210,15 @@ def test_a_flatten_function_that_returns_no_pair() -> None:
 
     tree.register_pytree_node(Wrong, unchecked(lambda x: [1, 2, 3]), lambda _, c: Wrong())
     with pytest.raises(tree.RegistrationError, match="must return a pair of children and metadata"):
+        tree.flatten(Wrong())
+
+
+def test_a_flatten_function_whose_children_are_none() -> None:
+    class Wrong:
+        pass
+
+    tree.register_pytree_node(Wrong, unchecked(lambda x: (7, None)), lambda _, c: Wrong())
+    with pytest.raises(tree.RegistrationError, match="the children that it returned are 7"):
         tree.flatten(Wrong())
 
 

@@ -14,7 +14,7 @@ from tinyjax import tree
 from tinyjax.core.array import Array, as_array
 from tinyjax.dtypes import DType, float32, result_type
 from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.tree import Partial, PyTreeDef
+from tinyjax.tree import PyTreeDef
 
 T = TypeVar("T")
 
@@ -51,12 +51,15 @@ def ravel_pytree(pytree: T) -> tuple[Array, Callable[[Array], T]]:
     vector = jnp.concatenate(parts) if parts else jnp.zeros(0, dtype)
     mixed = any(x.dtype != dtype for x in arrays)
     types = tuple((x.shape, x.dtype if mixed else None) for x in arrays)
-    return vector, Partial(_Unravel(treedef, dtype if mixed else None, types))
+    return vector, _Unravel(treedef, dtype if mixed else None, types)
 
 
+@tree.register_static
 @attrs.frozen
 class _Unravel:
-    """What makes a tree of a vector; equal for equal structures, so that ``jit`` may take it.
+    """What makes a tree of a vector; equal for equal structures.
+
+    So ``jit`` takes it, as a static argument too, and compiles once for one structure.
 
     Attributes:
         treedef: the structure of the tree.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinyjax import lax
 from tinyjax.core.array import ArrayLike
 
-__all__ = ["cond", "scan"]
+__all__ = ["cond", "scan", "switch"]
 
 
 def cond(pred: ArrayLike, *args: Any, **kwargs: Any) -> Any:
@@ -49,3 +49,24 @@ def scan(*args: Any, _split_transpose: bool = False, **kwargs: Any) -> Any:
         kwargs: as of ``tinyjax.lax.scan``.
     """
     return lax.scan(*args, **kwargs)
+
+
+def switch(
+    index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: Any, **operand: Any
+) -> Any:
+    """Apply one of several functions, as ``tinyjax.lax.switch``; its operand may have a name.
+
+    Args:
+        index: which function, an integer.
+        branches: the functions.
+        operands: as of ``tinyjax.lax.switch``.
+        operand: one operand by the name ``operand``, in place of those.
+
+    Example:
+        >>> from tinyjax.facade.lax import switch
+        >>> switch(1, [lambda x: x, lambda x: 2 * x], operand=3.0)
+        Array(6., dtype=float32, weak_type=True)
+    """
+    if not operands and [*operand] == ["operand"]:
+        return lax.switch(index, branches, operand["operand"])
+    return lax.switch(index, branches, *operands, **operand)

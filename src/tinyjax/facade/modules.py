@@ -134,7 +134,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.pjit": {},
     "jax._src.scipy": {},
     "jax._src.sharding_impls": {"canonicalize_sharding": "facade.internals"},
-    "jax._src.tree_util": {"_registry": "facade.internals"},
+    "jax._src.tree_util": {"_registry": "facade.internals", "flatten_one_level": "tree_util"},
     "jax._src.traceback_util": dict.fromkeys(
         ("api_boundary", "include_frame", "register_exclusion"), "facade.internals"
     ),
@@ -184,8 +184,10 @@ class JaxModule(ModuleType):
         if home is not None:
             return getattr(import_module(f"tinyjax.{home}"), name)
         for source in self._sources():
-            if name in vars(source) or name in vars(source).get("__all__", ()):
+            try:  # what a module loads when it is asked for need not be in its lists
                 return getattr(source, name)
+            except AttributeError:
+                continue
         why = PLACEHOLDERS.get(self.__name__, {}).get(name)
         if why is not None:
             return placeholder(f"{self.__name__}.{name}", why)

@@ -144,7 +144,16 @@ def _add(
                 f"metadata, but it returned {result!r}.",
             )
         children, metadata = result
-        return tuple(children), metadata
+        try:
+            return tuple(children), metadata
+        except TypeError:
+            if isinstance(children, Iterable):  # raised by what makes the children
+                raise
+            raise RegistrationError(
+                cls,
+                f"the flatten function of {cls.__qualname__} must return an iterable of children "
+                f"and metadata, but the children that it returned are {children!r}.",
+            ) from None
 
     def describe(metadata: A, size: int) -> str:
         return f"{_bracketed(name, metadata)} with {size} children"
@@ -429,13 +438,13 @@ def register_static(cls: type[T]) -> type[T]:
     Instances are then part of a tree's structure, so ``jit`` compiles again for each new instance.
 
     Args:
-        cls: a class whose instances have ``==`` and ``hash``.
+        cls: a class whose instances have ``==``. Without ``hash``, all of them have one hash.
 
     Returns:
         The class itself.
 
     Raises:
-        ArgumentError: this is not a class, or its instances cannot be hashed.
+        ArgumentError: this is not a class.
         RegistrationError: the class is a node already.
 
     Example:
@@ -449,11 +458,6 @@ def register_static(cls: type[T]) -> type[T]:
         ([1], PyTreeDef((CustomNode(Mode[Mode(name='train')], []), *)))
     """
     check_class("register_static", cls)
-    if cls.__hash__ is None:
-        raise ArgumentError(
-            f"register_static: instances of {cls.__qualname__} cannot be hashed. Freeze the class, "
-            "with @attrs.frozen or @dataclass(frozen=True)."
-        )
     add_kind(
         NodeKind(
             cls,
