@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,40 @@ def processors(session: nox.Session, processor: str) -> None:
             "XLA_FLAGS": f"{str(quick).strip()} --xla_cpu_max_isa={xla}",
         },
     )
+
+
+#: Of other releases: what each environment installs besides what tests run with, and by which
+#: Python. jaxlib 0.11 and later need Python 3.12.
+VERSIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "python3.12-jaxlib0.10.2": ("python3.12", ("jaxlib==0.10.2", "jax==0.10.2")),
+    "python3.12-jaxlib0.11.2": ("python3.12", ("jaxlib==0.11.2", "jax==0.11.2")),
+    "python3.13-jaxlib0.11.2": ("python3.13", ("jaxlib==0.11.2", "jax==0.11.2")),
+    "python3.13-jaxlib0.12.0": ("python3.13", ("jaxlib==0.12.0.1", "jax==0.12.0.1")),
+    "python3.14-jaxlib0.12.0": ("python3.14", ("jaxlib==0.12.0.1", "jax==0.12.0.1")),
+}
+
+
+@nox.session
+@nox.parametrize("environment", list(VERSIONS), ids=list(VERSIONS))
+def versions(session: nox.Session, environment: str) -> None:
+    """Run one test in forty on other releases of Python and jaxlib, with the jax of each.
+
+    An environment whose Python is not on the path is skipped, and the summary says so.
+    ``nox -s "versions(python3.13-jaxlib0.12.0)"`` runs one. Arguments go to pytest.
+    """
+    name, wanted = VERSIONS[environment]
+    found = shutil.which(name)
+    if found is None:
+        session.skip(f"{name} is not on the path")
+    programs = Path(".nox", environment).absolute()
+    if not programs.exists():
+        session.run_install(found, "-m", "venv", str(programs))
+    python = str(programs / FOLDER / "python")
+    tools = nox.project.dependency_groups(PROJECT, "tools")
+    session.run_install(python, "-m", "pip", "install", "--quiet", "-e", ".", *wanted, *tools)
+    chosen = {"TINYJAX_SAMPLE": session.env.get("TINYJAX_SAMPLE") or "40"}
+    quick = ("-m", "not fuzz and not browser and not slow")
+    session.run(python, "-m", *SUITE, *quick, *session.posargs, env=chosen)
 
 
 @nox.session

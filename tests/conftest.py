@@ -47,17 +47,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Choose among the cases of tests with many: the same ones in every run, and spread evenly.
 
     Of a test marked ``sampled(n)`` plain runs take one case in n; the others become searches, which
-    ``nox -s fuzz`` makes.
+    ``nox -s fuzz`` makes. With TINYJAX_SAMPLE=n one test in n is run, of all that would be.
     """
     for item in items:
         if (mark := item.get_closest_marker("sampled")) and not _chosen(item, mark.args[0]):
             item.add_marker(pytest.mark.fuzz)
-    if os.environ.get("TINYJAX_TYPECHECK"):
-        kept: list[pytest.Item] = []
-        left_out: list[pytest.Item] = []
-        for item in items:
-            taken = "[" not in item.nodeid or _chosen(item, _CASES_PER_TYPE_CHECK)
-            (kept if taken else left_out).append(item)
+    sample = int(os.environ.get("TINYJAX_SAMPLE") or 1)
+    cases = _CASES_PER_TYPE_CHECK if os.environ.get("TINYJAX_TYPECHECK") else 1
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        taken = _chosen(item, sample) and ("[" not in item.nodeid or _chosen(item, cases))
+        (kept if taken else left_out).append(item)
+    if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
 
