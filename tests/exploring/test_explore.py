@@ -7,11 +7,13 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import digits
 import numpy as np
 import pytest
 from unchecked import unchecked
@@ -404,24 +406,17 @@ document.body.dataset.found = JSON.stringify(found);
 """
 
 
-@pytest.mark.browser
-def test_views_are_linked_in_a_browser(of_gradient: Exploration, tmp_path: Path) -> None:
+def in_browser(text: str, script: str, folder: Path, *options: str) -> Any:
+    """Open a page in Chromium with a script at its end, and return what that has found."""
     assert BROWSER is not None, "install Chromium"
-    text = of_gradient.html()
     watch = '<script>const errors=[];addEventListener("error",(e)=>errors.push(e.message))</script>'
-    text = text.replace("<body>", f"<body>{watch}").replace("</body>", f"{CLICKS}</body>")
-    file = tmp_path / "page.html"
+    text = text.replace("<body>", f"<body>{watch}").replace("</body>", f"{script}</body>")
+    file = folder / "page.html"
     file.write_text(text, encoding="utf-8")
-    options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--virtual-time-budget=2000",
-        "--dump-dom",
-    ]
-    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    always = ("--headless", "--no-sandbox", "--disable-gpu", "--dump-dom")
+    profile = f"--user-data-dir={folder / 'profile'}"
     run = subprocess.run(
-        [BROWSER, *options, profile, file.as_uri()],
+        [BROWSER, *always, *options, profile, file.as_uri()],
         capture_output=True,
         text=True,
         check=True,
@@ -429,7 +424,12 @@ def test_views_are_linked_in_a_browser(of_gradient: Exploration, tmp_path: Path)
     )
     answer = re.search(r'data-found="([^"]*)"', run.stdout)
     assert answer is not None
-    found = json.loads(answer[1].replace("&quot;", '"').replace("&lt;", "<").replace("&amp;", "&"))
+    return json.loads(answer[1].replace("&quot;", '"').replace("&lt;", "<").replace("&amp;", "&"))
+
+
+@pytest.mark.browser
+def test_views_are_linked_in_a_browser(of_gradient: Exploration, tmp_path: Path) -> None:
+    found = in_browser(of_gradient.html(), CLICKS, tmp_path, "--virtual-time-budget=2000")
     assert found["errors"] == []
     assert not found["wide"]
     line = found["line"]
@@ -447,6 +447,62 @@ def test_views_are_linked_in_a_browser(of_gradient: Exploration, tmp_path: Path)
     assert any("jnp.tanh(" in row for row in found["instruction"]["source"])
     assert any("bytes" in cost for cost in found["costs"])
     assert found["moment"]["jaxpr"]
+
+
+def digits_step() -> Exploration:
+    key = tinyjax.random.key(0)
+    network = digits.initial(key)
+    zeros = tinyjax.tree.map(jnp.zeros_like, network)
+    state = digits.State(network, zeros, zeros, jnp.asarray(0.0))
+    batch = digits.Digits(jnp.ones((64, 64)), jnp.zeros(64, "int32"))
+    return tinyjax.explore(digits.train_step, measured=True, runs=1)(state, batch, key, 1e-3)
+
+
+def scan_under_grad() -> Exploration:
+    return tinyjax.explore(tinyjax.grad(recurrent), measured=True, runs=1)(W, X)
+
+
+def of_5_000_equations() -> Exploration:
+    def large(x: Any) -> Any:
+        for k in range(850):
+            x = jnp.sin(x * (k + 1.5)) + x
+        return x.sum()
+
+    with tinyjax.config.scoped(effort="low"):
+        return tinyjax.explore(tinyjax.grad(large), runs=0)(np.ones(8, np.float32))
+
+
+#: Says how long a page takes to be shown, what failed in it, and whether a click lights all views.
+OPENED = """
+<script>
+document.body.offsetHeight; // lays the page out
+const found = { seconds: performance.now() / 1000, errors };
+document.querySelector("#source .row[data-kind]").click();
+found.lit = ["source", "jaxpr", "stablehlo"].map((id) => at(id).querySelectorAll(".lit").length);
+document.body.dataset.found = JSON.stringify(found);
+</script>
+"""
+EMPTY = """
+<script>
+document.body.dataset.found = JSON.stringify({ seconds: performance.now() / 1000 });
+</script>
+"""
+LARGEST = 5_000_000
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("made", [digits_step, scan_under_grad, of_5_000_equations])
+def test_pages_open_soon(made: Callable[[], Exploration], tmp_path: Path) -> None:
+    seen = made()
+    if made is of_5_000_equations:
+        assert len(seen.equations) > 5000
+    assert len(seen.html().encode()) < LARGEST
+    found = in_browser(seen.html(), OPENED, tmp_path)
+    assert found["errors"] == []
+    assert all(found["lit"]), found["lit"]
+    if in_browser("<body></body>", EMPTY, tmp_path)["seconds"] > 0.5:
+        pytest.skip("the machine is busy: even an empty page takes long to open")
+    assert found["seconds"] < 3
 
 
 # Other functions, and the shell
