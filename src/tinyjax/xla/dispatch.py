@@ -246,10 +246,7 @@ class PlacedLaunch:
         n = len(consts)
         fixed = [moved(x, sharding).shards for x, sharding in zip(consts, ins[:n], strict=True)]
         lie = tuple([x.sharding if type(x) is ShardedArray else type(x) for x in args])
-        wanted = [
-            None if isinstance(has, Sharding) and has.is_equivalent_to(wants, x.ndim) else wants
-            for x, has, wants in zip(args, lie, ins[n:], strict=True)
-        ]
+        wanted = program.moves(lie)
         result = _result(program.results, out_tree, lambda _, how, out: result_of(how, out))
         execute = program.execute
 

@@ -6,8 +6,8 @@ compiled for is moved first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from math import inf
 from typing import Any, Final, TypeAlias
 
@@ -43,7 +43,7 @@ from tinyjax.xla.executable import Executable, compiled, executable_for
 from tinyjax.xla.lowering import CallsPythonError
 from tinyjax.xla.placing import on_devices, placement_of, undivided
 from tinyjax.xla.planned import PlannedExecutable
-from tinyjax.xla.sharded_executable import ShardedExecutable, placed
+from tinyjax.xla.sharded_executable import ShardedExecutable, placed, result_of
 
 _Compiled: TypeAlias = Executable | ShardedExecutable | PlannedExecutable
 
@@ -302,34 +302,57 @@ def call_sharded(executable: _Compiled, args: Sequence[Array]) -> list[Array]:
 
 # Operations outside of programs: each is a program
 
-#: What compiled an operation: by operands of which types, where they lie, with which settings.
-_operations: Final[dict[tuple[object, ...], _Compiled]] = {}
+#: What runs an operation: by operands of which types, where they lie, with which settings.
+_operations: Final[dict[tuple[object, ...], Callable[[Sequence[Array]], list[Array]]]] = {}
 _MOST_OPERATIONS: Final = 1024
 
 
 def _evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-    # What is one number everywhere goes to the devices as that number.
-    splats = [is_splat(x) and x.ndim > 0 and x.size > 0 for x in args]
     avals = [x.aval for x in args]
-    key = (primitive, params, settings(), *avals, *splats, *on_devices(args))
-    program = _operations.get(key)
-    operands = [
-        ConcreteArray(np.asarray(first_element(x.concrete("data"))), aval.with_shape(()))
-        if splat
-        else x
-        for x, aval, splat in zip(args, avals, splats, strict=True)
+    # What is one number everywhere goes to the devices as that number: True stands for such.
+    lie = [
+        x._sharding if type(x) is ShardedArray else is_splat(x) and x.ndim > 0 and x.size > 0
+        for x in args
     ]
-    if program is None:
-        jaxpr = _operation(primitive, params, avals, splats)
-        placement = placement_of(jaxpr, on_devices(operands))
+    key = (primitive, params, settings(), *avals, *lie)
+    run = _operations.get(key)
+    if bool in map(type, lie):
+        args = [
+            ConcreteArray(np.asarray(first_element(x.concrete("data"))), aval.with_shape(()))
+            if how is True
+            else x
+            for x, aval, how in zip(args, avals, lie, strict=True)
+        ]
+    if run is None:
+        jaxpr = _operation(primitive, params, avals, [how is True for how in lie])
+        placement = placement_of(jaxpr, on_devices(args))
         wanted = Compilation(jaxpr, primitive.name, placement=placement)
         program = _for_devices(wanted)
         if program is None:
-            return _run_on_host(wanted, operands)
+            return _run_on_host(wanted, args)
+        run = _run_by(program, lie)
         if len(_operations) >= _MOST_OPERATIONS:
             _operations.clear()
-        _operations[key] = program
-    return call_sharded(program, operands)
+        _operations[key] = run
+    return run(args)
+
+
+def _run_by(
+    executable: _Compiled, lie: Sequence[object]
+) -> Callable[[Sequence[Array]], list[Array]]:
+    """Return what calls an executable with arguments that lie so."""
+    if not isinstance(executable, ShardedExecutable):
+        return partial(call_sharded, executable)
+    execute, results, moves = executable.execute, executable.results, executable.moves(lie)
+
+    def run(args: Sequence[Array]) -> list[Array]:
+        at: list[Any] = [
+            x if to is None else moved(x, to) for x, to in zip(args, moves, strict=True)
+        ]
+        outs = execute(args, [x.shards for x in at])
+        return [result_of(how, out) for how, out in zip(results, outs, strict=True)]
+
+    return run
 
 
 def _operation(

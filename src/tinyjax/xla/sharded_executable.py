@@ -175,6 +175,19 @@ class ShardedExecutable:
         outs = self.execute(args, buffers)
         return [result_of(how, out) for how, out in zip(self.results, outs, strict=True)]
 
+    def moves(self, lie: Sequence[object]) -> list[Sharding | None]:
+        """Where each argument is to be moved first, given how the last ones lie; None if nowhere.
+
+        Args:
+            lie: the shardings of the last arguments; something else for those on the host.
+        """
+        first = len(self.in_avals) - len(lie)
+        ins, avals = self.placement.ins[first:], self.in_avals[first:]
+        return [
+            None if isinstance(has, Sharding) and has.is_equivalent_to(to, aval.ndim) else to
+            for has, to, aval in zip(lie, ins, avals, strict=True)
+        ]
+
     def execute(self, args: Sequence[Array], buffers: list[Any]) -> list[Any]:
         """Run the program; the results may still be under way when this returns.
 
