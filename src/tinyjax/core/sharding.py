@@ -320,16 +320,6 @@ class AbstractMesh(_Grid):
 AnyMesh: TypeAlias = Mesh | AbstractMesh
 
 
-def _is_one(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    """Check a field of a sharding."""
-    kinds = (Mesh, AbstractMesh) if attribute.name == "mesh" else (PartitionSpec,)
-    if not isinstance(value, kinds):
-        raise ShardingError(
-            f"{attribute.name} of NamedSharding must be a {kinds[0].__name__}, but got "
-            f"{described(value)}."
-        )
-
-
 @attrs.frozen(repr=False, cache_hash=True)  # calls of programs are found by it
 class NamedSharding(Sharding):
     """The axes of an array are divided over the axes of a mesh.
@@ -349,8 +339,22 @@ class NamedSharding(Sharding):
         NamedSharding(mesh=Mesh('data': 1, axis_types=(Auto,)), spec=P('data',), memory_kind=device)
     """
 
-    mesh: AnyMesh = attrs.field(validator=_is_one)
-    spec: PartitionSpec = attrs.field(validator=_is_one)
+    mesh: AnyMesh = attrs.field()
+    spec: PartitionSpec = attrs.field()
+
+    @mesh.validator
+    def _check_mesh(self, _attribute: object, value: object) -> None:
+        if not isinstance(value, Mesh | AbstractMesh):
+            raise ShardingError(
+                f"mesh of NamedSharding must be a Mesh, but got {described(value)}."
+            )
+
+    @spec.validator
+    def _check_spec(self, _attribute: object, value: object) -> None:
+        if not isinstance(value, PartitionSpec):
+            raise ShardingError(
+                f"spec of NamedSharding must be a PartitionSpec, but got {described(value)}."
+            )
 
     def __attrs_post_init__(self) -> None:
         names = self.spec.names
