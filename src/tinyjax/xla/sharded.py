@@ -105,7 +105,7 @@ def _divided(aval: ShapedArray, sharding: Sharding, host: HostArray) -> ShardedA
         key = str(wanted[place])
         found = made.get(key)
         if found is None:
-            found = host[wanted[place]]
+            found = np.asarray(host[wanted[place]])  # of a number NumPy gives no array
             if not found.flags.c_contiguous:
                 found = aligned(found.shape, found.dtype)
                 found[...] = host[wanted[place]]
