@@ -225,7 +225,7 @@ def test_operators_leave_an_operation_to_an_object_that_knows_it(name: str) -> N
         pass
 
     setattr(Other, f"__r{name}__", lambda self, x: ("taken", x))
-    function = divmod if name == "divmod" else getattr(operator, f"__{name}__")
+    function: Any = divmod if name == "divmod" else getattr(operator, f"__{name}__")
     x = jnp.arange(3)
     taken, by = function(x, Other())
     assert taken == "taken"
