@@ -164,13 +164,14 @@ def stress(session: nox.Session) -> None:
 def hostile(session: nox.Session) -> None:
     """Try input that means harm: ``nox -s hostile -- 20000`` tries as many cases of each kind.
 
-    Without a number, 2,000. Further arguments choose the kinds: exports, readers, arguments.
+    Without a number, 2,000. Further arguments choose the kinds: exports, readers, arguments,
+    programs.
     """
     install(session, ".", "test")
     budget, kinds = FUZZ_EXAMPLES, session.posargs
     if kinds and kinds[0].isdigit():
         budget, *kinds = kinds
-    for kind in kinds or ("exports", "readers", "arguments"):
+    for kind in kinds or ("exports", "readers", "arguments", "programs"):
         run(session, "python", "-m", "hostile", kind, budget, env=TESTS)
 
 

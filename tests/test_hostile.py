@@ -30,7 +30,7 @@ def survey(subject: str, count: int, seed: int) -> dict[str, Any]:
 
 @pytest.mark.wrong_types
 @pytest.mark.parametrize(
-    ("subject", "count"), [("exports", 60), ("readers", 60), ("arguments", 120)]
+    ("subject", "count"), [("exports", 60), ("readers", 60), ("arguments", 120), ("programs", 40)]
 )
 def test_some(subject: str, count: int) -> None:
     assert sum(survey(subject, count, 0)["outcomes"].values()) == count
@@ -38,7 +38,7 @@ def test_some(subject: str, count: int) -> None:
 
 @pytest.mark.fuzz
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize("subject", ["exports", "readers", "arguments"])
+@pytest.mark.parametrize("subject", ["exports", "readers", "arguments", "programs"])
 def test_many(subject: str) -> None:
     survey(
         subject, int(os.environ.get("TINYJAX_FUZZ_EXAMPLES") or 2000), secrets.randbelow(1 << 30)

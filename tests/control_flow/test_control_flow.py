@@ -827,6 +827,33 @@ def test_cond_with_an_operand_for_each_function(pred: bool) -> None:
     assert float(tinyjax.jit(lambda p: choose(tinyjax, p))(pred)) == pytest.approx(float(expected))
 
 
+@pytest.mark.parametrize("step", [1, 2**63, 2**64 - 1])
+@pytest.mark.parametrize("change", [lax.add, lax.sub])
+def test_a_counter_of_uint64(change: Any, step: int) -> None:
+    """XLA ends the process where the step of a counter takes all 64 bits; of sub it negates it."""
+    start, by = np.uint64(5), np.uint64(step)
+
+    @tinyjax.jit
+    def loop() -> Any:
+        def turn(c: Any) -> Any:
+            return change(c[0], jnp.asarray(by)), c[1] + 1
+
+        return lax.while_loop(lambda c: c[1] < 3, turn, (jnp.asarray(start), 0))[0]
+
+    with np.errstate(over="ignore"):
+        wanted = start + 3 * by if change is lax.add else start - 3 * by
+    assert int(loop()) == int(wanted)
+
+    @tinyjax.jit
+    def until() -> Any:
+        stop = jnp.asarray(wanted)
+        return lax.while_loop(
+            lambda i: lax.ne(i, stop), lambda i: change(i, jnp.asarray(by)), jnp.asarray(start)
+        )
+
+    assert int(until()) == int(wanted)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "int64"])
 def test_a_counter_that_is_doubled(dtype: str) -> None:
     """XLA ends the process where it looks for the step of a counter that is added to itself."""

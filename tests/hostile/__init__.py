@@ -28,9 +28,16 @@ def _arguments() -> Subject:
     return Arguments()
 
 
+def _programs() -> Subject:
+    from hostile.programs import Programs
+
+    return Programs()
+
+
 #: What is tried, by name.
 SURVEYS: Final[dict[str, Callable[[], Subject]]] = {
     "arguments": _arguments,
     "exports": _exports,
+    "programs": _programs,
     "readers": _readers,
 }

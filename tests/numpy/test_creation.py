@@ -10,6 +10,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from tinyjax import lax
 from tinyjax.errors import (
     ArgumentError,
     AxisError,
@@ -379,3 +380,9 @@ def test_arrays_in_files(dtype: str, tmp_path: Any) -> None:
     several = jnp.load(tmp_path / "xs.npz")
     assert isinstance(several, dict)
     np.testing.assert_array_equal(several["a"], np.arange(3))
+
+
+def test_types_larger_than_memory_are_refused() -> None:
+    """XLA ends the process where it counts their bytes."""
+    with pytest.raises(ShapeError, match="more elements than memory has addresses"):
+        tinyjax.jit(lambda x: lax.pad(x, 0.0, [(2**62, 0, 0)])).lower(jnp.ones(2))

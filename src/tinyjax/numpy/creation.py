@@ -35,7 +35,7 @@ from tinyjax.core.array import (
     scalar,
     too_wide,
 )
-from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.avals import MOST_ELEMENTS, ShapeDtypeStruct
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, is_one_of, one_or_more
 from tinyjax.core.replay import replayed
@@ -129,10 +129,6 @@ Nested: TypeAlias = ArrayLike | ConvertibleToNumpy | Sequence[Any]
 _PYTHON = (bool, int, float, complex)
 
 
-#: So many bytes 64-bit processors address.
-_MOST_ELEMENTS: Final = 2**47
-
-
 def canonical_shape(shape: Shape, name: str = "shape") -> tuple[int, ...]:
     """Return a shape as a tuple of ints.
 
@@ -144,7 +140,7 @@ def canonical_shape(shape: Shape, name: str = "shape") -> tuple[int, ...]:
     sizes = integers(one_or_more(shape, name), name)
     if any(n < 0 for n in sizes):
         raise ShapeError(f"{name} must not be negative, but got {shortened(sizes)}.")
-    if math.prod(sizes) > _MOST_ELEMENTS:
+    if math.prod(sizes) > MOST_ELEMENTS:
         raise ShapeError(
             f"{name} is of more elements than memory has addresses: {shortened(sizes)}."
         )

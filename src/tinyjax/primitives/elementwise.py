@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, TypeVar
 
 import attrs
@@ -85,7 +86,18 @@ def _lower_add(b: Lowering, x: Value, y: Value) -> Value:
     if x is y and not x.shape and dtypes.is_integer(x.dtype):
         # XLA dies where it asks how often a loop runs whose counter is added to itself
         return b.mul(x, b.full_like(x, 2))
-    return b.add(x, y)
+    return _signed(b, b.add, x, y)
+
+
+def _signed(b: Lowering, write: Callable[[Value, Value], Value], x: Value, y: Value) -> Value:
+    """Write a sum or difference of uint64 scalars as one of int64, whose bits are the same.
+
+    XLA dies where it asks how often a loop runs whose counter of uint64 changes by a constant of
+    64 bits. (It makes a sum with such a constant of a difference.)
+    """
+    if x.shape or x.dtype != dtypes.uint64 or (b.known(x) is None and b.known(y) is None):
+        return write(x, y)
+    return b.bitcast(write(b.bitcast(x, dtypes.int64), b.bitcast(y, dtypes.int64)), dtypes.uint64)
 
 
 add: Elementwise = elementwise(
@@ -101,7 +113,7 @@ declare_addition(add)
 sub: Elementwise = elementwise(
     "sub",
     np.subtract,
-    "stablehlo.subtract",
+    lambda b, x, y: _signed(b, partial(b.op, "stablehlo.subtract"), x, y),
     "iufc",
     lambda t, z, x, y: t,
     lambda t, z, x, y: neg(t),

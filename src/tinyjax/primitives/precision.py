@@ -89,4 +89,6 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
             "reduce_precision takes at least 1 for exponent_bits and 0 for mantissa_bits, but got "
             f"{shortened(exponent_bits)} and {shortened(mantissa_bits)}."
         )
-    return bind1(reduce_precision_p, (x,), PrecisionParams(exponent_bits, mantissa_bits))
+    # which all floats have fewer of; XLA counts them in 32 bits
+    params = PrecisionParams(min(exponent_bits, 64), min(mantissa_bits, 64))
+    return bind1(reduce_precision_p, (x,), params)
