@@ -197,6 +197,11 @@ def test_buffers_are_of_the_same_shape_and_read_only(make: Callable[..., Any]) -
         np.testing.assert_array_equal(np.asarray(view), x.host)
 
 
+def test_keys_give_no_buffer() -> None:
+    with pytest.raises(BufferError, match="it is of keys"):
+        tinyjax.random.key(0).__buffer__(0)
+
+
 def test_jax_imports_every_array() -> None:
     for make in ARRAYS.values():
         x = make(np.float32)
