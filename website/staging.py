@@ -46,6 +46,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/new-primitive",
         "docs/testing",
         "docs/coverage",
+        "docs/mutants",
         "docs/derivations",
         "docs/numerics",
         "docs/design",

@@ -155,7 +155,7 @@ def test_cotangents_that_all_examples_share_add_up() -> None:
     def f(x: Any, w: Any) -> Any:
         return x * w, x + w
 
-    f.defvjp(lambda x, w: (f(x, w), x), lambda x, cts: (x * cts[0] + cts[1], 1.0))
+    f.defvjp(lambda x, w: (f(x, w), x), lambda x, cts: (x * cts[0] + cts[1], 2.0))
     xs, w = jnp.arange(5.0), jnp.asarray(2.0)
 
     def pushed(tangent: Any) -> Any:
@@ -163,7 +163,7 @@ def test_cotangents_that_all_examples_share_add_up() -> None:
         return tinyjax.vmap(along)(xs)
 
     (found,) = tinyjax.linear_transpose(pushed, w)((jnp.ones(5), jnp.ones(5)))
-    assert float(found) == 5
+    assert float(found) == 10
 
 
 def test_python_control_flow() -> None:

@@ -47,6 +47,13 @@ def test_what_a_stage_says(stage: str) -> None:
     assert tinyjax.tree.structure(ours.in_avals) == ours.in_tree
 
 
+def test_where_arguments_lie_is_told_of_each() -> None:
+    compiled = tinyjax.jit(lambda x, y: x + y).lower(1.0, 2.0).compile()
+    (first, second), named = compiled.input_shardings
+    assert first == second
+    assert not named
+
+
 def test_from_the_trace_to_the_result() -> None:
     traced = tinyjax.jit(model).trace(*ARGS, scale=2.0)
     assert isinstance(traced, stages.Traced)

@@ -41,13 +41,13 @@ def save(results: Iterable[Result]) -> None:
 
 def saved() -> list[Result]:
     """Read what became of mutants, of those that can still be made."""
-    found: list[Result] = []
+    found: dict[Mutant, Result] = {}
     for operator, name, by, tests, seconds in json.loads(RESULTS.read_text()):
         for mutant in mutants_of(name.partition(" ")[0]):
-            if mutant.operator == operator and mutant.name == name:
-                found.append(Result(mutant, by, tests, seconds))
+            if mutant not in found and mutant.operator == operator and mutant.name == name:
+                found[mutant] = Result(mutant, by, tests, seconds)
                 break
-    return found
+    return [*found.values()]
 
 
 def survey(

@@ -2,6 +2,7 @@
 
 import ast
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -22,7 +23,8 @@ class _Loader(SourceFileLoader):
         self.names = names
 
     def get_code(self, fullname: str) -> CodeType:
-        return compile(self.tree, self.path, "exec", dont_inherit=True)
+        with warnings.catch_warnings(action="ignore"):  # such as of a number that is compared by is
+            return compile(self.tree, self.path, "exec", dont_inherit=True)
 
     def exec_module(self, module: ModuleType) -> None:
         vars(module).update(self.names)

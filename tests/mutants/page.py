@@ -49,7 +49,9 @@ def text(results: Sequence[Result], seed: int) -> str:
     killed = sum(bool(result.by) for result in results)
     seconds = sum(result.seconds for result in results)
     survivors = sorted(result.mutant.name for result in results if not result.by)
-    share = f"**{killed}: {100 * killed / len(results):.1f}%**"
+    explained = sum(result.mutant.name in REASONS for result in results if not result.by)
+    share = f"**{killed}**; {explained} make no difference that a test should notice (below)"
+    matter = len(results) - explained
     made = f"seed {seed}, version {_version()}, {date.today():%-d %B %Y}"
     lines = [
         "# Mutants",
@@ -59,6 +61,7 @@ def text(results: Sequence[Result], seed: int) -> str:
         "transformations and caches, lets each meet tests that run its line, and writes this page.",
         "",
         f"Of {len(results)} mutants ({made}), tests noticed {share}.",
+        f"Of the others they noticed **{100 * killed / matter:.1f}%**.",
         f"That took {seconds / 60:.0f} minutes of a processor.",
         "",
         *_table(
@@ -72,7 +75,7 @@ def text(results: Sequence[Result], seed: int) -> str:
         "",
         "## Survivors",
         "",
-        "A change that makes no difference to results is no mistake, but is counted here as well.",
+        "Those that are open make a difference, and a test is missing.",
         "",
         "| mutant | why it survives |",
         "|---|---|",
@@ -83,7 +86,7 @@ def text(results: Sequence[Result], seed: int) -> str:
         lines += [
             "## Noticed since",
             "",
-            "These had survived in such runs, and led to a test or a repair.",
+            "These had survived in such runs, and led to a test; above they are noticed.",
             "",
             "| mutant | what notices it |",
             "|---|---|",

@@ -125,6 +125,23 @@ def _ends(dtype: dtypes.DType) -> HostArray:
     return np.array([-np.inf, np.inf, -2, 1]).astype(dtype)
 
 
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_of_equal_elements_of_a_window_the_first_counts(name: str) -> None:
+    x = np.tile(np.eye(2, dtype=np.float32)[::-1], (2, 3))
+    factors = np.arange(6, dtype=np.float32).reshape(2, 3)
+    start = -np.inf if name == "max" else np.inf
+
+    def pooled(library: Any) -> Any:
+        def f(x: Any) -> Any:
+            combine = getattr(library.lax, name)
+            found = library.lax.reduce_window(x, start, combine, (2, 2), (2, 2), "VALID")
+            return (found * factors).sum()
+
+        return np.asarray(library.grad(f)(x))
+
+    np.testing.assert_array_equal(pooled(tinyjax), pooled(jax))
+
+
 @rows("numpy")
 def test_evaluates_as_numpy_does(row: Spec) -> None:
     rules.check_values(row)

@@ -401,6 +401,11 @@ MISTAKES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         lambda: tinyjax.shard_map(jnp.sin, mesh=LINE, in_specs=P(), out_specs=P(), check_vma=False),
     ),
     (
+        ArgumentError,
+        "check_vma",
+        lambda: tinyjax.shard_map(mesh=LINE, in_specs=P(), out_specs=P(), check_vma=False)(jnp.sin),
+    ),
+    (
         ShardingError,
         "axis_names",
         lambda: tinyjax.shard_map(

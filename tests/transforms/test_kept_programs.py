@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import tinyjax
+import tinyjax.numpy as jnp
 from specs import all_specs
-from tinyjax import lax
+from tinyjax import P, lax
 from tinyjax.control_flow import while_p
 from tinyjax.control_flow.common import contains
 from tinyjax.core.array import Array, as_array
@@ -66,6 +67,12 @@ def transformed(program: ClosedJaxpr, operands: Sequence[Array], chosen: Sequenc
             continue  # no derivative, or no operand that may be batched
 
 
+def in_every_choice(program: ClosedJaxpr, operands: Sequence[Array]) -> None:
+    for size in range(1, len(operands) + 1):
+        for chosen in combinations(range(len(operands)), size):
+            transformed(program, operands, chosen)
+
+
 def test_what_is_kept_is_what_would_be_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program is transformed in every choice of its operands, as often as it is kept."""
     plain = Jaxpr.derive
@@ -89,10 +96,14 @@ def test_what_is_kept_is_what_would_be_made_again(monkeypatch: pytest.MonkeyPatc
         program = tinyjax.make_jaxpr(row.applied(case.params))(*operands)
         if not any(subjaxprs(eqn.params) for eqn in program.eqns):
             continue
-        for size in range(1, len(operands) + 1):
-            for chosen in combinations(range(len(operands)), size):
-                transformed(program, operands, chosen)
-    assert found.keys() >= {"jvp", "linearize", "transpose", "batch", "prune", "split"}
+        in_every_choice(program, operands)
+    mesh = tinyjax.make_mesh((2,), ("d",))
+    mapped = tinyjax.shard_map(
+        lambda x, y: x * jnp.sin(y), mesh=mesh, in_specs=(P("d"), P("d")), out_specs=P("d")
+    )
+    operands = [jnp.arange(2.0), jnp.ones(2)]
+    in_every_choice(tinyjax.make_jaxpr(mapped)(*operands), operands)
+    assert found.keys() >= {"jvp", "linearize", "transpose", "batch", "prune", "split", "shard_map"}
 
 
 def test_which_primitive_a_program_contains() -> None:
