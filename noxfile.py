@@ -269,6 +269,14 @@ def growth(session: nox.Session) -> None:
 
 
 @nox.session
+def accuracy(session: nox.Session) -> None:
+    """Measure the errors of special functions; arguments name some. It takes some minutes."""
+    install(session, ".", "test")
+    paths = {"PYTHONPATH": "tests"}
+    run(session, "python", "-m", "numerics.accuracy", *session.posargs, env=paths)
+
+
+@nox.session
 def memory(session: nox.Session) -> None:
     """Measure what a million calls on each path of dispatch leave in memory, beside JAX."""
     install(session, ".", "bench")

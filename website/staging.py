@@ -49,6 +49,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/mutants",
         "docs/derivations",
         "docs/numerics",
+        "docs/accuracy",
         "docs/design",
         "docs/jaxlib",
     ),

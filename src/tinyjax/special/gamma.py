@@ -158,11 +158,19 @@ def _temme(a: Array, x: Array, with_slope: bool) -> _Temme:
 # The series and the continued fraction
 
 
+def _distance(a: Array, x: Array) -> Array:
+    """``a log(x / a) - (x - a)``, which is at most 0."""
+    offset = x - a
+    near = jnp.abs(offset) < 0.4 * a
+    series = minus_log1p(jnp.where(near, offset, 0.0) / a)
+    return jnp.where(near, -a * series, a * jnp.log(jnp.where(near, a, x) / a) - offset)
+
+
 def _density(a: Array, x: Array) -> Array:
     """``x^a exp(-x) / gamma(a + 1)``."""
     large = a > 10
     big, small = jnp.where(large, a, 10.0), jnp.where(large, 1.0, a)
-    far = -big * minus_log1p((x - big) / big) - stirling_error(big)
+    far = _distance(big, x) - stirling_series(big)
     near = small * jnp.log(x) - x - lgamma_of_one_more(small)
     return jnp.where(large, jnp.exp(far) / jnp.sqrt(2 * math.pi * big), jnp.exp(near))
 
@@ -338,8 +346,19 @@ def _of_slope(of_sample: bool) -> Callable[[Array, Array], Array]:
 
 def gamma_density(a: Array, x: Array) -> Array:
     """``x^(a - 1) exp(-x) / gamma(a)``, the derivative of ``P`` in x."""
-    log = ew.sub(ew.mul(ew.sub(a, full_like(a, 1.0)), ew.log(x)), x)
-    return ew.exp(ew.sub(log, sp.lgamma(a)))
+    ten = full_like(a, 10.0)
+    large = ew.gt(a, ten)
+    one, zero = full_like(a, 1.0), full_like(a, 0.0)
+    small = ew.select(large, one, a)
+    flat = ew.and_(ew.eq(small, one), ew.eq(x, zero))  # x^0
+    power = ew.mul(ew.sub(small, one), ew.log(ew.select(flat, one, x)))
+    log = ew.sub(power, x)
+    near = ew.exp(ew.sub(log, sp.lgamma(small)))
+    # for large a the parts of the logarithm cancel, but for what Stirling's formula leaves
+    big = ew.select(large, a, ten)
+    over = ew.select(ew.eq(x, zero), one, x)
+    far = jnp.exp(_distance(big, x) - stirling_series(big)) * jnp.sqrt(big / (2 * math.pi)) / over
+    return ew.select(large, far, near)
 
 
 def _grad_a_in_x(t: Array, z: Array, a: Array, x: Array) -> Array:

@@ -81,10 +81,20 @@ def _erfcx(x: Array) -> Array:
     return jnp.where(x < 0, 2 * jnp.exp(x * x) - value, value)
 
 
+#: Of ``1 / x^2`` in the derivative far away, without the first term, DLMF 7.12.1.
+_ERFCX_SLOPE_FAR: Final = [
+    2 / math.sqrt(math.pi) * math.prod(range(1, 2 * k, 2)) / (-2) ** k for k in range(1, 18)
+]
+
+
 def _erfcx_slope(t: Array, z: Array, x: Array) -> Array:
-    two = full_like(x, 2.0)
-    slope = ew.sub(ew.mul(two, ew.mul(x, z)), full_like(x, 2 / math.sqrt(math.pi)))
-    return ew.mul(t, slope)
+    near = ew.sub(ew.mul(full_like(x, 2.0), ew.mul(x, z)), full_like(x, 2 / math.sqrt(math.pi)))
+    # the first two terms of the series are what cancels there
+    far = ew.gt(x, full_like(x, 8.0))
+    inverse = 1 / ew.select(far, x, full_like(x, 8.0))
+    square = inverse * inverse
+    series = square * polynomial(square, _ERFCX_SLOPE_FAR)
+    return ew.mul(t, ew.select(far, series, near))
 
 
 erfcx: Elementwise = special("erfcx", by_scipy("erfcx"), _erfcx, _erfcx_slope)
@@ -473,8 +483,8 @@ def _spence_slope(t: Array, z: Array, x: Array) -> Array:
     near = ew.lt(ew.abs_(offset), full_like(x, 1e-3))
     # log(1 + d) / d = 1 - d / 2 + d^2 / 3 - ...
     series = polynomial(offset, [(-1) ** k / (k + 1) for k in range(7)])
-    safe = ew.select(near, full_like(x, 1.0), offset)
-    slope = ew.div(ew.log(ew.add(safe, full_like(x, 1.0))), safe)
+    safe = ew.select(near, full_like(x, 2.0), x)
+    slope = ew.div(ew.log(safe), ew.sub(safe, full_like(x, 1.0)))
     return ew.neg(ew.mul(t, ew.select(near, series, slope)))
 
 
