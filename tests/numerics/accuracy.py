@@ -52,7 +52,7 @@ def lin(low: float, high: float, count: int = 24) -> HostArray:
 
 def geo(low: float, high: float, count: int = 16) -> HostArray:
     """Numbers at even ratios, of the sign that both ends have."""
-    return np.sign(low) * np.geomspace(abs(low), abs(high), count)
+    return np.asarray(np.sign(low) * np.geomspace(abs(low), abs(high), count))
 
 
 def about(center: float, width: float = 0.1, count: int = 6) -> HostArray:
