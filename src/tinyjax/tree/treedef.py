@@ -385,29 +385,42 @@ def _is_iterable(x: Iterable[Any]) -> bool:
 
 def make_treedef(kind: NodeKind, metadata: Any, children: tuple[PyTreeDef, ...]) -> PyTreeDef:
     """Return the structure of a node, the same object as last time where its metadata is plain."""
+    key = (kind, metadata, *map(id, children))
+    found = _found(_table, key, metadata)
+    if found is not None:
+        return found
     if not _is_plain(metadata):
         return _new_treedef(kind, metadata, children, False)
-    key = (kind, metadata, *map(id, children))
-    found = _table.get(key)
-    if found is not None and _interchangeable(found.metadata, metadata):
-        return found
     if all(child is LEAF for child in children):
         made = flat_treedef(kind, metadata, len(children))
     else:
-        shared = found is None and all(child._shared for child in children)
+        shared = key not in _table and all(child._shared for child in children)
         made = _new_treedef(kind, metadata, children, shared)
     return _keep(_table, key, made)
 
 
 def flat_treedef(kind: NodeKind, metadata: Any, size: int) -> PyTreeDef:
     """Return the structure of a node with so many leaves as its children."""
-    if not _is_plain(metadata):
-        return _new_treedef(kind, metadata, (LEAF,) * size, False)
     key = (kind, metadata, size)
-    found = _flat_table.get(key)
+    found = _found(_flat_table, key, metadata)
+    if found is not None:
+        return found
+    shared = _is_plain(metadata) and key not in _flat_table
+    made = _new_treedef(kind, metadata, (LEAF,) * size, shared)
+    return _keep(_flat_table, key, made)
+
+
+def _found(
+    table: dict[tuple[Hashable, ...], PyTreeDef], key: tuple[Hashable, ...], metadata: Any
+) -> PyTreeDef | None:
+    """Look up a structure: this takes less time than to see whether metadata is plain."""
+    try:
+        found = table.get(key)
+    except TypeError:  # metadata without a hash
+        return None
     if found is not None and _interchangeable(found.metadata, metadata):
         return found
-    return _keep(_flat_table, key, _new_treedef(kind, metadata, (LEAF,) * size, found is None))
+    return None
 
 
 def _new_treedef(
