@@ -267,7 +267,7 @@ def parse(dtype: DTypeLike) -> DType:
         return default_complex()
     try:
         found = np.dtype(dtype)
-    except (TypeError, ValueError, SyntaxError):  # of texts and tuples that describe no type
+    except (TypeError, ValueError, SyntaxError, RecursionError):  # of what describes no type
         hint = (
             " A shape of several axes is one tuple: (2, 3)." if shortened(dtype).isdigit() else ""
         )
