@@ -1180,17 +1180,17 @@ REGISTRATIONS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
     (
         lambda: tree.register_pytree_node(unchecked(1), lambda x: ((), None), lambda _, c: 1),
         ArgumentError,
-        "register_pytree_node takes a class, but got 1, a int.",
+        "register_pytree_node takes a class, but got 1 (int).",
     ),
     (
         lambda: tree.register_pytree_node(Color, unchecked(None), lambda _, c: Color.RED),
         ArgumentError,
-        "register_pytree_node takes a function as flatten_func, but got None, a NoneType.",
+        "register_pytree_node takes a function as flatten_func, but got None.",
     ),
     (
         lambda: tree.Partial(unchecked(3)),
         ArgumentError,
-        "Partial takes a function as its first argument, but got 3, a int.",
+        "Partial takes a function as its first argument, but got 3 (int).",
     ),
 ]
 

@@ -368,10 +368,8 @@ def _is_plain(metadata: Any) -> bool:
 
 def _interchangeable(a: Any, b: Any) -> bool:
     """Whether equal plain metadata is the same in type as well: ``1 == True``, but they differ."""
-    return (
-        a is b
-        or type(a) is StrKeys
-        or (type(a) is type(b) and (type(a) is not tuple or [*map(type, a)] == [*map(type, b)]))
+    return a is b or (
+        type(a) is type(b) and (type(a) is not tuple or [*map(type, a)] == [*map(type, b)])
     )
 
 
