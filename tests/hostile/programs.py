@@ -470,9 +470,7 @@ def matrices(draw: random.Random) -> Program:
     m = draw.choice([0, 1, 2, 4]) if name in ("svd", "qr", "lstsq", "pinv") else n
     dtype = draw.choice(_LAPACK)
     x, b = data(draw, dtype, (m, n)), data(draw, dtype, (m, draw.choice([0, 1, 3])))
-    if name in ("svd", "pinv", "lstsq"):  # LAPACK's divide and conquer may never end at infinities
-        x = np.nan_to_num(np.where(np.abs(x) < 1e9, x, 0))
-    elif draw.random() < 0.3:
+    if draw.random() < 0.3:
         x = np.full((m, n), draw.choice([0, 1, np.nan, np.inf, 1e-40, 3e38]), dtype)
     fun: Callable[..., Any] = {
         "inv": lambda x, b: jnp.linalg.inv(x),

@@ -965,3 +965,19 @@ def test_options_that_do_not_exist() -> None:
     for call, message in calls:
         with pytest.raises(ArgumentError, match=message):
             call()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+@pytest.mark.parametrize("options", [{}, {"full_matrices": False}, {"compute_uv": False}])
+def test_svd_of_infinities_ends(dtype: Any, options: dict[str, Any]) -> None:
+    """LAPACK does not end with some of them, and so neither do NumPy and jax."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 30, 30)).astype(dtype)
+    for matrix in x[1:]:
+        matrix[tuple(rng.integers(30, size=2))] = rng.choice([np.inf, -np.inf, np.nan])
+    svd = partial(jnp.linalg.svd, **options)
+    for apply in (svd, tinyjax.jit(svd)):
+        for out, expected in zip(tree.leaves(apply(x)), tree.leaves(svd(x[0])), strict=True):
+            assert out.dtype == expected.dtype
+            np.testing.assert_allclose(abs(out[0]), abs(expected), 1e-4, 1e-4)  # signs are free
+            assert np.isnan(out[1:]).all()

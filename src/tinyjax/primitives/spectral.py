@@ -31,8 +31,9 @@ from tinyjax.core.primitive import (
 from tinyjax.core.trace import bind
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.elementwise import add, div, mul, sub
+from tinyjax.primitives.elementwise import add, and_, div, imag, is_finite, mul, real, sub
 from tinyjax.primitives.families import lower_formula
+from tinyjax.primitives.reduce import reduce_and
 from tinyjax.primitives.rules import instantiate_all
 from tinyjax.primitives.shape import def_simple_batch, full_like
 from tinyjax.stablehlo.lowering import Lowering
@@ -136,13 +137,31 @@ _reduced_svd_of_hosts = ma.lapack_of_numpy(
 )
 
 
+# LAPACK's divide and conquer may go on for ever with infinities and NaNs, so it gets none.
+
+
 @svd_p.def_impl
 def _svd_impl(operands: Hosts, params: SvdParams) -> Hosts:
+    (x,) = operands
+    finite = np.isfinite(x)
+    if not finite.all():
+        good = np.asarray(finite.all((-2, -1)))
+        zero, nan = x.dtype.type(0), np.nan * x.real.dtype.type(1)
+        found = _svd_impl((np.where(good[..., None, None], x, zero),), params)
+        known = [good.reshape(good.shape + (1,) * (y.ndim - good.ndim)) for y in found]
+        return [np.where(a, y, nan) for a, y in zip(known, found, strict=True)]
     if not params.compute_uv:
-        return _singular_values_of_hosts(*operands)
+        return _singular_values_of_hosts(x)
     svd_of_hosts = _full_svd_of_hosts if params.full_matrices else _reduced_svd_of_hosts
-    u, s, vh = svd_of_hosts(*operands)
+    u, s, vh = svd_of_hosts(x)
     return s, u, vh
+
+
+def _is_finite(x: Array) -> Array:
+    """Whether all elements of a matrix are finite."""
+    parts = (real(x), imag(x)) if dtypes.is_complex(x.dtype) else (x,)
+    found = [reduce_and(is_finite(part), (x.ndim - 2, x.ndim - 1)) for part in parts]
+    return found[0] if len(found) == 1 else and_(*found)
 
 
 @svd_p.def_abstract_eval
@@ -173,7 +192,10 @@ def _svd_lowering(b: Lowering, operands: Values, params: SvdParams) -> Values:
     u, vh = vectors or (tensor((*batch, k, k), x.dtype) for k in (m, n))
     mode = "N" if not params.compute_uv else "A" if params.full_matrices else "S"
     places = (x.type, 2), (values, 1), (u, 2), (vh, 2), ma.status(x.type)
+    (finite,) = lower_formula(b, lambda x: [_is_finite(x)], operands)
+    x = b.select(b.broadcast_in_dim(finite, x.shape, range(len(batch))), x, b.full_like(x, 0))
     _, *results, info = ma.lapack_call(b, "gesdd", (ma.matrices(x),), *places, mode=mode)
+    info = b.select(finite, info, b.full_like(info, 1))
     return ma.nan_where_failed(b, info, results[: len(b.results)])
 
 
