@@ -16,7 +16,7 @@ import numpy as np
 from tinyjax.core.devices import Sharding, on_first
 from tinyjax.core.integers import integers
 from tinyjax.dtypes import DType, DTypeLike, allowed, dtype_name, float0, is_inexact, parse
-from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.errors import ArgumentError
 
 #: Axes of a mesh along which devices may have different values.
 Axes: TypeAlias = frozenset[Hashable]
@@ -26,8 +26,6 @@ _Key = tuple[tuple[int, ...], DType, bool] | tuple[tuple[int, ...], DType, bool,
 #: The types that there are.
 interned: Final[dict[_Key, ShapedArray]] = {}
 _MOST_UNUSED: Final = 1 << 16
-#: So many bytes 64-bit processors address. XLA ends the process where it counts more.
-MOST_ELEMENTS: Final = 2**47
 _DTYPES: Final[tuple[type, ...]] = (np.dtype,)
 
 
@@ -37,9 +35,6 @@ class ShapedArray:
 
     Equal types are one object: construction looks them up. So types are compared and hashed by
     identity, which happens at every operation and is three times as fast as by value.
-
-    Raises:
-        ShapeError: (when it is made) there are more elements than a processor has addresses.
 
     Inside a function given to ``shard_map`` a type may also say between which devices values of it
     vary. Such types are a class of their own, so that others are none the slower for it.
@@ -63,10 +58,6 @@ class ShapedArray:
             return found
         if not isinstance(dtype, _DTYPES):  # a scalar type, or a name
             return ShapedArray(shape, parse(dtype), weak_type)
-        if prod(shape) > MOST_ELEMENTS:
-            raise ShapeError(
-                f"an array of shape {shortened(shape)} has more elements than memory has addresses."
-            )
         self = object.__new__(cls)
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", dtype)

@@ -37,6 +37,7 @@ from tinyjax.errors import (
     TracerIntegerConversionError,
 )
 from tinyjax.frames import Source, describe_function
+from tinyjax.stablehlo.types import MOST_ELEMENTS, check_size
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -425,6 +426,7 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
     """Evaluate a primitive on operands of types that it has not met, and check the results'.
 
     Raises:
+        ShapeError: a result has more elements than memory has addresses.
         JaxprTypeError: the ``impl`` rule gives other types than the ``abstract_eval`` rule says.
     """
     hosts: list[HostArray] = []
@@ -435,6 +437,10 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         host = arg._host
         hosts.append(arg.host if host is None else host)
     said = primitive.check_types([arg._aval or arg.aval for arg in args], params)
+    for aval in said or ():
+        if aval.size > MOST_ELEMENTS:
+            primitive.rules.types.clear()
+            check_size(aval.shape)
     token = set_errors(IGNORE)
     try:
         outs = primitive.rules.impl(hosts, params)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.dtypes import DType, HostArray, HostResult
+from tinyjax.errors import ShapeError, shortened
 
 #: The axes of an array in memory, the one whose elements lie next to each other first.
 Layout = tuple[int, ...]
@@ -54,9 +55,26 @@ class TensorType:
         return prod(self.shape)
 
 
+#: So many bytes 64-bit processors address. XLA ends the process where it counts more.
+MOST_ELEMENTS: Final = 2**47
+
+
+def check_size(shape: tuple[int, ...]) -> None:
+    """Raise where there are more elements than a processor has addresses."""
+    if prod(shape) > MOST_ELEMENTS:
+        raise ShapeError(
+            f"an array of shape {shortened(shape)} has more elements than memory has addresses."
+        )
+
+
 @lru_cache(maxsize=1 << 14)
 def tensor(shape: tuple[int, ...], dtype: DType) -> TensorType:
-    """Return the type of a tensor."""
+    """Return the type of a tensor.
+
+    Raises:
+        ShapeError: there are more elements than a processor has addresses.
+    """
+    check_size(shape)
     dims = "".join([f"{n}x" for n in shape])
     element = _ELEMENT_TYPES[dtypes.PHYSICAL.get(dtype, dtype)]
     return TensorType(shape, dtype, f"tensor<{dims}{element}>")
