@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
+from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.numpy.elementwise import pick
-from tinyjax.numpy.manipulation import stack
+from tinyjax.numpy.manipulation import concatenate, stack
 from tinyjax.numpy.promotion import arrays, broadcast, inexact, promote_inexact
 from tinyjax.numpy.reductions import max as maximum_of
 from tinyjax.primitives import elementwise as ew
@@ -108,6 +110,11 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     x = inexact(z, "bessel_jn")
     if dtypes.is_complex(x.dtype):
         raise DtypeError(f"bessel_jn takes real numbers, but got {x.aval}.")
+    return _first_kind(x, last, start)
+
+
+@partial(custom_jvp, nondiff_argnums=(1, 2))
+def _first_kind(x: Array, last: int, start: int) -> Array:
     ratio = full_like(x, 0.0)
     ratios: list[Array] = []
     for k in range(max(start, last + 1), 0, -1):
@@ -121,6 +128,20 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
         if k % 2 == 0:
             total = total + 2 * over_first[-1]
     return stack([value / total for value in over_first[: last + 1]])
+
+
+@_first_kind.defjvp
+def _first_kind_jvp(
+    last: int, start: int, primals: tuple[Array], tangents: tuple[Array]
+) -> tuple[Array, Array]:
+    """The derivative of ``J_k`` is ``(J_{k-1} - J_{k+1}) / 2``, and ``J_{-1}`` is ``-J_1``.
+
+    That of the ratios cancels at the zeros of ``J_k``, where the next ratio is infinite.
+    """
+    (x,), (tangent,) = primals, tangents
+    orders = _first_kind(x, last + 1, start)
+    below = concatenate([-orders[1:2], orders[:last]])
+    return orders[:-1], 0.5 * tangent * (below - orders[1:])
 
 
 @replayed

@@ -10,7 +10,7 @@ from tinyjax.numpy.creation import arange
 from tinyjax.numpy.elementwise import maximum, pick
 from tinyjax.numpy.reductions import sum as sum_of
 from tinyjax.primitives import elementwise as ew
-from tinyjax.scipy.special import entr, gammaincc, gammaln, xlogy
+from tinyjax.scipy.special import gammaincc, gammaln, xlogy
 from tinyjax.scipy.stats.operands import operands
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
@@ -21,9 +21,11 @@ _MOST: Final = 250
 
 
 def _sum_of_entropies(mu: Array) -> Array:
-    mean = pick(mu < 100, mu, 1.0)
+    mean = pick((mu > 0) & (mu < 100), mu, 1.0)
     counts = arange(_MOST, dtype=mu.dtype).reshape((_MOST,) + (1,) * mu.ndim)
-    return sum_of(entr(pmf(counts, mean)), 0)
+    # of what has no probability left, the logarithm is known all the same
+    value = logpmf(counts, mean)
+    return -sum_of(ew.exp(value) * value, 0)
 
 
 def _entropy_of_large(mu: Array) -> Array:
