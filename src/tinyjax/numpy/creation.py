@@ -35,7 +35,7 @@ from tinyjax.core.array import (
     scalar,
     too_wide,
 )
-from tinyjax.core.avals import MOST_ELEMENTS, ShapeDtypeStruct
+from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, is_one_of, one_or_more
 from tinyjax.core.replay import replayed
@@ -74,6 +74,7 @@ from tinyjax.primitives.shape import full as filled
 from tinyjax.primitives.shape import full_like as like
 from tinyjax.primitives.shape import iota, reshape, transpose
 from tinyjax.primitives.slicing import concatenate, pad, slice_
+from tinyjax.stablehlo.types import MOST_ELEMENTS
 
 __all__ = [
     "arange",
@@ -341,7 +342,7 @@ def full(
                [7., 7.]], dtype=float32)
     """
     sizes = canonical_shape(shape)
-    return put(broadcast_to(array(fill_value, dtype), sizes), device, "full")
+    return put(broadcast_to(asarray(fill_value, dtype), sizes), device, "full")
 
 
 def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
@@ -1080,7 +1081,7 @@ def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
         >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1, 2]))
         Array(True, dtype=bool)
     """
-    x, y = array(a1), array(a2)
+    x, y = asarray(a1), asarray(a2)
     if x.shape != y.shape:
         return filled((), False, dtypes.bool_)
     agree = equal(x, y)
@@ -1092,7 +1093,7 @@ def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
 @replayed
 def array_equiv(a1: Nested, a2: Nested) -> Array:
     """Say whether two arrays are equal once they are broadcast; False where they do not."""
-    x, y = array(a1), array(a2)
+    x, y = asarray(a1), asarray(a2)
     try:
         agree = equal(x, y)
     except ShapeError:
