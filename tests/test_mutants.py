@@ -148,6 +148,7 @@ def try_known() -> list[bool]:
     return [bool(found[mutant].by) for mutant in mutants]
 
 
+@pytest.mark.counts
 def test_tests_notice_mistakes() -> None:
     """In a process that has not imported the package."""
     path = os.pathsep.join(sys.path)

@@ -113,6 +113,7 @@ WHY_ANY = {
     "tinyjax.autodiff": {
         "gauss_newton_vp": "an array or a tuple, by the number of arguments",
         "hvp": "more arguments than overloads",
+        "jet": "what the function returns, with lists in the place of its arrays",
         "vjp_from_jvp": "a tuple like the arguments",
     },
     "tinyjax.tree": {

@@ -219,6 +219,7 @@ OPERATORS = (
 )
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_leave_an_operation_to_an_object_that_knows_it(name: str) -> None:
     class Other:

@@ -418,9 +418,9 @@ def test_exceptions_of_python_say_where_they_come_from() -> None:
 def test_control_flow_is_python_or_source(value: Any) -> None:
     with pytest.raises(ArgumentError) as caught:
         unchecked(tinyjax.jit)(halved, control_flow=value)
+    shown = "None" if value is None else f"{value!r} ({type(value).__name__})"
     assert caught.value.message == (
-        f"control_flow of jit must be 'python' or 'source', but got {value!r} "
-        f"({type(value).__name__})."
+        f"control_flow of jit must be 'python' or 'source', but got {shown}."
     )
 
 

@@ -187,7 +187,7 @@ def _is_vertex(operand: Array | int, v: int) -> bool:
 def _random(rng: np.random.Generator, aval: ShapedArray) -> Array:
     values: HostArray = np.asarray(rng.uniform(0.5, 1.5, aval.shape))
     if is_complex(aval.dtype):
-        values = values + 1j * rng.uniform(0.5, 1.5, aval.shape)
+        values = np.asarray(values + 1j * rng.uniform(0.5, 1.5, aval.shape))
     return ConcreteArray(values.astype(aval.dtype))
 
 
