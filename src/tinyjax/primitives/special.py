@@ -31,9 +31,9 @@ from tinyjax.stablehlo.types import Value
 Coefficients = tuple[float, ...]
 
 #: So many numbers are computed at a time: what the many passes over them read and write stays in
-#: the cache, which takes a third of the time. From 16,384 on every temporary, of 128 KiB, is memory
-#: that is new to the process, which takes four times as long.
-_BLOCK: Final = 14336
+#: the cache, which takes a third of the time. From 10,240 on, the C library returns the memory of
+#: temporaries to the system each time, which takes up to three times as long.
+_BLOCK: Final = 8192
 #: Up to so many numbers a function of the standard library is faster: 3 us for ten, against 50.
 _FEW: Final = 128
 
