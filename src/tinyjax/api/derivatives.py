@@ -12,13 +12,12 @@ from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, overload
 import attrs
 
 from tinyjax import tree
-from tinyjax.api.tangents import as_tangents, without_tracers
+from tinyjax.api.tangents import as_tangents, check_per_argument, without_tracers
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, leaf_path, watched
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.primitive import ZERO
-from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.shape import zero_tangent
 from tinyjax.transforms.jvp import jvp_flat
@@ -154,12 +153,7 @@ def jvp(
         >>> float(value), float(tangent)
         (0.0, 2.0)
     """
-    for name, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, (tuple, list)):
-            raise ArgumentError(
-                f"jvp takes {name} as a tuple or list with one entry per argument, but got "
-                f"{type(given).__name__}. Write ({name},) for one argument."
-            )
+    check_per_argument("jvp", primals=primals, tangents=tangents)
     leaves, in_tree = tree.flatten_arguments(tuple(primals), {})
     args = as_arrays(leaves, fun, in_tree)
     directions = as_tangents(

@@ -13,11 +13,25 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.dtypes import float0, is_inexact, kind, scalar_dtype
-from tinyjax.errors import DifferentiationError
+from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.transforms.jvp import JVPTracer
 from tinyjax.tree import PyTreeDef
+
+
+def check_per_argument(function: str, **given: object) -> None:
+    """Check what a function takes for each argument of another: ``primals``, ``tangents``.
+
+    Raises:
+        ArgumentError: it is neither a tuple nor a list.
+    """
+    for name, values in given.items():
+        if not isinstance(values, (tuple, list)):
+            raise ArgumentError(
+                f"{function} takes {name} as a tuple or list with one entry per argument, but got "
+                f"{type(values).__name__}. Write ({name},) for one argument."
+            )
 
 
 def _check_tangent(

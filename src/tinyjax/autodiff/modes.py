@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from tinyjax import tree
 from tinyjax.api import jvp, linear_transpose, vjp
+from tinyjax.api.tangents import check_per_argument
 from tinyjax.core.array import as_array
-from tinyjax.errors import ArgumentError
 from tinyjax.primitives.shape import zero_tangent
 
 R = TypeVar("R")
@@ -45,7 +45,7 @@ def jvp_from_vjp(
         >>> float(value), float(tangent)
         (8.0, 12.0)
     """
-    _check_primals("jvp_from_vjp", primals)
+    check_per_argument("jvp_from_vjp", primals=primals)
     value, pull_back = vjp(fun, *primals)
     origin = tree.map(lambda x: zero_tangent(as_array(x).aval), value)
     tangent: Any
@@ -83,11 +83,3 @@ def vjp_from_jvp(
         return jvp(fun, primals, tangents)[1]
 
     return fun(*primals), linear_transpose(push, *primals)
-
-
-def _check_primals(name: str, primals: object) -> None:
-    if not isinstance(primals, (tuple, list)):
-        raise ArgumentError(
-            f"{name} takes primals as a tuple or list with one entry per argument, but got "
-            f"{type(primals).__name__}. Write (primals,) for one argument."
-        )

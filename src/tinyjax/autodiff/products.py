@@ -8,6 +8,7 @@ from typing import Any, TypeVar, TypeVarTuple, overload
 from tinyjax import numpy as jnp
 from tinyjax import random, tree
 from tinyjax.api import grad, jvp, linear_transpose, linearize, vmap
+from tinyjax.api.tangents import check_per_argument
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.checking import explained
 from tinyjax.errors import ArgumentError
@@ -102,8 +103,7 @@ def gauss_newton_vp(
         >>> tinyjax.autodiff.gauss_newton_vp(model, loss, (w,), (v,))
         Array([ 4., 36.], dtype=float32)
     """
-    _check_sequence("gauss_newton_vp", "primals", primals)
-    _check_sequence("gauss_newton_vp", "tangents", tangents)
+    check_per_argument("gauss_newton_vp", primals=primals, tangents=tangents)
     value, push = linearize(fun, *primals)
     curved = hvp(loss, (value,), (push(*tangents),))
     product = linear_transpose(push, *primals)(curved)
@@ -161,14 +161,6 @@ def _gradient(
     fun: Callable[..., Any], name: str, primals: Sequence[Any]
 ) -> Callable[..., tuple[Any, ...]]:
     """The gradient in all arguments, as a tuple."""
-    _check_sequence(name, "primals", primals)
+    check_per_argument(name, primals=primals)
     gradient: Callable[..., tuple[Any, ...]] = grad(fun, tuple(range(len(primals))))
     return gradient
-
-
-def _check_sequence(name: str, what: str, given: object) -> None:
-    if not isinstance(given, (tuple, list)):
-        raise ArgumentError(
-            f"{name} takes {what} as a tuple or list with one entry per argument, but got "
-            f"{type(given).__name__}. Write ({what},) for one argument."
-        )

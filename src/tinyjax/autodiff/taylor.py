@@ -21,7 +21,7 @@ from math import comb, factorial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from tinyjax import tree
-from tinyjax.api.tangents import as_tangents
+from tinyjax.api.tangents import as_tangents, check_per_argument
 from tinyjax.checkpointing import checkpoint_p
 from tinyjax.control_flow import cond_p, scan, scan_p, switch, while_loop, while_p
 from tinyjax.core.array import Array
@@ -397,12 +397,7 @@ def jet(
         >>> [round(float(x), 4) for x in (value, slope, bend)]  # sin, cos, -sin
         [0.4794, 0.8776, -0.4794]
     """
-    for name, given in (("primals", primals), ("series", series)):
-        if not isinstance(given, (tuple, list)):
-            raise ArgumentError(
-                f"jet takes {name} as a tuple or list with one entry per argument, but got "
-                f"{type(given).__name__}. Write ({name},) for one argument."
-            )
+    check_per_argument("jet", primals=primals, series=series)
     lengths = {len(terms) for terms in series}
     if len(primals) != len(series) or len(lengths) != 1:
         raise ArgumentError(
