@@ -55,17 +55,29 @@ def install(session: nox.Session, *wanted: str) -> None:
         record.write_text(json.dumps(found | missing))
 
 
+def apart(session: nox.Session, name: str, *wanted: str, maker: str = sys.executable) -> str:
+    """Make an environment besides the shared one, with the package; return its Python.
+
+    Args:
+        session: the session.
+        name: of the environment.
+        *wanted: what else is installed.
+        maker: which Python it is of.
+    """
+    environment = Path(".nox", name).absolute()
+    if not environment.exists():
+        session.run_install(maker, "-m", "venv", str(environment))
+    python = str(environment / FOLDER / "python")
+    session.run_install(python, "-m", "pip", "install", "--quiet", "-e", ".", *wanted)
+    return python
+
+
 def run_apart(session: nox.Session, name: str) -> None:
     """Run the tests in a folder, with the dependency group of its name.
 
     They have an environment of their own, since they ask for many other packages.
     """
-    environment = Path(".nox", name).absolute()
-    if not environment.exists():
-        session.run_install(sys.executable, "-m", "venv", str(environment))
-    python = str(environment / FOLDER / "python")
-    group = nox.project.dependency_groups(PROJECT, name)
-    session.run_install(python, "-m", "pip", "install", "--quiet", "-e", ".", *group)
+    python = apart(session, name, *nox.project.dependency_groups(PROJECT, name))
     folder = f"tests/{name}"
     alone = ("-o", "addopts=", "--confcutdir", folder)  # without what other tests need
     session.run(python, "-m", "pytest", *alone, folder, *session.posargs)
@@ -183,7 +195,7 @@ def mutants(session: nox.Session) -> None:
     docs/mutants.md, ``--room transforms`` makes mistakes there only.
     """
     install(session, ".", "test")
-    run(session, "python", "-m", "mutants", *session.posargs, env={"PYTHONPATH": "tests"})
+    run(session, "python", "-m", "mutants", *session.posargs, env=TESTS)
 
 
 #: Older processors, to be imitated: what OpenBLAS calls each, which of the instructions that it may
@@ -243,12 +255,8 @@ def versions(session: nox.Session, environment: str) -> None:
     found = shutil.which(name)
     if found is None:
         session.skip(f"{name} is not on the path")
-    programs = Path(".nox", environment).absolute()
-    if not programs.exists():
-        session.run_install(found, "-m", "venv", str(programs))
-    python = str(programs / FOLDER / "python")
     tools = nox.project.dependency_groups(PROJECT, "tools")
-    session.run_install(python, "-m", "pip", "install", "--quiet", "-e", ".", *wanted, *tools)
+    python = apart(session, environment, *wanted, *tools, maker=found)
     chosen = {"TINYJAX_SAMPLE": session.env.get("TINYJAX_SAMPLE") or "40"}
     quick = ("-m", "not fuzz and not browser and not slow")
     session.run(python, "-m", *SUITE, *quick, *session.posargs, env=chosen)
@@ -272,8 +280,7 @@ def growth(session: nox.Session) -> None:
 def accuracy(session: nox.Session) -> None:
     """Measure the errors of special functions; arguments name some. It takes some minutes."""
     install(session, ".", "test")
-    paths = {"PYTHONPATH": "tests"}
-    run(session, "python", "-m", "numerics.accuracy", *session.posargs, env=paths)
+    run(session, "python", "-m", "numerics.accuracy", *session.posargs, env=TESTS)
 
 
 @nox.session
@@ -308,12 +315,7 @@ def cuda_compile(session: nox.Session) -> None:
 
     XLA's plugin and its assembler, 1 GB, have an environment of their own.
     """
-    programs = Path(".nox", "cuda").absolute()
-    if not programs.exists():
-        session.run_install(sys.executable, "-m", "venv", str(programs))
-    python = str(programs / FOLDER / "python")
-    group = nox.project.dependency_groups(PROJECT, "cuda")
-    session.run_install(python, "-m", "pip", "install", "--quiet", "-e", ".", *group)
+    python = apart(session, "cuda", *nox.project.dependency_groups(PROJECT, "cuda"))
     plugin = nox.project.dependency_groups(PROJECT, "cuda-plugin")
     session.run_install(python, "-m", "pip", "install", "--quiet", "--no-deps", *plugin)
     session.run(python, "tests/cuda_compile.py", *session.posargs)
