@@ -86,10 +86,7 @@ class Communication:
         return found
 
 
-_KINDS: Final = (
-    "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast"
-)
-_COLLECTIVE: Final = re.compile(rf"= (.*?) ({_KINDS})\(")
+_COLLECTIVE: Final = re.compile(rf"= (.*?) ({'|'.join(xla.COLLECTIVES)})\(")
 _TYPE: Final = re.compile(r"\b([a-z]+\d*\w*)\[([\d,]*)\]")
 _LISTED: Final = re.compile(r"replica_groups=\{(\{[\d,{}]*\})\}")
 _COUNTED: Final = re.compile(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.sharded import of_parts as of_parts
     from tinyjax.xla.sharded import put as put
     from tinyjax.xla.sharded import runs_on_host as runs_on_host
+    from tinyjax.xla.sharded_executable import COLLECTIVES as COLLECTIVES
     from tinyjax.xla.sharded_executable import ShardedExecutable as ShardedExecutable
     from tinyjax.xla.tiers import decide as decide
     from tinyjax.xla.tiers import forget as forget
@@ -97,7 +98,7 @@ _LATER: Final = {
     "processes": "Connection Limits connect serve",
     "profiling": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile",
     "sharded": "call_sharded of_arrays of_parts put runs_on_host",
-    "sharded_executable": "ShardedExecutable",
+    "sharded_executable": "COLLECTIVES ShardedExecutable",
     "tiers": "decide forget run",
     "versions": "COMPILER",
 }

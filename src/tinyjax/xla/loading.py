@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from jaxlib.xla_client import CompileOptions, DeviceList, LoadedExecutable
 
@@ -14,6 +15,9 @@ from tinyjax.xla.compilation import Flags, Placement
 from tinyjax.xla.interruptible import aside
 from tinyjax.xla.lapack import prepare_calls
 from tinyjax.xla.options import compile_options, compiling
+
+if TYPE_CHECKING:
+    from tinyjax.xla.disk_cache import DiskCache
 
 
 def load_or_compile(
@@ -37,26 +41,34 @@ def load_or_compile(
     """
     devices = on.devices if placement is None else on.device_list(placement.ids)
     options = compile_options(flags, placement)
-    kept = bool(settings().cache_dir)
     with compiling(flags):
-        if kept:
+        kept = _place(on, text, options) if settings().cache_dir else None
+        if kept is not None:
             with span("load", program=name):
-                found = aside(lambda: _load(on, text, options, devices), waiting=waiting())
+                found = aside(lambda: _load(on, text, kept, options, devices), waiting=waiting())
             if found is not None:
                 return found
         with span("compile", program=name):
-            return aside(lambda: _compile(on, text, options, devices, kept), waiting=waiting())
+            return aside(lambda: _compile(on, text, kept, options, devices), waiting=waiting())
 
 
-def _load(
-    on: Backend, text: str, options: CompileOptions, devices: DeviceList
-) -> LoadedExecutable | None:
-    prepare_calls(text)
+def _place(on: Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:
+    """Return the cache on disk, and what the program is called there."""
     # Most processes have no such cache, and need not load what it takes.
     from tinyjax.xla.disk_cache import disk_cache, program_key  # noqa: PLC0415
 
-    folder = disk_cache()
-    key = program_key(text, options.SerializeAsString(), on.compiler)
+    return disk_cache(), program_key(text, options.SerializeAsString(), on.compiler)
+
+
+def _load(
+    on: Backend,
+    text: str,
+    kept: tuple[DiskCache, bytes],
+    options: CompileOptions,
+    devices: DeviceList,
+) -> LoadedExecutable | None:
+    prepare_calls(text)
+    folder, key = kept
     code = folder.load(key)
     if code is not None:
         try:
@@ -67,14 +79,16 @@ def _load(
 
 
 def _compile(
-    on: Backend, text: str, options: CompileOptions, devices: DeviceList, keep: bool
+    on: Backend,
+    text: str,
+    kept: tuple[DiskCache, bytes] | None,
+    options: CompileOptions,
+    devices: DeviceList,
 ) -> LoadedExecutable:
     prepare_calls(text)
     loaded = on.client.compile_and_load(text.encode(), devices, options)
-    if keep:
-        from tinyjax.xla.disk_cache import disk_cache, program_key  # noqa: PLC0415
-
-        key = program_key(text, options.SerializeAsString(), on.compiler)
+    if kept is not None:
+        folder, key = kept
         with suppress(RuntimeError):  # one that XLA cannot serialise, every process compiles
-            disk_cache().store(key, loaded.serialize())
+            folder.store(key, loaded.serialize())
     return loaded

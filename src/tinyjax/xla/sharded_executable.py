@@ -42,10 +42,11 @@ from tinyjax.xla.lowering import lowered_for
 from tinyjax.xla.placing import undivided
 
 #: What XLA calls operations for which devices wait for each other.
-_COLLECTIVE: Final = re.compile(
-    " (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast|"
-    "ragged-all-to-all)(-start)?[(]"
+COLLECTIVES: Final[tuple[str, ...]] = (
+    *("all-reduce", "all-gather", "reduce-scatter", "all-to-all"),
+    *("collective-permute", "collective-broadcast"),
 )
+_WAITS: Final = re.compile(rf" ({'|'.join(COLLECTIVES)}|ragged-all-to-all)(-start)?[(]")
 _MOST_UNDER_WAY: Final = 16
 _under_way: Final[deque[Any]] = deque()
 _lock: Final = Lock()
@@ -153,7 +154,7 @@ class ShardedExecutable:
         self.placement: Placement = placement
         outs = [x for x in placement.outs if x is not None]
         #: whether its devices wait for each other
-        self._waits = any(_COLLECTIVE.search(m.to_string()) for m in loaded.hlo_modules())
+        self._waits = any(_WAITS.search(m.to_string()) for m in loaded.hlo_modules())
         self._handlers = [
             result_handler(physical(aval), placed(sharding, aval.ndim))
             for aval, sharding in zip(self.out_avals, outs, strict=True)
