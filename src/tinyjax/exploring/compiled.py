@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import attrs
@@ -162,11 +162,14 @@ def with_products(hlo: Sequence[Computation], stablehlo: Sequence[str]) -> tuple
     def read(one: Instruction) -> Instruction:
         return attrs.evolve(one, stablehlo=found[one.name]) if one.name in found else one
 
-    return tuple(
-        [attrs.evolve(x, instructions=tuple(map(read, x.instructions))) for x in hlo]
-        if found
-        else hlo
-    )
+    return changed(hlo, read)
+
+
+def changed(
+    hlo: Sequence[Computation], change: Callable[[Instruction], Instruction]
+) -> tuple[Computation, ...]:
+    """Change each instruction of a program, in their order."""
+    return tuple([attrs.evolve(x, instructions=tuple(map(change, x.instructions))) for x in hlo])
 
 
 def _size(shape: Sequence[str]) -> tuple[int, ...]:

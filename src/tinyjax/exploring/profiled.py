@@ -17,7 +17,7 @@ import attrs
 
 from tinyjax import xla
 from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.exploring.compiled import Marks, read_hlo, read_stablehlo, with_products
+from tinyjax.exploring.compiled import Marks, changed, read_hlo, read_stablehlo, with_products
 from tinyjax.exploring.counting import work_of
 from tinyjax.exploring.model import Computation, Instruction, Work
 from tinyjax.exploring.programs import programs_of
@@ -121,13 +121,19 @@ def _within(hlo: Sequence[Computation]) -> dict[str, frozenset[str]]:
     }
 
 
+def runs_of(events: Sequence[xla.OpEvent]) -> dict[int, list[xla.OpEvent]]:
+    """The runs of programs, by number, each with its instructions'."""
+    runs: defaultdict[int, list[xla.OpEvent]] = defaultdict(list)
+    for event in events:
+        runs[event.run].append(event)
+    return runs
+
+
 def _seconds(
     events: Sequence[xla.OpEvent], within: Mapping[str, frozenset[str]]
 ) -> dict[str, float]:
     """How long each instruction takes in one run, without those that run within it."""
-    runs: defaultdict[int, list[xla.OpEvent]] = defaultdict(list)
-    for event in events:
-        runs[event.run].append(event)
+    runs = runs_of(events)
     found: defaultdict[str, float] = defaultdict(float)
     for run in runs.values():
         starts = [event.start for event in run]
@@ -148,20 +154,8 @@ def _seconds(
 
 def with_times(hlo: Sequence[Computation], times: CompiledTimes) -> tuple[Computation, ...]:
     """The compiled program with what its instructions take."""
-    return tuple(
-        [
-            attrs.evolve(
-                computation,
-                instructions=tuple(
-                    [
-                        attrs.evolve(one, seconds=times.instructions.get(one.name))
-                        for one in computation.instructions
-                    ]
-                ),
-            )
-            for computation in hlo
-        ]
-    )
+    seconds = times.instructions
+    return changed(hlo, lambda one: attrs.evolve(one, seconds=seconds.get(one.name)))
 
 
 @attrs.frozen
@@ -193,7 +187,7 @@ def line_times(
     eqns = [eqn for _, eqn in programs.equations()]
     joined = with_products(hlo, stablehlo.lines)
     times = compiled_times(events, joined, stablehlo.of_equation, [*map(work_of, eqns)])
-    runs = len({event.run for event in events})
+    runs = len(runs_of(events))
     lines: defaultdict[tuple[str, int], float] = defaultdict(float)
     untold = times.untold
     for number, seconds in times.equations.items():
@@ -219,12 +213,4 @@ def read_compiled(hlo: str, wanted: xla.Compilation) -> tuple[Computation, ...]:
     if len(names) != sum(len(computation.instructions) for computation in plain):
         return ()
     left = iter(names)
-    return tuple(
-        [
-            attrs.evolve(
-                x,
-                instructions=tuple([attrs.evolve(one, name=next(left)) for one in x.instructions]),
-            )
-            for x in plain
-        ]
-    )
+    return changed(plain, lambda one: attrs.evolve(one, name=next(left)))

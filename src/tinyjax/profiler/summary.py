@@ -14,7 +14,7 @@ from tinyjax import xla
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.errors import ArgumentError
 from tinyjax.exploring.exploration import seconds_text
-from tinyjax.exploring.profiled import line_times, read_compiled
+from tinyjax.exploring.profiled import line_times, read_compiled, runs_of
 from tinyjax.frames import place
 from tinyjax.profiler.notes import Notes
 from tinyjax.profiler.recording import last_recorded
@@ -76,7 +76,7 @@ class _Candidate:
     @property
     def runs(self) -> int:
         """How often it ran."""
-        return len({event.run for event in self.events})
+        return len(runs_of(self.events))
 
 
 def _candidates(notes: Notes) -> list[_Candidate]:
@@ -92,10 +92,7 @@ def _candidates(notes: Notes) -> list[_Candidate]:
 def _programs(profile: xla.Profile, notes: Notes, most: int) -> list[str]:
     """The lines that took longest, and of how many runs of which programs."""
     candidates = _candidates(notes)
-    runs: defaultdict[int, list[xla.OpEvent]] = defaultdict(list)
-    for event in profile.ops:
-        runs[event.run].append(event)
-    for events in runs.values():
+    for events in runs_of(profile.ops).values():
         ran = frozenset([(event.module, event.op) for event in events])
         for candidate in candidates:
             if candidate.has(ran):
