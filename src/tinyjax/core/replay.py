@@ -391,7 +391,7 @@ class _Writer:
         repeats = eqn.primitive.rules.extensions.get(REPEATS)
         if repeats is not None:
             (x,), (out,) = eqn.inputs, eqn.out_binders
-            root, shape = self._repeated.get(x, (x, x.aval.shape))
+            root, shape = self._source(x)
             self._repeated[out] = root if shape == x.aval.shape else x, repeats(eqn.params)
             self._waiting[out] = eqn
             return
@@ -414,6 +414,10 @@ class _Writer:
             return self._same(root), shape, x.aval.shape
         return self._names.get(x, x)
 
+    def _source(self, x: Atom) -> tuple[Atom, tuple[int, ...]]:
+        """The value whose elements another repeats, and the shape in which to read them."""
+        return self._repeated.get(x, (x, x.aval.shape))
+
     def _constant(self, data: HostArray) -> str:
         self.constants.append(data)
         self.scope[f"c{len(self.constants)}"] = data
@@ -433,26 +437,14 @@ class _Writer:
         """Name the operands of an equation: in fewer elements, where NumPy broadcasts them."""
         if kernel not in EXACT:
             return [self.read(x) for x in eqn.inputs]
-        found = [self.value(x) for x in eqn.inputs]
-        numbers = [None if x is None else as_number(x.concrete("data")) for x in found]
-        shapes = [
-            number.shape
-            if number is not None
-            else self._repeated[x][1]
-            if x in self._repeated
-            else x.aval.shape
-            for x, number in zip(eqn.inputs, numbers, strict=True)
-        ]
+        operands: list[HostArray | tuple[Atom, tuple[int, ...]]] = []
+        for x in eqn.inputs:
+            found = self.value(x)
+            operands.append(self._source(x) if found is None else as_number(found.concrete("data")))
+        shapes = [x[1] if isinstance(x, tuple) else x.shape for x in operands]
         if np.broadcast_shapes(*shapes) != eqn.out_binders[0].aval.shape:
             return [self.read(x) for x in eqn.inputs]
-        return [
-            self._constant(number)
-            if number is not None
-            else self._view(*self._repeated[x])
-            if x in self._repeated
-            else self.read(x)
-            for x, number in zip(eqn.inputs, numbers, strict=True)
-        ]
+        return [self._view(*x) if isinstance(x, tuple) else self._constant(x) for x in operands]
 
     def _call(self, eqn: JaxprEqn) -> None:
         rules, place = eqn.primitive.rules, len(self.scope)

@@ -409,6 +409,18 @@ def _distance_to_integer(x: HostArray) -> HostArray:
     return np.asarray(np.abs(x - np.rint(x)))
 
 
+def _down_to_two(
+    x: HostArray, start: HostArray, gather: Callable[[HostArray, HostArray], HostArray]
+) -> tuple[HostArray, HostArray]:
+    """Take ones off numbers below 8 until they are below 2.5, and gather what they pass."""
+    below, gathered = x, start
+    for _ in range(6):
+        high = below >= 2.5
+        below = np.where(high, below - 1, below)
+        gathered = np.where(high, gather(gathered, below), gathered)
+    return below, gathered
+
+
 def _lgamma_of(near_two: Coefficients) -> Callable[[HostArray], HostArray]:
     """Make ``lgamma``, of the polynomial for ``lgamma(2 + z)``."""
 
@@ -425,12 +437,7 @@ def _lgamma_of(near_two: Coefficients) -> Callable[[HostArray], HostArray]:
         )
 
     def by_recurrence(x: HostArray) -> HostArray:
-        product = np.ones_like(x)
-        below = x
-        for _ in range(6):
-            high = below >= 2.5
-            below = np.where(high, below - 1, below)
-            product = np.where(high, product * below, product)
+        below, product = _down_to_two(x, np.ones_like(x), np.multiply)
         return _polynomial(below - 2, near_two) + np.log(product)
 
     def reflected(x: HostArray) -> HostArray:
@@ -485,12 +492,7 @@ def _digamma_positive(x: HostArray) -> HostArray:
 
 
 def _digamma_by_recurrence(x: HostArray) -> HostArray:
-    total = np.zeros_like(x)
-    below = x
-    for _ in range(6):
-        high = below >= 2.5
-        below = np.where(high, below - 1, below)
-        total = np.where(high, total + 1 / below, total)
+    below, total = _down_to_two(x, np.zeros_like(x), lambda total, below: total + 1 / below)
     return _polynomial(below - 2, _DIGAMMA_AT_TWO) + total
 
 

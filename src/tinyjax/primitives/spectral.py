@@ -146,7 +146,7 @@ def _svd_impl(operands: Hosts, params: SvdParams) -> Hosts:
     finite = np.isfinite(x)
     if not finite.all():
         good = np.asarray(finite.all((-2, -1)))
-        zero, nan = x.dtype.type(0), np.nan * x.real.dtype.type(1)
+        zero, nan = x.dtype.type(0), x.real.dtype.type(np.nan)
         found = _svd_impl((np.where(good[..., None, None], x, zero),), params)
         known = [good.reshape(good.shape + (1,) * (y.ndim - good.ndim)) for y in found]
         return [np.where(a, y, nan) for a, y in zip(known, found, strict=True)]
