@@ -37,9 +37,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 
-#: Of a test with many cases the run with runtime type checks takes one in so many: what a function
-#: takes and gives is of the same types in most of them.
-_CASES_PER_TYPE_CHECK = 12
+#: The run with runtime type checks takes one test in so many, and of a test with many cases one
+#: case in so many: what a function takes and gives is of the same types in most of them.
+_TESTS_PER_TYPE_CHECK, _CASES_PER_TYPE_CHECK = 2, 24
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -52,8 +52,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if (mark := item.get_closest_marker("sampled")) and not _chosen(item, mark.args[0]):
             item.add_marker(pytest.mark.fuzz)
-    sample = int(os.environ.get("TINYJAX_SAMPLE") or 1)
-    cases = _CASES_PER_TYPE_CHECK if os.environ.get("TINYJAX_TYPECHECK") else 1
+    sample, cases = int(os.environ.get("TINYJAX_SAMPLE") or 1), 1
+    if os.environ.get("TINYJAX_TYPECHECK"):
+        sample, cases = _TESTS_PER_TYPE_CHECK * sample, _CASES_PER_TYPE_CHECK
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:

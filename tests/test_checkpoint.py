@@ -74,6 +74,7 @@ WAYS: dict[str, Function] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_derivatives_are_those_of_the_function(way: str) -> None:
     f, x = WAYS[way], np.float64(0.7)
@@ -824,6 +825,7 @@ def test_residuals_inside_loops_and_branches_agree_with_jax(program: str) -> Non
             assert kept == wanted, policy
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("program", INSIDE)
 def test_derivatives_inside_loops_and_branches_agree_with_jax(program: str) -> None:

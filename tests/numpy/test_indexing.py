@@ -172,6 +172,7 @@ def test_compiled_getitem_is_numpys() -> None:
         check(got, want, what=name(case))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", READS, ids=name)
 def test_getitem_gradient(case: Case) -> None:
     shape, index = case
@@ -200,6 +201,7 @@ def test_compiled_getitem_gradient() -> None:
         check(got, want, what=name(case))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", READS, ids=name)
 def test_getitem_vmap(case: Case) -> None:
     shape, index = case
@@ -272,6 +274,7 @@ def updated(case: Case, kind: str) -> Callable[..., Any]:
     return fun
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", UPDATES)
 @pytest.mark.parametrize("case", READS, ids=name)
 def test_update_is_numpys(case: Case, kind: str) -> None:
@@ -310,6 +313,7 @@ def test_compiled_update(kind: str) -> None:
         check(got, want, what=name(case))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", UPDATES)
 @pytest.mark.parametrize("case", READS, ids=name)
 def test_update_gradients(case: Case, kind: str) -> None:
@@ -371,6 +375,7 @@ def test_ties_share_the_derivative_as_in_jax() -> None:
             check(a, b)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["set", "add", "multiply", "max"])
 @pytest.mark.parametrize("case", READS[::3], ids=name)
 def test_update_vmap(case: Case, kind: str) -> None:

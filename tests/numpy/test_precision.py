@@ -157,6 +157,7 @@ def of_arrays(fun: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, list
 WIDE: Final = {"float32": "float64", "complex64": "complex128"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_64_bit_integers_become_float64(name: str) -> None:
     fun = FUNCTIONS[name]
@@ -207,6 +208,7 @@ def _is_the_same_when_transformed(
             assert x.dtype == y.dtype
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - BESIDE_A_FLOAT_NOT - NOT_CALLED))
 def test_a_python_float_beside_a_float64_is_not_rounded_before(name: str) -> None:
     fun = FUNCTIONS[name]

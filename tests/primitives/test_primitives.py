@@ -52,6 +52,7 @@ def rows(check: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("row", chosen, ids=[row.name for row in chosen])
 
 
+@pytest.mark.sampled(2)
 @rows("kernel")
 def test_a_kernel_gives_the_bits_of_the_impl_rule(row: Spec) -> None:
     rules.check_kernel(row)
@@ -142,23 +143,25 @@ def test_of_equal_elements_of_a_window_the_first_counts(name: str) -> None:
     np.testing.assert_array_equal(pooled(tinyjax), pooled(jax))
 
 
+@pytest.mark.sampled(2)
 @rows("numpy")
 def test_evaluates_as_numpy_does(row: Spec) -> None:
     rules.check_values(row)
 
 
+@pytest.mark.sampled(3)
 @rows("compiled")
 def test_compiles_to_what_it_evaluates_to(row: Spec) -> None:
     rules.check_lowering(row)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @rows("dtypes")
 def test_takes_the_same_whoever_evaluates(row: Spec) -> None:
     rules.check_dtypes(row)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @rows("sizes")
 def test_arrays_without_elements_and_without_axes(row: Spec) -> None:
     rules.check_sizes(row)
@@ -170,6 +173,7 @@ def test_weak_types(row: Spec) -> None:
     rules.check_weak_types(row)
 
 
+@pytest.mark.sampled(3)
 @rows("jax")
 def test_agrees_with_jax(row: Spec) -> None:
     assert row.jax is not None, "chosen by rows()"
@@ -183,6 +187,7 @@ def test_agrees_with_jax(row: Spec) -> None:
         compare(got, answer, row.tol, f"against jax {describe(case.params, given)}")
 
 
+@pytest.mark.sampled(3)
 @rows("grad")
 def test_derivatives(row: Spec) -> None:
     rules.check_derivatives(row)
@@ -201,28 +206,31 @@ def test_derivatives_by_complex_steps(row: Spec) -> None:
     rules.check_complex_step(row)
 
 
+@pytest.mark.sampled(2)
 @rows("linear")
 def test_linear_in_what_the_row_says(row: Spec) -> None:
     rules.check_linear(row)
 
 
+@pytest.mark.sampled(3)
 @rows("vmap")
 def test_vmap_is_a_loop(row: Spec) -> None:
     rules.check_batch(row)
 
 
+@pytest.mark.sampled(3)
 @rows("vmap")
 def test_vmap_of_vmap_is_two_loops(row: Spec) -> None:
     rules.check_batch_of_batch(row)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @rows("compose")
 def test_jit_composes_with_the_others(row: Spec) -> None:
     rules.check_jit(row)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @rows("compose")
 def test_stacks_of_transformations(row: Spec) -> None:
     check_stacks(row, most=4)
@@ -234,6 +242,7 @@ def test_all_stacks_of_transformations(row: Spec) -> None:
     check_stacks(row)
 
 
+@pytest.mark.sampled(2)
 @rows("jaxpr")
 def test_jaxpr_is_typed_and_stable(row: Spec) -> None:
     rules.check_jaxpr(row)

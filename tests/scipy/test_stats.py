@@ -55,6 +55,7 @@ def drawn(distribution: str, argument: str, rng: np.random.Generator) -> HostArr
     return rng.uniform(low, high, COUNT)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_a_distribution_is_that_of_scipy(name: str) -> None:
     ours, theirs = getattr(stats, name), getattr(scipy.stats, name)
@@ -91,6 +92,7 @@ def hold_derivatives(fun: Callable[..., Any], args: list[HostArray], place: int,
     np.testing.assert_allclose(np.asarray(slope)[known], expected[known], 1e-5, 1e-7, err_msg=what)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_a_distribution_has_the_derivatives_of_its_values(name: str) -> None:
     rng = np.random.default_rng(len(name) + 1)

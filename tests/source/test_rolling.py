@@ -273,6 +273,7 @@ def test_values(fun: Function) -> None:
         np.testing.assert_allclose(mapped, expected, rtol=1e-11)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("fun", ROLLED)
 def test_single_precision(fun: Function, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,6 +284,7 @@ def test_single_precision(fun: Function, monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("fun", ROLLED)
 def test_derivatives(fun: Function) -> None:

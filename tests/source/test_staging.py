@@ -321,7 +321,7 @@ def test_values(fun: Callable[..., Any], points: tuple[float, ...]) -> None:
     np.testing.assert_allclose(mapped, expected, rtol=1e-12)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(("fun", "points"), ROWS)
 def test_first_derivatives(fun: Callable[..., Any], points: tuple[float, ...]) -> None:
@@ -339,6 +339,7 @@ def test_first_derivatives(fun: Callable[..., Any], points: tuple[float, ...]) -
     np.testing.assert_allclose(inside, forward, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.slow
 @pytest.mark.parametrize(("fun", "points"), ROWS)
 def test_second_derivatives(fun: Callable[..., Any], points: tuple[float, ...]) -> None:

@@ -56,7 +56,7 @@ def staged(program: Program, args: tuple[Any, ...]) -> tuple[Callable[..., Any],
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("program", ROWS)
 def test_values_and_gradients(program: Program) -> None:
     """Hold value and gradient under `jit` against Python's value and differences of it."""
@@ -82,7 +82,7 @@ def test_values_and_gradients(program: Program) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("program", ROWS)
 def test_differentiated_and_mapped_from_outside(program: Program) -> None:
     """Hold `grad` and `vmap` of the compiled program against what else there is.
