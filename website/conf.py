@@ -63,8 +63,10 @@ def readable(app: Any, page: str, template: str, context: dict[str, Any], doctre
     # the captions of the navigation are headings below that of the page
     key = "furo_navigation_tree"
     context[key] = context[key].replace('role="heading"', 'role="heading" aria-level="2"')
-    # code that is wider than the page can be scrolled by keys if it can be reached
-    context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    # what is wider than the page can be scrolled by keys if it can be reached
+    body = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    wrapper = '<div class="table-wrapper'
+    context["body"] = body.replace(wrapper, wrapper.replace("<div", '<div tabindex="0"'))
 
 
 def setup(app: Any) -> None:
