@@ -29,13 +29,46 @@ CASES = [
     ("import importlib.util as u; print(u.find_spec('jax.numpy').name)", "jax.numpy"),
     ("import tinyjax.as_jax, jax; print(jax.grad(lambda x: x * x)(3.0))", "6"),
     ("import jax.config", "ModuleNotFoundError.*tinyjax.*docs/libraries.md"),
-    ("import jax.experimental.pallas", "ModuleNotFoundError.*tinyjax.*docs/libraries.md"),
-    ("from jax.experimental import pallas", "ImportError.*tinyjax"),
+    ("import jax.experimental.nothing", "ModuleNotFoundError.*tinyjax.*docs/libraries.md"),
+    ("from jax.experimental import nothing", "ImportError.*tinyjax"),
+    (
+        "from jax.experimental import pallas as pl; pl.pallas_call(abs)",
+        "NotImplementedError.*pallas_call is not in tinyjax",
+    ),
     ("import jax; jax.memory", "AttributeError.*tinyjax.*their devices.*docs/jax_api.md"),
     ("import jax.numpy as jnp; jnp.nothing", "AttributeError.*jax.numpy.*tinyjax"),
     (
-        "from jax.experimental.layout import Format; Format(1)",
-        "NotImplementedError.*not in tinyjax",
+        (
+            "import jax; from jax.experimental.layout import Format, Layout; x = jax.numpy.ones(2);"
+            "print(jax.device_put(x, Format(Layout((0,)), x.sharding)), jax.device_put(x))"
+        ),
+        r"\[1. 1.\] \[1. 1.\]",
+    ),
+    (
+        (
+            "import jax; from jax.extend.backend import backends, get_backend, get_default_device;"
+            "device = get_default_device(); print(device.client is get_backend(), [*backends()],"
+            "get_backend('cpu').platform, device.memory_stats(), device.default_memory().kind)"
+        ),
+        r"True \['cpu'\] cpu None device",
+    ),
+    (
+        (
+            "import jax; jax.extend.core.concrete_or_error(None, 1); jax.jit("
+            "lambda x: jax.extend.core.concrete_or_error(int, x, 'the size'))(1)"
+        ),
+        "ConcretizationError.*the size needs the data",
+    ),
+    (
+        (
+            "import jax; print(jax.grad(lambda x:"
+            "jax.extend.core.concrete_or_error(float, x.astype(int)) * x)(3.0))"
+        ),
+        "3",
+    ),
+    (
+        "import jax; print(jax.interpreters.xla.apply_primitive(jax.lax.sin_p, 0.0))",
+        "0",
     ),
 ]
 

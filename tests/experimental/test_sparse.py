@@ -13,6 +13,7 @@ import tinyjax.numpy as jnp
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.experimental import sparse
 from tinyjax.experimental.sparse import BCOO, BCSR
+from tinyjax.experimental.sparse.linalg import spsolve
 
 #: What is done, and what the same gives on a dense array.
 Operation = tuple[Callable[[Any], Any], Any]
@@ -182,3 +183,45 @@ def test_mistakes_are_named() -> None:
     unknown: Any = "csc"
     with pytest.raises(ArgumentError, match="formats"):
         sparse.empty((2,), sparse_format=unknown)
+
+
+# Linear systems
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_systems_are_solved_as_dense_ones_are(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    dense = np.asarray(rng.normal(size=(5, 5)) * (rng.random((5, 5)) < 0.4) + 4 * np.eye(5), dtype)
+    if dtype == "complex64":
+        dense[0, 0] += 2j
+    given = scipy.sparse.csr_array(dense)
+    b = np.asarray(rng.normal(size=5), dtype)
+
+    def solve(data: Any, b: Any) -> Any:
+        return spsolve(data, given.indices, given.indptr, b)
+
+    def by_dense(data: Any, b: Any) -> Any:
+        return jnp.linalg.solve(jnp.zeros((5, 5), dtype).at[given.nonzero()].set(data), b)
+
+    args, close = (jnp.asarray(given.data), jnp.asarray(b)), 1e-10 if dtype == "float64" else 1e-4
+    for form in (lambda f: f, tinyjax.jit):
+        x = form(solve)(*args)
+        assert x.dtype == dtype
+        np.testing.assert_allclose(x, np.linalg.solve(dense, b), close, close)
+        for change in (tinyjax.jacfwd, tinyjax.jacrev):
+            options = {"holomorphic": dtype == "complex64"}
+            found = form(change(solve, (0, 1), **options))(*args)
+            expected = change(by_dense, (0, 1), **options)(*args)
+            for got, want in zip(found, expected, strict=True):
+                np.testing.assert_allclose(got, want, close, close)
+    many = np.stack([b, 2 * b])
+    np.testing.assert_allclose(
+        tinyjax.vmap(lambda b: solve(args[0], b))(many), np.linalg.solve(dense, many.T).T, close
+    )
+
+
+def test_a_singular_system_has_no_solution() -> None:
+    m = BCSR.fromdense(jnp.array([[1.0, 1.0], [1.0, 1.0]]))
+    assert np.isnan(spsolve(m.data, m.indices, m.indptr, jnp.ones(2))).all()
+    with pytest.raises(ShapeError, match=r"spsolve takes b of shape \(n,\)"):
+        spsolve(m.data, m.indices, m.indptr, jnp.ones((2, 1)))

@@ -88,6 +88,7 @@ CALLS: list[tuple[str, Callable[[Any], Any]]] = [
     ("arange by a float", lambda np_: np_.arange(0, 1, 0.1)),
     ("arange of nothing", lambda np_: np_.arange(3, 1)),
     ("arange of a dtype", lambda np_: np_.arange(4, dtype="float16")),
+    ("arange of a complex dtype", lambda np_: np_.arange(-2, 3, 2, dtype="complex64")),
     ("arange of an array", lambda np_: np_.arange(np_.array(3, dtype="int8"))),
     ("linspace", lambda np_: np_.linspace(0, 1, 7)),
     ("linspace open", lambda np_: np_.linspace(0, 1, 7, endpoint=False)),

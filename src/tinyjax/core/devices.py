@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import cache, lru_cache
-from typing import Any, Final, TypeAlias, overload
+from typing import Any, Final, Self, TypeAlias, overload
 
 import attrs
 
@@ -43,11 +43,59 @@ class Device:
         """What the device calls itself."""
         return self.platform
 
+    @property
+    def local_hardware_id(self) -> int:
+        """Its number among the devices of its process."""
+        return self.id % PER_PROCESS
+
+    def default_memory(self) -> Memory:
+        """Return the memory in which arrays lie: it has no other."""
+        return Memory(self)
+
+    def addressable_memories(self) -> list[Memory]:
+        """Return its memories."""
+        return [self.default_memory()]
+
+    def memory_stats(self) -> dict[str, int] | None:
+        """Return what is known of its memory: nothing, since it is the processor's."""
+        return None
+
     def __str__(self) -> str:
         return f"{self.platform}:{self.id}"
 
     def __repr__(self) -> str:
         return f"{self.platform.capitalize()}Device(id={self.id})"
+
+
+#: What the memory of a device is called.
+_MEMORY: Final = "device"
+
+
+@attrs.frozen
+class Memory:
+    """The memory of a device.
+
+    Attributes:
+        device: the device.
+        kind: what it is called.
+    """
+
+    device: Device
+    kind: str = _MEMORY
+
+    def addressable_by_devices(self) -> list[Device]:
+        """Return the devices that read and write it."""
+        return [self.device]
+
+    @property
+    def platform(self) -> str:
+        """What kind of device it belongs to."""
+        return self.device.platform
+
+    @property
+    def process_index(self) -> int:
+        """The number of the process that it belongs to."""
+        return self.device.process_index
 
 
 @attrs.frozen
@@ -228,6 +276,21 @@ class _Undivided(PartitionSpec):
 UNDIVIDED: Final = _Undivided()
 
 
+def _memory_kind(given: object) -> str:
+    if given not in {None, _MEMORY}:
+        raise ShardingError(
+            f"memory_kind must be {_MEMORY!r}, but got {given!r}: arrays lie in the memory of "
+            "their devices."
+        )
+    return _MEMORY
+
+
+def memory_kind_field() -> str:
+    """Make the attribute of shardings that says in which memory of a device arrays lie."""
+    kind: str = attrs.field(default=_MEMORY, converter=_memory_kind, eq=False, kw_only=True)
+    return kind
+
+
 #: The part of an array that a device holds.
 Part: TypeAlias = tuple[slice, ...]
 
@@ -302,9 +365,17 @@ class Sharding:
         """Whether the mesh has no devices, so that programs are compiled for it but not run."""
         return False
 
-    @property
-    def memory_kind(self) -> str:
-        return "device"
+    #: In which memory of its devices an array lies: each has one.
+    memory_kind: str
+
+    def with_memory_kind(self, kind: str) -> Self:
+        """Return the same sharding: devices have one memory.
+
+        Raises:
+            ShardingError: they have none of this kind.
+        """
+        _memory_kind(kind)
+        return self
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of each part of an array.
@@ -357,6 +428,7 @@ class SingleDeviceSharding(Sharding):
 
     Attributes:
         device: the device.
+        memory_kind: in which of its memories; there is one.
 
     Example:
         >>> import tinyjax
@@ -365,6 +437,7 @@ class SingleDeviceSharding(Sharding):
     """
 
     device: Device = attrs.field(factory=first_device)
+    memory_kind: str = memory_kind_field()
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -393,7 +466,7 @@ class SingleDeviceSharding(Sharding):
         return self
 
     def __repr__(self) -> str:
-        return f"SingleDeviceSharding(device={self.device!r}, memory_kind=device)"
+        return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"
 
 
 _first: Final[list[SingleDeviceSharding]] = [SingleDeviceSharding(Device())]

@@ -25,6 +25,7 @@ from tinyjax.core.devices import (
     all_devices,
     as_sharding,
     group,
+    memory_kind_field,
     places_of,
 )
 from tinyjax.core.integers import integers, is_one_of, listed
@@ -328,6 +329,7 @@ class NamedSharding(Sharding):
         mesh: the mesh; or one without devices, for programs that are compiled but not run.
         spec: over which of its axes each axis of the array is divided. Along the others, devices
             hold copies.
+        memory_kind: in which of their memories; there is one.
 
     Raises:
         ShardingError: the mesh has no such axis, or one is named twice.
@@ -341,6 +343,7 @@ class NamedSharding(Sharding):
 
     mesh: AnyMesh = attrs.field()
     spec: PartitionSpec = attrs.field()
+    memory_kind: str = memory_kind_field()
 
     @mesh.validator
     def _check_mesh(self, _attribute: object, value: object) -> None:
@@ -461,7 +464,9 @@ class NamedSharding(Sharding):
         return f"<@{mesh_name}, [{', '.join([f'{{{x}}}' for x in axes])}]>"
 
     def __repr__(self) -> str:
-        return f"NamedSharding(mesh={self.mesh}, spec={self.spec!r}, memory_kind=device)"
+        return (
+            f"NamedSharding(mesh={self.mesh}, spec={self.spec!r}, memory_kind={self.memory_kind})"
+        )
 
 
 @lru_cache(maxsize=4096)

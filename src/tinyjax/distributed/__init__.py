@@ -166,6 +166,11 @@ def is_initialized() -> bool:
     return bool(_members)
 
 
+def connection() -> xla.Connection | None:
+    """Return the connection to the service of the processes; none where this one is alone."""
+    return _members[0][0].connection if _members else None
+
+
 def shutdown() -> None:
     """Leave the other processes when all are done; arrays over several processes are lost then.
 

@@ -54,6 +54,11 @@ class Membership:
             self._watching: Thread = watching
             watching.start()
 
+    @property
+    def connection(self) -> Connection | None:
+        """The connection to XLA's service, once there is one."""
+        return self._connection
+
     def connected(self, connection: Connection) -> None:
         """Take XLA's connection, once it has been made."""
         self._connection = connection

@@ -16,6 +16,7 @@ __all__ = [
     "UndefinedPrimal",
     "Zero",
     "defjvp",
+    "deflinear",
     "deflinear2",
     "instantiate_zeros",
     "is_undefined_primal",
@@ -58,3 +59,12 @@ def deflinear2(primitive: Primitive[Any], transpose: Callable[..., Any]) -> None
 
     primitive_jvps[primitive] = jvp
     primitive_transposes[primitive] = transpose
+
+
+def deflinear(primitive: Primitive[Any], transpose: Callable[..., Any]) -> None:
+    """Do as ``deflinear2``, with a transpose of cotangents alone: ``rule(cotangent, **params)``."""
+
+    def rule(cotangent: Any, *operands: Any, **params: Any) -> Any:
+        return transpose(cotangent, **params)
+
+    deflinear2(primitive, rule)

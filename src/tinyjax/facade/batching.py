@@ -20,6 +20,7 @@ __all__ = [
     "moveaxis",
     "not_mapped",
     "primitive_batchers",
+    "register_vmappable",
 ]
 
 #: The batch axis of an operand that all examples share.
@@ -39,3 +40,10 @@ def defvectorized(primitive: Primitive[Any]) -> None:
         return apply(x, **params), axis
 
     primitive_batchers[primitive] = rule
+
+
+def register_vmappable(data_type: type, *of_jax: object) -> None:
+    """Take no note of a type that JAX maps by functions of its own: ``vmap`` maps arrays and trees.
+
+    A value of such a type is no tree, so that mapping it is the error of any other object.
+    """

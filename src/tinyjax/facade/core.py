@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.jaxpr import eval_jaxpr as _eval_jaxpr
-from tinyjax.core.trace import Trace, current_trace
+from tinyjax.core.trace import Trace, Tracer, current_trace
 from tinyjax.facade.primitives import Primitive
 from tinyjax.transforms.batching import batched_aval, unbatched_aval
 
 __all__ = [
     "AbstractValue",
     "Primitive",
+    "concrete_or_error",
     "eval_jaxpr",
     "find_top_trace",
     "mapped_aval",
@@ -29,6 +30,17 @@ AbstractValue = ShapedArray
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Array]:
     """Run a program on the values of its constants and its arguments."""
     return [*_eval_jaxpr(jaxpr, [as_array(x) for x in (*consts, *args)])]
+
+
+def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
+    """Return a value that is known here, through a function if one is given.
+
+    Raises:
+        ConcretizationError: only the value's type is known.
+    """
+    if isinstance(val, Tracer):
+        val = as_array(val.concrete(context or "concrete_or_error"))
+    return val if force is None else force(val)
 
 
 def find_top_trace(xs: Sequence[Any]) -> Trace:

@@ -16,12 +16,15 @@ import tinyjax.numpy as jnp
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.primitive import NoParams, Primitive
 from tinyjax.core.trace import enclosing_traces
+from tinyjax.distributed import connection
+from tinyjax.errors import JaxRuntimeError
 from tinyjax.tree.node import KINDS
 
 F = TypeVar("F", bound=Callable[..., object])
 
 __all__ = [
     "ExtendedDType",
+    "XlaRuntimeError",
     "_registry",
     "api_boundary",
     "call_p",
@@ -29,6 +32,7 @@ __all__ = [
     "closed_call_p",
     "custom_jvp_call_p",
     "get_abstract_mesh",
+    "global_state",
     "include_frame",
     "infer_argnums_and_argnames",
     "jit_p",
@@ -37,6 +41,9 @@ __all__ = [
     "trace_state_clean",
     "wait_for_tokens",
 ]
+
+#: What XLA says against a program.
+XlaRuntimeError: Final = JaxRuntimeError
 
 _PACKAGE: Final = str(Path(tinyjax.__file__).parent)
 
@@ -49,6 +56,29 @@ jit_p: Final = Primitive("pjit", NoParams)
 
 class ExtendedDType:
     """The base of dtypes of one's own: there are such classes, and no arrays of them."""
+
+
+class _GlobalState:
+    """What is known of the processes that this is one of."""
+
+    @property
+    def process_id(self) -> int:
+        """The number of this process."""
+        return tinyjax.process_index()
+
+    @property
+    def num_processes(self) -> int:
+        """The number of processes."""
+        return tinyjax.process_count()
+
+    @property
+    def client(self) -> object:
+        """XLA's client of the service that connects them; none where this process is alone."""
+        connected = connection()
+        return None if connected is None else connected.client
+
+
+global_state: Final = _GlobalState()
 
 
 class _NoMesh:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any
 
 import attrs
 
 from tinyjax import tree
+from tinyjax.errors import StaticArgumentError
 from tinyjax.tree import PyTreeDef
 
 __all__ = [
     "WrappedFun",
+    "argnums_partial",
     "debug_info",
     "flatten_fun",
     "flatten_fun_nokwargs",
@@ -76,6 +78,49 @@ def transformation(
     return transformed
 
 
+def argnums_partial(
+    f: WrappedFun,
+    dyn_argnums: int | Sequence[int],
+    args: Sequence[Any],
+    require_static_args_hashable: bool = True,
+) -> tuple[WrappedFun, tuple[Any, ...]]:
+    """Fix the arguments of a function but for some.
+
+    Args:
+        f: the function.
+        dyn_argnums: the positions of those that are not fixed; negative ones count from the end.
+        args: all arguments.
+        require_static_args_hashable: whether those that are fixed must be hashable.
+
+    Returns:
+        The function of those that are not fixed, and these, in the order of ``dyn_argnums``.
+
+    Raises:
+        StaticArgumentError: one that is fixed is not hashable.
+
+    Example:
+        >>> from tinyjax.facade.linear_util import argnums_partial, wrap_init
+        >>> f, left = argnums_partial(wrap_init(lambda x, y, z: (x, y, z)), (2, 0), (1, 2, 3))
+        >>> left, f.call_wrapped(30, 10)
+        ((3, 1), (10, 2, 30))
+    """
+    numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else dyn_argnums
+    places = [range(len(args))[i] for i in numbers]
+    for i, x in enumerate(args):
+        if require_static_args_hashable and i not in places and not isinstance(x, Hashable):
+            raise StaticArgumentError(
+                f"argnums_partial fixes argument {i}, a {type(x).__name__}, which is not hashable."
+            )
+
+    def call(*given: Any, **kwargs: Any) -> Any:
+        whole = [*args]
+        for i, x in zip(places, given, strict=True):
+            whole[i] = x
+        return f.call_wrapped(*whole, **kwargs)
+
+    return WrappedFun(call), tuple([args[i] for i in places])
+
+
 def debug_info(*args: object, **kwargs: object) -> None:
     """Return nothing: messages find the names of functions themselves."""
 
@@ -84,20 +129,21 @@ def flatten_fun(f: WrappedFun, in_tree: PyTreeDef) -> tuple[WrappedFun, Callable
     """Make a function of ``args, kwargs`` one of their leaves, which returns those of its result.
 
     Args:
-        f: the function.
-        in_tree: the structure of ``(args, kwargs)``.
+            f: the function.
+            in_tree: the structure of ``(args, kwargs)``.
 
     Returns:
-        The function of leaves, and what returns the structure of the result once it was called.
+            The function of leaves, and what returns the structure of the result once it was called.
 
     Example:
-        >>> from tinyjax import tree
-        >>> from tinyjax.facade.linear_util import flatten_fun, wrap_init
-        >>> flat, out_tree = flatten_fun(
-        ...     wrap_init(lambda x, y: {"sum": x + y}), tree.structure(((0,), {"y": 0}))
-        ... )
-        >>> flat.call_wrapped(1, 2), out_tree()
-        ([3], PyTreeDef({'sum': *}))
+            >>> from tinyjax import tree
+    from tinyjax.errors import StaticArgumentError
+            >>> from tinyjax.facade.linear_util import flatten_fun, wrap_init
+            >>> flat, out_tree = flatten_fun(
+            ...     wrap_init(lambda x, y: {"sum": x + y}), tree.structure(((0,), {"y": 0}))
+            ... )
+            >>> flat.call_wrapped(1, 2), out_tree()
+            ([3], PyTreeDef({'sum': *}))
     """
     out_trees: list[PyTreeDef] = []
 

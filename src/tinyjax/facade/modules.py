@@ -18,6 +18,7 @@ from typing import Any, Final
 import tinyjax
 from tinyjax import config
 from tinyjax.absent import ABSENT, DEVICES, OF_SHARDING
+from tinyjax.facade.backend import give_attributes
 
 _DISTRIBUTIONS: Final = (
     *("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma"),
@@ -30,6 +31,7 @@ _DISTRIBUTIONS: Final = (
 MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax": ("facade.toplevel", ""),
     "jax._src.checkify": ("experimental.checkify",),
+    "jax._src.core": ("facade.core", "extend.core", "core"),
     "jax._src.scipy.special": ("scipy.special",),
     "jax.ad_checkpoint": ("ad_checkpoint",),
     "jax.core": ("facade.core", "core"),
@@ -47,14 +49,17 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.experimental.checkify": ("experimental.checkify",),
     "jax.experimental.hijax": ("facade.hijax",),
     "jax.experimental.jet": ("experimental.jet",),
+    "jax.experimental.layout": ("facade.layout",),
     "jax.experimental.mesh_utils": ("experimental.mesh_utils",),
     "jax.experimental.multihost_utils": ("experimental.multihost_utils",),
     "jax.experimental.ode": ("experimental.ode",),
     "jax.experimental.pjit": ("experimental.pjit",),
     "jax.experimental.shard_map": ("experimental.shard_map",),
     "jax.experimental.sparse": ("experimental.sparse",),
+    "jax.experimental.sparse.linalg": ("experimental.sparse.linalg",),
     "jax.export": ("export",),
     "jax.extend": (),
+    "jax.extend.backend": ("facade.backend",),
     "jax.extend.core": ("facade.core", "extend.core", "core"),
     "jax.flatten_util": ("flatten_util",),
     "jax.interpreters": (),
@@ -62,6 +67,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.interpreters.batching": ("facade.batching",),
     "jax.interpreters.mlir": ("facade.mlir",),
     "jax.interpreters.partial_eval": ("facade.partial_eval",),
+    "jax.interpreters.xla": ("facade.xla",),
     "jax.lax": ("facade.lax", "lax"),
     "jax.lax.linalg": ("lax.linalg",),
     "jax.monitoring": ("monitoring",),
@@ -105,7 +111,8 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
 NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax.custom_derivatives": {"custom_jvp_call_p": "facade.internals"},
     "jax.api_util": dict.fromkeys(
-        ("debug_info", "flatten_fun", "flatten_fun_nokwargs"), "facade.linear_util"
+        ("argnums_partial", "debug_info", "flatten_fun", "flatten_fun_nokwargs"),
+        "facade.linear_util",
     ),
     "jax.core": {"DropVar": "extend.core"},
     "jax.extend.core.primitives": dict.fromkeys(
@@ -118,26 +125,35 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax.lax": {"stop_gradient_p": "primitives.stop_gradient"},
     "jax.sharding": {"get_abstract_mesh": "facade.internals"},
     "jax._src": {},
+    "jax.experimental.array_serialization": {},
     "jax._src.api_util": {"infer_argnums_and_argnames": "facade.internals"},
     "jax._src.ad_util": {"stop_gradient_p": "primitives.stop_gradient"},
     "jax._src.compiler": {},
     "jax._src.state": {},
-    "jax._src.core": {"ShapedArray": "core", "trace_state_clean": "facade.internals"},
+    "jax._src.core": {"trace_state_clean": "facade.internals"},
+    "jax._src.distributed": {"global_state": "facade.internals"},
     "jax._src.dispatch": {"wait_for_tokens": "facade.internals"},
     "jax._src.dtypes": {
         "ExtendedDType": "facade.internals",
-        **dict.fromkeys(("DType", "TypePromotionError", "extended", "finfo"), "dtypes"),
+        **dict.fromkeys(
+            ("DType", "TypePromotionError", "canonicalize_dtype", "extended", "finfo"), "dtypes"
+        ),
     },
     "jax._src.flatten_util": {"ravel_pytree": "flatten_util"},
     "jax._src.numpy": {},
     "jax._src.numpy.util": {"promote_dtypes_complex": "facade.internals"},
     "jax._src.pjit": {},
     "jax._src.scipy": {},
+    "jax._src.lib": {},
+    "jax._src.lib.xla_client": {"XlaRuntimeError": "facade.internals"},
     "jax._src.sharding_impls": {"canonicalize_sharding": "facade.internals"},
+    "jax._src.stages": {"Lowered": "stages"},
+    "jax.interpreters.pxla": {},
     "jax._src.tree_util": {"_registry": "facade.internals", "flatten_one_level": "tree_util"},
     "jax._src.traceback_util": dict.fromkeys(
         ("api_boundary", "include_frame", "register_exclusion"), "facade.internals"
     ),
+    "jax._src.typing": dict.fromkeys(("ArrayLike", "DTypeLike"), "typing"),
 }
 
 _OWN_TYPES: Final = "values are arrays, and trees of them"
@@ -149,17 +165,45 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.checkify": {"JaxException": _INTERNAL},
     "jax._src.pjit": {"auto_axes": "all axes of meshes are automatic"},
     "jax._src.state.types": {"AbstractRef": _OWN_TYPES},
+    "jax.experimental.array_serialization.serialization": {
+        "GlobalAsyncCheckpointManagerBase": "tinyjax.experimental.checkpoints writes checkpoints"
+    },
     "jax.experimental.hijax": dict.fromkeys(
         ("AbstractValue", "AvalMutableQDD", "AvalQDD", "Zero"), _OWN_TYPES
     ),
-    "jax.experimental.layout": {"Format": DEVICES},
     "jax.experimental.sparse": {"sparsify": "sparse arrays have operations of their own"},
+}
+
+_KERNELS: Final = "kernels are XLA's to write"
+
+#: Modules that libraries import for other devices than those that tinyjax has: why. Every name in
+#: them stands for a class without instances.
+ABSENT_MODULES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        (
+            "jax.experimental.colocated_python",
+            "jax.experimental.colocated_python.func",
+            "jax.experimental.colocated_python.serialization",
+            "jax.extend.ifrt_programs",
+        ),
+        DEVICES,
+    ),
+    **dict.fromkeys(
+        (
+            "jax.experimental.pallas",
+            "jax.experimental.pallas.mosaic_gpu",
+            "jax.experimental.pallas.ops",
+            "jax.experimental.pallas.tpu",
+            "jax.experimental.pallas.triton",
+        ),
+        _KERNELS,
+    ),
 }
 
 #: The names with underscores around them that a module may have.
 _SPECIAL: Final = {"__all__", "__array_namespace_info__", "__version__", "__version_info__"}
 
-KNOWN: Final = frozenset({*MODULES, *NAMES, *PLACEHOLDERS})
+KNOWN: Final = frozenset({*MODULES, *NAMES, *PLACEHOLDERS, *ABSENT_MODULES})
 
 _LISTS: Final = "docs/libraries.md says what of it works, docs/jax_api.md which names there are."
 
@@ -188,7 +232,7 @@ class JaxModule(ModuleType):
                 return getattr(source, name)
             except AttributeError:
                 continue
-        why = PLACEHOLDERS.get(self.__name__, {}).get(name)
+        why = PLACEHOLDERS.get(self.__name__, {}).get(name) or ABSENT_MODULES.get(self.__name__)
         if why is not None:
             return placeholder(f"{self.__name__}.{name}", why)
         reasons = {"jax": ABSENT, "jax.sharding": OF_SHARDING}
@@ -292,4 +336,5 @@ def install() -> None:
         )
     if config.settings().default_dtypes != "float64":
         config.update("jax_enable_x64", os.environ.get("JAX_ENABLE_X64", "0"))
+    give_attributes()
     sys.meta_path.insert(0, Finder())

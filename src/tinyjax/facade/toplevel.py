@@ -8,9 +8,10 @@ from typing import Any, Final
 import tinyjax
 from tinyjax.absent import DEVICES
 from tinyjax.core.closures import arrays_in, kept_as_parameters
+from tinyjax.facade.layout import shardings
 from tinyjax.frames import wraps
 
-__all__ = ["__version__", "__version_info__", "jacobian", "make_jaxpr", "pmap"]
+__all__ = ["__version__", "__version_info__", "device_put", "jacobian", "make_jaxpr", "pmap"]
 
 __version_info__: Final = (0, 10, 2)
 __version__: Final = f"{'.'.join(map(str, __version_info__))}+tinyjax.{tinyjax.__version__}"
@@ -18,6 +19,17 @@ __version__: Final = f"{'.'.join(map(str, __version_info__))}+tinyjax.{tinyjax._
 #: As in JAX; ``tinyjax.jacobian`` looks for the cheapest order first, which costs more than it
 #: saves where it is not compiled.
 jacobian: Final = tinyjax.jacrev
+
+
+def device_put(x: Any, device: Any = None, **options: bool) -> Any:
+    """Do as ``tinyjax.device_put``, and take layouts with shardings (``jax.experimental.layout``).
+
+    Args:
+        x: as there.
+        device: likewise.
+        options: likewise.
+    """
+    return tinyjax.device_put(x, shardings(device), **options)
 
 
 def pmap(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:

@@ -507,8 +507,8 @@ def arange(
         wanted = dtypes.promote([(x.dtype, x.weak_type) for x in given])[0]
     else:
         wanted = dtypes.check(dtype)
-    if wanted == dtypes.bool_ or dtypes.is_complex(wanted):
-        raise DtypeError(f"arange does not count in {wanted.name}. Give an integer or float dtype.")
+    if wanted == dtypes.bool_:
+        raise DtypeError("arange does not count in bool. Give a dtype of numbers.")
     first, last = (0, start) if stop is None else (start, stop)
     first, last, by = _known(first), _known(last), 1 if step is None else _known(step)
     if by == 0:

@@ -7,8 +7,9 @@ not, and there is no ``sparsify``. All axes are sparse: there are no batch axes 
 
 from __future__ import annotations
 
+from tinyjax.experimental.sparse.base import JAXSparse
 from tinyjax.experimental.sparse.bcoo import BCOO
 from tinyjax.experimental.sparse.bcsr import BCSR
 from tinyjax.experimental.sparse.transformations import empty, eye, grad, todense, value_and_grad
 
-__all__ = ["BCOO", "BCSR", "empty", "eye", "grad", "todense", "value_and_grad"]
+__all__ = ["BCOO", "BCSR", "JAXSparse", "empty", "eye", "grad", "todense", "value_and_grad"]

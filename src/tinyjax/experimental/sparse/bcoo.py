@@ -12,27 +12,16 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
-from tinyjax.core.integers import integers, listed
-from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.core.integers import integers
+from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.experimental.sparse.base import JAXSparse, arrays_of
 from tinyjax.tree import register_pytree_node_class
-
-
-def arrays_of(name: str, args: object, count: int) -> list[Array]:
-    """Return the arrays that a sparse array is made of.
-
-    Raises:
-        ArgumentError: they are not as many, or not arrays.
-    """
-    found = [as_array(x) for x in listed(args, f"args of {name}")]
-    if len(found) != count:
-        raise ArgumentError(f"{name} is made of {count} arrays, but args has {len(found)}.")
-    return found
 
 
 @register_pytree_node_class
 @attrs.frozen(init=False, eq=False, repr=False)
-class BCOO:
+class BCOO(JAXSparse):
     """A sparse array: elements, and where they are.
 
     Elements at one place are added up. Those out of bounds, by which arrays of one size hold fewer
@@ -64,9 +53,6 @@ class BCOO:
     indices_sorted: bool
     unique_indices: bool
 
-    # so that an array to the left leaves the operators to this class
-    __array_ufunc__ = None
-
     def __init__(
         self,
         args: tuple[ArrayLike, ArrayLike],
@@ -94,10 +80,6 @@ class BCOO:
         self = cls.__new__(cls)
         self.__attrs_init__(*children, *metadata)
         return self
-
-    def __repr__(self) -> str:
-        sizes = ", ".join(map(str, self.shape))
-        return f"{type(self).__name__}({self.dtype.name}[{sizes}], nse={self.nse})"
 
     # Made of dense arrays, and made dense
 
@@ -143,26 +125,6 @@ class BCOO:
     # Of the array
 
     @property
-    def dtype(self) -> DType:
-        """The dtype of the elements."""
-        return self.data.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements of the dense array."""
-        return math.prod(self.shape)
-
-    @property
-    def nse(self) -> int:
-        """For how many elements there is room."""
-        return self.indices.shape[0]
-
-    @property
     def n_sparse(self) -> int:
         """The number of sparse axes: all."""
         return self.ndim
@@ -189,11 +151,6 @@ class BCOO:
     def astype(self, dtype: DTypeLike) -> BCOO:
         """Return the array with elements of another dtype."""
         return self._like(self.data.astype(dtype))
-
-    def block_until_ready(self) -> BCOO:
-        """Wait until the elements have been computed, and return the array."""
-        self.data.block_until_ready()
-        return self
 
     # Rearranged
 

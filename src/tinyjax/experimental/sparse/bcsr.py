@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import integers
-from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ShapeError
-from tinyjax.experimental.sparse.bcoo import BCOO, arrays_of
+from tinyjax.experimental.sparse.base import JAXSparse, arrays_of
+from tinyjax.experimental.sparse.bcoo import BCOO
 from tinyjax.tree import register_pytree_node_class
 
 
 @register_pytree_node_class
 @attrs.frozen(init=False, eq=False, repr=False)
-class BCSR:
+class BCSR(JAXSparse):
     """A sparse matrix: elements row by row, their columns, and where each row begins.
 
     Attributes:
@@ -52,8 +52,6 @@ class BCSR:
     indices_sorted: bool
     unique_indices: bool
 
-    __array_ufunc__ = None
-
     def __init__(
         self,
         args: tuple[ArrayLike, ArrayLike, ArrayLike],
@@ -84,10 +82,6 @@ class BCSR:
         self = cls.__new__(cls)
         self.__attrs_init__(*children, *metadata)
         return self
-
-    def __repr__(self) -> str:
-        sizes = ", ".join(map(str, self.shape))
-        return f"{type(self).__name__}({self.dtype.name}[{sizes}], nse={self.nse})"
 
     @classmethod
     def fromdense(
@@ -133,26 +127,6 @@ class BCSR:
     def todense(self) -> Array:
         """Return the dense matrix."""
         return self.to_bcoo().todense()
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype of the elements."""
-        return self.data.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes, two."""
-        return 2
-
-    @property
-    def size(self) -> int:
-        """The number of elements of the dense matrix."""
-        return int(np.prod(self.shape))
-
-    @property
-    def nse(self) -> int:
-        """For how many elements there is room."""
-        return self.indices.shape[0]
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
         """Return the matrix with one element for each place; see ``BCOO.sum_duplicates``."""

@@ -1,0 +1,83 @@
+"""What sparse arrays of all kinds have in common."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Self
+
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.integers import listed
+from tinyjax.dtypes import DType
+from tinyjax.errors import ArgumentError
+
+
+def arrays_of(name: str, args: object, count: int) -> list[Array]:
+    """Return the arrays that a sparse array is made of.
+
+    Raises:
+        ArgumentError: they are not as many, or not arrays.
+    """
+    found = [as_array(x) for x in listed(args, f"args of {name}")]
+    if len(found) != count:
+        raise ArgumentError(f"{name} is made of {count} arrays, but args has {len(found)}.")
+    return found
+
+
+class JAXSparse(ABC):
+    """A sparse array, ``BCOO`` or ``BCSR``: elements and where they are.
+
+    Attributes:
+        data: the elements, of shape (nse,).
+        shape: the shape of the array.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> isinstance(sparse.BCOO.fromdense(jnp.eye(2)), sparse.JAXSparse)
+        True
+    """
+
+    __slots__ = ()
+    # so that an array to the left leaves the operators to this class
+    __array_ufunc__ = None
+
+    data: Array
+    shape: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(map(str, self.shape))
+        return f"{type(self).__name__}({self.dtype.name}[{sizes}], nse={self.nse})"
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self.data.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements of the dense array."""
+        return math.prod(self.shape)
+
+    @property
+    def nse(self) -> int:
+        """For how many elements there is room."""
+        return self.data.shape[0]
+
+    def block_until_ready(self) -> Self:
+        """Wait until the elements have been computed, and return the array."""
+        self.data.block_until_ready()
+        return self
+
+    @abstractmethod
+    def todense(self) -> Array:
+        """Return the dense array."""
+
+    @abstractmethod
+    def transpose(self) -> JAXSparse:
+        """Return the array with its axes reversed."""

@@ -1,0 +1,47 @@
+"""``jax.extend.backend``: the clients that programs run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tinyjax
+from tinyjax.core.devices import Device, Sharding
+from tinyjax.xla.backend import backend
+
+__all__ = ["backends", "get_backend", "get_default_device"]
+
+
+def get_backend(platform: str | None = None) -> Any:
+    """Return XLA's client of a platform.
+
+    Raises:
+        PlatformError: this process has no devices of the platform.
+    """
+    tinyjax.devices(platform)
+    return backend().client
+
+
+def backends() -> dict[str, Any]:
+    """Return XLA's clients by the names of their platforms."""
+    return {tinyjax.default_backend(): get_backend()}
+
+
+def get_default_device() -> Device:
+    """Return the device that programs run on that say nothing else."""
+    return tinyjax.devices()[0]
+
+
+def give_attributes() -> None:
+    """Give devices and shardings the attributes by which libraries look into JAX's."""
+
+    def of_process(self: Sharding) -> list[Device]:
+        return [Device(id=self.ids[i]) for i in self.addressable_places]
+
+    given: dict[str, tuple[type, Callable[[Any], object]]] = {
+        "client": (Device, lambda self: get_backend(self.platform)),
+        "_addressable_device_assignment": (Sharding, of_process),
+        "_device_assignment": (Sharding, lambda self: [Device(id=i) for i in self.ids]),
+    }
+    for name, (kind, found) in given.items():
+        setattr(kind, name, property(found))

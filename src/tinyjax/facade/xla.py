@@ -1,0 +1,15 @@
+"""``jax.interpreters.xla``: how primitives are evaluated by programs of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinyjax import jit
+from tinyjax.core.primitive import Primitive
+
+__all__ = ["apply_primitive"]
+
+
+def apply_primitive(primitive: Primitive[Any], *args: Any, **params: Any) -> Any:
+    """Compile a primitive alone, and run it: an evaluation rule for those that can be lowered."""
+    return jit(lambda *operands: primitive.bind(*operands, **params))(*args)
