@@ -161,7 +161,7 @@ class Growth(NamedTuple):
 
 def resident_bytes() -> int:
     """Return the memory of this process that is in use."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * _PAGE
 
 
 def repeat(step: Step, calls: int, seconds: float = math.inf) -> Growth:

@@ -151,10 +151,12 @@ def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def insert(page: Path, name: str, text: str) -> None:
     """Replace what stands between a page's marks ``<!-- name -->`` and ``<!-- end -->``."""
     marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-    found, times = marks.subn(lambda m: f"{m[1]}\n{text}\n\n{m[2]}", page.read_text())
+    found, times = marks.subn(
+        lambda m: f"{m[1]}\n{text}\n\n{m[2]}", page.read_text(encoding="utf-8")
+    )
     if times != 1:
         raise SystemExit(f"{page} has {times} places named {name}.")
-    page.write_text(found)
+    page.write_text(found, encoding="utf-8")
 
 
 def plot(results: Sequence[Result], path: Path) -> None:
@@ -221,4 +223,4 @@ def as_json(results: Sequence[Result], comparisons: Sequence[Comparison]) -> dic
 
 
 def write_json(found: dict[str, Any], path: Path) -> None:
-    path.write_text(json.dumps(found, indent=2) + "\n")
+    path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

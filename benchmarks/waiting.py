@@ -167,7 +167,7 @@ def _run_example(library: str, data: str) -> None:
     """Run the example to its first loss; without the other packages where data is given."""
     if data:
         _without_other_packages(data)
-    text = _DIGITS.read_text().replace("import tinyjax", f"import {library}")
+    text = _DIGITS.read_text(encoding="utf-8").replace("import tinyjax", f"import {library}")
     text = text.replace("from tinyjax", f"from {library}")
     reached = "history.losses.append(float(value))"
     assert reached in text, "the example's first loss is found"

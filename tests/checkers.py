@@ -66,7 +66,7 @@ def pyright(path: Path, program: str = "pyright", mode: str = "strict") -> Found
             ),
             "reportUnnecessaryComparison": False,
         }
-        Path(folder, "pyrightconfig.json").write_text(json.dumps(config))
+        Path(folder, "pyrightconfig.json").write_text(json.dumps(config), encoding="utf-8")
         here = ("--pythonpath", sys.executable)
         text = run(program, "--outputjson", "-p", folder, *here)
     found: dict[int, str] = {}
@@ -119,7 +119,7 @@ class Report:
 
 def marked() -> dict[str, list[int]]:
     """The lines with the mistake, by the name of the program."""
-    text = (PROGRAMS / "wrong.py").read_text()
+    text = (PROGRAMS / "wrong.py").read_text(encoding="utf-8")
     source = text.splitlines()
     found: dict[str, list[int]] = {}
     for node in ast.parse(text).body:

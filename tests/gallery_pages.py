@@ -63,7 +63,7 @@ class Script:
 
 
 def read(name: str) -> Script:
-    source = (SCRIPTS / f"{name}.py").read_text()
+    source = (SCRIPTS / f"{name}.py").read_text(encoding="utf-8")
     docstring = ast.get_docstring(ast.parse(source))
     assert docstring is not None, name
     title, _, text = docstring.partition("\n\n")
@@ -127,11 +127,11 @@ def draw(name: str) -> None:
         with Image.open(picture) as drawn:
             few = drawn.convert("RGB").quantize(256, dither=Image.Dither.NONE)
         few.save(picture, optimize=True)
-    (PAGES / f"{name}.md").write_text(page(read(name), done.stdout))
+    (PAGES / f"{name}.md").write_text(page(read(name), done.stdout), encoding="utf-8")
 
 
 if __name__ == "__main__":
     (PAGES / "pictures").mkdir(parents=True, exist_ok=True)
     for chosen in sys.argv[1:] or NAMES:
         draw(chosen)
-    (PAGES / "index.md").write_text(index())
+    (PAGES / "index.md").write_text(index(), encoding="utf-8")

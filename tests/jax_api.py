@@ -318,4 +318,4 @@ def _section(module: str, rows: Sequence[Entry]) -> str:
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(text())
+    DOCUMENT.write_text(text(), encoding="utf-8")

@@ -239,4 +239,4 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(text())
+    DOCUMENT.write_text(text(), encoding="utf-8")

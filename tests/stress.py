@@ -265,7 +265,7 @@ def everything(programs: int, report: Report, interrupting: bool) -> None:
 
 def held() -> int:
     """Bytes of memory that the process holds."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 

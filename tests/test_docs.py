@@ -37,7 +37,7 @@ def own_primitives() -> Iterator[None]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_page(page: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    for block in blocks_in(page.read_text()):
+    for block in blocks_in(page.read_text(encoding="utf-8")):
         try:
             run(block, page, namespace)
         except BlockError as error:

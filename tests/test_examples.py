@@ -140,9 +140,9 @@ def test_enclosure() -> None:
 def test_scaling(tmp_path: Path) -> None:
     done = run("scaling.py", "--picture", str(tmp_path / "scale.svg"))
     assert done.returncode == 0, done.stderr
-    page = (EXAMPLES.parent / "docs" / "scale.md").read_text()
+    page = (EXAMPLES.parent / "docs" / "scale.md").read_text(encoding="utf-8")
     assert done.stdout.split("\n", 1)[1] in page
-    assert (tmp_path / "scale.svg").read_text().startswith("<?xml")
+    assert (tmp_path / "scale.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
 @pytest.mark.parametrize(("layers", "data", "tensor"), [(2, 64, 8), (3, 8, 4), (1, 2, 2)])

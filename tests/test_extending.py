@@ -209,7 +209,9 @@ def test_a_trace_with_tracers_hands_on_calls_on_what_is_not_its_own() -> None:
 @pytest.fixture(scope="module")
 def count_flops() -> Callable[[Function], Function]:
     page = Path(__file__).resolve().parent.parent / "docs" / "transformations.md"
-    (block,) = re.findall(r"```python\n([^`]*class FlopTrace.*?)```", page.read_text(), re.DOTALL)
+    (block,) = re.findall(
+        r"```python\n([^`]*class FlopTrace.*?)```", page.read_text(encoding="utf-8"), re.DOTALL
+    )
     assert len(block.splitlines()) <= 50
     imported = re.findall(r"^(?:from|import) (tinyjax\S*)", block, re.MULTILINE)
     assert imported == ["tinyjax.extend"]
@@ -297,7 +299,7 @@ def test_a_missing_rule_of_a_strangers_names_the_call_that_registers_it() -> Non
 def test_an_elementwise_primitive_with_a_parameter_takes_few_lines() -> None:
     """What the guide shows: types and tests included, and no rule written out."""
     guide = Path(__file__).parents[1] / "docs" / "new-primitive.md"
-    section = guide.read_text().partition("## A parameter, and a test")[2]
+    section = guide.read_text(encoding="utf-8").partition("## A parameter, and a test")[2]
     block = section.partition("```python")[2].partition("```")[0]
     lines = [
         line for line in block.splitlines() if line and not line.startswith(("import", "from"))

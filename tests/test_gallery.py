@@ -49,9 +49,9 @@ def picture(tmp_path: Path) -> Iterator[str]:
 
 def test_pages_are_of_their_scripts() -> None:
     assert sorted(NAMES) == sorted(path.stem for path in SCRIPTS.glob("*.py"))
-    assert (PAGES / "index.md").read_text() == index()
+    assert (PAGES / "index.md").read_text(encoding="utf-8") == index()
     for name in NAMES:
-        text = (PAGES / f"{name}.md").read_text()
+        text = (PAGES / f"{name}.md").read_text(encoding="utf-8")
         assert text == page(read(name), printed_on(text)), f"run `python -m gallery_pages {name}`"
 
 

@@ -9,7 +9,7 @@ ARRAYS: Final = ("lax", "nn", "numpy", "random", "scipy", "sharding", "extend", 
 
 
 def test_the_document_is_up_to_date() -> None:
-    assert DOCUMENT.read_text() == text(), "run `python -m jax_api` in tests/"
+    assert DOCUMENT.read_text(encoding="utf-8") == text(), "run `python -m jax_api` in tests/"
 
 
 def test_every_missing_name_has_a_reason() -> None:

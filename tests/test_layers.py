@@ -33,7 +33,11 @@ def graph() -> dict[str, set[str]]:
     """The modules that each module imports."""
     files = {_module(path): path for path in ROOT.rglob("*.py")}
     edges = {
-        name: {found for found in imports(path.read_text(), files.keys()) if found in files}
+        name: {
+            found
+            for found in imports(path.read_text(encoding="utf-8"), files.keys())
+            if found in files
+        }
         for name, path in files.items()
     }
     importer, imported = HANDED_IN

@@ -65,5 +65,5 @@ def test_eigenvectors_are_compared_up_to_their_phases() -> None:
 
 
 def test_differences_are_documented() -> None:
-    text = " ".join(DOCUMENT.read_text().split())
+    text = " ".join(DOCUMENT.read_text(encoding="utf-8").split())
     assert [row.phrase for row in DIFFERENCES if row.phrase not in text] == []

@@ -37,10 +37,15 @@ def results(program: Path) -> tuple[dict[str, Any], float]:
 
 def renamed(program: Path, folder: Path) -> Path:
     """The same program with tinyjax's modules in place of JAX's."""
-    text = re.sub(r"^import jax$", "import tinyjax as jax", program.read_text(), flags=re.MULTILINE)
+    text = re.sub(
+        r"^import jax$",
+        "import tinyjax as jax",
+        program.read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
+    )
     text = re.sub(r"^(import|from) jax\b", r"\1 tinyjax", text, flags=re.MULTILINE)
     copy = folder / program.name
-    copy.write_text(text)
+    copy.write_text(text, encoding="utf-8")
     return copy
 
 

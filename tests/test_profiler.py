@@ -217,7 +217,7 @@ def test_nothing_is_left_when_a_profile_ends(tmp_path: Path) -> None:
 
 
 def line_with(text: str) -> int:
-    lines = Path(__file__).read_text().splitlines()
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
     return next(i for i, line in enumerate(lines, 1) if line.endswith(f"# {text}"))
 
 

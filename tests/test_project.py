@@ -16,7 +16,7 @@ import tinyjax
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "tinyjax"
 FILES = sorted(SOURCE.rglob("*.py"))
-PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 TOP_LEVEL = {
     ".ci",
@@ -41,12 +41,12 @@ def name_of(file: Path) -> str:
 
 
 def ignored_at_top() -> list[str]:
-    lines = (ROOT / ".gitignore").read_text().split()
+    lines = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     return [line.strip("/") for line in lines if not line.startswith("#")]
 
 
 def imports_of(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         match node:
             case ast.Import(names=aliases):
                 yield from (alias.name for alias in aliases)
@@ -95,7 +95,7 @@ def test_imports(file: Path) -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=name_of)
 def test_no_type_is_ignored(file: Path) -> None:
-    text = file.read_text()
+    text = file.read_text(encoding="utf-8")
     assert "type: ignore" not in text
     assert "pyright: ignore" not in text
 
@@ -105,18 +105,18 @@ def test_the_version_is_said_once_and_installed() -> None:
 
 
 def test_package_says_that_it_is_typed() -> None:
-    assert (SOURCE / "py.typed").read_text() == ""
+    assert (SOURCE / "py.typed").read_text(encoding="utf-8") == ""
 
 
 def test_licence_is_the_one_declared() -> None:
     assert PYPROJECT["project"]["license"] == "Apache-2.0"
-    text = (ROOT / "LICENSE").read_text()
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
     assert "Apache License" in text
     assert "Version 2.0, January 2004" in text
 
 
 def test_readme_has_both_commands() -> None:
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "pip install nox && nox -s demo\n" in text
     assert "pip install nox && nox\n" in text
 

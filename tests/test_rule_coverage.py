@@ -4,7 +4,7 @@ from rule_coverage import CHECKED, COLUMNS, DOCUMENT, REASONS, matrix, text
 
 
 def test_the_document_is_up_to_date() -> None:
-    assert DOCUMENT.read_text() == text(), "run `python -m rule_coverage` in tests/"
+    assert DOCUMENT.read_text(encoding="utf-8") == text(), "run `python -m rule_coverage` in tests/"
 
 
 def test_every_empty_cell_has_a_reason() -> None:

@@ -54,7 +54,7 @@ def program(name: str) -> str:
 @pytest.mark.parametrize("name", MISTAKES)
 def test_python_shows_the_lines_of_the_user(name: str, tmp_path: Path) -> None:
     path = tmp_path / "program.py"
-    path.write_text(program(name) + CALL)
+    path.write_text(program(name) + CALL, encoding="utf-8")
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
     assert OURS not in done.stderr
     assert height(done.stderr.replace(str(path), "program.py")) <= MISTAKES[name][2]

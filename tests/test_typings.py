@@ -137,7 +137,7 @@ def all_stubs() -> list[Stub]:
     return [
         stub
         for module, file in stub_modules()
-        for text in [file.read_text()]
+        for text in [file.read_text(encoding="utf-8")]
         for stub in stubs_in(module, ast.parse(text).body, text.splitlines())
     ]
 

@@ -144,7 +144,7 @@ class Staging:
             return
         self._met.add(file)
         name = _staged(file)
-        text = file.read_text()
+        text = file.read_text(encoding="utf-8")
         documents = file.parent.is_relative_to(DOCS) or file == ROOT / "README.md"
         if documents:
             text = self._with_output(text, file)
@@ -241,7 +241,7 @@ class Staging:
         name = file.relative_to(ROOT).as_posix()
         language = "python" if file.suffix == ".py" else "text"
         head = f"---\norphan: true\n---\n# {name}\n\n"
-        body = f"{_FENCE}{{code-block}} {language}\n\n{file.read_text()}{_FENCE}\n"
+        body = f"{_FENCE}{{code-block}} {language}\n\n{file.read_text(encoding='utf-8')}{_FENCE}\n"
         self._put(_staged(file), head + body)
 
 
@@ -257,7 +257,7 @@ def _staged(file: Path) -> Path:
 
 def _linked_pages(index: Path) -> list[str]:
     """List the pages that an index links to and that lie beside it, in its order."""
-    links = (m[2].partition("#")[0] for m in _LINK.finditer(index.read_text()))
+    links = (m[2].partition("#")[0] for m in _LINK.finditer(index.read_text(encoding="utf-8")))
     pages = (link for link in links if link.endswith(".md") and "/" not in link)
     return [page.removesuffix(".md") for page in dict.fromkeys(pages)]
 

@@ -154,7 +154,9 @@ def test_a_process_that_does_not_come(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def change(**entries: object) -> Callable[[Path], None]:
     def edit(file: Path) -> None:
-        file.write_text(json.dumps(json.loads(file.read_text()) | entries))
+        file.write_text(
+            json.dumps(json.loads(file.read_text(encoding="utf-8")) | entries), encoding="utf-8"
+        )
 
     return edit
 
@@ -231,13 +233,13 @@ def test_mistakes(tmp_path: Path) -> None:
 def test_a_manifest_that_asks_for_more_than_there_is(tmp_path: Path, shape: list[int]) -> None:
     checkpoints.save(tmp_path, {"x": jnp.arange(4.0)})
     manifest = tmp_path / "manifest.json"
-    record = json.loads(manifest.read_text())
+    record = json.loads(manifest.read_text(encoding="utf-8"))
     record["arrays"]["['x']"]["shape"] = shape
-    manifest.write_text(json.dumps(record))
+    manifest.write_text(json.dumps(record), encoding="utf-8")
     for index in tmp_path.glob("data-*/*.json"):
-        told = json.loads(index.read_text())
+        told = json.loads(index.read_text(encoding="utf-8"))
         told["shards"][0] |= {"start": [0] * len(shape), "shape": shape}
-        index.write_text(json.dumps(told))
+        index.write_text(json.dumps(told), encoding="utf-8")
     with pytest.raises(CheckpointError):
         checkpoints.restore(tmp_path)
 
@@ -247,15 +249,15 @@ def test_shards_that_overlap_leave_a_gap(tmp_path: Path) -> None:
     rows = NamedSharding(tinyjax.make_mesh((2,), ("rows",)), P("rows"))
     checkpoints.save(tmp_path, {"x": tinyjax.device_put(jnp.arange(4.0), rows)})
     (index,) = tmp_path.glob("data-*/*.json")
-    told = json.loads(index.read_text())
+    told = json.loads(index.read_text(encoding="utf-8"))
     told["shards"][1]["start"] = [1]
-    index.write_text(json.dumps(told))
+    index.write_text(json.dumps(told), encoding="utf-8")
     with pytest.raises(CheckpointError, match="it is damaged"):
         checkpoints.restore(tmp_path)
 
 
 def test_indices_nested_too_deep(tmp_path: Path) -> None:
     checkpoints.save(tmp_path, {"x": jnp.arange(4.0)})
-    (tmp_path / "manifest.json").write_text("[" * 200_000)
+    (tmp_path / "manifest.json").write_text("[" * 200_000, encoding="utf-8")
     with pytest.raises(CheckpointError, match="is damaged"):
         checkpoints.restore(tmp_path)

@@ -59,7 +59,7 @@ def test_every_equation_is_a_node(name: str, depth: int, tmp_path: Path) -> None
     if jaxpr is not None:
         assert sum(node.startswith("e") for node in nodes) == equations(jaxpr, depth)
     assert sum(line.count("{") - line.count("}") for line in lines) == 0
-    assert drawing.save(tmp_path / "f.dot").read_text() == drawing.dot
+    assert drawing.save(tmp_path / "f.dot").read_text(encoding="utf-8") == drawing.dot
 
 
 @pytest.mark.browser
@@ -70,7 +70,7 @@ def test_graphviz_lays_it_out(tmp_path: Path) -> None:
     nodes = re.findall(r"^\s*([vert]\d+) \[", drawing.dot, re.MULTILINE)
     assert nodes
     assert {*nodes} <= {*titles}
-    assert drawing.save(tmp_path / "f.svg").read_text().startswith("<svg")
+    assert drawing.save(tmp_path / "f.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
 def test_a_drawing_without_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def of_gradient() -> Exploration:
 
 def line_with(text: str) -> int:
     """The number of the line of this file that has a comment."""
-    lines = Path(__file__).read_text().splitlines()
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
     return next(i for i, line in enumerate(lines, 1) if line.endswith(f"# {text}"))
 
 
@@ -544,7 +544,8 @@ def test_methods_and_loops_of_branches() -> None:
 def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(
         "import tinyjax.numpy as jnp\nW = jnp.ones((4, 2))\n"
-        "def loss(w, x):\n    return jnp.tanh(x @ w).sum()\n"
+        "def loss(w, x):\n    return jnp.tanh(x @ w).sum()\n",
+        encoding="utf-8",
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(tinyjax.__file__).parents[1])}
 

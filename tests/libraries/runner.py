@@ -40,7 +40,7 @@ def run(backend: str, program: str, out: str, repeats: int) -> None:
         "later": min(later, default=0.0),
         "tolerance": found.get("TOLERANCE", 2e-5),
     }
-    Path(f"{out}.json").write_text(json.dumps(seconds))
+    Path(f"{out}.json").write_text(json.dumps(seconds), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def run(backend: str, program: Path, folder: Path) -> tuple[dict[str, Any], dict
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, f"on {backend}: {done.stderr[-4000:]}"
     with np.load(f"{out}.npz") as found:
-        return dict(found), json.loads(Path(f"{out}.json").read_text())
+        return dict(found), json.loads(Path(f"{out}.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)

@@ -26,23 +26,23 @@ def coverage(jobs: int, keep: bool) -> Coverage:
     for file in (*(PACKAGE / name for name in module_files()), *(ROOT / "tests").rglob("*.py")):
         digest.update(file.read_bytes())
     stamp = FOLDER / "map.sha256"
-    known = stamp.exists() and (keep or stamp.read_text() == digest.hexdigest())
+    known = stamp.exists() and (keep or stamp.read_text(encoding="utf-8") == digest.hexdigest())
     if not known:
         trials.make_map(FOLDER, jobs)
-        stamp.write_text(digest.hexdigest())
+        stamp.write_text(digest.hexdigest(), encoding="utf-8")
     return Coverage.load(maps)
 
 
 def save(results: Iterable[Result]) -> None:
     """Keep what became of mutants."""
     kept = [(r.mutant.operator, r.mutant.name, r.by, r.tests, r.seconds) for r in results]
-    RESULTS.write_text(json.dumps(kept, ensure_ascii=False, indent=0))
+    RESULTS.write_text(json.dumps(kept, ensure_ascii=False, indent=0), encoding="utf-8")
 
 
 def saved() -> list[Result]:
     """Read what became of mutants, of those that can still be made."""
     found: dict[Mutant, Result] = {}
-    for operator, name, by, tests, seconds in json.loads(RESULTS.read_text()):
+    for operator, name, by, tests, seconds in json.loads(RESULTS.read_text(encoding="utf-8")):
         for mutant in mutants_of(name.partition(" ")[0]):
             if mutant not in found and mutant.operator == operator and mutant.name == name:
                 found[mutant] = Result(mutant, by, tests, seconds)
@@ -106,7 +106,7 @@ def main() -> int:
     noticed = len(results) - len(survivors)
     print(f"{noticed} of {len(results)} noticed: {100 * noticed / max(len(results), 1):.1f}%")
     if options.write:
-        page.DOCUMENT.write_text(page.text(results, options.seed))
+        page.DOCUMENT.write_text(page.text(results, options.seed), encoding="utf-8")
     unexplained = [mutant for mutant in survivors if mutant.name not in REASONS]
     for mutant in unexplained:
         print(f"survived: [{mutant.operator}] {PACKAGE / mutant.file}:{mutant.line} {mutant.name}")

@@ -16,7 +16,7 @@ DOCUMENT: Final = ROOT / "docs" / "mutants.md"
 def _version() -> str:
     """The package's version, which is read, since a process that tries mutants imports nothing."""
     names: dict[str, str] = {}
-    exec((PACKAGE / "version.py").read_text(), names)
+    exec((PACKAGE / "version.py").read_text(encoding="utf-8"), names)
     return names["__version__"]
 
 

@@ -154,7 +154,7 @@ def _is_left_alone(node: ast.AST) -> bool:
 
 def parse(file: str) -> ast.Module:
     """The syntax tree of a module, given its path in the package."""
-    return ast.parse((PACKAGE / file).read_text(), str(PACKAGE / file))
+    return ast.parse((PACKAGE / file).read_text(encoding="utf-8"), str(PACKAGE / file))
 
 
 def anatomy(tree: ast.Module) -> Anatomy:

@@ -153,7 +153,7 @@ def forked(run: Callable[[], object], answer: Path, limit: float) -> int:
         resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        answer.write_text(json.dumps(run()))
+        answer.write_text(json.dumps(run()), encoding="utf-8")
     except BaseException:
         traceback.print_exc()
     finally:
@@ -250,7 +250,7 @@ def trials(
     )
     for i, status, used in in_turn(jobs, runs):
         if answers[i].exists():
-            found = json.loads(answers[i].read_text())
+            found = json.loads(answers[i].read_text(encoding="utf-8"))
             by = found["failed"][0] if found["failed"] else "import" if found["code"] else ""
             yield Result(mutants[i], by, found["passed"], used)
         else:
@@ -263,5 +263,5 @@ def untrustworthy(names: Sequence[str], folder: Path) -> set[str]:
     answer = folder / "control.json"
     pid = forked(lambda: meet(None, names, stop=False), answer, 36000)
     os.waitpid(pid, 0)
-    found = json.loads(answer.read_text())
+    found = json.loads(answer.read_text(encoding="utf-8"))
     return {*found["failed"]}

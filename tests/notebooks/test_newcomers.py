@@ -88,7 +88,7 @@ def shown(outputs: list[Any]) -> str:
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_of_the_gallery(name: str, tmp_path: Path) -> None:
-    text = (DOCS / "gallery" / f"{name}.md").read_text()
+    text = (DOCS / "gallery" / f"{name}.md").read_text(encoding="utf-8")
     call, holds = TASKS[name]
     blocks = [block.text for block in blocks_in(text)]
     *before, drawn, told = run([*blocks, f"found = {call}", "found"], tmp_path)
@@ -111,7 +111,9 @@ def cells_of(block: Block) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.stem)
 def test_a_page_in_a_notebook(page: Path, tmp_path: Path) -> None:
-    cells = [cell for block in blocks_in(page.read_text()) for cell in cells_of(block)]
+    cells = [
+        cell for block in blocks_in(page.read_text(encoding="utf-8")) for cell in cells_of(block)
+    ]
     outputs = run([source for source, _ in cells], tmp_path)
     checker = doctest.OutputChecker()
     for (source, want), found in zip(cells, outputs, strict=True):

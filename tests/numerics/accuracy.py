@@ -346,8 +346,8 @@ def main() -> int:
                 flush=True,
             )
         ordered = {n: found[n] for n in FUNCTIONS if n in found}
-        DATA.write_text(json.dumps(ordered, indent=1) + "\n")
-    DOCUMENT.write_text(text())
+        DATA.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
+    DOCUMENT.write_text(text(), encoding="utf-8")
     picture()
     return 0
 

@@ -33,7 +33,7 @@ results is meant; `bessel_jn` has order 3.
 
 def data() -> Measured:
     """Read what was measured."""
-    found: Measured = json.loads(DATA.read_text())
+    found: Measured = json.loads(DATA.read_text(encoding="utf-8"))
     return found
 
 

@@ -18,5 +18,7 @@ def test_errors_are_no_greater_than_was_measured(name: str) -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert DOCUMENT.read_text() == text(), "run `python -m numerics.accuracy` in tests/"
+    assert DOCUMENT.read_text(encoding="utf-8") == text(), (
+        "run `python -m numerics.accuracy` in tests/"
+    )
     assert list(data()) == list(FUNCTIONS)

@@ -171,4 +171,4 @@ def test_jax_has_the_same_but_where_the_table_says_so(section: str) -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert DOCUMENT.read_text() == text(), "run `python -m numerics.page` in tests/"
+    assert DOCUMENT.read_text(encoding="utf-8") == text(), "run `python -m numerics.page` in tests/"

@@ -58,7 +58,7 @@ def test_a_block_is_compared_with_the_output_it_shows() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_block_of_python_is_found(page: Path) -> None:
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     fences = re.findall(r"^[ >]*(?:`{3,}|~{3,}) *py", text, re.MULTILINE | re.IGNORECASE)
     assert len(blocks_in(text)) == len(fences), "a block that is written otherwise does not run"
 
@@ -68,8 +68,10 @@ def test_every_block_of_python_is_found(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_listings_are_of_the_files_they_link_to(page: Path) -> None:
-    for link, name in inclusions(page.read_text()):
-        assert source_of(name).splitlines()[0].strip() in (page.parent / link).read_text()
+    for link, name in inclusions(page.read_text(encoding="utf-8")):
+        assert source_of(name).splitlines()[0].strip() in (page.parent / link).read_text(
+            encoding="utf-8"
+        )
 
 
 def test_a_listing_is_of_a_definition_or_a_statement() -> None:

@@ -194,7 +194,7 @@ def test_launch(
 ) -> None:
     monkeypatch.setattr(launch, "_BY_THEMSELVES", 0.2)
     script = tmp_path / "script.py"
-    script.write_text(f"import os, sys, time\n{code}\n")
+    script.write_text(f"import os, sys, time\n{code}\n", encoding="utf-8")
     given = ["-n", "2", "--devices-per-process", "3", str(script), "a", "-n", "b"]
     assert launch.main(given) == status
     found = capfd.readouterr()

@@ -16,7 +16,7 @@ def test_imports_have_no_circles() -> None:
         names[".".join(parts).removesuffix(".__init__")] = path
     imported: dict[str, set[str]] = {name: set() for name in names}
     for name, path in names.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 imported[name] |= {alias.name for alias in node.names} & {*names}
             elif isinstance(node, ast.ImportFrom):

@@ -191,7 +191,8 @@ def test_the_text_runs_on_its_own(tmp_path: Path) -> None:
     text = source.jaxpr_source(tinyjax.make_jaxpr(newton)(2.0))
     (tmp_path / "saved.py").write_text(
         f"{text}\nimport tinyjax\n"
-        "print(*main(2.0), *tinyjax.jit(main)(9.0), tinyjax.grad(lambda x: main(x)[0])(4.0))\n"
+        "print(*main(2.0), *tinyjax.jit(main)(9.0), tinyjax.grad(lambda x: main(x)[0])(4.0))\n",
+        encoding="utf-8",
     )
     found = subprocess.run(
         [sys.executable, tmp_path / "saved.py"], capture_output=True, text=True, check=True

@@ -17,12 +17,12 @@ def test_texts_type_check(tmp_path: Path) -> None:
     """All of them in one run of mypy --strict; the programs' own modules are not asked about."""
     for name, (fun, args) in zip(NAMES, EVERYTHING, strict=True):
         path = tmp_path / f"adjoint_of_{name.replace('-', '_')}.py"
-        path.write_text(source.adjoint_source(fun, *args))
+        path.write_text(source.adjoint_source(fun, *args), encoding="utf-8")
     for i, (fun, args) in enumerate(PROGRAMS):
         text = source.jaxpr_source(tinyjax.make_jaxpr(fun)(*args), {})
-        (tmp_path / f"program_{i}.py").write_text(text)
+        (tmp_path / f"program_{i}.py").write_text(text, encoding="utf-8")
     (tmp_path / "mypy.ini").write_text(
-        "[mypy]\n[mypy-programs.*,test_adjoint_source]\nfollow_imports = skip\n"
+        "[mypy]\n[mypy-programs.*,test_adjoint_source]\nfollow_imports = skip\n", encoding="utf-8"
     )
     mypy = [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={tmp_path}/cache"]
     found = subprocess.run(

@@ -314,8 +314,8 @@ def test_the_size_is_bounded_when_programs_are_compiled(folder: Path) -> None:
 def test_clear_removes_programs_and_nothing_else(folder: Path) -> None:
     run()
     theirs = folder / "notes.txt"
-    theirs.write_text("mine")
-    (folder / "0123.tinyjax").write_text("not a program's name")
+    theirs.write_text("mine", encoding="utf-8")
+    (folder / "0123.tinyjax").write_text("not a program's name", encoding="utf-8")
     (folder / "sub").mkdir()
     tinyjax.cache.clear()
     assert [f.name for f in files(folder)] == ["0123.tinyjax", "notes.txt", "sub"]
@@ -560,17 +560,17 @@ warnings.simplefilter("default")
 
 
 def test_a_folder_below_a_file(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", encoding="utf-8")
     with config.scoped(cache_dir=tmp_path / "file" / "programs"):
         check_without("Not a directory")
 
 
 def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("theirs")
+    (tmp_path / "file").write_text("theirs", encoding="utf-8")
     with config.scoped(cache_dir=tmp_path / "file"):
         check_without("Not a directory")
         tinyjax.cache.clear()
-    assert (tmp_path / "file").read_text() == "theirs"
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "theirs"
 
 
 def as_if_read_only(monkeypatch: pytest.MonkeyPatch) -> None:

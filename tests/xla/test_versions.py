@@ -35,14 +35,14 @@ def test_releases_that_are_refused(version: str) -> None:
 
 
 def test_the_package_asks_for_the_releases_that_are_taken() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     oldest, beyond = (".".join(map(str, release)) for release in SUPPORTED)
     assert f"jaxlib>={oldest},<{beyond}" in project["dependencies"]
 
 
 def test_a_release_that_is_too_new_is_refused_before_it_is_used(tmp_path: Path) -> None:
     (tmp_path / "jaxlib").mkdir()
-    (tmp_path / "jaxlib" / "__init__.py").write_text('__version__ = "0.99.0"')
+    (tmp_path / "jaxlib" / "__init__.py").write_text('__version__ = "0.99.0"', encoding="utf-8")
     program = "import tinyjax; print(tinyjax.numpy.sin(0.0)); tinyjax.jit(lambda x: x)(1.0)"
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -57,5 +57,9 @@ def test_a_release_that_is_too_new_is_refused_before_it_is_used(tmp_path: Path) 
 
 
 def test_one_module_alone_asks_for_the_release() -> None:
-    asking = [file for file in SOURCE.rglob("*.py") if "jaxlib.__version__" in file.read_text()]
+    asking = [
+        file
+        for file in SOURCE.rglob("*.py")
+        if "jaxlib.__version__" in file.read_text(encoding="utf-8")
+    ]
     assert asking == [SOURCE / "xla" / "versions.py"]
