@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -103,6 +104,8 @@ def lint(session: nox.Session) -> None:
     """Check style, formatting and the layers of the package."""
     install(session, "lint")
     run(session, "ruff", "check", ".")
+    # files are read by the encoding that is named: the default is another in a locale of C
+    run(session, "ruff", "check", "--preview", "--select", "PLW1514", ".")
     run(session, "ruff", "format", "--check", ".")
     # The layers are read from the source: nothing is imported, so nothing need be installed.
     run(session, "lint-imports", env={"PYTHONPATH": "src"})
@@ -260,6 +263,64 @@ def versions(session: nox.Session, environment: str) -> None:
     chosen = {"TINYJAX_SAMPLE": session.env.get("TINYJAX_SAMPLE") or "40"}
     quick = ("-m", "not fuzz and not browser and not slow")
     session.run(python, "-m", *SUITE, *quick, *session.posargs, env=chosen)
+
+
+#: Where programs may have to run: what each surrounding sets in the environment.
+SURROUNDINGS: dict[str, dict[str, str]] = {
+    # without asserts and docstrings, but for those of the tests, which pytest rewrites
+    "optimised": {
+        "PYTHONOPTIMIZE": "2",
+        "PYTEST_ADDOPTS": "-W ignore::pytest.PytestConfigWarning",
+    },
+    "strict": {"PYTHONWARNINGS": "error", "PYTHONDEVMODE": "1"},
+    "ascii": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    # nobody can make a folder in there, not even root
+    "homeless": {"HOME": f"{os.devnull}/home", "XDG_CACHE_HOME": f"{os.devnull}/cache"},
+    "unwritable": {},
+    "oldest": {},
+}
+
+
+@nox.session
+@nox.parametrize("surrounding", list(SURROUNDINGS), ids=list(SURROUNDINGS))
+def surroundings(session: nox.Session, surrounding: str) -> None:
+    """Run one test in forty in unusual surroundings, or with the oldest releases allowed.
+
+    ``nox -s "surroundings(ascii)"`` runs one. Arguments go to pytest.
+    """
+    environment = {"TINYJAX_SAMPLE": session.env.get("TINYJAX_SAMPLE") or "40"}
+    environment |= SURROUNDINGS[surrounding]
+    quick = ("-m", "not fuzz and not browser and not slow", *session.posargs)
+    if surrounding == "oldest":
+        bounds = (re.match(r"([\w-]+)>=([\d.]+)", x) for x in PROJECT["project"]["dependencies"])
+        oldest = {bound[1]: bound[2] for bound in bounds if bound}
+        tools = nox.project.dependency_groups(PROJECT, "test", "examples")
+        wanted = [x for x in tools if re.split("[=<>]", x)[0] not in oldest]
+        pinned = (f"{name}=={version}" for name, version in oldest.items())
+        python = apart(session, "oldest", *pinned, *wanted)
+        session.run(python, "-m", *SUITE, *quick, env=environment)
+        return
+    install(session, ".", "test", "examples", "types")
+    command = [str(PROGRAMS / "pytest"), *SUITE[1:], *quick]
+    if surrounding == "unwritable":
+        command = [*_unwritable(session), *command]
+        environment["PYTHONPATH"] = str(Path(".nox", "unwritable").absolute())
+    session.run(*command, env=environment, external=True)
+
+
+def _unwritable(session: nox.Session) -> list[str]:
+    """Install the package where nothing can be written, and say what a command starts with.
+
+    To root all is writable; so root goes without the capability to ignore permissions.
+    """
+    folder = Path(".nox", "unwritable")
+    if folder.exists():
+        session.run_install("chmod", "-R", "u+w", str(folder), external=True)
+        shutil.rmtree(folder)
+    pip = (str(PROGRAMS / "python"), "-m", "pip", "install", "--quiet", "--no-deps")
+    session.run_install(*pip, "--target", str(folder), ".")
+    session.run_install("chmod", "-R", "a-w", str(folder), external=True)
+    return [] if os.geteuid() else ["setpriv", "--bounding-set=-dac_override"]
 
 
 @nox.session
