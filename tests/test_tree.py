@@ -892,6 +892,11 @@ def test_depth(wrap: Callable[[Any], Any], depth: int) -> None:
     assert structure.flatten_up_to(same) == leaves
     assert structure.compose(tree.LEAF) == structure
     assert tree.flatten_prefix(x, structure) == leaves
+    if len(leaves) < 10:
+        doubled = jit(lambda x: tree.map(lambda leaf: 2 * leaf, x))
+        for _ in range(2):  # the second call is dispatched by what the first left
+            given, given_structure = tree.flatten(doubled(x))
+            assert ([int(i) for i in given], given_structure) == ([2 * i for i in leaves], again)
     if depth == 500:  # the text of paths and structures grows with the square of the depth
         assert repr(structure).count("*") == structure.num_leaves
         assert len(tree.leaves_with_path(x)) == len(leaves)

@@ -382,7 +382,8 @@ class JitFunction(Generic[P, R]):
             args, kwargs = tree.unflatten(in_tree, leaves)
             return self._call(args, kwargs)
 
-        xla.register_nodes(in_tree)
+        if not xla.register_nodes(in_tree):
+            return
         call = xla.call_key(args, kwargs)
         if call is None or any(x is not y for x, y in zip(call[0], leaves, strict=True)):
             return

@@ -77,12 +77,19 @@ def call_key(args: PyTree, kwargs: PyTree) -> tuple[list[Any], tuple[Hashable, .
     return leaves, tuple(key)
 
 
-def register_nodes(structure: PyTreeDef) -> None:
-    """Tell jaxlib's tree functions of the node types in a structure that users have registered."""
-    pending = [structure]
+def register_nodes(structure: PyTreeDef) -> bool:
+    """Tell jaxlib's tree functions of the node types in a structure that users have registered.
+
+    Returns:
+        Whether these functions take such trees. In one that is too deep for Python's stack they
+        fail, and leave Python without the rest of its stack.
+    """
+    pending = [(structure, 0)]
     while pending:
-        treedef = pending.pop()
-        pending += treedef.children()
+        treedef, depth = pending.pop()
+        if depth > _DEEPEST:
+            return False
+        pending += [(child, depth + 1) for child in treedef.children()]
         node_type = treedef.node_type
         if node_type is None or node_type in _BUILT_IN or node_type in _registered:
             continue
@@ -91,7 +98,12 @@ def register_nodes(structure: PyTreeDef) -> None:
         _registered.add(node_type)
         if not hasattr(node_type, "_fields"):  # jaxlib knows named tuples
             _registry.register_node(node_type, kind.flatten, kind.unflatten)
+    return True
 
+
+#: So many levels there may be in trees of arguments and results that jaxlib, or Python's compiler,
+#: which refuses 200 brackets one in another, is given.
+_DEEPEST: Final = 100
 
 _BUILT_IN: Final = frozenset((tuple, list, dict, type(None)))
 
@@ -106,16 +118,16 @@ def _result(
         out_tree: the structure of the result.
         array: makes an array of None, of these and of a buffer.
     """
-    written = _written(out_tree)
-    if written is not None:
-        made: Callable[[list[Any]], PyTree] = written(array, avals)
-        return made
-    register_nodes(out_tree)
     build: Callable[[list[Any]], PyTree] = out_tree.unflatten
-    marks = [object() for _ in avals]
-    leaves, structure = _registry.flatten(build(marks))
-    if len(leaves) == len(marks) and all(a is b for a, b in zip(leaves, marks, strict=True)):
-        build = structure.unflatten
+    if register_nodes(out_tree):
+        written = _written(out_tree)
+        if written is not None:
+            made: Callable[[list[Any]], PyTree] = written(array, avals)
+            return made
+        marks = [object() for _ in avals]
+        leaves, structure = _registry.flatten(build(marks))
+        if len(leaves) == len(marks) and all(a is b for a, b in zip(leaves, marks, strict=True)):
+            build = structure.unflatten
     return lambda buffers: build(list(map(array, repeat(None), avals, buffers)))
 
 
