@@ -126,6 +126,10 @@ def nested(depth: int) -> Any:
         lambda x: lax.add(x, jnp.ones(2)),
         lambda x: tinyjax.device_put(1.0, x),
         lambda x: jnp.zeros(3, device=x),
+        lambda x: lax.psum(1.0, x),
+        tinyjax.tree.keystr,
+        scipy.linalg.helmert,
+        lambda x: lax.linalg.eig(jnp.eye(2), implementation=x),
     ],
 )
 def test_what_cannot_be_shown(call: Callable[[Any], Any], junk: Any) -> None:

@@ -130,6 +130,7 @@ lax.gather(jnp.ones(3), jnp.zeros((1, 1)), lax.GatherDimensionNumbers((), (0,), 
 lax.linalg.cholesky(jnp.ones((2, 3)))
 lax.linalg.triangular_solve(jnp.eye(3), jnp.ones((2, 2)))
 lax.linalg.eigh(jnp.ones((2, 3)))
+lax.linalg.eigh(jnp.eye(3), subset_by_index=2)
 """
 
 CONTROL_FLOW = """

@@ -272,6 +272,8 @@ def test_what_is_of_no_effect() -> None:
     assert {p.name for p in lax.DotAlgorithmPreset} == {p.name for p in jax.lax.DotAlgorithmPreset}
     assert lax.with_sharding_constraint(x, None) is x
     np.testing.assert_array_equal(lax.shape_as_value((2, 3)), jax.lax.shape_as_value((2, 3)))
+    with pytest.raises(OverflowError, match="shape holds 1099511627776"):
+        lax.shape_as_value((2**40,))
     assert lax.composite(jnp.sin, "sine") is jnp.sin
 
 

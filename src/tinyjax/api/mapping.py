@@ -12,7 +12,7 @@ from tinyjax.core.calling import FlatFunction, argument_path, as_argument, leaf_
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import MappedAxis
 from tinyjax.core.refs import Parts, Ref, places_of_refs
-from tinyjax.errors import ArgumentError, AxisError, BatchSizeError
+from tinyjax.errors import ArgumentError, AxisError, BatchSizeError, shortened
 from tinyjax.frames import describe_function
 from tinyjax.primitives.shape import move_batch_axis, moveaxis, reshape
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
@@ -203,8 +203,8 @@ def _check_chunk_size(chunk_size: int, axis_name: Hashable | None) -> None:
         raise ArgumentError(f"chunk_size of vmap must be positive, but it is {chunk_size}.")
     if axis_name is not None:
         raise ArgumentError(
-            f"vmap was given chunk_size and the axis_name {axis_name!r}, but a collective over a "
-            "named axis needs all examples at once. Leave out one of the two."
+            f"vmap was given chunk_size and the axis_name {shortened(axis_name)}, but a "
+            "collective over a named axis needs all examples at once. Leave out one of the two."
         )
 
 

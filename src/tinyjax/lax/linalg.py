@@ -12,8 +12,8 @@ from typing import Any, Literal, overload
 
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.checking import explained
-from tinyjax.core.integers import integer, is_one_of
-from tinyjax.errors import ArgumentError
+from tinyjax.core.integers import integer, integers, is_one_of
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.primitives import eigen as _eigen
 from tinyjax.primitives import householder as _householder
 from tinyjax.primitives import lu as _lu
@@ -193,7 +193,9 @@ def eig(
         Array([0.+1.j, 0.-1.j], dtype=complex64)
     """
     if not is_one_of(implementation, (None, EigImplementation.LAPACK)):
-        raise ArgumentError(f"eig is computed by LAPACK, but got implementation={implementation}.")
+        raise ArgumentError(
+            f"eig is computed by LAPACK, but got implementation={shortened(implementation)}."
+        )
     return list(
         _eigen.eig(as_array(x), left=compute_left_eigenvectors, right=compute_right_eigenvectors)
     )
@@ -224,6 +226,7 @@ def eigh(
     Raises:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
+        ArgumentError: ``subset_by_index`` is no pair of ints.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -238,7 +241,10 @@ def eigh(
     )
     if subset_by_index is None:
         return vectors, values
-    first, last = subset_by_index
+    bounds = integers(subset_by_index, "subset_by_index")
+    if len(bounds) != 2:
+        raise ArgumentError(f"subset_by_index must be a pair of ints, but got {bounds}.")
+    first, last = bounds
     return _between(vectors, first, last), _between(values, first, last)
 
 

@@ -14,7 +14,14 @@ from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
 from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike
-from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from tinyjax.errors import (
+    ArgumentError,
+    DtypeError,
+    IndexingError,
+    NumberRangeError,
+    ShapeError,
+    shortened,
+)
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.promotion import broadcast_shapes, convert
@@ -478,9 +485,16 @@ def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
 def shape_as_value(shape: Sequence[int]) -> Array:
     """Return a shape as an array of int32.
 
+    Raises:
+        NumberRangeError: a size does not fit in int32.
+
     Example:
         >>> from tinyjax import lax
         >>> lax.shape_as_value((2, 3))
         Array([2, 3], dtype=int32)
     """
-    return as_array(np.array(integers(shape, "shape"), np.int32))
+    sizes = integers(shape, "shape")
+    for size in sizes:
+        if not -(1 << 31) <= size < 1 << 31:
+            raise NumberRangeError(f"shape holds {shortened(size)}, which does not fit in int32.")
+    return as_array(np.array(sizes, np.int32))

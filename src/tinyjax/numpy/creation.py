@@ -6,6 +6,7 @@ Also the questions about dtypes and shapes that need no computation.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import (
     Any,
@@ -522,6 +523,9 @@ def arange(
         return counted if first == 0 else ew.add(counted, filled((size,), first, wanted))
     if any(not math.isfinite(v) for v in (first, last, by)):
         raise ArgumentError(f"arange needs finite numbers, but got {first}, {last} and {by}.")
+    count = (last - first) / by
+    length = max(math.ceil(count), 0) if math.isfinite(count) else sys.maxsize
+    canonical_shape(length, "the length of arange")
     values = np.arange(first, last, by)
     return ConcreteArray(ew.convert_host(values, wanted))
 

@@ -25,6 +25,7 @@ from tinyjax.core.array import (
     ArrayLike,
     ConcreteArray,
     Indices,
+    as_array,
     first_element,
     followed,
     given_number,
@@ -145,6 +146,7 @@ def getitem(
         taken = _eager_getitem(x, index)
         if taken is not None:
             return taken
+    x = as_array(x)
     wanted = GatherScatterMode.from_any(mode)
     parsed = parse_index(x.shape, index, wrap_negative_indices)
     looks = parsed.looks

@@ -973,7 +973,7 @@ def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
         if rest.dtype.kind == "i"
         else sh.full_like(rest, 0),
         rest,
-        sh.full_like(rest, min(total - 1, np.iinfo(rest.dtype).max)),
+        sh.full_like(rest, min(max(total - 1, 0), np.iinfo(rest.dtype).max)),
     )
     found: list[Array] = []
     for n in reversed(sizes):

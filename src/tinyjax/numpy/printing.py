@@ -7,6 +7,8 @@ from numpy import get_printoptions, iterable, printoptions, set_printoptions
 from numpy.exceptions import ComplexWarning
 
 from tinyjax.core.array import ArrayLike, as_array
+from tinyjax.core.integers import integer
+from tinyjax.errors import ArgumentError, shortened
 
 __all__ = [
     "ComplexWarning",
@@ -41,8 +43,8 @@ def array_repr(
     x = as_array(arr)
     text = np.array2string(
         x.concrete("a text"),
-        max_line_width=max_line_width,
-        precision=precision,
+        max_line_width=_count(max_line_width, "max_line_width"),
+        precision=_count(precision, "precision"),
         suppress_small=suppress_small,
         separator=", ",
         prefix="Array(",
@@ -71,4 +73,14 @@ def array_str(
         '[1. 2.]'
     """
     host = as_array(a).concrete("a text")
-    return np.array_str(host, max_line_width, precision, suppress_small)
+    width = _count(max_line_width, "max_line_width")
+    return np.array_str(host, width, _count(precision, "precision"), suppress_small)
+
+
+def _count(value: int | None, name: str) -> int | None:
+    if value is None:
+        return None
+    count = integer(value, name)
+    if count < 0:
+        raise ArgumentError(f"{name} must not be negative, but got {shortened(count)}.")
+    return count

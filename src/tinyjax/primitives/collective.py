@@ -41,7 +41,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import bind1, enclosing_axes
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
+from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError, shortened
 from tinyjax.primitives.broadcast import reduce_sum
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import add, convert_element_type, div, eq, mul
@@ -80,10 +80,11 @@ class CollectiveParams(Params):
 
 
 def _raise_unbound(name: str, axis_name: Hashable) -> NoReturn:
+    shown = shortened(axis_name)
     raise UnboundAxisError(
-        f"{name} names the axis {axis_name!r}, but no enclosing vmap has an axis of that name, nor "
-        "has the mesh of a shard_map. Give it to the vmap around this function: "
-        f"vmap(..., axis_name={axis_name!r})."
+        f"{name} names the axis {shown}, but no enclosing vmap has an axis of that name, nor has "
+        "the mesh of a shard_map. Give it to the vmap around this function: "
+        f"vmap(..., axis_name={shown})."
     )
 
 
@@ -583,8 +584,8 @@ def _psum_scatter_type(avals: Avals, params: GatherAxisParams) -> Avals:
     check_kind("psum_scatter", x, "iufc")
     if not params.axis < x.ndim or x.shape[params.axis] != params.size:
         raise ShapeError(
-            f"psum_scatter over {params.axis_name!r} needs axis {params.axis} to have the size of "
-            f"the mapped one, {params.size}, but got {x}."
+            f"psum_scatter over {shortened(params.axis_name)} needs axis {params.axis} to have "
+            f"the size of the mapped one, {params.size}, but got {x}."
         )
     return (x.with_shape(x.shape[: params.axis] + x.shape[params.axis + 1 :]),)
 
@@ -757,8 +758,8 @@ def _all_to_all_type(avals: Avals, params: AllToAllParams) -> Avals:
     (x,) = avals
     if not params.split_axis < x.ndim or x.shape[params.split_axis] != params.size:
         raise ShapeError(
-            f"all_to_all over {params.axis_name!r} needs axis {params.split_axis} to have the "
-            f"size of the mapped one, {params.size}, but got {x}."
+            f"all_to_all over {shortened(params.axis_name)} needs axis {params.split_axis} to "
+            f"have the size of the mapped one, {params.size}, but got {x}."
         )
     shape = list(x.shape)
     del shape[params.split_axis]
@@ -922,8 +923,8 @@ def ppermute(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[tupl
     for side in zip(*pairs, strict=True) if pairs else ():
         if len(set(side)) != len(side) or not all(0 <= i < size for i in side):
             raise ArgumentError(
-                f"ppermute over {axis_name!r}, which has size {size}, needs distinct sources and "
-                f"distinct destinations from 0 to {size - 1}, but got {pairs}."
+                f"ppermute over {shortened(axis_name)}, which has size {size}, needs distinct "
+                f"sources and distinct destinations from 0 to {size - 1}, but got {pairs}."
             )
     if len(names) == 1:
         params = PermuteParams(names[0], pairs)

@@ -7,11 +7,11 @@ point at ``params['w'][0].bias``.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import attrs
 
-from tinyjax.errors import ArgumentError, described
+from tinyjax.errors import ArgumentError, described, shortened
 
 
 @attrs.frozen
@@ -57,6 +57,8 @@ class FlattenedIndexKey:
 KeyEntry: TypeAlias = SequenceKey | DictKey | GetAttrKey | FlattenedIndexKey
 KeyPath: TypeAlias = tuple[KeyEntry, ...]
 
+_MOST_KEYS: Final = 40
+
 
 def keystr(keys: Sequence[KeyEntry], *, simple: bool = False, separator: str = "") -> str:
     """Write a path as the expression that follows it.
@@ -68,6 +70,9 @@ def keystr(keys: Sequence[KeyEntry], *, simple: bool = False, separator: str = "
 
     Returns:
         The text; empty for the root.
+
+    Raises:
+        ArgumentError: the separator is no text, or the path no sequence of keys.
 
     Example:
         >>> from tinyjax import tree
@@ -81,7 +86,10 @@ def keystr(keys: Sequence[KeyEntry], *, simple: bool = False, separator: str = "
         raise ArgumentError(f"separator of keystr must be a text, but got {described(separator)}.")
     if not isinstance(keys, Iterable):
         raise ArgumentError(f"a path is a sequence of keys, but keys is {described(keys)}.")
-    return separator.join(_bare(key) if simple else str(key) for key in keys)
+    try:
+        return separator.join([_bare(key) if simple else str(key) for key in keys])
+    except RecursionError:
+        raise ArgumentError(f"keys of keystr holds what no key is: {shortened(keys)}.") from None
 
 
 def _bare(key: object) -> str:
@@ -97,6 +105,8 @@ def _bare(key: object) -> str:
 def path_str(name: str, path: Sequence[KeyEntry]) -> str:
     """Write a path as an expression that starts from a variable, as error messages do.
 
+    Of a path of more than 40 keys only the first and the last are written.
+
     Args:
         name: the variable that holds the tree.
         path: the path, outermost key first.
@@ -106,4 +116,6 @@ def path_str(name: str, path: Sequence[KeyEntry]) -> str:
         >>> tree.path_str("params", (tree.DictKey("w"), tree.SequenceKey(0)))
         "params['w'][0]"
     """
+    if isinstance(path, Sequence) and len(path) > _MOST_KEYS:
+        return f"{name}{keystr(path[:8])}...{keystr(path[-4:])}"
     return f"{name}{keystr(path)}"

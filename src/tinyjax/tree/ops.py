@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeAlias, TypeVar, overload
 
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, described
 from tinyjax.frames import Function
 from tinyjax.tree.errors import TreeDepthError, UnsortableKeysError
 from tinyjax.tree.keys import KeyEntry, KeyPath, path_str
@@ -100,11 +100,19 @@ def flatten_arguments(
 ) -> tuple[list[Leaf], PyTreeDef]:
     """Take the arguments of a call apart: ``flatten((args, kwargs))``, often in half the time.
 
+    Raises:
+        ArgumentError: ``args`` is not a tuple, or ``kwargs`` not a dictionary.
+
     Example:
         >>> from tinyjax import tree
         >>> tree.flatten_arguments((1, 2), {})
         ([1, 2], PyTreeDef(((*, *), {})))
     """
+    if type(args) is not tuple or type(kwargs) is not dict:
+        raise ArgumentError(
+            "flatten_arguments takes a tuple and a dictionary, but got args="
+            f"{described(args)} and kwargs={described(kwargs)}."
+        )
     if kwargs or not LEAF_TYPES.issuperset(map(type, args)):
         return flatten((args, kwargs))
     return list(args), _flat_arguments(len(args))

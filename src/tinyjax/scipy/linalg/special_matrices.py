@@ -205,8 +205,8 @@ def dft(
 def _positive(name: str, n: int) -> int:
     size = integer(n, "n")
     if size < 1:
-        raise ArgumentError(f"{name} takes a positive n, but got {n!r}.")
-    return size
+        raise ArgumentError(f"{name} takes a positive n, but got {shortened(n)}.")
+    return _size(size)
 
 
 # Given by numbers
