@@ -46,7 +46,8 @@ OURS, PYTHONS, TAKEN, UNNAMED = (
 #: What Python says of a call that does not fit a function, or of what is none.
 OWN: Final = re.compile(
     r"missing \d+ required|positional argument|unexpected keyword|multiple values|is not callable"
-    r"|positional-only arguments passed|^(float|int)\(\) argument must be"
+    r"|takes exactly one argument|positional-only arguments passed"
+    r"|^(float|int)\(\) argument must be"
 )
 
 

@@ -23,7 +23,7 @@ from numpy import asarray, ndarray
 from tinyjax import tree
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray, raw_host
-from tinyjax.core.checking import explain
+from tinyjax.core.checking import DEEPEST, explain
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, effects
 from tinyjax.core.nesting import STAGING_LEVEL
@@ -194,7 +194,7 @@ def replayed(fun: F) -> F:
     return replaying
 
 
-def _add(x: object, key: list[object], hosts: list[HostArray]) -> bool:
+def _add(x: object, key: list[object], hosts: list[HostArray], depth: int = 0) -> bool:
     """Add an argument to the key of a call, and its data to the operands.
 
     Returns:
@@ -217,7 +217,7 @@ def _add(x: object, key: list[object], hosts: list[HostArray]) -> bool:
         )  # 0.0 is equal to -0.0, and no NaN to any
     elif isinstance(x, (list, tuple)) and kind in (list, tuple):
         key += (kind, len(x))
-        return all(_add(part, key, hosts) for part in x)
+        return depth < DEEPEST and all(_add(part, key, hosts, depth + 1) for part in x)
     else:
         return False
     return True

@@ -26,7 +26,7 @@ from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, as_array, canonical_axis
 from tinyjax.core.avals import NOWHERE, ShapedArray
 from tinyjax.core.avals import Axes as VaryingAxes
-from tinyjax.core.integers import listed
+from tinyjax.core.integers import is_one_of, listed
 from tinyjax.core.primitive import (
     VARIES,
     Arrays,
@@ -638,8 +638,10 @@ def all_gather(
                [1, 2]], dtype=int32)
     """
     _check_groups("all_gather", axis_index_groups)
-    if to not in ("varying", "invarying"):
-        raise ArgumentError(f"all_gather takes to='varying' or 'invarying', but got {to!r}.")
+    if not is_one_of(to, ("varying", "invarying")):
+        raise ArgumentError(
+            f"all_gather takes to='varying' or 'invarying', but got {shortened(to)}."
+        )
     names = _names(axis_name)
     count = prod(_size("all_gather", name) for name in names)
 

@@ -123,13 +123,23 @@ def unflatten_arguments(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Put together what ``flatten_arguments`` took apart.
 
+    Raises:
+        LeafCountError: there are too few or too many leaves.
+        ArgumentError: ``treedef`` is not a structure, or ``leaves`` not a sequence.
+
     Example:
         >>> from tinyjax import tree
         >>> leaves, treedef = tree.flatten_arguments((1, 2), {})
         >>> tree.unflatten_arguments(treedef, leaves)
         ((1, 2), {})
     """
-    if treedef is _flat_arguments(len(leaves)):
+    try:
+        count = len(leaves)
+    except TypeError:
+        raise ArgumentError(
+            f"leaves of unflatten_arguments must be a sequence, but got {described(leaves)}."
+        ) from None
+    if treedef is _flat_arguments(count):
         return tuple(leaves), {}
     args, kwargs = unflatten(treedef, leaves)
     return args, kwargs
