@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import jax
 import jax.ad_checkpoint
 import jax.numpy as jaxnp
@@ -21,6 +22,7 @@ from tinyjax import ad_checkpoint, tree
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.calling import FlatFunction
 from tinyjax.core.jaxpr import Jaxpr, subjaxprs, typecheck_jaxpr
+from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ConcretizationError, StaticArgumentError
 from tinyjax.transforms.linearize import linearize_flat
@@ -502,11 +504,16 @@ def test_one_function_with_two_policies() -> None:
         return jnp.sin(jnp.sin(x))
 
     policies = tinyjax.checkpoint_policies
-    kept = [
-        len(tinyjax.saved_residuals(tinyjax.checkpoint(f, policy=policy), 0.3))
-        for policy in (policies.nothing_saveable, policies.everything_saveable)
-    ]
-    assert kept[0] < kept[1]
+    both = (policies.nothing_saveable, policies.everything_saveable)
+    (eqn,) = tinyjax.make_jaxpr(tinyjax.checkpoint(f))(0.3).eqns
+
+    def checkpointed(policy: Any) -> Any:
+        """One program, with another policy."""
+        return lambda x: bind(eqn.primitive, (x,), attrs.evolve(eqn.params, policy=policy))[0]
+
+    for make in (lambda policy: tinyjax.checkpoint(f, policy=policy), checkpointed):
+        kept = [len(tinyjax.saved_residuals(make(policy), jnp.asarray(0.3))) for policy in both]
+        assert kept[0] < kept[1]
     with pytest.raises(ArgumentError, match=r"takes names|a sequence of str"):
         policies.save_and_offload_only_these_names(
             names_which_can_be_saved=unchecked(["a", 1]),

@@ -1006,6 +1006,16 @@ def operand_that_is_no_array() -> object:
     return bind1(bare_p, (one,), NO_PARAMS)  # here
 
 
+@case(
+    ArgumentError,
+    "a primitive takes arrays, but got ndarray. Convert it with jnp.asarray(...).",
+    wrong_types=True,
+)
+def staged_operand_that_is_no_array() -> object:
+    ones: Any = np.ones(3)
+    return jit(lambda x: bind1(registry["sin"], (ones, x), NO_PARAMS))(A)  # here
+
+
 # Arrays
 
 

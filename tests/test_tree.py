@@ -897,6 +897,8 @@ def test_depth(wrap: Callable[[Any], Any], depth: int) -> None:
         for _ in range(2):  # the second call is dispatched by what the first left
             given, given_structure = tree.flatten(doubled(x))
             assert ([int(i) for i in given], given_structure) == ([2 * i for i in leaves], again)
+        deep = jit(lambda leaf: structure.unflatten([leaf] * len(leaves)))
+        assert all(tree.structure(deep(1)) == structure for _ in range(2))
     if depth == 500:  # the text of paths and structures grows with the square of the depth
         assert repr(structure).count("*") == structure.num_leaves
         assert len(tree.leaves_with_path(x)) == len(leaves)

@@ -857,6 +857,24 @@ def pairs(kind: str) -> Any:
     return k
 
 
+def test_a_batch_axis_of_results_stays_where_it_is() -> None:
+    k, x = pairs("jvp"), np.arange(6.0).reshape(2, 3)
+    close(vmap(k, (1, None), (1, None))(x, 2.0), (2 * x, 3.0))
+
+
+@pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
+def test_a_recorded_rule_that_closes_over_examples(inner: Fun) -> None:
+    def value(x: Any) -> Any:
+        def example(a: Any) -> Any:
+            f = custom_vjp(lambda x: 2.0 * x)
+            f.defvjp(lambda x: (f(x), None), lambda _, ct: (ct * (2.0 + 0.0 * a),))
+            return inner(f)(x)
+
+        return vmap(example, out_axes=None)(jnp.arange(3.0))
+
+    close(tinyjax.value_and_grad(value)(1.5), (3.0, 2.0))
+
+
 @pytest.mark.parametrize("kind", ["jvp", "derivative", "vjp"])
 @pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])

@@ -34,6 +34,10 @@ Body = Callable[[Any, Any], Any]
 BODIES: dict[str, tuple[Callable[[Any], Body], Any, Any, Any, bool]] = {
     "by itself": (lambda lib: lambda lax, a: a * 2, LINE, P("x"), P("x"), True),
     "columns": (lambda lib: lambda lax, a: a.T, GRID, P("x", "y"), P("y", "x"), True),
+    "parts side by side": (
+        lambda lib: lambda lax, a: np.arange(6, dtype=np.float32).reshape(3, 2) @ a,
+        *(LINE, P("x"), P("x"), True),
+    ),
     "psum": (lambda lib: lambda lax, a: lax.psum(a, "x"), LINE, P("x"), P(), True),
     "psum of two": (
         lambda lib: lambda lax, a: lax.psum(a.sum(), ("x", "y")),

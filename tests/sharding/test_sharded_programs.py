@@ -124,6 +124,9 @@ def test_constraints_reach_the_compiler() -> None:
     assert 'sdy.sharding_constraint"' in text(constrained, DATA)
     assert '"sdy.sharding_constraint"' in text(tinyjax.grad(lambda x: constrained(x).sum()), DATA)
     assert '[{?}, {"y"}, {"x"}]' in text(tinyjax.vmap(constrained), DATA[None])
+    parts = tinyjax.shard_map(lambda x: x * 2, mesh=MESH, in_specs=P("x"), out_specs=P("x"))
+    whole = lambda x: lax.pad(parts(x), 0.0, [(-1, 1, 0), (0, 0, 0)])  # noqa: E731
+    assert 'sdy.sharding_constraint"' in text(whole, put(DATA, P("x")))
     free = P("x", P.UNCONSTRAINED)
     f = tinyjax.jit(lambda x: lax.with_sharding_constraint(x, NamedSharding(MESH, free)))
     assert '[{"x"}, {?}]' in f.lower(DATA).as_text()

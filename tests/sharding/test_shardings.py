@@ -10,6 +10,7 @@ import pytest
 
 import tinyjax
 from tinyjax import NamedSharding, P, config, sharding
+from tinyjax.core.devices import own_device_count
 from tinyjax.core.encoding import encode
 from tinyjax.core.sharding import Mesh
 from tinyjax.errors import ArgumentError, ShardingError
@@ -147,6 +148,14 @@ def test_the_number_of_devices_is_read_once() -> None:
         config.update("num_cpu_devices", 8)
     with pytest.raises(ArgumentError, match="number of devices"):
         config.update("num_cpu_devices", 0)
+
+
+@pytest.mark.parametrize(("said", "number"), [("", 1), ("3", 3), ("3 5", 5), ("2 5 0", 1)])
+def test_the_flag_that_jax_reads(monkeypatch: pytest.MonkeyPatch, said: str, number: int) -> None:
+    flag = "--xla_force_host_platform_device_count="
+    monkeypatch.setenv("XLA_FLAGS", " ".join(f"{flag}{n}" for n in said.split()))
+    monkeypatch.setattr(config, "settle", lambda name: -1)
+    assert own_device_count() == number
 
 
 def test_a_mesh_in_force() -> None:

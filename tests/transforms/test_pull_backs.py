@@ -5,10 +5,13 @@ from typing import Any
 import jax
 import jax.numpy as jaxnp
 import numpy as np
+import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import tree
+from tinyjax.core.primitive import NO_PARAMS, ZERO, NoParams, Primitive, registry
+from tinyjax.core.trace import bind
 
 
 def loss(p: Any, x: Any) -> Any:
@@ -79,3 +82,26 @@ def test_forward_and_backward() -> None:
             expected, kept, extra = theirs(one, two)
             close((out, aux), (expected, extra))
             close(backward(residuals, two), back(kept, two))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_has_no_cotangent_is_not_pulled_back(count: int) -> None:
+    """The rule of the inner operation is not asked, since the outer one's gives zero."""
+    asked: list[str] = []
+
+    def linear(name: str, cotangent: Any) -> Primitive[NoParams]:
+        p: Primitive[NoParams] = Primitive(name, NoParams)
+        del registry[name]
+        p.def_impl(lambda args, params: [args[0]] * count)
+        p.def_abstract_eval(lambda avals, params: [avals[0]] * count)
+        p.def_jvp(lambda xs, ts, params: (bind(p, xs, params), bind(p, ts, params)))
+        p.def_transpose(lambda cts, operands, params: (asked.append(name), [cotangent])[1])
+        return p
+
+    inner, outer = linear("inner", 1.0), linear("outer", ZERO)
+
+    def f(x: Any) -> Any:
+        return bind(outer, bind(inner, (x,), NO_PARAMS)[:1], NO_PARAMS)[0] + x
+
+    assert tinyjax.grad(f)(jnp.asarray(2.0)) == 1
+    assert asked == ["outer"]

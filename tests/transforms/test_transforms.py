@@ -372,6 +372,18 @@ def test_vmap_axes(x64: None, in_axes: Any, out_axes: Any) -> None:
     check_vmap(lambda x, y: x * y + x @ y, x, y, in_axes=in_axes, out_axes=out_axes)
 
 
+@pytest.mark.parametrize("x", [jnp.ones(3), lax.full((3,), 1.0)], ids=["strong", "weak"])
+def test_an_example_is_as_weak_as_the_batch(x: Any) -> None:
+    is_weak = x.weak_type
+
+    def weak(x: Any) -> Any:
+        assert x.aval.weak_type == is_weak  # asked for first, so that it is known
+        assert x.weak_type == is_weak
+        return x + jnp.float16(1)
+
+    assert vmap(weak)(x).dtype == (x + jnp.float16(1)).dtype
+
+
 def test_vmap_of_trees_of_axes(x64: None) -> None:
     args = {"a": normal(4, 2), "b": [normal(2, 4), normal(2)]}
     in_axes = ({"a": 0, "b": [1, None]},)
