@@ -2,6 +2,7 @@
 
 import inspect
 import threading
+from itertools import product
 from typing import Any, Final
 
 import attrs
@@ -15,10 +16,13 @@ from fuzz.library.signatures import draw_call, functions
 from tinyjax import lax, random, tree
 from tinyjax.core import replay
 from tinyjax.core.array import Array
-from tinyjax.core.primitive import registry
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitive import NO_PARAMS, WITH_NUMBERS, registry
 from tinyjax.core.replay import _write, replayed
 from tinyjax.core.tangents import present
 from tinyjax.dtypes import HostArray
+from tinyjax.errors import DtypeError
+from tinyjax.primitives.wrap_index import WrapParams
 from tinyjax.testing.libraries.calls import Library
 from tinyjax.testing.libraries.drawing import Draw
 from tinyjax.testing.libraries.signatures import Function
@@ -134,6 +138,7 @@ def test_a_rule_that_takes_the_place_of_another_is_used() -> None:
     assert float(_after(MANY, f, x)) == -2.0
     assert _after(MANY, gradient) == [-1.0, -1.0]
     by_numpy, transpose = rules.numpy, rules.transpose
+    with_numbers = neg_p.rule(WITH_NUMBERS)
     assert by_numpy is not None
     try:
         neg_p.def_impl(lambda operands, params: [-3 * x for x in operands])
@@ -142,6 +147,7 @@ def test_a_rule_that_takes_the_place_of_another_is_used() -> None:
         assert _after(MANY, gradient) == [5.0, 5.0]
     finally:
         neg_p.def_numpy(by_numpy)
+        neg_p.def_rule(WITH_NUMBERS)(with_numbers)
         neg_p.def_transpose(transpose)
     assert float(_after(MANY, f, x)) == -2.0
 
@@ -219,6 +225,40 @@ def test_what_repeats_elements_is_read_in_any_way(monkeypatch: pytest.MonkeyPatc
         for one, other in zip(expected, found, strict=True):
             np.testing.assert_array_equal(one, other, strict=True)
     assert made[0] is not None
+
+
+_OPERANDS: Final = {"not": 1, "neg": 1, "abs": 1, "wrap_index": 1, "select": 3}
+
+
+@pytest.mark.parametrize(
+    "name", [k for k, p in registry.items() if WITH_NUMBERS in p.rules.extensions]
+)
+def test_numbers_give_the_bits_of_arrays(name: str) -> None:
+    primitive = registry[name]
+    params = WrapParams(7) if name == "wrap_index" else NO_PARAMS
+    write, compared = primitive.rule(WITH_NUMBERS), 0
+    with np.errstate(all="ignore"):
+        for dtype in map(np.dtype, "?bhiqBHIQefd"):
+            few = np.array([0, 1, 2, 3, -1, -7, 100, 2**63, np.inf, -0.0, 1e-45, 0.3]).astype(dtype)
+            some = [np.array(x) for x in few]
+            first = [np.array(True), np.array(False)] if name == "select" else some
+            for x, y in product(first, some):
+                given = [x, y, some[3]][: _OPERANDS.get(name, 2)]
+                avals = [ShapedArray((), x.dtype) for x in given]
+                try:
+                    types = primitive.rules.abstract_eval(avals, params)
+                except DtypeError:
+                    continue
+                text = write(avals, params)
+                if text is None:
+                    continue
+                names = {f"x{i}": x[()] for i, x in enumerate(given)}
+                found = np.asarray(eval(text.format(*names), names))
+                (expected,) = primitive.rules.impl(given, params)
+                assert found.dtype == types[0].dtype
+                assert found.tobytes() == np.asarray(expected).tobytes(), (text, given)
+                compared += 1
+    assert compared
 
 
 def test_threads_replay_side_by_side() -> None:

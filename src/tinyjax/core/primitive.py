@@ -214,6 +214,11 @@ class RuleKey(Generic[R]):
 STEPWISE: Final[RuleKey[Callable[[Sequence[Any], Any], Sequence[Any]]]] = RuleKey("stepwise")
 
 
+#: Of a primitive: how Python computes it with NumPy's numbers, which the braces stand for, in place
+#: of real arrays without axes. It is asked with the operands' types and the parameters. A sum of
+#: numbers takes 0.03 us; one of such arrays takes 0.35, and 0.14 until it is an array again.
+WITH_NUMBERS: Final[RuleKey[Callable[[Avals, Any], str | None]]] = RuleKey("with numbers")
+
 #: Of a primitive that moves data between devices, or says that they have different values: from the
 #: axes along which its operand varies, those that it has to vary along, and those that the result
 #: does. Without this rule and the next, operands vary along the same axes, and so do results.
@@ -383,6 +388,7 @@ class Primitive(Generic[P]):
         """Register how NumPy evaluates it: ``rule(operands, params) -> results``."""
         self._register("impl", rule)
         self.rules.impl, self.rules.numpy, self.rules.kernel = rule, None, None
+        self.rules.extensions.pop(WITH_NUMBERS, None)
         self.rules.types.clear()
         return rule
 

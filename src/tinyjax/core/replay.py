@@ -17,6 +17,7 @@ from math import isnan
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
+import attrs
 import numpy as np
 from numpy import asarray, ndarray
 
@@ -27,7 +28,7 @@ from tinyjax.core.checking import DEEPEST, explain
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, effects
 from tinyjax.core.nesting import STAGING_LEVEL
-from tinyjax.core.primitive import Kernel, RuleKey, on_replaced
+from tinyjax.core.primitive import WITH_NUMBERS, Kernel, RuleKey, on_replaced
 from tinyjax.core.staging import NOTHING_USED, Staged, StagingTrace
 from tinyjax.core.trace import (
     EVAL,
@@ -68,6 +69,9 @@ EXACT: Final = frozenset(
 #: Of a primitive that repeats the elements of its operand, in their order: from its parameters, the
 #: shape that the operand has to have for NumPy to broadcast it to the result.
 REPEATS: Final[RuleKey[Callable[[Any], tuple[int, ...]]]] = RuleKey("repeats")
+
+#: The dtypes whose numbers NumPy computes with by itself, and rounds as it does those of arrays.
+_REAL: Final = frozenset(map(np.dtype, "?bhilqBHILQefd"))
 
 Program = Callable[..., Any]
 
@@ -309,7 +313,7 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
             return None
         writer.scope[f"t{i}"] = x.aval
         copied = "" if found is None else ".copy()"
-        results.append(f"ConcreteArray({writer.read(x)}{copied}, t{i})")
+        results.append(f"ConcreteArray({writer.read(writer.first(x))}{copied}, t{i})")
     shown = ", ".join(results)
     match result:
         case ConcreteArray():
@@ -337,7 +341,8 @@ class _Writer:
     """Writes equations as lines of Python.
 
     What only repeats elements is written where it is read. Most readers, those in ``EXACT``, take
-    the elements as they are, in a shape from which NumPy broadcasts.
+    the elements as they are, in a shape from which NumPy broadcasts. A value without axes is kept
+    as what computed it gave, an array or a number of NumPy's, until a reader wants the other.
 
     Attributes:
         lines: what is written.
@@ -357,15 +362,23 @@ class _Writer:
             "ConcreteArray": ConcreteArray,
         }
         self._known = known
+        #: The names of values as arrays, as numbers, and of what is one or the other.
         self._names = names
+        self._numbers: dict[Atom, str] = {}
+        self._either: dict[Atom, str] = {}
         self._waiting: dict[Atom, JaxprEqn] = {}
         self._repeated: dict[Atom, tuple[Atom, tuple[int, ...]]] = {}
         self._views: dict[tuple[str, tuple[int, ...]], str] = {}
         self._written: dict[tuple[object, ...], Sequence[Atom]] = {}
+        self._firsts: dict[Atom, Atom] = {}
 
     def value(self, x: Atom) -> Array | None:
         """Return the data of what depends on no argument."""
         return x.value if isinstance(x, Lit) else self._known.get(x)
+
+    def first(self, x: Atom) -> Atom:
+        """Return the first variable of those that an equal equation binds."""
+        return self._firsts.get(x, x)
 
     def read(self, x: Atom) -> str:
         """Name a value, in its own shape."""
@@ -373,15 +386,38 @@ class _Writer:
         if found is not None:
             return self._constant(found.concrete("data"))
         if x not in self._names:
-            root, shape = self._repeated[x]
-            if shape == x.aval.shape:
-                self._names[x] = self._view(root, shape)
+            if x in self._numbers:
+                self._names[x] = f"{self._numbers[x]}a"
+                self.lines.append(f"{self._names[x]} = asarray({self._numbers[x]})")
+            elif x in self._either:
+                name = self._names[x] = self._either.pop(x)
+                self.lines.append(f"if type({name}) is not ndarray: {name} = asarray({name})")
             else:
-                self._call(self._waiting[x])
+                root, shape = self._repeated[x]
+                if shape == x.aval.shape:
+                    self._names[x] = self._view(root, shape)
+                else:
+                    self._call(self._waiting[x])
         return self._names[x]
+
+    def _number(self, x: Atom) -> str:
+        """Name the one element of a value."""
+        found = self.value(x)
+        if found is not None:
+            return self._add("c", found.concrete("data").reshape(-1)[0])
+        if x not in self._numbers:
+            if x in self._repeated and x not in self._names:
+                self._numbers[x] = self._number(self._repeated[x][0])
+            else:
+                name = self._either[x] if x in self._either else self.read(x)
+                place = ", ".join("0" * x.aval.ndim) or "()"
+                self._numbers[x] = f"{name}n"
+                self.lines.append(f"{name}n = {name}[{place}]")
+        return self._numbers[x]
 
     def write(self, eqn: JaxprEqn) -> None:
         """Write an equation, or compute it where it depends on no argument."""
+        eqn = attrs.evolve(eqn, inputs=tuple(map(self.first, eqn.inputs)))
         operands = [self.value(x) for x in eqn.inputs]
         consts = [x for x in operands if x is not None]
         if len(consts) == len(operands):
@@ -397,12 +433,10 @@ class _Writer:
             return
         key = (eqn.primitive, eqn.params, *map(self._same, eqn.inputs))
         before = self._written.setdefault(key, eqn.out_binders)
-        if before is eqn.out_binders:
+        if before is not eqn.out_binders:
+            self._firsts.update(zip(eqn.out_binders, before, strict=True))
+        elif not self._call_with_numbers(eqn):
             self._call(eqn)
-        else:
-            self._names.update(
-                (x, self._names[y]) for x, y in zip(eqn.out_binders, before, strict=True)
-            )
 
     def _same(self, x: Atom) -> object:
         """What two names of one value have in common."""
@@ -412,7 +446,7 @@ class _Writer:
         if x in self._repeated:
             root, shape = self._repeated[x]
             return self._same(root), shape, x.aval.shape
-        return self._names.get(x, x)
+        return x
 
     def _source(self, x: Atom) -> tuple[Atom, tuple[int, ...]]:
         """The value whose elements another repeats, and the shape in which to read them."""
@@ -420,8 +454,13 @@ class _Writer:
 
     def _constant(self, data: HostArray) -> str:
         self.constants.append(data)
-        self.scope[f"c{len(self.constants)}"] = data
-        return f"c{len(self.constants)}"
+        return self._add("c", data)
+
+    def _add(self, letter: str, value: object) -> str:
+        """Give a value a name that begins with a letter."""
+        name = f"{letter}{len(self.scope)}"
+        self.scope[name] = value
+        return name
 
     def _view(self, root: Atom, shape: tuple[int, ...]) -> str:
         """Name the elements of a value in another shape."""
@@ -433,41 +472,61 @@ class _Writer:
             self.lines.append(f"{self._views[name, shape]} = {name}.reshape({shape})")
         return self._views[name, shape]
 
+    def _few(self, x: Atom) -> tuple[tuple[int, ...], Callable[[], str]]:
+        """Find the fewest elements that NumPy broadcasts to a value: their shape, and a name."""
+        found = self.value(x)
+        if found is not None:
+            number = as_number(found.concrete("data"))
+            return number.shape, lambda: self._constant(number)
+        if x not in self._repeated:
+            return x.aval.shape, lambda: self.read(x)
+        root, shape = self._repeated[x]
+        if not root.aval.shape:
+            shape = ()
+        return shape, lambda: self._view(root, shape)
+
     def _operands(self, eqn: JaxprEqn, kernel: Kernel | None) -> list[str]:
         """Name the operands of an equation: in fewer elements, where NumPy broadcasts them."""
-        if kernel not in EXACT:
-            return [self.read(x) for x in eqn.inputs]
-        operands: list[HostArray | tuple[Atom, tuple[int, ...]]] = []
-        for x in eqn.inputs:
-            found = self.value(x)
-            operands.append(self._source(x) if found is None else as_number(found.concrete("data")))
-        shapes = [x[1] if isinstance(x, tuple) else x.shape for x in operands]
-        if np.broadcast_shapes(*shapes) != eqn.out_binders[0].aval.shape:
-            return [self.read(x) for x in eqn.inputs]
-        return [self._view(*x) if isinstance(x, tuple) else self._constant(x) for x in operands]
+        if kernel in EXACT:
+            few = [self._few(x) for x in eqn.inputs]
+            shapes = [shape for shape, _ in few]
+            if np.broadcast_shapes(*shapes) == eqn.out_binders[0].aval.shape:
+                return [name() for _, name in few]
+        return [self.read(x) for x in eqn.inputs]
+
+    def _call_with_numbers(self, eqn: JaxprEqn) -> bool:
+        """Write an equation of numbers, if it is one that Python computes with them."""
+        avals = [x.aval for x in (*eqn.inputs, *eqn.out_binders)]
+        if not all(not x.shape and x.dtype in _REAL for x in avals):
+            return False
+        operands, write = avals[: len(eqn.inputs)], eqn.primitive.rules.extensions.get(WITH_NUMBERS)
+        text = None if write is None else write(operands, eqn.params)
+        if text is None:
+            kernel = eqn.primitive.kernel(operands, eqn.params)
+            if not isinstance(kernel, np.ufunc):
+                return False
+            text = f"{self._add('f', kernel)}({', '.join('{}' for _ in operands)})"
+        (out,) = eqn.out_binders
+        name = self._numbers[out] = f"n{len(self._numbers)}"
+        self.lines.append(f"{name} = {text.format(*map(self._number, eqn.inputs))}")
+        return True
 
     def _call(self, eqn: JaxprEqn) -> None:
-        rules, place = eqn.primitive.rules, len(self.scope)
+        rules = eqn.primitive.rules
         kernel = eqn.primitive.kernel([x.aval for x in eqn.inputs], eqn.params)
         given = ", ".join(self._operands(eqn, kernel))
-        outs = [f"v{place}_{i}" for i in range(len(eqn.out_binders))]
+        outs = [f"v{len(self.scope)}_{i}" for i in range(len(eqn.out_binders))]
         left = ", ".join(outs)
         if rules.evaluate is not None:
-            self.scope[f"f{place}"] = _evaluation(eqn)
-            self.lines.append(f"{left}, = f{place}({given})")
+            self.lines.append(f"{left}, = {self._add('f', _evaluation(eqn))}({given})")
         elif kernel is not None:
-            self.scope[f"f{place}"] = kernel
-            self.lines.append(f"{left} = f{place}({given})")
+            self.lines.append(f"{left} = {self._add('f', kernel)}({given})")
         else:
-            self.scope[f"f{place}"], self.scope[f"p{place}"] = rules.impl, eqn.params
-            self.lines.append(f"{left}, = f{place}(({given},), p{place})")
-        # NumPy gives scalars in place of arrays without axes
-        self.lines += [
-            f"if type({out}) is not ndarray: {out} = asarray({out})"
-            for out, var in zip(outs, eqn.out_binders, strict=True)
-            if not var.aval.shape
-        ]
-        self._names.update(zip(eqn.out_binders, outs, strict=True))
+            impl, params = self._add("f", rules.impl), self._add("p", eqn.params)
+            self.lines.append(f"{left}, = {impl}(({given},), {params})")
+        for x, name in zip(eqn.out_binders, outs, strict=True):
+            # NumPy gives numbers in place of arrays without axes
+            (self._names if x.aval.shape else self._either)[x] = name
 
 
 def as_number(x: HostArray) -> HostArray:

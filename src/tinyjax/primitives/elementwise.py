@@ -28,6 +28,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.costs import TRANSCENDENTAL
 from tinyjax.core.primitive import (
     NO_PARAMS,
+    WITH_NUMBERS,
     ZERO,
     Avals,
     Kernel,
@@ -887,6 +888,28 @@ def select(predicate: Array, on_true: Array, on_false: Array) -> Array:
 def clamp(low: Array, x: Array, high: Array) -> Array:
     """Return ``x`` kept between ``low`` and ``high``, elementwise."""
     return min_(max_(x, low), high)
+
+
+def _def_with_numbers(primitive: Primitive[NoParams], text: str, kinds: str = "biuf") -> None:
+    """Register how Python computes it with numbers, of some kinds of dtype."""
+
+    @primitive.def_rule(WITH_NUMBERS)
+    def write(avals: Avals, params: object) -> str | None:
+        return text if avals[-1].dtype.kind in kinds else None
+
+
+for _operation, _operator in (
+    *((add, "+"), (sub, "-"), (mul, "*"), (and_, "&"), (or_, "|"), (xor_, "^")),
+    *((eq, "=="), (ne, "!="), (lt, "<"), (le, "<="), (gt, ">"), (ge, ">=")),
+):
+    _def_with_numbers(_operation, f"{{0}} {_operator} {{1}}")
+_def_with_numbers(div, "{0} / {1}", "f")
+_def_with_numbers(not_, "not {0}", "b")
+_def_with_numbers(neg, "-{0}", "if")
+_def_with_numbers(abs_, "abs({0})", "if")
+_def_with_numbers(max_, "{0} if {0} > {1} else {1}", "biu")
+_def_with_numbers(min_, "{0} if {0} < {1} else {1}", "biu")
+_def_with_numbers(select_p, "{1} if {0} else {2}")
 
 
 # Complex numbers and their parts. Transposes, not adjoints: complex numbers are pairs (x, y) with

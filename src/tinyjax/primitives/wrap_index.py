@@ -14,7 +14,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray, first_element, is_constant, is_splat, splat
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import Avals, Hosts, Kernel, Params, Primitive
+from tinyjax.core.primitive import WITH_NUMBERS, Avals, Hosts, Kernel, Params, Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError
@@ -49,6 +49,11 @@ def _wrap_kernel(avals: Avals, params: WrapParams) -> Kernel:
         return lambda x: x if x >= 0 else np.add(x, length)
     zero, size = np.zeros((), dtype), np.array(params.size, dtype)
     return lambda x: np.where(np.less(x, zero), np.add(x, size), x)
+
+
+@wrap_index_p.def_rule(WITH_NUMBERS)
+def _wrap_number(avals: Avals, params: WrapParams) -> str:
+    return f"{{0}} if {{0}} >= 0 else {{0}} + {params.size}"
 
 
 @wrap_index_p.def_abstract_eval
