@@ -320,6 +320,9 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
             pass
         case tuple() | list() if type(result) in (tuple, list) and len(result) == len(results):
             shown = f"({shown},)" if isinstance(result, tuple) else f"[{shown}]"
+        case tuple() if hasattr(result, "_fields") and len(result) == len(results):
+            writer.scope["kind"] = type(result)
+            shown = f"kind({shown})"
         case _:
             writer.scope |= {"unflatten": tree.unflatten, "structure": tree.structure(result)}
             shown = f"unflatten(structure, [{shown}])"

@@ -7,7 +7,7 @@ axes, and of strides and dilations, exchanged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TypeAlias
 
@@ -109,63 +109,83 @@ def _out_sizes(lhs: Axes, rhs: Axes, params: ConvParams) -> Axes:
 
 @conv_general_dilated_p.def_impl
 def _conv_impl(operands: Hosts, params: ConvParams) -> Hosts:
-    # A product of matrices: the elements under each window in a row, the kernel in columns.
-    numbers = params.numbers
-    wide = np.float32 if dtypes.is_narrow_float(params.dtype) else params.dtype
-    x = operands[0].transpose(numbers.lhs_spec).astype(wide, copy=False)
-    w = operands[1].transpose(numbers.rhs_spec).astype(wide, copy=False)
-    groups = params.feature_groups
+    convolve = _conv_kernel([ShapedArray(x.shape, x.dtype) for x in operands], params)
+    return (convolve(*operands),)
+
+
+@conv_general_dilated_p.def_kernel
+def _conv_kernel(avals: Avals, params: ConvParams) -> Callable[[HostArray, HostArray], HostArray]:
+    """A product of matrices: the elements under each window in a row, the kernel in columns."""
+    numbers, groups = params.numbers, params.feature_groups
+    wide = np.dtype(np.float32 if dtypes.is_narrow_float(params.dtype) else params.dtype)
+    batch, features, *space = (avals[0].shape[axis] for axis in numbers.lhs_spec)
+    out_features, _, *sizes = (avals[1].shape[axis] for axis in numbers.rhs_spec)
+    regrouped: tuple[int, ...] | None = None
     if params.batch_groups > 1:
         # each group of the batch has its own output features, so it can as well be features
-        groups = params.batch_groups
-        batch, features = x.shape[0] // groups, x.shape[1]
-        x = x.reshape(groups, batch, features, *x.shape[2:]).swapaxes(0, 1)
-        x = x.reshape(batch, groups * features, *x.shape[3:])
-    out_sizes = _out_sizes(x.shape[2:], w.shape[2:], params)
-    batch, features, out_features = x.shape[0], x.shape[1] // groups, w.shape[0]
-    sizes = w.shape[2:]
-    if 0 in out_sizes or not x.size or not w.size:
-        out = np.zeros((batch, out_features, *out_sizes), wide)
-    else:
-        x = _spread(x, params.lhs_dilation, params.padding)
-        x, ndim = np.ascontiguousarray(x), len(sizes)
-        steps = [
-            *(a * s for a, s in zip(x.strides[2:], params.strides, strict=True)),
-            *(a * d for a, d in zip(x.strides[2:], params.rhs_dilation, strict=True)),
-        ]
-        shape = (*x.shape[:2], *out_sizes, *sizes)
-        windows = np.ndarray(shape, x.dtype, x, 0, (*x.strides[:2], *steps))
-        # (batch, features, out..., kernel...) to (groups, batch and out, features and kernel)
-        grouped = windows.reshape(batch, groups, features, *windows.shape[2:])
-        places = range(3, 3 + ndim)
-        rows = grouped.transpose((1, 0, *places, 2, *range(3 + ndim, 3 + 2 * ndim)))
-        rows = rows.reshape(groups, batch * prod(out_sizes), features * prod(sizes))
-        columns = w.reshape(groups, out_features // groups, features * prod(sizes))
-        product = np.matmul(rows, columns.swapaxes(1, 2))
-        out = product.reshape(groups, batch, *out_sizes, out_features // groups)
-        out = out.transpose(1, 0, out.ndim - 1, *range(2, out.ndim - 1))
-        out = out.reshape(batch, out_features, *out_sizes)
-    inverse = sorted(range(out.ndim), key=numbers.out_spec.__getitem__)
-    return (out.astype(params.dtype, copy=False).transpose(inverse),)
-
-
-def _spread(x: HostArray, dilation: Axes, padding: tuple[tuple[int, int], ...]) -> HostArray:
-    """Put zeros between and around the elements of the spatial axes; negative padding cuts off."""
-    spans = [_dilated(n, d) for n, d in zip(x.shape[2:], dilation, strict=True)]
-    before = [max(low, 0) for low, _ in padding]
-    after = [max(high, 0) for _, high in padding]
-    shape = [a + n + b for a, n, b in zip(before, spans, after, strict=True)]
-    if shape == list(x.shape[2:]):
-        out = x
-    else:
-        out = np.zeros((*x.shape[:2], *shape), x.dtype)
-        inside = tuple(slice(a, a + n, d) for a, n, d in zip(before, spans, dilation, strict=True))
-        out[(slice(None), slice(None), *inside)] = x
-    cut = tuple(
-        slice(max(-low, 0), n - max(-high, 0))
-        for n, (low, high) in zip(shape, padding, strict=True)
+        groups, batch = params.batch_groups, batch // params.batch_groups
+        regrouped = (groups, batch, features, *space)
+        features *= groups
+    out_sizes = _out_sizes(tuple(space), tuple(sizes), params)
+    inverse = sorted(range(len(out_sizes) + 2), key=numbers.out_spec.__getitem__)
+    if 0 in out_sizes or not avals[0].size or not avals[1].size:
+        nothing = np.zeros((batch, out_features, *out_sizes), params.dtype).transpose(inverse)
+        return lambda x, w: nothing.copy()
+    spread, spread_sizes = _spread_plan((batch, features, *space), params)
+    strides = np.empty((batch, features, *spread_sizes), wide).strides
+    inputs, outputs = features // groups, out_features // groups
+    shape = (groups, batch, *out_sizes, inputs, *sizes)
+    steps = (
+        *(inputs * strides[1], strides[0]),
+        *(a * s for a, s in zip(strides[2:], params.strides, strict=True)),
+        strides[1],
+        *(a * d for a, d in zip(strides[2:], params.rhs_dilation, strict=True)),
     )
-    return out[(slice(None), slice(None), *cut)]
+    under_windows = groups, batch * prod(out_sizes), inputs * prod(sizes)
+    of_kernel = groups, outputs, inputs * prod(sizes)
+    parts, whole = (groups, batch, *out_sizes, outputs), (batch, out_features, *out_sizes)
+    order = (1, 0, len(parts) - 1, *range(2, len(parts) - 1))
+
+    def convolve(x: HostArray, w: HostArray) -> HostArray:
+        x = x.transpose(numbers.lhs_spec).astype(wide, copy=False)
+        w = w.transpose(numbers.rhs_spec).astype(wide, copy=False)
+        if regrouped is not None:
+            x = x.reshape(regrouped).swapaxes(0, 1).reshape(batch, features, *space)
+        x = np.ascontiguousarray(spread(x))
+        rows = np.ndarray(shape, wide, x, 0, steps).reshape(under_windows)
+        product: HostArray = np.matmul(rows, w.reshape(of_kernel).swapaxes(1, 2))
+        out = product.reshape(parts).transpose(order).reshape(whole)
+        return out.astype(params.dtype, copy=False).transpose(inverse)
+
+    return convolve
+
+
+def _spread_plan(
+    shape: Axes, params: ConvParams
+) -> tuple[Callable[[HostArray], HostArray], list[int]]:
+    """Find how zeros are put between and around the elements of the spatial axes, or these cut off.
+
+    Returns:
+        The function that does so, and the sizes of the spatial axes after it.
+    """
+    dilation, padding = params.lhs_dilation, params.padding
+    spans = [_dilated(n, d) for n, d in zip(shape[2:], dilation, strict=True)]
+    before = [max(low, 0) for low, _ in padding]
+    wide = [a + n + max(b, 0) for a, n, (_, b) in zip(before, spans, padding, strict=True)]
+    each = slice(None), slice(None)
+    inside = tuple(slice(a, a + n, d) for a, n, d in zip(before, spans, dilation, strict=True))
+    ends = [(max(-low, 0), n - max(-high, 0)) for n, (low, high) in zip(wide, padding, strict=True)]
+    cut = (*each, *(slice(*end) for end in ends))
+    is_cut, is_padded = any(min(pair) < 0 for pair in padding), wide != list(shape[2:])
+
+    def spread(x: HostArray) -> HostArray:
+        if is_padded:
+            out = np.zeros((*shape[:2], *wide), x.dtype)
+            out[(*each, *inside)] = x
+            x = out
+        return x[cut] if is_cut else x
+
+    return spread, [max(stop - start, 0) for start, stop in ends]
 
 
 @conv_general_dilated_p.def_abstract_eval

@@ -20,6 +20,7 @@ float32 and indices          180                38     90                     11
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import attrs
 import numpy as np
@@ -116,10 +117,13 @@ def _from_total_order(bits: HostArray, dtype: DType) -> HostArray:
     return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits).view(dtype)
 
 
+#: By the size of floats, integers of that size, and -0.0 as one: the least.
+_NEGATIVE_ZEROS: Final = {n: (np.dtype(f"i{n}"), np.iinfo(f"i{n}").min) for n in (1, 2, 4, 8)}
+
+
 def _has_negative_zero(x: HostArray) -> bool:
-    size = x.dtype.itemsize
-    # its bits are those of the least integer
-    return x.size > 0 and int(np.minimum.reduce(x.view(f"i{size}"), None)) == -1 << 8 * size - 1
+    signed, bits = _NEGATIVE_ZEROS[x.dtype.itemsize]
+    return x.size > 0 and bool(np.minimum.reduce(x.view(signed), None) == bits)
 
 
 @sort_p.def_impl

@@ -212,6 +212,8 @@ _cholesky_of_hosts = ma.lapack_of_numpy("cholesky_lo", "d->d", np.linalg.cholesk
 @cholesky_p.def_impl
 def _cholesky_impl(operands: Hosts, params: NoParams) -> Hosts:
     (factor,) = _cholesky_of_hosts(*operands)
+    if factor.ndim == 2 and factor.size > 1 and not factor[0, -1]:  # it has not failed
+        return (factor,)
     return (ma.lower_of_host(factor),)  # where it failed, NaN below the diagonal only
 
 
