@@ -517,14 +517,17 @@ class _Writer:
     def _call(self, eqn: JaxprEqn) -> None:
         rules = eqn.primitive.rules
         kernel = eqn.primitive.kernel([x.aval for x in eqn.inputs], eqn.params)
-        given = ", ".join(self._operands(eqn, kernel))
         outs = [f"v{len(self.scope)}_{i}" for i in range(len(eqn.out_binders))]
         left = ", ".join(outs)
         if rules.evaluate is not None:
-            self.lines.append(f"{left}, = {self._add('f', _evaluation(eqn))}({given})")
+            fixed = [self.value(x) for x in eqn.inputs]
+            given = ", ".join(self.read(x) for x in eqn.inputs if self.value(x) is None)
+            self.lines.append(f"{left}, = {self._add('f', _evaluation(eqn, fixed))}({given})")
         elif kernel is not None:
+            given = ", ".join(self._operands(eqn, kernel))
             self.lines.append(f"{left} = {self._add('f', kernel)}({given})")
         else:
+            given = ", ".join(self.read(x) for x in eqn.inputs)
             impl, params = self._add("f", rules.impl), self._add("p", eqn.params)
             self.lines.append(f"{left}, = {impl}(({given},), {params})")
         for x, name in zip(eqn.out_binders, outs, strict=True):
@@ -537,12 +540,19 @@ def as_number(x: HostArray) -> HostArray:
     return asarray(x.flat[0]) if x.ndim > 1 and x.size and not any(x.strides) else x
 
 
-def _evaluation(eqn: JaxprEqn) -> Callable[..., list[HostArray]]:
-    """An equation of a primitive that is a program, as a function of NumPy arrays."""
-    avals = [x.aval for x in eqn.inputs]
+def _evaluation(eqn: JaxprEqn, fixed: Sequence[Array | None]) -> Callable[..., list[HostArray]]:
+    """An equation of a primitive that is a program, as a function of NumPy arrays.
+
+    Args:
+        eqn: the equation.
+        fixed: its operands that depend on no argument, whose device buffers are kept; and None for
+            each that is given.
+    """
+    avals = [x.aval for x, found in zip(eqn.inputs, fixed, strict=True) if found is None]
 
     def evaluate(*hosts: HostArray) -> list[HostArray]:
-        args = [ConcreteArray(host, aval) for host, aval in zip(hosts, avals, strict=True)]
+        given = map(ConcreteArray, hosts, avals)
+        args = [next(given) if found is None else found for found in fixed]
         outs = EVAL.process(eqn.primitive, args, eqn.params)
         return [raw_host(x) for x in outs if isinstance(x, ConcreteArray)]
 

@@ -16,6 +16,7 @@ from tinyjax.core.array import (
     ConcreteArray,
     as_array,
     canonical_axis,
+    raw_host,
     scalar,
     splat,
 )
@@ -524,7 +525,7 @@ def searchsorted(
         and not dtypes.is_extended(line.dtype)
         and current_trace() is EVAL
     ):
-        found = np.searchsorted(line.host, wanted.host, side)
+        found = raw_host(line).searchsorted(raw_host(wanted), side)
         return ConcreteArray(np.asarray(found, _counting(line)))
     if method == "compare_all":
         both = (*wanted.shape, line.size)

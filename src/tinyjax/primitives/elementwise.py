@@ -37,7 +37,7 @@ from tinyjax.core.primitive import (
     Primitive,
     Tangent,
 )
-from tinyjax.core.trace import bind1
+from tinyjax.core.trace import IGNORE, RAISE_INVALID, bind1, reset_errors, set_errors
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.families import (
@@ -986,11 +986,13 @@ def _float_to_int(x: HostArray, dtype: DType) -> HostArray:
     # C leaves out-of-range conversions undefined; XLA saturates, and sends NaN to 0. For these
     # types the processor notices them, so that the usual case takes one pass instead of ten.
     if x.dtype in _NATIVE_FLOATS and dtype in _NATIVE_INTS:
+        token = set_errors(RAISE_INVALID)
         try:
-            with np.errstate(invalid="raise"):
-                return x.astype(dtype)
+            return x.astype(dtype)
         except FloatingPointError:
             pass
+        finally:
+            reset_errors(token)
     wide = x.astype(np.float64)
     info = np.iinfo(dtype)
     inside = (wide > float(info.min) - 1) & (wide < float(info.max) + 1)
@@ -1045,8 +1047,11 @@ def _convert_kernel(avals: Avals, params: ConvertParams) -> Kernel | None:
 
 def convert_host(host: HostArray, dtype: DType) -> HostArray:
     """Convert data as ``convert_element_type`` does."""
-    with np.errstate(all="ignore"):
+    token = set_errors(IGNORE)
+    try:
         return _convert(host, ConvertParams(dtype, False))
+    finally:
+        reset_errors(token)
 
 
 def convert_element_type(x: Array, dtype: DType, weak_type: bool = False) -> Array:
