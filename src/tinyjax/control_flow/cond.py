@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 import numpy as np
 
@@ -18,14 +18,14 @@ from tinyjax.control_flow.common import (
     stage_function,
 )
 from tinyjax.control_flow.declared import CondParams, cond_p, while_p
-from tinyjax.control_flow.rematerialized import prune_cond, share_slots, split_cond
+from tinyjax.control_flow.needed import prune_cond, share_slots
 from tinyjax.control_flow.while_loop import first_example
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.dependence import depends
-from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, zero_literal
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, zero_literal
 from tinyjax.core.key_reuse import carry_over, note
 from tinyjax.core.lists import fill_list
 from tinyjax.core.lowering import lower_jaxpr
@@ -43,7 +43,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.programs import CHOICE, DEPENDS, PRUNE
+from tinyjax.core.programs import CHOICE, DEPENDS, PRUNE, SPLIT
 from tinyjax.core.refs import Watch, closed_over, in_use
 from tinyjax.core.staging import Staged, Use, close_over, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
@@ -60,9 +60,11 @@ from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import batch_flat, batch_jaxpr
 from tinyjax.transforms.jvp import fill_zeros, jvp_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
-from tinyjax.transforms.rematerialize import SPLIT
 from tinyjax.transforms.transpose import transpose_jaxpr
 from tinyjax.tree import PyTreeDef
+
+if TYPE_CHECKING:
+    from tinyjax.transforms.rematerialize import Saveable, SplitEqn
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -227,8 +229,14 @@ def _cond_depends(params: CondParams, given: tuple[bool, ...]) -> tuple[bool, ..
     return _any_of([depends(branch, rest) for branch in params.branches])
 
 
-cond_p.def_rule(SPLIT)(split_cond)
 cond_p.def_rule(PRUNE)(prune_cond)
+
+
+@cond_p.def_rule(SPLIT)
+def _split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+    from tinyjax.control_flow.rematerialized import split_cond  # noqa: PLC0415 (for checkpoints)
+
+    return split_cond(eqn, places, saveable)
 
 
 @cond_p.def_transpose

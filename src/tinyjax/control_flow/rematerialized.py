@@ -18,26 +18,14 @@ import attrs
 
 from tinyjax.control_flow.common import fixed_point
 from tinyjax.control_flow.declared import CondParams, ScanParams
-from tinyjax.core.avals import ShapedArray, stacked
-from tinyjax.core.dependence import dce, dependents, prune_results, same_eqns, shorten
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects_of, subjaxprs, zero_literal
-from tinyjax.core.lists import marked, split_list
+from tinyjax.control_flow.needed import share_slots, varying
+from tinyjax.core.avals import stacked
+from tinyjax.core.dependence import dce, same_eqns
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
+from tinyjax.core.lists import split_list
 from tinyjax.transforms.rematerialize import Saveable, Split, SplitEqn, split_results
 
 # Loops
-
-
-def varying(jaxpr: Jaxpr, num_consts: int) -> set[Atom]:
-    """What may differ from iteration to iteration: whatever depends on the carry or on a slice.
-
-    The results of nested programs count as such, since computing those outside as well would make
-    nested loops twice as long at every level.
-    """
-    return dependents(
-        jaxpr.eqns,
-        jaxpr.in_binders[num_consts:],
-        lambda eqn: effects_of(eqn).any or subjaxprs(eqn.params),
-    )
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -205,67 +193,7 @@ def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
     return SplitEqn((*before, forward), again, tuple(dict.fromkeys(saved)))
 
 
-def prune_scan(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
-    """Drop results of a loop: the PRUNE rule of scan."""
-    params: ScanParams = eqn.params
-    body, k, m = params.jaxpr, params.num_consts, params.num_carry
-
-    def needed(carried: tuple[bool, ...]) -> tuple[bool, ...]:
-        return prune_results(body, (*carried, *used[m:]))[1]
-
-    carried = fixed_point(used[:m], lambda carried: needed(carried)[k : k + m])
-    results = (*carried, *used[m:])
-    if all(results):
-        return eqn
-    consts, _, slices = split_list(needed(carried), k, m)
-    operands = (*consts, *carried, *slices)
-    return attrs.evolve(
-        eqn,
-        inputs=marked(eqn.inputs, operands),
-        params=attrs.evolve(
-            params,
-            jaxpr=shorten(body, results, operands),
-            num_consts=sum(consts),
-            num_carry=sum(carried),
-        ),
-        out_binders=marked(eqn.out_binders, results),
-    )
-
-
 # Conditionals
-
-
-def share_slots(
-    residuals: Sequence[Sequence[ShapedArray]],
-) -> tuple[list[ShapedArray], list[Sequence[int]]]:
-    """Lay out the residuals that the branches compute: only one branch runs, so they share slots.
-
-    Args:
-        residuals: the types of each branch's residuals.
-
-    Returns:
-        The type of each slot, and for each branch the slots of its residuals.
-    """
-    # those of one branch may be many, and of the others few: lists are searched in C
-    longest = max(residuals, key=len)
-    slots = [*longest]
-    places: list[Sequence[int]] = []
-    for avals in residuals:
-        if avals is longest:
-            places.append(range(len(avals)))
-            continue
-        start: dict[ShapedArray, int] = {}
-        own: list[int] = []
-        for aval in avals:
-            try:
-                place = slots.index(aval, start.get(aval, 0))
-            except ValueError:
-                place = len(slots)
-                slots.append(aval)
-            start[aval] = place + 1
-            own.append(place)
-        places.append(own)
-    return slots, places
 
 
 def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
@@ -332,17 +260,3 @@ def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
     )
     saved += [forward.out_binders[i] for i in taken]
     return SplitEqn((forward,), again, tuple(dict.fromkeys(saved)))
-
-
-def prune_cond(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
-    """Drop results of a choice: the PRUNE rule of cond."""
-    params: CondParams = eqn.params
-    marks = [prune_results(branch, used)[1] for branch in params.branches]
-    needed = tuple(map(any, zip(*marks, strict=True)))
-    index, *operands = eqn.inputs
-    return attrs.evolve(
-        eqn,
-        inputs=(index, *marked(operands, needed)),
-        params=CondParams(tuple([shorten(branch, used, needed) for branch in params.branches])),
-        out_binders=marked(eqn.out_binders, used),
-    )

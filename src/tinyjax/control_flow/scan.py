@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import attrs
 import numpy as np
@@ -23,7 +23,7 @@ from tinyjax.control_flow.common import (
     stage_function,
 )
 from tinyjax.control_flow.declared import ScanParams, bind_scan, scan_body_jvp, scan_p
-from tinyjax.control_flow.rematerialized import prune_scan, split_scan, varying
+from tinyjax.control_flow.needed import prune_scan, varying
 from tinyjax.control_flow.reporting import reported, write_loop
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray, rows, same_types, stacked
@@ -53,7 +53,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.programs import DEPENDS, INLINED, PRUNE
+from tinyjax.core.programs import DEPENDS, INLINED, PRUNE, SPLIT
 from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
@@ -69,9 +69,11 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
-from tinyjax.transforms.rematerialize import SPLIT
 from tinyjax.transforms.transpose import backward_pass
 from tinyjax.tree import PyTreeDef
+
+if TYPE_CHECKING:
+    from tinyjax.transforms.rematerialize import Saveable, SplitEqn
 
 C = TypeVar("C")
 X = TypeVar("X")
@@ -352,8 +354,14 @@ def _scan_linearize(
     return linearize_scan(primals, nonzero, params)
 
 
-scan_p.def_rule(SPLIT)(split_scan)
 scan_p.def_rule(PRUNE)(prune_scan)
+
+
+@scan_p.def_rule(SPLIT)
+def _split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+    from tinyjax.control_flow.rematerialized import split_scan  # noqa: PLC0415 (for checkpoints)
+
+    return split_scan(eqn, places, saveable)
 
 
 def _rename(jaxpr: Jaxpr, names: Mapping[Atom, Var]) -> Jaxpr:

@@ -34,6 +34,13 @@ DEPENDS: Final[RuleKey[Callable[[Any, tuple[bool, ...]], tuple[bool, ...]]]] = R
 #: Only of those must what it returns be an equation.
 PRUNE: Final[RuleKey[Callable[[JaxprEqn, tuple[bool, ...]], JaxprEqn]]] = RuleKey("prune")
 
+#: The rule of a primitive whose programs are split inside: of an equation, the places of results
+#: that are wanted, and what says which equations' results may be kept, a ``SplitEqn``. Its results
+#: are, one by one, those of the programs in its parameters.
+SPLIT: Final[RuleKey[Callable[[JaxprEqn, tuple[int, ...], Callable[[JaxprEqn], bool]], Any]]] = (
+    RuleKey("split")
+)
+
 #: The rule of a primitive whose programs are recorded for a mesh: of the parameters by name, the
 #: block in which they are.
 RECORDED_IN: Final[RuleKey[Callable[[Mapping[str, Any]], AbstractContextManager[None]]]] = RuleKey(

@@ -9,14 +9,12 @@ and so are programs of primitives with a rule for it: bodies of loops, branches 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import attrs
 
 from tinyjax.core.dependence import same_eqns
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
-from tinyjax.core.primitive import RuleKey
-from tinyjax.core.programs import CALLED
+from tinyjax.core.programs import CALLED, SPLIT
 
 #: Says of an equation whether its results may be kept.
 Saveable = Callable[[JaxprEqn], bool]
@@ -35,11 +33,6 @@ class SplitEqn:
     forward: tuple[JaxprEqn, ...]
     again: JaxprEqn | None
     saved: tuple[Var, ...]
-
-
-#: The rule of a primitive whose programs are split inside: an equation and the places of the
-#: results that are wanted. Its results are, one by one, those of the programs in its parameters.
-SPLIT: Final[RuleKey[Callable[[JaxprEqn, tuple[int, ...], Saveable], SplitEqn]]] = RuleKey("split")
 
 
 @attrs.frozen(eq=False, repr=False)
