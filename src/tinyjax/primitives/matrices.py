@@ -30,6 +30,7 @@ from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.dot import dot_general
+from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from tinyjax.primitives.elementwise import add, complex_, conj, div, ge, gt, real, select, sub
 from tinyjax.primitives.elementwise import eq as equal
 from tinyjax.primitives.shape import (
@@ -42,6 +43,7 @@ from tinyjax.primitives.shape import (
     transpose,
     zeros_like,
 )
+from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Layout, TensorType, Value, Values, boolean, tensor
 
@@ -164,7 +166,8 @@ def identities(shape: tuple[int, ...], dtype: DType) -> Array:
 
 def diagonal_of(x: Array) -> Array:
     """The diagonals of square matrices."""
-    return reduce_sum(on_diagonal(x, zeros_like(x)), (x.ndim - 1,))
+    *batch, n, _ = x.shape
+    return slice_in_dim(reshape(x, (*batch, n * n)), 0, n * n, n + 1, len(batch))
 
 
 def trace_of(x: Array) -> Array:
@@ -230,17 +233,12 @@ def off_diagonal(x: Array) -> Array:
 
 def column_of(x: Array, j: Array) -> Array:
     """The columns of matrices whose index is a traced number, shape ``(..., m, 1)``."""
-    axis = x.ndim - 1
-    chosen = equal(iota(x.shape, j.dtype, axis), broadcast_in_dim(j, x.shape, ()))
-    column = reduce_sum(select(chosen, x, zeros_like(x)), (axis,))
-    return reshape(column, (*column.shape, 1))
+    return dynamic_slice_in_dim(x, j, 1, x.ndim - 1, allow_negative_indices=False)
 
 
 def with_column(x: Array, j: Array, column: Array) -> Array:
     """The matrices with a column replaced, whose index is a traced number."""
-    chosen = equal(iota(x.shape, j.dtype, x.ndim - 1), broadcast_in_dim(j, x.shape, ()))
-    spread = broadcast_in_dim(reshape(column, x.shape[:-1]), x.shape, tuple(range(x.ndim - 1)))
-    return select(chosen, spread, x)
+    return dynamic_update_slice_in_dim(x, column, j, x.ndim - 1, allow_negative_indices=False)
 
 
 def solve_all(solve: Callable[[Array], Array], b: Array, axis: int, left_side: bool) -> Array:

@@ -29,7 +29,8 @@ from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
 from tinyjax.primitives.eigen import schur
 from tinyjax.primitives.elementwise import (
     add,
@@ -127,9 +128,8 @@ def _sylvester_lowering(b: Lowering, operands: Values, params: NoParams) -> Valu
 
 def _pick_row(column: Array, j: Array) -> Array:
     """The elements of columns ``(..., n, 1)`` in a row, shape ``(...,)``."""
-    rows = iota(column.shape, j.dtype, column.ndim - 2)
-    at = eq(rows, broadcast_in_dim(j, column.shape, ()))
-    return reduce_sum(select(at, column, zeros_like(column)), (column.ndim - 2, column.ndim - 1))
+    picked = dynamic_slice_in_dim(column, j, 1, column.ndim - 2, allow_negative_indices=False)
+    return reshape(picked, column.shape[:-2])
 
 
 def _shifted(x: Array, by: Array) -> Array:
@@ -224,7 +224,8 @@ def _sqrtm_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
     def step(j: Array, above: Array, roots: Array, root: Array) -> Sequence[Array]:
         place = roots.ndim - 1
         at = eq(iota(roots.shape, j.dtype, place), broadcast_in_dim(j, roots.shape, ()))
-        own = reduce_sum(select(at, roots, zeros_like(roots)), (place,))
+        own = dynamic_slice_in_dim(roots, j, 1, place, allow_negative_indices=False)
+        own = reshape(own, roots.shape[:-1])
         sums = add(roots, broadcast_in_dim(own, roots.shape, tuple(range(place))))
         idle = eq(sums, zeros_like(sums))
         safe = select(idle, full_like(sums, 1), sums)
