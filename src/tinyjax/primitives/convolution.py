@@ -109,12 +109,10 @@ def _out_sizes(lhs: Axes, rhs: Axes, params: ConvParams) -> Axes:
 
 @conv_general_dilated_p.def_impl
 def _conv_impl(operands: Hosts, params: ConvParams) -> Hosts:
-    convolve = _conv_kernel([ShapedArray(x.shape, x.dtype) for x in operands], params)
-    return (convolve(*operands),)
+    return (_plan([ShapedArray(x.shape, x.dtype) for x in operands], params)(*operands),)
 
 
-@conv_general_dilated_p.def_kernel
-def _conv_kernel(avals: Avals, params: ConvParams) -> Callable[[HostArray, HostArray], HostArray]:
+def _plan(avals: Avals, params: ConvParams) -> Callable[[HostArray, HostArray], HostArray]:
     """A product of matrices: the elements under each window in a row, the kernel in columns."""
     numbers, groups = params.numbers, params.feature_groups
     wide = np.dtype(np.float32 if dtypes.is_narrow_float(params.dtype) else params.dtype)
@@ -158,6 +156,9 @@ def _conv_kernel(avals: Avals, params: ConvParams) -> Callable[[HostArray, HostA
         return out.astype(params.dtype, copy=False).transpose(inverse)
 
     return convolve
+
+
+conv_general_dilated_p.def_kernel(_plan)
 
 
 def _spread_plan(
