@@ -113,6 +113,16 @@ def test_the_far_tail_of_erfc_has_all_its_digits() -> None:
     assert relative_error(sp.erfc(tinyjax.numpy.asarray(x)), expected) < 1e-15
 
 
+@pytest.mark.parametrize("fun", [sp.erf, sp.erfc, sp.lgamma, sp.digamma])
+def test_few_numbers_in_single_precision_are_those_of_many(fun: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(0)
+    ends = [0, -0.0, -1, 0.5, 1, 1.4616321, 1.5, 2, 8, np.inf, -np.inf, np.nan]
+    x = np.array([*ends, *rng.normal(size=3000) * 10.0 ** rng.integers(-8, 4, 3000)], np.float32)
+    many = np.asarray(fun(tinyjax.numpy.asarray(x)))
+    few = [np.asarray(fun(tinyjax.numpy.asarray(part))) for part in np.array_split(x, 100)]
+    np.testing.assert_allclose(np.concatenate(few), many, 1.2e-7)
+
+
 def test_log_gamma_near_its_zeros() -> None:
     z = np.array([1e-3, 1e-6, 1e-9, -1e-6])
     euler, zeta2, zeta3 = np.euler_gamma, np.pi**2 / 6, scipy.special.zeta(3)

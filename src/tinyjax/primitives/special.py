@@ -516,6 +516,30 @@ def _digamma(x: HostArray) -> HostArray:
     return _piecewise(x, ((x >= 0.5, _digamma_positive), (x > -np.inf, _digamma_reflected)))
 
 
+def _digamma_of_one(x: float) -> float:
+    """``digamma`` of a Python number, by the same recurrence, series and reflection.
+
+    Raises:
+        ValueError: ``x`` is a pole, or not finite.
+    """
+    if not math.isfinite(x):
+        raise ValueError("infinities and NaN are left to arrays.")
+    total = 0.0
+    if x < 0.5:
+        offset = x - round(x)
+        if not offset:
+            raise ValueError("poles are left to arrays.")
+        total, x = -math.pi / math.tan(math.pi * offset), 1 - x
+    while x < 8:
+        total -= 1 / x
+        x += 1
+    inverse = 1 / x
+    square, series = inverse * inverse, 0.0
+    for c in _DIGAMMA_FAR:
+        series = series * square + c
+    return total + math.log(x) - 0.5 * inverse - series
+
+
 #: The most terms that are added one by one; the result is NaN for an argument below its negative.
 _MOST_TERMS: Final = 1000
 
@@ -594,7 +618,7 @@ lgamma: Elementwise = elementwise(
 )
 digamma: Elementwise = elementwise(
     "digamma",
-    _in_float64(_digamma),
+    _in_float64(_digamma, _digamma_of_one),
     "chlo.digamma",
     "f",
     lambda t, z, x: mul(t, polygamma(full_like(x, 1.0), x)),
