@@ -53,6 +53,11 @@ def test_right_derivatives_pass(order: int, modes: Any) -> None:
     check_grads(lambda x: tanh(sin(x)), (X,), order, modes)
 
 
+def test_infinities_that_stay_have_no_slope() -> None:
+    chosen = as_array(np.array([True, False]))
+    check_grads(lambda x: select(chosen, full_like(x, np.inf), sin(x)), (X[0, :2],), 1)
+
+
 def test_containers_of_arguments_and_results() -> None:
     def fun(params: dict[str, Any], y: Array) -> dict[str, Any]:
         return {"a": mul(params["w"][0], y), "b": (exp(y), reduce_sum(params["w"][1], (0, 1)))}

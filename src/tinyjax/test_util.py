@@ -161,7 +161,8 @@ class _Point:
             ahead, out_tree = self.outputs(moved(eps))
             behind, _ = self.outputs(moved(-eps))
             slopes = [
-                np.asarray((_wide(a) - _wide(b)) / (2 * eps))
+                # infinities that stay what they are have no slope
+                np.where(a == b, 0, _wide(a) - _wide(b)) / (2 * eps)
                 if is_inexact(a.dtype)
                 else np.zeros(a.shape, float0)
                 for a, b in zip(ahead, behind, strict=True)
