@@ -116,6 +116,15 @@ def of_a_partial(m: Any) -> Any:
     return m.grad(f)(3.0)
 
 
+def rule_that_fails(m: Any) -> Any:
+    def closing_over(x: Any) -> Any:
+        f = m.custom_jvp(lambda y: x * y)
+        f.defjvp(lambda primals, tangents: (f(*primals), 0))
+        return f(2.0)
+
+    return m.vmap(m.jit(closing_over))(np.arange(3, dtype=np.float32))
+
+
 def infinite(m: Any) -> Any:
     with m.debug_infs(True):
         return m.jit(m.numpy.exp)(m.numpy.float32(1000.0))
@@ -161,6 +170,12 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "float0 out of jit": lambda m: m.jit(m.grad(lambda i, x: x * i, (0, 1), allow_int=True))(
         2, 1.0
     )[1],
+    "zeros of float0": lambda m: m.numpy.zeros((2,), m.float0).dtype == jax.float0,
+    "float0 compared": lambda m: [
+        m.grad(lambda i, x: x * i, allow_int=True)(2, 1.0) == FLOAT0,
+        m.numpy.zeros(2, m.float0) != np.zeros(2, jax.float0),
+    ],
+    "a rule that fails and is not used": rule_that_fails,
     "disable_jit": operation_by_operation,
     "branches get arrays": lambda m: m.lax.cond(
         True, lambda x: isinstance(x, m.Array), lambda x: False, 1.0

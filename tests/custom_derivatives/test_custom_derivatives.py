@@ -976,7 +976,7 @@ def test_custom_batch_under_nested_vmap(nest: Fun) -> None:
 
 
 def test_custom_batch_under_derivatives() -> None:
-    """Of the rule, where the derivative is taken around vmap; of the function, where inside."""
+    """Of the rule; in reverse mode of the function, where the derivative is taken inside vmap."""
     f, calls = counted_rule()
     xs, ys = np.array([0.5, 0.6]), np.array([2.0, 3.0])
     slope, curvature = np.cos(xs) * ys, -np.sin(xs) * ys
@@ -999,6 +999,18 @@ def test_custom_batch_under_derivatives() -> None:
     for fun in inside:
         close(fun(xs, ys), slope)
     close(vmap(jit(hessian(f)))(xs, ys), curvature)
+    forward: list[Fun] = [vmap(tinyjax.jacfwd(f)), jit(vmap(jit(tinyjax.jacfwd(f))))]
+    for fun in forward:
+        close(fun(xs, ys), 10 * slope)
+    close(vmap(grad(lambda x, y: jvp(f, (x, y), (1.0, 0.0))[1]))(xs, ys), curvature)
+
+    def closing_over(x: Any, y: Any) -> Any:
+        g = custom_batch(lambda z: jnp.sin(z) * x)
+        g.def_vmap(lambda n, mapped, z: (10.0 * jnp.sin(z) * 2.0, True))
+        return g(y)
+
+    # the function closes over what has a tangent: its own operations have the derivative
+    close(jvp(closing_over, (0.5, 0.6), (1.0, 1.0))[1], np.sin(0.6) + 0.5 * np.cos(0.6))
 
 
 def test_custom_batch_inside_what_takes_a_function() -> None:

@@ -169,7 +169,46 @@ def one_after_the_other(lib: ModuleType, seen: list[Any]) -> Any:
     )
 
 
+def forward_derivatives_of_rules_for_vmap(lib: ModuleType, seen: list[Any]) -> Any:
+    @by(lib.custom_batching.custom_vmap)
+    def f(x: Any, y: Any) -> Any:
+        return lib.numpy.sin(x), y
+
+    @by(f.def_vmap)
+    def rule(axis_size: int, in_batched: Any, x: Any, y: Any) -> Any:
+        seen.append((axis_size, list(in_batched)))
+        return (lib.numpy.cos(x) * y, 7.0 * y), tuple(in_batched)
+
+    def push(x: Any, t: Any) -> Any:
+        return lib.jvp(f, (x, x * 2), (t, t))
+
+    x, t = np.arange(3, dtype=np.float32) + 0.5, np.arange(3, dtype=np.float32) - 0.5
+    return [
+        push(x[1], t[1]),
+        *(m(push)(x, t) for m in (lib.vmap, lambda g: lib.vmap(lib.jit(g)))),
+        lib.jvp(lib.vmap(f), (x, x), (t, t)),
+        lib.vmap(push, (None, 0))(x[1], t),
+        lib.vmap(push, (0, None), ((0, 0), (0, None)))(x, t[0]),
+        lib.jit(lib.jacfwd(f))(x, x),
+        lib.vmap(lambda x: lib.jvp(lambda y: f(y, 2.0)[0], (x,), (x,)))(x),
+    ]
+
+
+def rules_of_several_decorators(lib: ModuleType, seen: list[Any]) -> Any:
+    @by(lib.custom_vjp)
+    @by(lib.custom_batching.custom_vmap)
+    def f(x: Any) -> Any:
+        return 3 * x
+
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (5 * ct,))
+    f.def_vmap(lambda n, mapped, x: (7 * x, True))
+    x = np.ones(2, np.float32)
+    return f(x), lib.vmap(f)(x), lib.grad(f)(x[0])
+
+
 CASES: list[Case] = [
+    forward_derivatives_of_rules_for_vmap,
+    rules_of_several_decorators,
     vjp_with_symbolic_zeros,
     jvp_with_symbolic_zeros,
     names_of_arguments,
@@ -202,5 +241,9 @@ def test_what_is_wrong_is_said() -> None:
         custom_derivatives.custom_vjp_primal_tree_values((1.0,))
     with pytest.raises(tinyjax.tree.TreeMismatchError, match="fun_transpose"):
         custom_derivatives.linear_call(lambda r, x: x, lambda r, ct: (ct,), 1.0, {"x": 2.0})
+    swapped = tinyjax.custom_vjp(lambda x, y: (x, y))
+    swapped.defvjp(lambda x, y: ((x.value, y.value), None), lambda _, ct: ct[::-1], True)
+    with pytest.raises(ValueError, match=r"cotangent\[0\] .* of type float32\[2\], but .*\[3\]"):
+        tinyjax.grad(lambda x: swapped(x, np.ones(3, np.float32))[0].sum())(np.ones(2, np.float32))
     with pytest.raises(AttributeError, match="without a rule"):
         custom_batching.custom_vmap(lambda x: x)(1.0)

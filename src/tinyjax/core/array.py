@@ -1291,7 +1291,9 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
     try:
         host = np.array(value, aval.dtype)
     except (TypeError, ValueError):
-        raise ArgumentError(f"expected a number, but got {described(value)}.") from None
+        if aval.dtype != float0:
+            raise ArgumentError(f"expected a number, but got {described(value)}.") from None
+        host = np.zeros((), float0)  # which has one value
     if aval.shape:
         host = np.ndarray(aval.shape, aval.dtype, host, 0, (0,) * len(aval.shape))
     return ConcreteArray(host, aval)

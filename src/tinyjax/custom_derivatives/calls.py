@@ -194,7 +194,10 @@ def _record(trace: Trace, call: Call, args: Sequence[Array]) -> Sequence[Array]:
             else:
                 token = _staging.set(levels if key is None else (*levels, key))
                 try:
-                    jvp, extra = _stage_rule(user_jvp, avals, len(consts))
+                    try:
+                        jvp, extra = _stage_rule(user_jvp, avals, len(consts))
+                    except Exception as error:  # said where a derivative is taken, if one is
+                        jvp = _failed(error)
                     rule = StagedRule(jvp, None, True, None, (), reverse=call.reverse)
                 finally:
                     _staging.reset(token)
@@ -272,6 +275,18 @@ def _stage_joined(
         return outs[:n], with_zeros(nonzero_out, outs[n:])
 
     return rule, staged.consts
+
+
+def _failed(error: Exception) -> ClosedJvp:
+    """A rule that could not be staged: it raises when it is applied."""
+    error.__traceback__ = error.__context__ = error.__cause__ = None  # whose frames hold tracers
+
+    def rule(
+        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
+    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        raise error.with_traceback(None)
+
+    return rule
 
 
 def _no_rule(name: str) -> ClosedJvp:

@@ -156,7 +156,11 @@ _LOSSLESS = {"f": "if", "c": "ifc"}
 
 def _fit(leaf: Any, like: ShapedArray, by: Callable[..., Any], what: str) -> Tangent:
     """Return a tangent or cotangent of a value, or say why it does not fit."""
-    if not is_inexact(like.dtype) or leaf is ZERO or isinstance(leaf, SymbolicZero):
+    if not is_inexact(like.dtype) or leaf is ZERO:
+        return ZERO
+    if isinstance(leaf, SymbolicZero):
+        if leaf.shape != like.shape:
+            raise _misfit(like, leaf.aval, by, what)
         return ZERO
     array = leaf if isinstance(leaf, Array) else _convert(leaf, by)
     if array.weak_type and array.dtype != like.dtype:
@@ -165,17 +169,23 @@ def _fit(leaf: Any, like: ShapedArray, by: Callable[..., Any], what: str) -> Tan
         if kind(array.dtype) in kinds:
             array = convert_element_type(array, like.dtype)
     if array.shape != like.shape or array.dtype != like.dtype:
-        advice = (
-            "A cotangent is of the type of its argument: sum over what was broadcast, or broadcast "
-            "what was summed."
-            if what.startswith("cotangent")
-            else "A tangent is of the type of its result."
-        )
-        raise DifferentiationError(
-            f"{describe_function(by)} must return for {what} a value of type {like}, but returned "
-            f"{array.aval}. {advice}"
-        )
+        raise _misfit(like, array.aval, by, what)
     return array
+
+
+def _misfit(
+    like: ShapedArray, got: ShapedArray, by: Callable[..., Any], what: str
+) -> DifferentiationError:
+    advice = (
+        "A cotangent is of the type of its argument: sum over what was broadcast, or broadcast "
+        "what was summed."
+        if what.startswith("cotangent")
+        else "A tangent is of the type of its result."
+    )
+    return DifferentiationError(
+        f"{describe_function(by)} must return for {what} a value of type {like}, but returned "
+        f"{got}. {advice}"
+    )
 
 
 def _pair(value: Any, by: Callable[..., Any], wanted: str) -> tuple[Any, Any]:
@@ -214,6 +224,10 @@ BackwardRule: TypeAlias = (
 )
 
 
+#: The methods that set rules.
+_SETTERS: Final = ("def_vmap", "defderivative", "defjvp", "defjvps", "defvjp")
+
+
 class _Custom(Generic[P, R]):
     """A function with a rule of its own."""
 
@@ -233,6 +247,9 @@ class _Custom(Generic[P, R]):
             raise ArgumentError(f"{self.kind} takes a function, but got {described(fun)}.")
         imitate(self, fun)
         self.fun = fun
+        for name in _SETTERS:  # of decorators on top of each other, any sets the rules of all
+            if not hasattr(self, name) and hasattr(fun, name):
+                setattr(self, name, getattr(fun, name))
         self.rule: Callable[..., Any] | None = None
         self.nondiff_argnums: tuple[int, ...] = integers(nondiff_argnums, "nondiff_argnums")
         if nondiff_argnames:
@@ -738,9 +755,10 @@ class _PullBack:
 class custom_batch(_Custom[P, R]):  # noqa: N801
     """Give a function a rule for ``vmap``.
 
-    A derivative taken inside the ``vmap`` is that of the function's own operations; a derivative
-    taken around it is that of the rule. The rule applies if an argument is mapped. If only values
-    are mapped that the function closes over, its own operations are batched.
+    The rule applies if an argument is mapped. Under ``jvp`` it is differentiated, inside the
+    ``vmap`` or around it. In reverse mode, a derivative taken inside the ``vmap`` is that of the
+    function's own operations. If only values are mapped that the function closes over, its own
+    operations are batched.
 
     Args:
         fun: takes arrays in any containers, by position, and returns such.

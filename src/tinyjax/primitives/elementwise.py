@@ -637,11 +637,12 @@ atan2: Elementwise = elementwise(
 
 
 def _pow_in_x(t: Array, z: Array, x: Array, y: Array) -> Array:
-    # y x^(y-1), which is 0 for y = 0 whatever x is: 1^1 stands in for what may be infinite
+    # y x^(y-1), which is 0 for y = 0 whatever x is: 1 stands in for x where that is infinite
     one = _constant(y, 1.0)
-    is_zero = eq(y, _constant(y, 0.0))
-    factor = mul(y, pow_(select(is_zero, one, x), select(is_zero, one, sub(y, one))))
-    return mul(t, factor)
+    size = abs_(x)
+    finite = gt(size, _constant(size, float(dtypes.finfo(size.dtype).tiny)))
+    stands_in = and_(eq(y, _constant(y, 0.0)), not_(finite))
+    return mul(t, mul(y, pow_(select(stands_in, one, x), sub(y, one))))
 
 
 def _pow_in_y(t: Array, z: Array, x: Array, y: Array) -> Array:
@@ -789,9 +790,9 @@ def _comparison(name: str, impl: HostFunction, kinds: str) -> Elementwise:
     )
 
 
-# Python's operators, since NumPy's functions do not compare keys.
-eq: Elementwise = _comparison("eq", operator.eq, "biufck")
-ne: Elementwise = _comparison("ne", operator.ne, "biufck")
+# Python's operators, since NumPy's functions do not compare keys, nor derivatives of integers.
+eq: Elementwise = _comparison("eq", operator.eq, "biufckV")
+ne: Elementwise = _comparison("ne", operator.ne, "biufckV")
 lt: Elementwise = _comparison("lt", np.less, "biuf")
 le: Elementwise = _comparison("le", np.less_equal, "biuf")
 gt: Elementwise = _comparison("gt", np.greater, "biuf")

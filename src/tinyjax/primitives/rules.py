@@ -44,6 +44,7 @@ _KIND_NAMES = {
     "f": "float",
     "c": "complex",
     "k": "keys",
+    "V": "float0",
 }
 
 

@@ -8,14 +8,17 @@ be zero is ``ZERO`` and takes part in no computation; a value without a tangent 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import ClassVar, TypeVar
+
+import attrs
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, eval_jaxpr, zero_literal
 from tinyjax.core.lists import marked
-from tinyjax.core.primitive import ZERO, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.staging import Staged, StagingTracer, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import (
@@ -31,10 +34,11 @@ from tinyjax.core.trace import (
     stand_in,
     use_trace,
 )
-from tinyjax.dtypes import DType, HostArray
+from tinyjax.dtypes import DType, HostArray, is_inexact
 from tinyjax.errors import ConcretizationError
-from tinyjax.primitives.rules import add_tangents
-from tinyjax.transforms.batching import BatchTracer
+from tinyjax.primitives.rules import add_tangents, instantiate_all
+from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.transforms.batching import BatchTracer, batch_flat
 
 P = TypeVar("P")
 
@@ -123,9 +127,7 @@ class JVPTrace(Trace):
         rules = primitive.rules
         token = set_trace(self.parent)
         try:
-            if rules.linearize is not None and (
-                self.linearizing or any(t is not ZERO and _is_recorded(t) for t in tangents)
-            ):
+            if rules.linearize is not None and self._records(tangents):
                 primals_out, tangents_out = linearize_rule(primitive, primals, tangents, params)
             else:
                 primals_out, tangents_out = rules.jvp(primals, tangents, params)
@@ -153,6 +155,10 @@ class JVPTrace(Trace):
         out_tangents: Sequence[Tangent]
         if active and stripped.jvp is not None:
             outs, out_tangents = self.parent.apply_derivative_rule(stripped.jvp, primals, tangents)
+        elif active and stripped.batch is not None and not self._records(tangents):
+            outs, out_tangents = _push_through(self.parent, stripped, primals, tangents)
+            if not touched[0]:
+                return self._joined(outs, out_tangents)
         else:
             outs = self.parent.process_custom_call(stripped, primals)
             out_tangents = [ZERO] * len(outs)
@@ -161,10 +167,21 @@ class JVPTrace(Trace):
                 plain = call.fun(*(primals if call.jvp is not None else args))
             with use_trace(self.parent):
                 own = [self.split(out)[1] for out in plain]
-                out_tangents = [add_tangents(a, b) for a, b in zip(out_tangents, own, strict=True)]
+                out_tangents = (
+                    own
+                    if call.jvp is None
+                    else [add_tangents(a, b) for a, b in zip(out_tangents, own, strict=True)]
+                )
+        return self._joined(outs, out_tangents)
+
+    def _records(self, tangents: Sequence[Tangent]) -> bool:
+        """Whether what is made of tangents is written down, so that primals are to be apart."""
+        return self.linearizing or any(t is not ZERO and _is_recorded(t) for t in tangents)
+
+    def _joined(self, outs: Sequence[Array], tangents: Sequence[Tangent]) -> list[Array]:
         return [
             out if tangent is ZERO else JVPTracer(self, out, tangent)
-            for out, tangent in zip(outs, out_tangents, strict=True)
+            for out, tangent in zip(outs, tangents, strict=True)
         ]
 
     def split(self, value: Array) -> tuple[Array, Tangent]:
@@ -172,6 +189,71 @@ class JVPTrace(Trace):
         if type(value) is JVPTracer and value._trace is self:
             return value.primal, value.tangent
         return value, ZERO
+
+
+def _push_through(
+    trace: Trace, call: CustomCall, primals: Sequence[Array], tangents: Sequence[Tangent]
+) -> tuple[Sequence[Array], list[Tangent]]:
+    """Push tangents through a call with a batching rule, whose jvp is the rule of its jvp.
+
+    Args:
+        trace: the trace that the primals and tangents belong to.
+        call: the call; it has no derivative of its own.
+        primals: its arguments.
+        tangents: theirs.
+    """
+    n, nonzero = len(primals), nonzeros(tangents)
+    has_tangent: list[bool] = []
+
+    def push(fun: Callable[..., Sequence[Array]], values: Sequence[Array]) -> list[Array]:
+        outs, pushed = jvp_flat(fun, values[:n], with_zeros(nonzero, values[n:]))
+        has_tangent[:] = [is_inexact(out.dtype) for out in outs]
+        return [*outs, *marked(instantiate_all(pushed, [x.aval for x in outs]), has_tangent)]
+
+    def batch(
+        mapped: MappedAxis, values: Sequence[Array], batched: Sequence[bool]
+    ) -> tuple[Sequence[Array], Sequence[bool]]:
+        rule = call.batch
+        assert rule is not None, "the call has one"
+        flags: list[bool] = []
+
+        def run(shared: Sequence[bool], given: Sequence[Array]) -> list[Array]:
+            def apply(*xs: Array) -> Sequence[Array]:
+                outs, out_batched = rule(mapped, xs, shared)
+                flags[:] = out_batched
+                return outs
+
+            return push(apply, given)
+
+        of_tangents = iter(batched[n:])
+        pairs = [
+            (has, next(of_tangents) if there else has)
+            for has, there in zip(batched[:n], nonzero, strict=True)
+        ]
+        if not any(a and b for a, b in pairs):
+            # Either primals or tangents are mapped: to the rule, nothing is. But as it is asked
+            # only of mapped arguments otherwise, it need not know what to say then.
+            axes = [0 if has else None for has in batched]
+            with suppress(Exception):
+                outs, out_axes = batch_flat(lambda *xs: run([False] * n, xs), mapped, values, axes)
+                if not any(flags):
+                    moved = [
+                        x if axis is None else move_batch_axis(x, axis, 0, mapped.size)
+                        for x, axis in zip(outs, out_axes, strict=True)
+                    ]
+                    return moved, [axis is not None for axis in out_axes]
+        either = [a or b for a, b in pairs]
+        wanted = [*either, *marked(either, nonzero)]
+        filled = [
+            move_batch_axis(x, 0 if has else None, 0, mapped.size) if want else x
+            for x, has, want in zip(values, batched, wanted, strict=True)
+        ]
+        outs = run(either, filled)
+        return outs, [*flags, *marked(flags, has_tangent)]
+
+    derived = attrs.evolve(call, fun=lambda *xs: push(call.fun, xs), batch=batch)
+    found = trace.process_custom_call(derived, [*primals, *present(tangents)])
+    return found[: len(has_tangent)], with_zeros(has_tangent, found[len(has_tangent) :])
 
 
 class _PrimalTrace(Trace):
