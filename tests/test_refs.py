@@ -332,6 +332,9 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
     def takes(r: Ref) -> Any:
         return r[0] + outer[1]
 
+    twice = tinyjax.custom_vjp(lambda r, s: r[0] + s[0])
+    twice.defvjp(lambda r, s: (r[0] + s[0], None), lambda _, ct: (None, None))
+
     def write(x: Any) -> Any:
         outer[0] = x
         return x
@@ -362,6 +365,7 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
 (late, RefError, "outside of it"),
         (lambda: tinyjax.jit(lambda a, b: None)(outer, outer), RefError, "twice"),
         (lambda: takes(outer), RefError, "twice"),
+        (lambda: twice(outer, outer), RefError, "twice"),
         (tinyjax.jit(lambda: tinyjax.freeze(outer)), RefError, "Call it where"),
         (tinyjax.jit(lambda: tinyjax.new_ref(1.0)), RefError, "no array"),
         (lambda: jnp.sin(wrong), RefError, "read it, ref"),
@@ -377,8 +381,8 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(i, marks=[pytest.mark.wrong_types] * (i in (12, 19, 23, 24, 25)))
-        for i in range(26)
+        pytest.param(i, marks=[pytest.mark.wrong_types] * (i in (12, 20, 24, 25, 26)))
+        for i in range(27)
     ],
 )
 def test_refused(outer: Ref, number: int) -> None:
@@ -475,6 +479,13 @@ def test_the_type_of_a_reference() -> None:
     assert ours == tinyjax.ref.AbstractRef(tinyjax.typeof(jnp.zeros((2, 3))))
     assert (ours.shape, ours.ndim, ours.size) == (theirs.shape, theirs.ndim, theirs.size)
     assert ours.dtype == np.dtype(theirs.dtype)
+    ref = tinyjax.new_ref(jnp.zeros(2))
+    assert (ref.sharding, ref.committed) == (ref[...].sharding, False)
+    mesh = tinyjax.make_mesh((1,), ("i",))
+    ref = tinyjax.new_ref(
+        tinyjax.device_put(jnp.zeros(2), tinyjax.NamedSharding(mesh, tinyjax.P("i")))
+    )
+    assert (ref.sharding, ref.committed) == (tinyjax.NamedSharding(mesh, tinyjax.P("i")), True)
 
 
 def test_loops_that_use_no_reference_are_staged_once_though_there_are_some(outer: Ref) -> None:

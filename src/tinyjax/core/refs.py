@@ -24,6 +24,7 @@ import attrs
 from tinyjax import tree
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.sharding import Sharding
 from tinyjax.core.trace import EvalTrace, Trace, Tracer, current_trace
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, RefError, described
@@ -143,6 +144,16 @@ class Ref(_Typed):
     def is_written(self) -> bool:
         """Whether there is something in it that was written."""
         return self._cell.written
+
+    @property
+    def sharding(self) -> Sharding:
+        """How its contents lie on devices."""
+        return self[...].sharding
+
+    @property
+    def committed(self) -> bool:
+        """Whether its contents were put elsewhere than on the first device."""
+        return self[...].committed
 
     def __len__(self) -> int:
         if not self.shape:
@@ -445,6 +456,12 @@ def places_of_refs(leaves: Sequence[object]) -> list[int]:
     return [i for i, x in enumerate(leaves) if isinstance(x, Ref)] if in_use() else []
 
 
+def check_given_once(refs: Sequence[Ref], by: str) -> None:
+    """Raise where a function is given a reference twice."""
+    if len({*refs}) < len(refs):
+        raise RefError(f"{by} is given a Ref twice. It may know a Ref by one name only.")
+
+
 def closed_over(
     funs: Sequence[Callable[..., Any]], args: tuple[Any, ...]
 ) -> tuple[list[Callable[..., Any]], tuple[Any, ...]] | None:
@@ -480,9 +497,7 @@ class Parts:
     __slots__ = ("_leaves", "places", "written")
 
     def __init__(self, leaves: Sequence[Any], places: Sequence[int], by: str) -> None:
-        refs = [leaves[i] for i in places]
-        if len({*refs}) < len(refs):
-            raise RefError(f"{by} is given a Ref twice. It may know a Ref by one name only.")
+        check_given_once([leaves[i] for i in places], by)
         self._leaves = leaves
         self.places: Sequence[int] = places
         self.written: list[int] = []

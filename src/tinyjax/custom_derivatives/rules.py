@@ -28,7 +28,7 @@ from tinyjax.core.integers import integers
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked
 from tinyjax.core.primitive import ZERO, MappedAxis, Tangent
-from tinyjax.core.refs import Ref, places_of_refs
+from tinyjax.core.refs import Ref, check_given_once, places_of_refs
 from tinyjax.core.staging import stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import at_own_lines, bind, current_trace
@@ -79,6 +79,8 @@ class _Flat:
         self.leaves, self.in_tree = tree.flatten(args)
         #: References, by their places, where something stands in for them.
         self.refs: dict[int, Ref] = {i: self.leaves[i] for i in places_of_refs(self.leaves)}
+        if self.refs:
+            check_given_once([*self.refs.values()], custom.name)
         for i, ref in self.refs.items():
             self.leaves[i] = splat(False, NO_DATA)
             self.holds += (ref[...],)
