@@ -197,6 +197,13 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "a loop is traced once": times_traced,
     "a loop sees what it closes over": closed_over,
     "debug_infs": infinite,
+    "effects of a program": lambda m: [
+        len(m.make_jaxpr(f)(1.0).effects)
+        for f in (
+            m.numpy.sin,
+            m.jit(lambda x: m.lax.cond(x > 0, lambda: m.debug.print("{}", x), lambda: None)),
+        )
+    ],
 }  # fmt: skip
 
 

@@ -80,6 +80,7 @@ PROGRAMS: dict[str, Callable[[Any, Any], Callable[[Any], Any]]] = {
     "scan": scanned,
     "custom": custom,
     "divide": lambda m, c: lambda x: 1 / x,
+    "zero by zero": lambda m, c: lambda x: m.numpy.sin(x) / x,
     "divide integers": lambda m, c: lambda x: 7 // m.numpy.int32(x),
     "index": lambda m, c: lambda x: m.numpy.arange(3.0)[m.numpy.int32(x)],
     "indices": lambda m, c: lambda x: m.numpy.ones((3, 4))[

@@ -126,6 +126,13 @@ class JaxprEqn:
         return [*self.out_binders]
 
     @property
+    def effects(self) -> frozenset[Effect]:
+        """What it does besides computing its results: an effect per primitive."""
+        found = (side_effects(jaxpr) for jaxpr in subjaxprs(self.params))
+        own = [PrimitiveEffect(self.primitive.name)] if self.primitive.effectful else []
+        return frozenset(own).union(*found)
+
+    @property
     def in_avals(self) -> list[ShapedArray]:
         """The types of the operands."""
         return [x.aval for x in self.inputs]
@@ -206,6 +213,11 @@ class Jaxpr(Digested):
         return found
 
     @property
+    def effects(self) -> frozenset[Effect]:
+        """What it does besides computing its results: an effect per primitive."""
+        return side_effects(self)
+
+    @property
     def type(self) -> JaxprType:
         return JaxprType(self.in_avals, self.out_avals)
 
@@ -258,6 +270,11 @@ class ClosedJaxpr:
     @property
     def eqns(self) -> tuple[JaxprEqn, ...]:
         return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> frozenset[Effect]:
+        """What it does besides computing its results: an effect per primitive."""
+        return self.jaxpr.effects
 
     @property
     def literals(self) -> tuple[Array, ...]:
@@ -403,7 +420,23 @@ def subjaxprs(params: Any) -> list[Jaxpr]:
 
 
 class Effect:
-    """A kind of side effect, for signatures: whether a primitive has any, it says itself."""
+    """A kind of side effect."""
+
+
+@attrs.frozen
+class PrimitiveEffect(Effect):
+    """What the primitive of a name does besides computing its results."""
+
+    primitive: str
+
+
+def side_effects(jaxpr: Jaxpr) -> frozenset[Effect]:
+    """Return the effects of a program by primitive, those of the programs in it included."""
+
+    def find() -> frozenset[Effect]:
+        return frozenset[Effect]().union(*(eqn.effects for eqn in jaxpr.eqns))
+
+    return jaxpr.derive("side effects", find)
 
 
 @attrs.frozen

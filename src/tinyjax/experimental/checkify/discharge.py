@@ -135,9 +135,9 @@ def _run(
             if held is not None:
                 return held(eqn, args, inner, outcome)
     outs = bind(primitive, args, params)
-    for category in enabled:
-        if CHECKS[category] in primitive.rules.extensions:
-            for finding in primitive.rule(CHECKS[category])(eqn, args, outs):
+    for category, key in CHECKS.items():
+        if category in enabled and key in primitive.rules.extensions:
+            for finding in primitive.rule(key)(eqn, args, outs):
                 outcome.add(*finding)
     return outs
 

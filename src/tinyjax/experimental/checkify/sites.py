@@ -34,12 +34,16 @@ from tinyjax.tree import PyTreeDef
 
 
 class Category(Enum):
-    """A kind of error that ``checkify`` can look for."""
+    """A kind of error that ``checkify`` can look for.
+
+    Of several in one operation the first is reported: a division of zero by zero is that, and not
+    the NaN that it makes.
+    """
 
     USER = "user"
-    NAN = "nan"
     INDEX = "index"
     DIVISION = "division"
+    NAN = "nan"
 
 
 @attrs.frozen
