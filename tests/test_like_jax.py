@@ -132,6 +132,8 @@ def infinite(m: Any) -> Any:
 
 FLOAT0 = np.zeros((), jax.float0)
 
+MATRIX = np.array([[4.0, 1.0, 2.0], [0.5, 3.0, 1.0], [1.0, 0.0, 2.0]], np.float32)
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "treedef": lambda m: [
         str(m.tree.structure(x))
@@ -197,6 +199,37 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "a loop is traced once": times_traced,
     "a loop sees what it closes over": closed_over,
     "debug_infs": infinite,
+    "mul into another dtype": lambda m: [
+        m.lax.mul(x, y, out_dtype=dtype)
+        for x, y, dtype in (
+            (np.int8(100), np.int8(100), np.int32),
+            (np.float32(2.5), np.float16(3), np.float32),
+            (2.0, 3.0, np.float16),
+        )
+    ],
+    "grad of mul into another dtype": lambda m: m.grad(
+        lambda x: m.lax.mul(x, 2 * x, out_dtype=np.float32)
+    )(np.float16(3)),
+    "an operand by name": lambda m: [
+        m.lax.switch(i, [lambda x: x, lambda x: 2 * x], operand=3.0) for i in (0, 1)
+    ],
+    "operands in both ways": lambda m: m.lax.switch(0, [lambda x: x], 1.0, operand=3.0),
+    "arrays put where they lie": lambda m: [
+        m.lax.full_like(m.lax.full((2,), 1.5, sharding=s), 2, sharding=s).sharding == s
+        for s in [m.sharding.SingleDeviceSharding(m.devices()[0])]
+    ],
+    "parts of factors": lambda m: [
+        np.round(np.asarray(x), 4)
+        for x in (
+            m.numpy.linalg.svd(
+                MATRIX, compute_uv=False, full_matrices=False, subset_by_index=(0, 3)
+            ),
+            m.numpy.linalg.svd(MATRIX, subset_by_index=(0, 3)).S,
+            m.numpy.linalg.slogdet(MATRIX, method="qr").logabsdet,
+            m.scipy.linalg.eigh(MATRIX + MATRIX.T, turbo=False, eigvals_only=True),
+        )
+    ],
+    "another method": lambda m: m.numpy.linalg.slogdet(MATRIX, method="svd"),
     "effects of a program": lambda m: [
         len(m.make_jaxpr(f)(1.0).effects)
         for f in (

@@ -331,6 +331,15 @@ def _of_those_who_take(
 # The functions
 
 
+def _operands(name: str, by_position: tuple[Any, ...], by_name: Any) -> tuple[Any, ...]:
+    """The operands, which are given in one of two ways."""
+    if by_name is _NOT_GIVEN:
+        return by_position
+    if by_position:
+        raise ArgumentError(f"{name} takes operands by position, or one by name, but got both.")
+    return (by_name,)
+
+
 @overload
 def cond(
     pred: ArrayLike,
@@ -486,10 +495,7 @@ def cond(
         >>> float(f(4.0)), float(f(-3.0))
         (2.0, 3.0)
     """
-    if operand is not _NOT_GIVEN:
-        if operands:
-            raise ArgumentError("cond takes operands by position, or one by name, but got both.")
-        operands = (operand,)
+    operands = _operands("cond", operands, operand)
     if not callable(true_fun) and len(operands) == 2 and callable(false_fun):
         apply_true, (false_operand, apply_false) = false_fun, operands
         if callable(apply_false):
@@ -593,17 +599,32 @@ def switch(
     v: E,
     /,
 ) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[A], R]],
+    /,
+    *,
+    operand: A,
+) -> R: ...
 @checked
-def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Any) -> R:
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[..., R]],
+    *operands: Any,
+    operand: Any = _NOT_GIVEN,
+) -> R:
     """Apply one of several functions, chosen by an index.
 
     Args:
         index: an integer scalar; it is clamped to the range of the branches.
         branches: each takes the operands, and all return the same tree of arrays.
         operands: trees of arrays.
+        operand: the only operand, by name.
 
     Raises:
-        ArgumentError: the index is not an integer scalar, or there are no branches.
+        ArgumentError: the index is not an integer scalar, there are no branches, or operands are
+            given in both ways.
         BranchTypeError: the results differ in structure or shape; the message says where.
 
     Example:
@@ -612,6 +633,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: An
         >>> float(lax.switch(1, [jnp.sin, jnp.cos, jnp.tan], 0.0))
         1.0
     """
+    operands = _operands("switch", operands, operand)
     if not branches:
         raise ArgumentError("switch needs at least one branch.")
     number = as_array(index)

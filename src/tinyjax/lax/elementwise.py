@@ -204,7 +204,30 @@ digamma: Final = _unary("digamma", _sp.digamma, "Return the derivative of ``lgam
 
 add: Final = _binary("add", _ew.add, "Return ``x + y``; for bools the logical or.")
 sub: Final = _binary("sub", _ew.sub, "Return ``x - y``.")
-mul: Final = _binary("mul", _ew.mul, "Return ``x * y``; for bools the logical and.")
+
+
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike = None) -> Array:
+    """Return ``x * y``; for bools the logical and.
+
+    Args:
+        x: an array.
+        y: one of the same shape and dtype.
+        out_dtype: the dtype to convert both to before they are multiplied.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> int(lax.mul(jnp.int8(100), jnp.int8(100), out_dtype=jnp.int32))
+        10000
+    """
+    a, b = as_array(x), as_array(y)
+    if out_dtype is not None:
+        wanted = dtypes.check(out_dtype)
+        weak = a.weak_type and b.weak_type
+        a, b = convert(a, wanted, weak), convert(b, wanted, weak)
+    return bind1(_ew.mul, pair("mul", a, b), NO_PARAMS)
+
+
 mulhi: Final = _binary("mulhi", _bits.mulhi, "Return the upper half of the bits of a product.")
 div: Final = _binary("div", _ew.div, "Return ``x / y``; for integers the quotient towards zero.")
 rem: Final = _binary(

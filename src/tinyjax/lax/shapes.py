@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
+from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, put
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike
@@ -438,13 +439,20 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
     return bind1(_sh.iota_p, (), _sh.IotaParams(sizes, found, axis))
 
 
-def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike = None) -> Array:
+def full(
+    shape: Sequence[int],
+    fill_value: ArrayLike,
+    dtype: DTypeLike = None,
+    *,
+    sharding: Placement = None,
+) -> Array:
     """Return an array filled with a value.
 
     Args:
         shape: of the result.
         fill_value: a scalar.
         dtype: the value's own by default.
+        sharding: where the array is to lie.
 
     Raises:
         ShapeError: the value is not a scalar.
@@ -459,7 +467,8 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike = None) -
         raise ShapeError(f"full needs a scalar, but got {value.aval}.")
     wanted = value.dtype if dtype is None else dtypes.check(dtype)
     weak = value.weak_type and dtype is None
-    return _bc.broadcast_in_dim(convert(value, wanted, weak), canonical_shape(shape), ())
+    filled = _bc.broadcast_in_dim(convert(value, wanted, weak), canonical_shape(shape), ())
+    return put(filled, sharding, "full")
 
 
 def full_like(
@@ -467,6 +476,7 @@ def full_like(
     fill_value: ArrayLike,
     dtype: DTypeLike = None,
     shape: Sequence[int] | None = None,
+    sharding: Placement = None,
 ) -> Array:
     """Return an array filled with a value, by default with the shape and dtype of another."""
     array = as_array(x)
@@ -474,7 +484,7 @@ def full_like(
     out = full(array.shape if shape is None else shape, fill_value, wanted)
     if dtype is None and array.weak_type:
         out = convert(out, array.dtype, True)
-    return varying_as(out, array.aval)
+    return put(varying_as(out, array.aval), sharding, "full_like")
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:

@@ -150,15 +150,31 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
 
 
 def approx_max_k(
-    operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95
+    operand: ArrayLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """Return the ``k`` greatest elements along an axis and their indices, exactly."""
+    """Return the ``k`` greatest elements along an axis and their indices, exactly.
+
+    What says how exact the result is to be has no effect.
+    """
     return top_k(operand, k, axis=reduction_dimension)
 
 
 def approx_min_k(
-    operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95
+    operand: ArrayLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """Return the ``k`` least elements along an axis and their indices, exactly."""
+    """Return the ``k`` least elements along an axis and their indices, exactly.
+
+    What says how exact the result is to be has no effect.
+    """
     values, indices = top_k(neg(operand), k, axis=reduction_dimension)
     return neg(values), indices

@@ -287,18 +287,32 @@ def svd(
     full_matrices: bool = True,
     compute_uv: Literal[True] = True,
     hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
 ) -> SVDResult: ...
 @overload
 def svd(
-    a: ArrayLike, full_matrices: bool = True, *, compute_uv: Literal[False], hermitian: bool = False
+    a: ArrayLike,
+    full_matrices: bool = True,
+    *,
+    compute_uv: Literal[False],
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
 ) -> Array: ...
 @overload
 def svd(
-    a: ArrayLike, full_matrices: bool, compute_uv: Literal[False], hermitian: bool = False
+    a: ArrayLike,
+    full_matrices: bool,
+    compute_uv: Literal[False],
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
 ) -> Array: ...
 @replayed
 def svd(
-    a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
 ) -> SVDResult | Array:
     """Return ``U``, the singular values ``S`` and ``V^H``, with ``U diag(S) V^H = a``.
 
@@ -308,6 +322,8 @@ def svd(
             columns. With it, matrices that are not square have no derivative.
         compute_uv: whether to return ``U`` and ``V^H``, not just ``S``.
         hermitian: whether the matrices are Hermitian, which makes it faster.
+        subset_by_index: the first singular value wanted and the one after the last; by default
+            all. A part of them needs ``full_matrices=False``.
 
     Returns:
         ``(U, S, Vh)``, or ``S``, which is real and descending. Derivatives of vectors need
@@ -315,6 +331,7 @@ def svd(
 
     Raises:
         ShapeError: ``a`` does not hold matrices.
+        ArgumentError: a part of the singular values of full matrices is asked for.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -322,11 +339,24 @@ def svd(
         Array([4., 3.], dtype=float32)
     """
     x = _matrices("svd", a, square=hermitian)
+    found: SVDResult | Array
     if hermitian:
-        return _hermitian_svd(x, compute_uv)
-    if not compute_uv:
-        return spectral.singular_values(x)
-    return SVDResult(*spectral.svd(x, full_matrices=full_matrices))
+        found = _hermitian_svd(x, compute_uv)
+    elif not compute_uv:
+        found = spectral.singular_values(x)
+    else:
+        found = SVDResult(*spectral.svd(x, full_matrices=full_matrices))
+    if subset_by_index is None:
+        return found
+    first, last = subset_by_index
+    if isinstance(found, Array):
+        return found[..., first:last]
+    if (first, last) == (0, found.S.shape[-1]):
+        return found
+    if full_matrices:
+        raise ArgumentError("a part of the singular values needs full_matrices=False in svd.")
+    u, s, vh = found
+    return SVDResult(u[..., first:last], s[..., first:last], vh[..., first:last, :])
 
 
 def _hermitian_svd(x: Array, compute_uv: bool) -> SVDResult | Array:
@@ -448,12 +478,12 @@ def det(a: ArrayLike) -> Array:
 
 
 @replayed
-def slogdet(a: ArrayLike, *, method: Literal["lu"] | None = None) -> SlogdetResult:
+def slogdet(a: ArrayLike, *, method: Literal["lu", "qr"] | None = None) -> SlogdetResult:
     """Return the sign of determinants, and the logarithm of their absolute value.
 
     Args:
         a: shape ``(..., n, n)``.
-        method: None or "lu": the one method is LU factors.
+        method: None, "lu" or "qr"; of no effect: LU factors serve all.
 
     Returns:
         The sign (of complex matrices, the phase), and the logarithm, real. Singular matrices have 0
@@ -467,8 +497,10 @@ def slogdet(a: ArrayLike, *, method: Literal["lu"] | None = None) -> SlogdetResu
         >>> jnp.linalg.slogdet(-jnp.eye(3)).sign
         Array(-1., dtype=float32)
     """
-    if not is_one_of(method, (None, "lu")):
-        raise ArgumentError(f"slogdet knows the method 'lu', but not {shortened(method)}.")
+    if not is_one_of(method, (None, "lu", "qr")):
+        raise ArgumentError(
+            f"slogdet knows the methods 'lu' and 'qr', but not {shortened(method)}."
+        )
     return SlogdetResult(*determinant.slogdet(_matrices("slogdet", a, square=True)))
 
 

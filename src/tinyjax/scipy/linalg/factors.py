@@ -545,15 +545,43 @@ def qr_multiply(
 
 @overload
 def eigh(
-    a: ArrayLike, b: None = None, lower: bool = True, eigvals_only: Literal[False] = False
+    a: ArrayLike,
+    b: None = None,
+    lower: bool = True,
+    eigvals_only: Literal[False] = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
 ) -> tuple[Array, Array]: ...
 @overload
 def eigh(
-    a: ArrayLike, b: None = None, lower: bool = True, *, eigvals_only: Literal[True]
+    a: ArrayLike,
+    b: None = None,
+    lower: bool = True,
+    *,
+    eigvals_only: Literal[True],
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
 ) -> Array: ...
 @replayed
-def eigh(
-    a: ArrayLike, b: None = None, lower: bool = True, eigvals_only: bool = False
+def eigh(  # noqa: PLR0913, PLR0917 (JAX's signature)
+    a: ArrayLike,
+    b: None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
 ) -> tuple[Array, Array] | Array:
     """Return the eigenvalues and eigenvectors of Hermitian matrices.
 
@@ -562,12 +590,20 @@ def eigh(
         b: must be None: generalised problems are not solved.
         lower: which triangle of ``a`` counts.
         eigvals_only: whether to return the eigenvalues alone.
+        overwrite_a: has no effect, nor have ``overwrite_b``, ``turbo`` and ``check_finite``.
+        overwrite_b: has no effect.
+        turbo: has no effect.
+        eigvals: must be None: all are computed.
+        type: must be 1, as generalised problems have others.
+        check_finite: has no effect.
 
     Raises:
         ShapeError: ``a`` does not hold square matrices.
-        ArgumentError: ``b`` is given.
+        ArgumentError: ``b``, ``eigvals`` or another ``type`` is given.
     """
-    if b is not None:
+    if eigvals is not None:
+        raise ArgumentError("eigh computes all eigenvalues: leave out eigvals, and take a part.")
+    if b is not None or type != 1:
         raise ArgumentError(
             "eigh does not solve generalised problems. With L = cholesky(b, lower=True), a x = "
             "w b x has the eigenvalues of L^-1 a L^-H."
@@ -584,6 +620,7 @@ def svd(
     compute_uv: Literal[True] = True,
     overwrite_a: bool = False,
     check_finite: bool = True,
+    lapack_driver: str = "gesdd",
 ) -> tuple[Array, Array, Array]: ...
 @overload
 def svd(
@@ -593,6 +630,7 @@ def svd(
     compute_uv: Literal[False],
     overwrite_a: bool = False,
     check_finite: bool = True,
+    lapack_driver: str = "gesdd",
 ) -> Array: ...
 @replayed
 def svd(
@@ -601,6 +639,7 @@ def svd(
     compute_uv: bool = True,
     overwrite_a: bool = False,
     check_finite: bool = True,
+    lapack_driver: str = "gesdd",
 ) -> tuple[Array, Array, Array] | Array:
     """Return ``U``, the singular values and ``V^H``; as ``tinyjax.numpy.linalg.svd``."""
     x = _matrices("svd", a)
