@@ -1,6 +1,7 @@
 """Options and functions of lax that JAX has, held against the installed jax."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -122,6 +123,26 @@ def test_roots_by_a_solver_of_ones_own() -> None:
     same(tinyjax.vmap(loss(tinyjax))(rows), jax.vmap(loss(jax))(rows))
     second = tinyjax.hessian(loss(tinyjax))(a)
     same(second, jax.hessian(loss(jax))(a))
+
+
+def test_a_solver_that_closes_over_what_the_equation_does() -> None:
+    """It is not differentiated, though the derivative in what it closes over is taken."""
+
+    def root(lib: Any, a: Any) -> Any:
+        known = lib.numpy.sqrt(a)
+        x, aux = lib.lax.custom_root(
+            lambda x: x * x - a, 1.0, lambda f, x: (known, known), lambda g, y: y / g(1.0), True
+        )
+        return x + 0 * aux
+
+    a = np.float32(4.0)
+    for order in (1, 2):
+        ours, theirs = partial(root, tinyjax), partial(root, jax)
+        for _ in range(order):
+            ours, theirs = tinyjax.grad(ours), jax.grad(theirs)
+        same(ours(a), theirs(a))
+        same(tinyjax.jit(ours)(a), theirs(a))
+    same(tinyjax.jvp(partial(root, tinyjax), (a,), (a,)), jax.jvp(partial(root, jax), (a,), (a,)))
 
 
 def test_a_root_that_depends_on_nothing() -> None:

@@ -1061,6 +1061,8 @@ class ConcreteArray(Array):
         return self._host is None and self._buffer is not None and self._buffer.is_deleted()
 
     def block_until_ready(self) -> Array:
+        for look in on_read:
+            look(self)
         if self._buffer is not None:
             self._buffer.block_until_ready()
         return self

@@ -7,11 +7,12 @@ from typing import Any, Literal, TypeVar, overload
 
 from tinyjax import numpy, tree
 from tinyjax.api import linearize
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.calling import split_aux
 from tinyjax.core.checking import checked
 from tinyjax.core.integers import is_one_of
 from tinyjax.custom_derivatives import closure_convert, custom_derivative, zero_from_primal
+from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, ConcretizationError
 from tinyjax.frames import Function, describe_function
 from tinyjax.implicit.information import Info, default_tolerance
@@ -19,6 +20,7 @@ from tinyjax.implicit.linear_systems import LinearSolver, check_solver, prepared
 from tinyjax.implicit.newton import bisection, newton
 from tinyjax.implicit.theorem import solve_implicitly
 from tinyjax.implicit.vectors import Equation, equation
+from tinyjax.primitives.stop_gradient import stop_gradient
 
 T = TypeVar("T")
 
@@ -230,7 +232,8 @@ def custom_root(
 
     @custom_derivative
     def solution(guess: Any, *consts: Array) -> tuple[Any, Any]:
-        found = solve(lambda x: equations(x, *consts), guess)
+        # a solver that closes over what f does would count its derivative twice
+        found = tree.map(_constant, solve(lambda x: equations(x, *consts), guess))
         x, aux = split_aux(solve, found) if has_aux else (found, ())
         return like_the_guess("solver", solve, x), aux
 
@@ -250,6 +253,11 @@ def custom_root(
 
     x, aux = solution(initial_guess, *closed_over)
     return (x, aux) if has_aux else x
+
+
+def _constant(leaf: Any) -> Array:
+    x = as_array(leaf)
+    return stop_gradient(x) if is_inexact(x.dtype) else x
 
 
 def check_maxiter(name: str, maxiter: int | None) -> None:
