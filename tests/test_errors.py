@@ -944,7 +944,8 @@ def unhashable_static_keyword() -> object:
 
 @case(
     ArgumentError,
-    "this array (float32[1000]) was donated to a compiled function, which has reused its memory. "
+    "this array (float32[1000]) was donated to a compiled function, which has reused its memory, "
+    "or it was deleted. "
     "Use the function's result, or do not donate the argument.",
 )
 def donated_array() -> object:

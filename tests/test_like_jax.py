@@ -125,6 +125,20 @@ def rule_that_fails(m: Any) -> Any:
     return m.vmap(m.jit(closing_over))(np.arange(3, dtype=np.float32))
 
 
+def deleted(m: Any, use: Callable[[Any], Any]) -> Any:
+    x = m.numpy.arange(3.0)
+    kept = x.copy()
+    x.delete()
+    x.delete()
+    return kept, x.is_deleted(), use(x)
+
+
+def type_in_place_of_an_array(m: Any) -> Any:
+    x = m.ShapeDtypeStruct((2, 3), np.float32)
+    other = x.update(shape=(4,), dtype=np.int8)
+    return len(x), other.shape, str(other.dtype), x.update() == x
+
+
 def infinite(m: Any) -> Any:
     with m.debug_infs(True):
         return m.jit(m.numpy.exp)(m.numpy.float32(1000.0))
@@ -199,6 +213,18 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "a loop is traced once": times_traced,
     "a loop sees what it closes over": closed_over,
     "debug_infs": infinite,
+    "a deleted array": lambda m: deleted(m, lambda x: x.is_deleted()),
+    "a sum of a deleted array": lambda m: deleted(m, lambda x: x + 1),
+    "data of a deleted array": lambda m: deleted(m, np.asarray),
+    "delete a traced array": lambda m: m.jit(lambda x: x.delete())(1.0),
+    "bytes on a device": lambda m: m.numpy.ones((2, 3)).on_device_size_in_bytes(),
+    "empty arrays": lambda m: [repr(m.numpy.zeros(s)) for s in ((0,), (0, 5), (2, 0))],
+    "a type in place of an array": type_in_place_of_an_array,
+    "length of a type without axes": lambda m: len(m.ShapeDtypeStruct((), np.float32)),
+    "partition specs": lambda m: [
+        (*p, p.index("x"), p.count("x"))
+        for p in (m.P("y") + m.P("x", None), m.P(None) + m.P("x", "y"))
+    ],
     "mul into another dtype": lambda m: [
         m.lax.mul(x, y, out_dtype=dtype)
         for x, y, dtype in (

@@ -699,9 +699,25 @@ class Array:
         """Wait until the data has been computed, and return the array itself."""
         return self
 
+    def is_ready(self) -> bool:
+        """Say whether the data has been computed."""
+        return True
+
     def is_deleted(self) -> bool:
-        """Say whether the array was donated and its memory reused."""
+        """Say whether the array was deleted, or donated and its memory reused."""
         return False
+
+    def delete(self) -> None:
+        """Give up the data, which cannot be used any more.
+
+        Raises:
+            ConcretizationError: the array is traced.
+        """
+        self.concrete("delete")
+
+    def on_device_size_in_bytes(self) -> int:
+        """Return how many bytes the array takes on its devices, copies included."""
+        return self.nbytes
 
     def compress(
         self,
@@ -1060,6 +1076,9 @@ class ConcreteArray(Array):
     def is_deleted(self) -> bool:
         return self._host is None and self._buffer is not None and self._buffer.is_deleted()
 
+    def delete(self) -> None:
+        give_up(self)
+
     def block_until_ready(self) -> Array:
         for look in on_read:
             look(self)
@@ -1075,6 +1094,8 @@ class ConcreteArray(Array):
             words = host[key_tag(host.dtype)]
             return f"Array({host.shape}, dtype={dtype_name(host.dtype)}) overlaying:\n{words}"
         text = np.array2string(host, separator=", ", prefix="Array(")
+        if not host.size:
+            text += f", shape={host.shape}"
         weak = ", weak_type=True" if self.weak_type else ""
         return f"Array({text}, dtype={host.dtype.name}{weak})"
 
@@ -1150,7 +1171,7 @@ def raise_donated(array: Array) -> NoReturn:
     """Say that the data of an array is gone."""
     raise DonatedArrayError(
         f"this array ({array.aval}) was donated to a compiled function, which has reused its "
-        "memory. Use the function's result, or do not donate the argument."
+        "memory, or it was deleted. Use the function's result, or do not donate the argument."
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from itertools import repeat
 from math import prod
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 import numpy as np
@@ -261,6 +261,21 @@ class ShapeDtypeStruct:
     def aval(self) -> ShapedArray:
         """The type of an array of this shape and dtype."""
         return ShapedArray(self.shape, allowed(self.dtype), self.weak_type)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentError("a ShapeDtypeStruct without axes has no length.")
+        return self.shape[0]
+
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """Return the same with other attributes.
+
+        Example:
+            >>> import tinyjax
+            >>> tinyjax.ShapeDtypeStruct((2,), "float32").update(shape=(3, 4))
+            ShapeDtypeStruct(shape=(3, 4), dtype=float32)
+        """
+        return attrs.evolve(self, **changes)
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""

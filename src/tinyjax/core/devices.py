@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import cache, lru_cache
 from typing import Any, Final, Self, TypeAlias, overload
@@ -229,6 +229,17 @@ class PartitionSpec:
         if isinstance(index, slice):
             return PartitionSpec(*self.partitions[index])
         return self.partitions[index]
+
+    def __add__(self, other: Iterable[object]) -> PartitionSpec:
+        return PartitionSpec(*self.partitions, *other)
+
+    def index(self, entry: object) -> int:
+        """Return the first axis of the array of which ``entry`` is said."""
+        return self.partitions.index(_canonical(entry))
+
+    def count(self, entry: object) -> int:
+        """Return of how many axes of the array ``entry`` is said."""
+        return self.partitions.count(_canonical(entry))
 
     def __repr__(self) -> str:
         return f"P{self.partitions!r}"

@@ -210,6 +210,14 @@ class ShardedArray(Array):
     def is_deleted(self) -> bool:
         return self.shards.is_deleted()
 
+    def delete(self) -> None:
+        self._gathered = None
+        self.shards.delete()
+
+    def on_device_size_in_bytes(self) -> int:
+        shape = self._sharding.shard_shape(self.shape)
+        return len(self._sharding.ids) * self.aval.with_shape(shape).size * self.dtype.itemsize
+
     def block_until_ready(self) -> Array:
         self.shards.block_until_ready()
         return self

@@ -33,7 +33,7 @@ def create_token(_: object = None) -> Token:
     Example:
         >>> from tinyjax import lax, tree
         >>> tree.leaves(lax.after_all(lax.create_token(), lax.create_token()))
-        [Array([], dtype=bool)]
+        [Array([], shape=(0,), dtype=bool)]
     """
     return Token(zeros(0, bool))
 

@@ -40,6 +40,7 @@ from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, is_one_of, one_or_more
 from tinyjax.core.replay import replayed
+from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
     ArgumentError,
@@ -434,6 +435,8 @@ def _like(
     sizes = x.shape if shape is None else canonical_shape(shape)
     value = _make(fill_value, wanted)
     made = broadcast_to(ew.convert_element_type(value, wanted, weak), sizes)
+    if device is None and shape is None and isinstance(x, ShardedArray):
+        device = x.sharding
     return put(varying_as(made, x.aval), device, name)
 
 
